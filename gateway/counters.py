@@ -1,0 +1,26 @@
+"""Counts and gauges of one gateway, by the names under which $SYS shows them."""
+
+
+class Counters:
+    """Values by their topic below `$SYS/broker/`, such as `tidegate/outbox/rows`.
+
+    A counter only rises (`add`); a gauge is what was last said (`set`). docs/sys-topics.md
+    lists every name with its meaning and unit.
+    """
+
+    __slots__ = ("values",)
+
+    def __init__(self) -> None:
+        self.values: dict[str, int | float | str] = {}
+
+    def add(self, name: str, count: int = 1) -> None:
+        """Raise the counter `name` by `count`."""
+        self.values[name] = int(self.values.get(name, 0)) + count
+
+    def set(self, name: str, value: int | float | str) -> None:  # noqa: PYI041
+        """Make `value` the present reading of the gauge `name`."""
+        self.values[name] = value
+
+    def count(self, name: str) -> int:
+        """Return the counter `name`, 0 while nothing was counted."""
+        return int(self.values.get(name, 0))
