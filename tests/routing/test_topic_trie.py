@@ -1,0 +1,181 @@
+import gc
+import time
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
+
+from gateway.routing.topic_trie import TopicTrie
+from tests.support.naive_matcher import matches
+from tests.support.topics import TOPIC_FILTERS, TOPICS
+
+DEEPEST = "/" * 65_535
+"""The longest string MQTT can carry, all of it empty levels."""
+
+# The examples of MQTT 5, sections 4.7.1 to 4.7.3, and what they imply.
+SPECIFIED = [
+    ("sport/tennis/player1/#", "sport/tennis/player1", True),
+    ("sport/tennis/player1/#", "sport/tennis/player1/ranking", True),
+    ("sport/tennis/player1/#", "sport/tennis/player1/score/wimbledon", True),
+    ("sport/tennis/player1/#", "sport/tennis/player10", False),
+    ("sport/#", "sport", True),
+    ("#", "sport", True),
+    ("#", "/", True),
+    ("sport/tennis/+", "sport/tennis/player1", True),
+    ("sport/tennis/+", "sport/tennis/player1/ranking", False),
+    ("sport/+", "sport", False),
+    ("sport/+", "sport/", True),
+    ("+", "sport", True),
+    ("+", "/finance", False),
+    ("+/+", "/finance", True),
+    ("/+", "/finance", True),
+    ("/finance", "finance", False),
+    ("+/tennis/#", "sport/tennis", True),
+    ("+/tennis/#", "sport/tennis/player1", True),
+    ("#", "$SYS/uptime", False),
+    ("+/monitor/Clients", "$SYS/monitor/Clients", False),
+    ("+", "$SYS", False),
+    ("$SYS/#", "$SYS/monitor/Clients", True),
+    ("$SYS/#", "$SYS", True),
+    ("$SYS/monitor/+", "$SYS/monitor/Clients", True),
+    ("a/+", "a/$b", True),
+    ("a/#", "a/$b", True),
+    ("ACCOUNTS", "Accounts", False),
+    ("+/#", "/", True),
+    ("+/#", "a", True),
+    ("a//b", "a/b", False),
+    ("a//b", "a//b", True),
+    ("a/+/b", "a//b", True),
+]
+
+
+@pytest.mark.parametrize(("topic_filter", "topic", "matching"), SPECIFIED)
+def test_examples_of_the_specification(topic_filter: str, topic: str, matching: bool) -> None:
+    trie = TopicTrie()
+    trie.add(topic_filter, 7)
+    assert trie.match(topic) == ([7] if matching else [])
+    assert matches(topic_filter, topic) == matching
+
+
+def test_adding_twice_counts_once() -> None:
+    trie = TopicTrie()
+    for topic_filter in ("a", "a/#"):
+        trie.add(topic_filter, 1 if topic_filter == "a" else 2)
+        trie.add(topic_filter, 1 if topic_filter == "a" else 2)
+    assert len(trie) == 2
+    assert sorted(trie.match("a")) == [1, 2]
+
+
+def test_discard_says_whether_it_was_there() -> None:
+    trie = TopicTrie()
+    trie.add("a/b", 1)
+    assert [trie.discard(topic_filter, 1) for topic_filter in ("a", "a/b/c", "a/#", "a/+")] == (
+        [False] * 4
+    )
+    assert not trie.discard("a/b", 2)
+    assert trie.discard("a/b", 1)
+    assert not trie.discard("a/b", 1)
+    assert len(trie) == 0
+
+
+def test_a_match_is_a_list_of_its_own() -> None:
+    trie = TopicTrie()
+    for subscription in range(5):
+        trie.add("a", subscription)
+    for subscription in trie.match("a"):
+        assert trie.discard("a", subscription)
+        trie.add("a", subscription + 10)
+    assert sorted(trie.match("a")) == [10, 11, 12, 13, 14]
+
+
+def test_what_is_discarded_gives_its_memory_back() -> None:
+    trie = TopicTrie()
+    empty = trie.memory()
+    filters = [f"site/{site}/device/{site % 7}/+/{'#' if site % 2 else 'x'}" for site in range(200)]
+    for number, topic_filter in enumerate(filters):
+        trie.add(topic_filter, 1_000 + number)
+    assert trie.memory() > empty + 200 * 100
+    for number, topic_filter in enumerate(filters):
+        assert trie.discard(topic_filter, 1_000 + number)
+    assert trie.memory() == empty
+
+
+def test_memory_counts_every_number_of_a_crowded_filter() -> None:
+    trie = TopicTrie()
+    trie.add("a", 1_000)
+    alone = trie.memory()
+    for number in range(1_001, 2_000):
+        trie.add("a", number)
+    assert trie.memory() - alone > 999 * 28
+
+
+@pytest.mark.parametrize("topic_filter", [DEEPEST, DEEPEST[:-1] + "#", "+" + DEEPEST[:-1]])
+def test_the_deepest_topic_costs_in_proportion_to_its_length(topic_filter: str) -> None:
+    trie = TopicTrie()
+    before = time.perf_counter()
+    trie.add(topic_filter, 1)
+    assert trie.match(DEEPEST if topic_filter == DEEPEST else DEEPEST[:-1]) == [1]
+    trie.memory()
+    assert trie.discard(topic_filter, 1)
+    trie.add(topic_filter, 1)
+    del trie
+    gc.collect()
+    # 65,536 levels at a microsecond or so each; a cost that is quadratic takes minutes.
+    assert time.perf_counter() - before < 5
+
+
+def test_wildcards_at_every_level_don_t_multiply_the_work() -> None:
+    trie = TopicTrie()
+    for number in range(200):
+        trie.add("/".join(["+"] * number + ["a"] * (200 - number)), number)
+    before = time.perf_counter()
+    assert sorted(trie.match("/".join(["a"] * 200))) == list(range(200))
+    assert time.perf_counter() - before < 1  # 20,000 nodes, each visited once
+
+
+class TrieAgainstNaiveMatcher(RuleBasedStateMachine):
+    """The trie and a plain dict of number to filter say the same after any history."""
+
+    added = Bundle("added")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trie = TopicTrie()
+        self.filters: dict[int, str] = {}
+        self.empty = self.trie.memory()
+
+    @rule(target=added, topic_filter=TOPIC_FILTERS, crowd=st.integers(1, 3))
+    def add(self, topic_filter: str, crowd: int) -> object:
+        numbers = range(next_number := max(self.filters, default=-1) + 1, next_number + crowd)
+        for number in numbers:
+            self.trie.add(topic_filter, number)
+            self.filters[number] = topic_filter
+        return multiple(*((topic_filter, number) for number in numbers))
+
+    @rule(entry=consumes(added))
+    def discard(self, entry: tuple[str, int]) -> None:
+        topic_filter, number = entry
+        was_there = self.filters.get(number) == topic_filter
+        assert self.trie.discard(topic_filter, number) == was_there
+        if was_there:
+            del self.filters[number]
+
+    @rule(topic_filter=TOPIC_FILTERS, number=st.integers(0, 9))
+    def discard_what_may_be_absent(self, topic_filter: str, number: int) -> None:
+        was_there = self.filters.get(number) == topic_filter
+        assert self.trie.discard(topic_filter, number) == was_there
+        if was_there:
+            del self.filters[number]
+
+    @rule(topic=TOPICS)
+    def match(self, topic: str) -> None:
+        expected = [number for number, held in self.filters.items() if matches(held, topic)]
+        assert sorted(self.trie.match(topic)) == expected
+
+    @invariant()
+    def counts(self) -> None:
+        assert len(self.trie) == len(self.filters)
+        assert (self.trie.memory() == self.empty) == (not self.filters)
+
+
+TestTrieAgainstNaiveMatcher = TrieAgainstNaiveMatcher.TestCase
