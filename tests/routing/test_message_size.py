@@ -1,0 +1,36 @@
+import tracemalloc
+
+import pytest
+
+from gateway.routing.message_size import MESSAGE_OVERHEAD, USER_PROPERTY_OVERHEAD, message_size
+from gateway.routing.where.message import Message
+
+SIZES = [
+    (Message("a"), 1),
+    (Message("é", b"12"), 4),
+    (Message("a", content_type="12", response_topic="123", correlation_data=b"1234"), 10),
+    (Message("a", user_properties=(("x", "12"), ("x", "3"))), 6 + 2 * USER_PROPERTY_OVERHEAD),
+]
+
+
+@pytest.mark.parametrize(("message", "size"), SIZES)
+def test_size(message: Message, size: int) -> None:
+    assert message_size(message) == MESSAGE_OVERHEAD + size
+
+
+def make(number: int) -> Message:
+    return Message(
+        f"sensors/{number}",
+        b"%d" % number,
+        received_at=1_763_740_000_000 + number,
+        arrived=number + 0.5,
+        user_properties=((f"name{number}", f"value{number}"),),
+    )
+
+
+def test_size_is_about_what_messages_really_take() -> None:
+    tracemalloc.start()
+    messages = [make(number) for number in range(1_000)]
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert 0.7 < taken / sum(map(message_size, messages)) <= 1.0
