@@ -1,6 +1,6 @@
 """When a kept message is too old to be delivered (MQTT 5, section 3.3.2.3.3)."""
 
-from gateway.routing.where.message import Message
+from gateway.mqtt.message import Message
 
 
 def expired(message: Message, now: float) -> bool:

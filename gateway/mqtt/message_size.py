@@ -1,6 +1,6 @@
 """What keeping a message costs, as the bounds of queues and stores count it."""
 
-from gateway.routing.where.message import Message
+from gateway.mqtt.message import Message
 
 MESSAGE_OVERHEAD = 400
 """Bytes of the objects around a message's own bytes (64-bit CPython 3.11 to 3.13)."""
