@@ -1,0 +1,90 @@
+"""Groups of subscribers that share a subscription (MQTT 5, section 4.8.2)."""
+
+from gateway.routing.topic_trie import TopicTrie
+
+
+class _Group:
+    """The members of one shared subscription, in the order they came, and whose turn it is."""
+
+    __slots__ = ("members", "turn")
+
+    def __init__(self) -> None:
+        self.members: list[int] = []
+        self.turn = 0
+
+    def take_turns(self) -> list[int]:
+        """Return the members from the one whose turn it is, and give the next one the turn."""
+        turn = self.turn
+        self.turn = (turn + 1) % len(self.members)
+        return self.members[turn:] + self.members[:turn]
+
+    def remove(self, subscription: int) -> None:
+        """Remove a member; the turn stays with the member that had it, or passes to the next."""
+        place = self.members.index(subscription)
+        del self.members[place]
+        if place < self.turn:
+            self.turn -= 1
+        elif self.turn == len(self.members):
+            self.turn = 0
+
+
+class SharedSubscriptions:
+    """Shared subscriptions by share name and topic filter, found by topic name.
+
+    Equal share names with different topic filters are different groups. A member is a
+    subscription's number, which belongs to one group.
+    """
+
+    __slots__ = ("_count", "_free", "_groups", "_numbers", "_trie")
+
+    def __init__(self) -> None:
+        self._trie = TopicTrie()  # of group numbers
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._groups: list[_Group] = []
+        self._free: list[int] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, share_name: str, topic_filter: str, subscription: int) -> None:
+        """Make the subscription a member; nothing changes if it is one already.
+
+        `topic_filter` is what follows `$share/<share name>/`.
+        """
+        number = self._numbers.get((share_name, topic_filter))
+        if number is None:
+            number = self._numbers[share_name, topic_filter] = self._new_group()
+            self._trie.add(topic_filter, number)
+        members = self._groups[number].members
+        if subscription not in members:
+            members.append(subscription)
+            self._count += 1
+
+    def discard(self, share_name: str, topic_filter: str, subscription: int) -> bool:
+        """Remove the member, and its group with the last one; return whether it was one."""
+        number = self._numbers.get((share_name, topic_filter))
+        if number is None or subscription not in self._groups[number].members:
+            return False
+        group = self._groups[number]
+        group.remove(subscription)
+        self._count -= 1
+        if not group.members:
+            del self._numbers[share_name, topic_filter]
+            self._trie.discard(topic_filter, number)
+            self._free.append(number)
+        return True
+
+    def match(self, topic: str) -> list[list[int]]:
+        """Return the members of each group that matches, the one whose turn it is first.
+
+        The message is for one of them [MQTT-4.8.2-4]: the first that can take it. Each match
+        gives the turn to the next member, also if the first could not take the message.
+        """
+        return [self._groups[number].take_turns() for number in self._trie.match(topic)]
+
+    def _new_group(self) -> int:
+        if self._free:
+            return self._free.pop()  # its last member left, so it is as good as new
+        self._groups.append(_Group())
+        return len(self._groups) - 1

@@ -1,0 +1,130 @@
+from collections import Counter
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from gateway.routing.shared_subscriptions import SharedSubscriptions
+from tests.support.naive_matcher import matches
+from tests.support.topics import TOPICS
+
+
+def test_members_take_turns() -> None:
+    shared = SharedSubscriptions()
+    for member in (10, 20, 30):
+        shared.add("pumps", "site/+", member)
+    turns = [shared.match("site/1")[0] for _ in range(4)]
+    assert turns == [[10, 20, 30], [20, 30, 10], [30, 10, 20], [10, 20, 30]]
+
+
+def test_groups_differ_by_share_name_and_by_topic_filter() -> None:
+    shared = SharedSubscriptions()
+    shared.add("one", "a/+", 1)
+    shared.add("two", "a/+", 2)
+    shared.add("one", "a/#", 3)
+    shared.add("one", "b", 4)
+    assert sorted(shared.match("a/x")) == [[1], [2], [3]]
+    assert shared.match("b") == [[4]]
+    assert shared.match("c") == []
+
+
+def test_a_dollar_topic_is_not_shared_by_a_leading_wildcard() -> None:
+    shared = SharedSubscriptions()
+    shared.add("one", "#", 1)
+    assert shared.match("$SYS/uptime") == []
+
+
+def test_adding_twice_gives_one_turn() -> None:
+    shared = SharedSubscriptions()
+    for member in (1, 1, 2):
+        shared.add("one", "a", member)
+    assert len(shared) == 2
+    assert shared.match("a") == [[1, 2]]
+
+
+def test_discard_says_whether_it_was_a_member() -> None:
+    shared = SharedSubscriptions()
+    shared.add("one", "a", 1)
+    assert not shared.discard("two", "a", 1)
+    assert not shared.discard("one", "b", 1)
+    assert not shared.discard("one", "a", 2)
+    assert shared.discard("one", "a", 1)
+    assert not shared.discard("one", "a", 1)
+    assert shared.match("a") == []
+
+
+def test_who_leaves_takes_no_turn_from_the_others() -> None:
+    shared = SharedSubscriptions()
+    for member in (1, 2, 3, 4):
+        shared.add("one", "a", member)
+    assert shared.match("a")[0][0] == 1
+    shared.discard("one", "a", 1)
+    assert shared.match("a")[0][0] == 2
+    shared.discard("one", "a", 3)
+    assert shared.match("a")[0][0] == 4
+    shared.discard("one", "a", 4)
+    assert shared.match("a")[0][0] == 2
+
+
+def test_the_turn_begins_anew_when_its_last_holder_leaves() -> None:
+    shared = SharedSubscriptions()
+    for member in (1, 2):
+        shared.add("one", "a", member)
+    assert shared.match("a")[0][0] == 1
+    shared.discard("one", "a", 2)
+    assert shared.match("a") == [[1]]
+
+
+GROUPS = st.tuples(st.sampled_from("xy"), st.sampled_from(["a", "a/b", "a/#", "+", "+/b", "#"]))
+
+
+class SharedAgainstDict(RuleBasedStateMachine):
+    """Members are those of a plain dict of lists; turns are even while nobody comes or goes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shared = SharedSubscriptions()
+        self.groups: dict[tuple[str, str], list[int]] = {}
+        self.last = 0
+
+    @rule(group=GROUPS)
+    def add(self, group: tuple[str, str]) -> None:
+        self.last += 1
+        self.shared.add(*group, self.last)
+        self.groups.setdefault(group, []).append(self.last)
+
+    @rule(group=GROUPS, place=st.integers(0, 3))
+    def discard(self, group: tuple[str, str], place: int) -> None:
+        members = self.groups.get(group, [])
+        member = members[place] if place < len(members) else 0
+        assert self.shared.discard(*group, member) == (member in members)
+        if member in members:
+            members.remove(member)
+
+    @rule(topic=TOPICS)
+    def match(self, topic: str) -> None:
+        expected = [
+            members
+            for (_, topic_filter), members in self.groups.items()
+            if members and matches(topic_filter, topic)
+        ]
+        found = self.shared.match(topic)
+        assert sorted(sorted(members) for members in found) == sorted(expected)
+
+    @rule(group=GROUPS, rounds=st.integers(1, 3))
+    def go_round(self, group: tuple[str, str], rounds: int) -> None:
+        members = self.groups.get(group, [])
+        topic = group[1].replace("#", "z").replace("+", "z")
+        chosen = Counter(
+            found[0]
+            for _ in range(rounds * len(members))
+            for found in self.shared.match(topic)
+            if sorted(found) == members
+        )
+        assert all(chosen[member] == rounds for member in members)
+
+    @invariant()
+    def counts(self) -> None:
+        assert len(self.shared) == sum(map(len, self.groups.values()))
+
+
+TestSharedAgainstDict = SharedAgainstDict.TestCase
