@@ -15,7 +15,7 @@ class MqttError(Exception):
         self.reason_code = reason_code
 
 
-class MalformedPacket(MqttError):
+class MalformedPacket(MqttError):  # noqa: N818 - the specification's term
     """Bytes that cannot be read as a packet (MQTT 5, section 1.2)."""
 
     def __init__(self, reason: str, reason_code: ReasonCode = ReasonCode.MALFORMED_PACKET) -> None:

@@ -1,1 +1,90 @@
 """Topic names and topic filters: what is valid, and what matches (MQTT 5, section 4.7)."""
+
+from gateway.mqtt.errors import ProtocolError
+from gateway.mqtt.reason_codes import ReasonCode
+
+TOPIC_LIMIT = 65_535
+"""The most bytes of UTF-8 in a topic name or topic filter [MQTT-4.7.3-3]."""
+
+SHARED_PREFIX = "$share/"
+
+_SHOWN = 80  # characters of a refused topic that an error's text repeats
+
+
+def check_topic_name(topic: str) -> None:
+    """Raise ProtocolError with TOPIC_NAME_INVALID unless a message can be published to `topic`."""
+    fault = _text_fault(topic)
+    if not fault and ("+" in topic or "#" in topic):  # [MQTT-4.7.0-1]
+        fault = "holds a wildcard"
+    if fault:
+        raise ProtocolError(f"topic name {topic[:_SHOWN]!r} {fault}", ReasonCode.TOPIC_NAME_INVALID)
+
+
+def check_topic_filter(topic_filter: str) -> None:
+    """Raise ProtocolError with TOPIC_FILTER_INVALID unless one can subscribe to `topic_filter`.
+
+    A shared subscription's filter is given whole: `$share/<share name>/<topic filter>`.
+    """
+    share_name, levels = split_shared(topic_filter)
+    fault = _text_fault(topic_filter) or _share_fault(share_name, levels) or _level_fault(levels)
+    if fault:
+        raise ProtocolError(
+            f"topic filter {topic_filter[:_SHOWN]!r} {fault}", ReasonCode.TOPIC_FILTER_INVALID
+        )
+
+
+def split_shared(topic_filter: str) -> tuple[str | None, str]:
+    """Return the share name and the topic filter behind it; (None, `topic_filter`) if not shared.
+
+    Of a filter that `check_topic_filter` refuses either part may come out empty.
+    """
+    if not topic_filter.startswith(SHARED_PREFIX):
+        return None, topic_filter
+    share_name, _, shared_filter = topic_filter[len(SHARED_PREFIX) :].partition("/")
+    return share_name, shared_filter
+
+
+def topic_matches(topic_filter: str, topic: str) -> bool:
+    """Say whether a message to `topic` is for `topic_filter`; both are valid, neither is shared."""
+    if topic.startswith("$") and topic_filter.startswith(("+", "#")):  # [MQTT-4.7.2-1]
+        return False
+    levels = topic.split("/")
+    filter_levels = topic_filter.split("/")
+    for index, filter_level in enumerate(filter_levels):
+        if filter_level == "#":  # and the parent of this level (section 4.7.1.2)
+            return True
+        if index == len(levels) or filter_level not in ("+", levels[index]):
+            return False
+    return len(filter_levels) == len(levels)
+
+
+def _text_fault(text: str) -> str:
+    if not text:  # [MQTT-4.7.3-1]
+        return "is empty"
+    if "\0" in text:  # [MQTT-4.7.3-2]
+        return "holds U+0000"
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:  # [MQTT-1.5.4-1]
+        return "holds a surrogate, which UTF-8 has no bytes for"
+    return f"has {size} bytes; at most {TOPIC_LIMIT}" if size > TOPIC_LIMIT else ""
+
+
+def _share_fault(share_name: str | None, shared_filter: str) -> str:
+    if share_name is None:
+        return ""
+    if not share_name:  # [MQTT-4.8.2-1]
+        return "has no share name"
+    if "+" in share_name or "#" in share_name:  # [MQTT-4.8.2-2]
+        return "has a wildcard in its share name"
+    return "" if shared_filter else "has no topic filter behind its share name"  # [MQTT-4.8.2-2]
+
+
+def _level_fault(topic_filter: str) -> str:
+    *parents, last = topic_filter.split("/")
+    if "#" in "".join(parents) or ("#" in last and last != "#"):  # [MQTT-4.7.1-1]
+        return "has a # that is not its whole last level"
+    for level in (*parents, last):
+        if "+" in level and level != "+":  # [MQTT-4.7.1-2]
+            return "has a + that is not a whole level"
+    return ""

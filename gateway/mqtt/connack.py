@@ -1,0 +1,59 @@
+"""CONNACK: the server's answer to CONNECT (MQTT 5, section 3.2)."""
+
+from gateway.mqtt.errors import MalformedPacket
+from gateway.mqtt.fields import excess_bytes, read_byte, write_byte
+from gateway.mqtt.fixed_header import FIRST_BYTES, write_packet
+from gateway.mqtt.packets import MQTT_3_1, MQTT_5, ConnAck, PacketType
+from gateway.mqtt.property_codec import read_properties, write_properties
+from gateway.mqtt.reason_code_table import to_reason_code
+from gateway.mqtt.reason_codes import RETURN_CODES, ReasonCode
+
+NO_FLAGS = 0x00
+SESSION_PRESENT = 0x01
+
+_REASONS = {
+    0: ReasonCode.SUCCESS,
+    1: ReasonCode.UNSUPPORTED_PROTOCOL_VERSION,
+    2: ReasonCode.CLIENT_IDENTIFIER_NOT_VALID,
+    3: ReasonCode.SERVER_UNAVAILABLE,
+    4: ReasonCode.BAD_USER_NAME_OR_PASSWORD,
+    5: ReasonCode.NOT_AUTHORIZED,
+}
+
+
+def read_connack(buffer: bytes, position: int, end: int, version: int) -> ConnAck:
+    """Read a CONNACK; a return code of MQTT 3.1.1 becomes the reason code that means it."""
+    flags, position = read_byte(buffer, position, end, "connect acknowledge flags")
+    if flags & ~(NO_FLAGS if version == MQTT_3_1 else SESSION_PRESENT):  # [MQTT-3.2.2-1]
+        raise MalformedPacket(f"connect acknowledge flags 0x{flags:02X}: a reserved bit is set")
+    code, position = read_byte(buffer, position, end, "reason code")
+    reason_code = _to_reason(code, version)
+    properties, position = read_properties(buffer, position, end, PacketType.CONNACK, version)
+    if position != end:
+        raise excess_bytes("CONNACK", position, end)
+    return ConnAck(flags == SESSION_PRESENT, reason_code, properties)
+
+
+def _to_reason(code: int, version: int) -> ReasonCode:
+    if version == MQTT_5:
+        return to_reason_code(code, PacketType.CONNACK)
+    if code not in _REASONS:
+        raise MalformedPacket(f"return code {code}; at most 5")
+    return _REASONS[code]
+
+
+def write_connack(packet: ConnAck, version: int) -> bytes:
+    """Return a CONNACK.
+
+    Before MQTT 5 a reason without a return code of its own is told as 3, server unavailable: the
+    one that asks the client to come back.
+    """
+    session_present = packet.session_present and version != MQTT_3_1
+    code: int = packet.reason_code
+    if version < MQTT_5:
+        code = RETURN_CODES.get(packet.reason_code, RETURN_CODES[ReasonCode.SERVER_UNAVAILABLE])
+    return write_packet(
+        FIRST_BYTES[PacketType.CONNACK],
+        write_byte(session_present) + write_byte(code),
+        write_properties(packet.properties, PacketType.CONNACK, version),
+    )

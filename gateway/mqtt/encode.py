@@ -1,0 +1,47 @@
+"""Packets to bytes: which function writes which packet (MQTT 5, chapter 3)."""
+
+from collections.abc import Callable
+from typing import Any
+
+from gateway.mqtt import packets
+from gateway.mqtt.acknowledgements import write_puback, write_pubcomp, write_pubrec, write_pubrel
+from gateway.mqtt.auth import write_auth
+from gateway.mqtt.connack import write_connack
+from gateway.mqtt.connect import write_connect
+from gateway.mqtt.disconnect import write_disconnect
+from gateway.mqtt.packets import Packet
+from gateway.mqtt.ping import write_pingreq, write_pingresp
+from gateway.mqtt.publish import write_publish
+from gateway.mqtt.publish_template import PublishTemplate
+from gateway.mqtt.subscribe import write_suback, write_subscribe
+from gateway.mqtt.unsubscribe import write_unsuback, write_unsubscribe
+
+__all__ = ["WRITERS", "PublishTemplate", "encode"]
+
+WRITERS: dict[type[Packet], Callable[[Any, int], bytes]] = {
+    packets.Connect: write_connect,
+    packets.ConnAck: write_connack,
+    packets.Publish: write_publish,
+    packets.PubAck: write_puback,
+    packets.PubRec: write_pubrec,
+    packets.PubRel: write_pubrel,
+    packets.PubComp: write_pubcomp,
+    packets.Subscribe: write_subscribe,
+    packets.SubAck: write_suback,
+    packets.Unsubscribe: write_unsubscribe,
+    packets.UnsubAck: write_unsuback,
+    packets.PingReq: write_pingreq,
+    packets.PingResp: write_pingresp,
+    packets.Disconnect: write_disconnect,
+    packets.Auth: write_auth,
+}
+"""The writer of each packet; it takes the packet and the protocol version."""
+
+
+def encode(packet: Packet, version: int) -> bytes:
+    """Return the whole packet as protocol version 3, 4 or 5 has it.
+
+    What an older version cannot say (properties, reason codes) is left out. Raises ValueError or
+    OverflowError for a value that its field cannot hold, and for AUTH before MQTT 5.
+    """
+    return WRITERS[type(packet)](packet, version)

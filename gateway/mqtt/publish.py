@@ -1,0 +1,82 @@
+"""PUBLISH: a message on its way (MQTT 5, section 3.3)."""
+
+from gateway.mqtt.errors import MalformedPacket, ProtocolError
+from gateway.mqtt.fields import (
+    missing_bytes,
+    read_packet_identifier,
+    to_text,
+    write_string,
+    write_two_byte_integer,
+)
+from gateway.mqtt.fixed_header import FIRST_BYTES, write_packet
+from gateway.mqtt.packets import MQTT_5, PacketType, Publish
+from gateway.mqtt.properties import NO_PROPERTIES
+from gateway.mqtt.property_codec import read_properties, write_properties
+from gateway.mqtt.topics import check_topic_name
+
+RETAIN = 0x01
+QOS_SHIFT = 1
+DUP = 0x08
+
+_PUBLISH = int(PacketType.PUBLISH)
+
+
+def read_publish(buffer: bytes, first_byte: int, start: int, end: int, version: int) -> Publish:
+    """Read a PUBLISH; `first_byte` holds its flags. Its topic is empty only beside an alias."""
+    position = start + 2
+    if position > end:
+        raise missing_bytes("topic name", start, 2, end)
+    topic_end = position + (buffer[start] << 8 | buffer[start + 1])
+    if topic_end > end:
+        raise missing_bytes("topic name", position, topic_end - position, end)
+    topic = to_text(buffer[position:topic_end], "topic name")  # [MQTT-3.3.2-1]
+    if "+" in topic or "#" in topic:  # [MQTT-3.3.2-2]
+        check_topic_name(topic)
+    position = topic_end
+    qos = first_byte >> QOS_SHIFT & 3
+    packet_id = 0
+    if qos == 0:
+        if first_byte & DUP:  # [MQTT-3.3.1-2]
+            raise MalformedPacket("DUP is set in a PUBLISH of QoS 0")
+    elif qos == 3:  # [MQTT-3.3.1-4]
+        raise MalformedPacket("PUBLISH of QoS 3; it must be 0, 1 or 2")
+    else:
+        packet_id, position = read_packet_identifier(buffer, position, end)
+    properties = NO_PROPERTIES
+    if version == MQTT_5:
+        properties, position = read_properties(buffer, position, end, _PUBLISH, version)
+    if not topic:
+        _check_alias(properties.topic_alias, version)
+    return Publish(
+        topic,
+        buffer[position:end],
+        qos,
+        first_byte & RETAIN == RETAIN,
+        first_byte & DUP == DUP,
+        packet_id,
+        properties,
+    )
+
+
+def _check_alias(topic_alias: int | None, version: int) -> None:
+    """Raise ProtocolError for an empty topic name without an alias (section 3.3.2.3.4)."""
+    if version < MQTT_5:
+        check_topic_name("")
+    if topic_alias is None:
+        raise ProtocolError("PUBLISH with neither a topic name nor a topic alias")
+
+
+def publish_first_byte(qos: int, retain: bool, dup: bool) -> int:
+    """Return the first byte of a PUBLISH with these flags."""
+    return FIRST_BYTES[PacketType.PUBLISH] | dup * DUP | qos << QOS_SHIFT | retain * RETAIN
+
+
+def write_publish(packet: Publish, version: int) -> bytes:
+    """Return a PUBLISH."""
+    return write_packet(
+        publish_first_byte(packet.qos, packet.retain, packet.dup),
+        write_string(packet.topic),
+        write_two_byte_integer(packet.packet_id) if packet.qos else b"",  # [MQTT-2.2.1-2]
+        write_properties(packet.properties, PacketType.PUBLISH, version),
+        packet.payload,
+    )

@@ -1,0 +1,103 @@
+"""SUBSCRIBE and SUBACK (MQTT 5, sections 3.8 and 3.9)."""
+
+from gateway.mqtt.errors import MalformedPacket, ProtocolError
+from gateway.mqtt.fields import (
+    read_byte,
+    read_packet_identifier,
+    read_string,
+    write_byte,
+    write_string,
+    write_two_byte_integer,
+)
+from gateway.mqtt.fixed_header import FIRST_BYTES, write_packet
+from gateway.mqtt.packets import MQTT_5, PacketType, SubAck, Subscribe, SubscriptionRequest
+from gateway.mqtt.property_codec import read_properties, write_properties
+from gateway.mqtt.reason_code_table import read_reason_codes
+from gateway.mqtt.reason_codes import FAILURE
+from gateway.mqtt.topics import SHARED_PREFIX
+
+MAXIMUM_QOS = 0x03
+NO_LOCAL = 0x04
+RETAIN_AS_PUBLISHED = 0x08
+RETAIN_HANDLING_SHIFT = 4
+RESERVED = 0xC0
+RESERVED_BEFORE_MQTT_5 = 0xFC
+
+
+def read_subscribe(buffer: bytes, position: int, end: int, version: int) -> Subscribe:
+    """Read a SUBSCRIBE; whether its topic filters are valid is for the broker to answer."""
+    packet_id, position = read_packet_identifier(buffer, position, end)
+    properties, position = read_properties(buffer, position, end, PacketType.SUBSCRIBE, version)
+    if position == end:  # [MQTT-3.8.3-2]
+        raise ProtocolError("SUBSCRIBE without a topic filter")
+    requests = []
+    while position < end:
+        topic_filter, position = read_string(buffer, position, end, "topic filter")
+        options, position = read_byte(buffer, position, end, "subscription options")
+        requests.append(_to_request(topic_filter, options, version))
+    return Subscribe(packet_id, requests, properties)
+
+
+def _to_request(topic_filter: str, options: int, version: int) -> SubscriptionRequest:
+    if options & (RESERVED if version == MQTT_5 else RESERVED_BEFORE_MQTT_5):  # [MQTT-3.8.3-5]
+        raise MalformedPacket(f"subscription options 0x{options:02X}: a reserved bit is set")
+    qos = options & MAXIMUM_QOS
+    if qos == 3:  # section 3.8.3.1; MQTT 3.1.1: [MQTT-3-8.3-4]
+        raise ProtocolError("subscription with QoS 3; it must be 0, 1 or 2")
+    retain_handling = options >> RETAIN_HANDLING_SHIFT
+    if retain_handling == 3:
+        raise ProtocolError("subscription with retain handling 3; it must be 0, 1 or 2")
+    no_local = options & NO_LOCAL == NO_LOCAL
+    if no_local and topic_filter.startswith(SHARED_PREFIX):  # [MQTT-3.8.3-4]
+        raise ProtocolError("No Local on a shared subscription")
+    return SubscriptionRequest(
+        topic_filter,
+        qos,
+        no_local,
+        options & RETAIN_AS_PUBLISHED == RETAIN_AS_PUBLISHED,
+        retain_handling,
+    )
+
+
+def write_subscribe(packet: Subscribe, version: int) -> bytes:
+    """Return a SUBSCRIBE; before MQTT 5 QoS is the only option."""
+    parts = [
+        write_two_byte_integer(packet.packet_id),
+        write_properties(packet.properties, PacketType.SUBSCRIBE, version),
+    ]
+    for request in packet.requests:
+        parts.append(write_string(request.topic_filter))
+        parts.append(write_byte(_options(request, version)))
+    return write_packet(FIRST_BYTES[PacketType.SUBSCRIBE], *parts)
+
+
+def _options(request: SubscriptionRequest, version: int) -> int:
+    if version < MQTT_5:
+        return request.qos
+    return (
+        request.qos
+        | request.no_local * NO_LOCAL
+        | request.retain_as_published * RETAIN_AS_PUBLISHED
+        | request.retain_handling << RETAIN_HANDLING_SHIFT
+    )
+
+
+def read_suback(buffer: bytes, position: int, end: int, version: int) -> SubAck:
+    """Read a SUBACK."""
+    packet_id, position = read_packet_identifier(buffer, position, end)
+    properties, position = read_properties(buffer, position, end, PacketType.SUBACK, version)
+    reason_codes = read_reason_codes(buffer, position, end, PacketType.SUBACK, version)
+    return SubAck(packet_id, reason_codes, properties)
+
+
+def write_suback(packet: SubAck, version: int) -> bytes:
+    """Return a SUBACK; before MQTT 5 every failure is 0x80."""
+    codes: list[int] = list(packet.reason_codes)
+    if version < MQTT_5:
+        codes = [min(code, FAILURE) for code in codes]
+    return write_packet(
+        FIRST_BYTES[PacketType.SUBACK],
+        write_two_byte_integer(packet.packet_id),
+        write_properties(packet.properties, PacketType.SUBACK, version),
+        bytes(codes),
+    )

@@ -1,0 +1,59 @@
+"""UNSUBSCRIBE and UNSUBACK (MQTT 5, sections 3.10 and 3.11)."""
+
+from gateway.mqtt.errors import ProtocolError
+from gateway.mqtt.fields import (
+    excess_bytes,
+    read_packet_identifier,
+    read_string,
+    write_string,
+    write_two_byte_integer,
+)
+from gateway.mqtt.fixed_header import FIRST_BYTES, write_packet
+from gateway.mqtt.packets import MQTT_5, PacketType, UnsubAck, Unsubscribe
+from gateway.mqtt.property_codec import read_properties, write_properties
+from gateway.mqtt.reason_code_table import read_reason_codes
+
+
+def read_unsubscribe(buffer: bytes, position: int, end: int, version: int) -> Unsubscribe:
+    """Read an UNSUBSCRIBE; whether its topic filters are valid is for the broker to answer."""
+    packet_id, position = read_packet_identifier(buffer, position, end)
+    properties, position = read_properties(buffer, position, end, PacketType.UNSUBSCRIBE, version)
+    if position == end:  # [MQTT-3.10.3-2]
+        raise ProtocolError("UNSUBSCRIBE without a topic filter")
+    topic_filters = []
+    while position < end:
+        topic_filter, position = read_string(buffer, position, end, "topic filter")
+        topic_filters.append(topic_filter)
+    return Unsubscribe(packet_id, topic_filters, properties)
+
+
+def write_unsubscribe(packet: Unsubscribe, version: int) -> bytes:
+    """Return an UNSUBSCRIBE."""
+    return write_packet(
+        FIRST_BYTES[PacketType.UNSUBSCRIBE],
+        write_two_byte_integer(packet.packet_id),
+        write_properties(packet.properties, PacketType.UNSUBSCRIBE, version),
+        *map(write_string, packet.topic_filters),
+    )
+
+
+def read_unsuback(buffer: bytes, position: int, end: int, version: int) -> UnsubAck:
+    """Read an UNSUBACK, which has no reason codes before MQTT 5."""
+    packet_id, position = read_packet_identifier(buffer, position, end)
+    if version < MQTT_5:
+        if position != end:
+            raise excess_bytes("UNSUBACK", position, end)
+        return UnsubAck(packet_id)
+    properties, position = read_properties(buffer, position, end, PacketType.UNSUBACK, version)
+    reason_codes = read_reason_codes(buffer, position, end, PacketType.UNSUBACK, version)
+    return UnsubAck(packet_id, reason_codes, properties)
+
+
+def write_unsuback(packet: UnsubAck, version: int) -> bytes:
+    """Return an UNSUBACK, without reason codes before MQTT 5."""
+    return write_packet(
+        FIRST_BYTES[PacketType.UNSUBACK],
+        write_two_byte_integer(packet.packet_id),
+        write_properties(packet.properties, PacketType.UNSUBACK, version),
+        bytes(packet.reason_codes) if version == MQTT_5 else b"",
+    )
