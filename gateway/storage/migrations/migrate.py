@@ -1,0 +1,61 @@
+"""Bring a database to the newest schema: one SQL file for each version, each applied once."""
+
+import sqlite3
+from importlib import resources
+
+from gateway.errors import StartError
+
+
+def migrations() -> list[tuple[int, str]]:
+    """Return (version, script) of every migration in rising order, from `NNNN_<what>.sql`."""
+    files = resources.files(__package__).iterdir()
+    scripts = [file for file in files if file.name.endswith(".sql")]
+    return sorted((int(file.name[:4]), file.read_text("utf-8")) for file in scripts)
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    """Apply what the database lacks, a transaction for each version."""
+    version = _version(connection)
+    for number, script in migrations():
+        if number > version:
+            connection.executescript(
+                f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;"
+            )
+
+
+def refuse_newer(connection: sqlite3.Connection) -> None:
+    """Raise StartError when a newer Tidegate has written the database.
+
+    Reading it with less knowledge could lose what the newer one promised.
+    """
+    version = _version(connection)
+    newest, _ = migrations()[-1]
+    if version > newest:
+        (name,) = connection.execute("SELECT file FROM pragma_database_list").fetchone()
+        raise StartError(
+            f"{name}: schema version {version}, this Tidegate knows up to {newest}: "
+            f"start the version that wrote it, or move the file away"
+        )
+
+
+def missing_columns(connection: sqlite3.Connection) -> list[str]:
+    """Return `table.column` of all that the migrations create and this database lacks."""
+    model = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        migrate(model)
+        return sorted(_columns(model) - _columns(connection))
+    finally:
+        model.close()
+
+
+def _columns(connection: sqlite3.Connection) -> set[str]:
+    rows = connection.execute(
+        "SELECT t.name || '.' || c.name FROM pragma_table_list AS t"
+        " JOIN pragma_table_info(t.name) AS c"
+        " WHERE t.schema = 'main' AND t.name NOT LIKE 'sqlite_%'"
+    )
+    return {str(name) for (name,) in rows}
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])

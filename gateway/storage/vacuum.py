@@ -1,0 +1,42 @@
+"""Gives free pages of the database back to the file system, a little at a time."""
+
+import logging
+import sqlite3
+from collections.abc import Callable
+
+from gateway.storage.connection import Connection
+
+logger = logging.getLogger(__name__)
+
+KEEP_FREE_PAGES = 1_024
+"""Free pages that stay in the file (4 MiB): the next rows use them without growing it."""
+
+STEP_PAGES = 256
+"""Pages given back in one transaction; a new batch waits for one step at most."""
+
+
+async def give_space_back(connection: Connection, wanted: Callable[[], bool]) -> None:
+    """Shrink the file to KEEP_FREE_PAGES free pages, until done or the writer is `wanted`.
+
+    Called after a batch when no other waits; one look at a counter in the file's header if
+    there is little to give. A failure is logged and left to the next call: no row depends
+    on it.
+    """
+    try:
+        while not wanted():
+            free = await connection.query("PRAGMA freelist_count", (), _number)
+            if free <= KEEP_FREE_PAGES:
+                return
+            step = min(STEP_PAGES, free - KEEP_FREE_PAGES)
+            # A page is given back for each step of the statement: it must be read to its end.
+            await connection.query(f"PRAGMA incremental_vacuum({step})", (), _read_to_the_end)
+    except sqlite3.Error as error:
+        logger.warning("free pages of the database could not be given back: %s", error)
+
+
+def _number(cursor: sqlite3.Cursor) -> int:
+    return int(cursor.fetchone()[0])
+
+
+def _read_to_the_end(cursor: sqlite3.Cursor) -> None:
+    cursor.fetchall()

@@ -1,0 +1,187 @@
+"""Gathers the rows of each turn on the loop's thread and commits them as batches off it."""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable
+
+from gateway.counters import Counters
+from gateway.storage.connection import Connection, Row
+from gateway.storage.vacuum import give_space_back
+
+logger = logging.getLogger(__name__)
+
+MAX_PENDING_ROWS = 100_000
+"""Rows not yet on disk beyond which the writer is full: publishers are told 0x97."""
+
+MAX_PENDING_BYTES = 64 * 1024 * 1024
+"""Bytes of the same rows; a Pi Zero has 512 MB for everything."""
+
+ROW_OVERHEAD = 64
+"""Bytes counted for each row beside its texts and blobs."""
+
+SPACE_LOOK_ROWS = 1_024
+"""Rows committed between two looks at how much free space the file holds."""
+
+FIRST_RETRY = 0.1
+LONGEST_RETRY = 5.0
+"""Seconds between two attempts to write a batch that the disk refused; doubled each time."""
+
+
+class Writer:
+    """Commits what was gathered; nothing is acknowledged before `committed` says so.
+
+    `batch` is the number of the batch now gathering, from 1; `committed` the highest number on
+    disk. While one commit runs, later turns gather into the next batch (group commit).
+
+    A commit that fails keeps its rows and is tried again until the disk takes them: `full` is
+    True meanwhile, so that nobody is promised what cannot be kept. `alarm` is called with a
+    text when that begins and with "" when it ends.
+
+    With `durable` False (`--durability memory`) rows are written all the same, but `mark()` is
+    0: nothing waits for them.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        counters: Counters,
+        *,
+        durable: bool = True,
+        alarm: Callable[[str], None] = lambda text: None,  # noqa: ARG005 - keeps the name
+    ) -> None:
+        self.batch = 1
+        self.committed = 0
+        self.on_committed: list[Callable[[int], None]] = []
+        self.durable = durable
+        self.failing = False
+        self.pending_rows = 0
+        self.pending_bytes = 0
+        self._connection = connection
+        self._counters = counters
+        self._alarm = alarm
+        self._gathered: list[tuple[str, list[Row]]] = []
+        self._gathered_rows = 0
+        self._gathered_bytes = 0
+        self._rows_since_look = 0
+        self._task: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
+
+    @property
+    def full(self) -> bool:
+        """True while the disk refuses, or more is pending than a bound allows."""
+        return (
+            self.failing
+            or self.pending_rows >= MAX_PENDING_ROWS
+            or self.pending_bytes >= MAX_PENDING_BYTES
+        )
+
+    def add(self, statement: str, row: Row) -> int:
+        """Gather one execution of `statement` with `row`; return the number of its batch."""
+        if self._gathered and self._gathered[-1][0] == statement:
+            self._gathered[-1][1].append(row)
+        else:
+            self._gathered.append((statement, [row]))
+        size = ROW_OVERHEAD + sum(len(value) for value in row if isinstance(value, str | bytes))
+        self._gathered_rows += 1
+        self._gathered_bytes += size
+        self.pending_rows += 1
+        self.pending_bytes += size
+        return self.batch
+
+    def mark(self) -> int:
+        """Return the newest batch with a row that is not on disk, 0 if there is none to wait for.
+
+        An answer that promises what was gathered up to now may leave once `committed` has
+        reached this number.
+        """
+        if not self.durable:
+            return 0
+        if self._gathered:
+            return self.batch
+        return self.batch - 1 if self.committed < self.batch - 1 else 0
+
+    def hand_over(self) -> None:
+        """End a turn: start to commit what was gathered, unless a commit is running."""
+        if self._gathered and self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._commit_gathered())
+
+    async def close(self) -> None:
+        """Commit what is left; return when it is on disk or the disk has refused it once more.
+
+        The connection stays open: it belongs to the caller.
+        """
+        self._closing.set()
+        self.hand_over()
+        if self._task is not None:
+            await self._task
+        if self.pending_rows:
+            logger.critical("%d rows could not be written before the stop", self.pending_rows)
+
+    async def _commit_gathered(self) -> None:
+        try:
+            while self._gathered and not (self.failing and self._closing.is_set()):
+                await self._commit_one()
+            if self._rows_since_look >= SPACE_LOOK_ROWS and not self.failing:
+                self._rows_since_look = 0
+                await give_space_back(self._connection, lambda: bool(self._gathered))
+        finally:
+            self._task = None
+        if not self._closing.is_set():
+            self.hand_over()  # what a turn handed over during the last step
+
+    async def _commit_one(self) -> None:
+        """Write the batch that was gathered, as often as it takes, and tell who waits for it."""
+        batch, rows, size = self._gathered, self._gathered_rows, self._gathered_bytes
+        number = self.batch
+        self.batch += 1
+        self._gathered, self._gathered_rows, self._gathered_bytes = [], 0, 0
+        if not await self._write(batch):
+            return
+        self.pending_rows -= rows
+        self.pending_bytes -= size
+        self.committed = number
+        self._rows_since_look += rows
+        self._counters.add("tidegate/storage/commits")
+        self._counters.add("tidegate/storage/rows", rows)
+        self._counters.set("tidegate/storage/pending_rows", self.pending_rows)
+        for callback in self.on_committed:
+            callback(number)
+
+    async def _write(self, batch: list[tuple[str, list[Row]]]) -> bool:
+        """Try until the batch is on disk; False when the writer closes and it still is not."""
+        delay = FIRST_RETRY
+        while True:
+            try:
+                await self._connection.write(batch)
+            except (sqlite3.Error, ValueError, OverflowError) as error:
+                # ValueError and OverflowError: a value that SQLite cannot hold. Nothing
+                # behind it may be acknowledged as if it were stored.
+                self._failed(error)
+            else:
+                self._recovered()
+                return True
+            if self._closing.is_set():
+                return False
+            await self._wait(delay)
+            delay = min(2 * delay, LONGEST_RETRY)
+
+    async def _wait(self, delay: float) -> None:
+        try:
+            await asyncio.wait_for(self._closing.wait(), delay)
+        except TimeoutError:
+            return
+
+    def _failed(self, error: Exception) -> None:
+        self._counters.add("tidegate/storage/failures")
+        self._counters.set("tidegate/storage/pending_rows", self.pending_rows)
+        if not self.failing:
+            self.failing = True
+            logger.critical("the database takes no more: %s; publishers are refused", error)
+            self._alarm(f"the database takes no more: {error}")
+
+    def _recovered(self) -> None:
+        if self.failing:
+            self.failing = False
+            logger.warning("the database takes rows again")
+            self._alarm("")

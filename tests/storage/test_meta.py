@@ -1,0 +1,14 @@
+from pathlib import Path
+
+from gateway.clock import Clock
+from gateway.storage.database import open_database
+from gateway.storage.meta import count_start
+
+
+async def test_each_start_counts_one_more(tmp_path: Path) -> None:
+    counts = []
+    for _ in range(3):
+        database = await open_database(tmp_path, Clock())
+        counts.append(await count_start(database))
+        await database.close()
+    assert counts == [1, 2, 3]

@@ -1,0 +1,214 @@
+"""The outbox keeps what was committed and forgets only what was removed, whatever happens."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+import gateway.storage.outbox as outbox_module
+from gateway.storage.outbox_row import OutboxRow
+from tests.support.storage import Store, crash_image, open_store, outbox_row, until
+
+
+async def test_rows_come_back_in_order_once_they_are_committed(store: Store) -> None:
+    rows = [outbox_row(seq) for seq in range(1, 11)]
+    for row in rows:
+        store.outbox.add(row)
+    assert [row.id for row in rows] == list(range(1, 11))
+    assert store.outbox.committed_id == 0
+    assert await store.outbox.fetch(0, 100) == []
+    await store.settle()
+    assert store.outbox.committed_id == 10
+    assert await store.outbox.fetch(0, 100) == rows
+    assert await store.outbox.fetch(3, 4) == rows[3:7]
+    assert await store.outbox.fetch(3, 100, up_to=5) == rows[3:5]
+
+
+async def test_a_lane_can_be_asked_for(store: Store) -> None:
+    rows = [outbox_row(seq, lane="live" if seq % 3 else "backlog") for seq in range(1, 10)]
+    for row in rows:
+        store.outbox.add(row)
+    await store.settle()
+    assert [row.seq for row in await store.outbox.fetch(0, 100, lane="backlog")] == [3, 6, 9]
+    assert [row.seq for row in await store.outbox.fetch(1, 2, lane="live")] == [2, 4]
+    assert store.outbox.lanes == {"live", "backlog"}
+
+
+async def test_large_rows_come_in_smaller_portions(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox_module, "MAX_FETCH_BYTES", 5_000)
+    for seq in range(1, 4):
+        store.outbox.add(outbox_row(seq, payload=bytes(4_000)))
+    store.outbox.add(outbox_row(4, payload=bytes(50_000)))
+    await store.settle()
+    assert [row.seq for row in await store.outbox.fetch(0, 100)] == [1, 2]
+    assert [row.seq for row in await store.outbox.fetch(3, 100)] == [4]
+
+
+async def test_new_rows_on_disk_are_told(store: Store) -> None:
+    told: list[int] = []
+    store.outbox.on_rows.append(lambda: told.append(store.outbox.committed_id))
+    store.outbox.add(outbox_row(1))
+    row = outbox_row(2)
+    store.outbox.add(row)
+    await store.settle()
+    store.outbox.remove([row])
+    await store.settle()
+    assert told == [2]
+
+
+async def test_the_bound_is_in_bytes_and_ends_with_removal(tmp_path: Path) -> None:
+    store = await open_store(tmp_path, max_bytes=1_000)
+    rows = [outbox_row(seq, payload=bytes(278)) for seq in range(1, 4)]
+    full = []
+    for row in rows:
+        full.append(store.outbox.full)
+        store.outbox.add(row)
+    full.append(store.outbox.full)
+    store.outbox.refuse()
+    store.outbox.remove(rows[:1])
+    full.append(store.outbox.full)
+    assert full == [False, False, False, True, False]
+    assert store.counters.count("tidegate/outbox/rejected") == 1
+    assert store.counters.count("tidegate/outbox/rows") == 2
+    assert store.counters.count("tidegate/outbox/bytes") == sum(row.size for row in rows[1:])
+    await store.close()
+
+
+async def test_the_oldest_row_is_known_through_removals_in_any_order(store: Store) -> None:
+    rows = [outbox_row(seq) for seq in range(1, 6)]
+    for row in rows:
+        store.outbox.add(row)
+    oldest = [store.outbox.oldest_time]
+    await store.settle()
+    for index in (2, 0, 1):
+        store.outbox.remove([rows[index]])
+        store.writer.hand_over()
+        await asyncio.sleep(0)  # removals meet a commit, and a look, that run already
+    await until(lambda: store.outbox.oldest_time == rows[3].time)
+    store.outbox.remove(rows[3:])
+    assert (oldest, store.outbox.oldest_time) == ([rows[0].time], None)
+
+
+async def test_ids_rise_beyond_those_that_an_earlier_run_left(tmp_path: Path) -> None:
+    store = await open_store(tmp_path)
+    for seq in range(1, 4):
+        store.outbox.add(outbox_row(seq))
+    await store.close()
+    again = await open_store(tmp_path)
+    row = outbox_row(4)
+    again.outbox.add(row)
+    assert (row.id, again.outbox.rows, again.outbox.committed_id) == (4, 4, 3)
+    assert again.outbox.lanes == {"live"}
+    await again.close()
+
+
+class OutboxWithCrashes(RuleBasedStateMachine):
+    """After a crash the file holds the outbox as of one batch: committed, or later.
+
+    Never a part of a batch, never less than was said to be on disk, never a removed row that
+    was removed for good.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._folders = tempfile.TemporaryDirectory()
+        self._crashes = 0
+        self._folder = Path(self._folders.name) / "0"
+        self._folder.mkdir()
+        self._runner = asyncio.Runner()
+        self._seq = 0
+        self._rows: dict[int, OutboxRow] = {}
+        self._start()
+
+    def _start(self) -> None:
+        self.store = self._runner.run(open_store(self._folder))
+        self._by_batch: dict[int, dict[int, OutboxRow]] = {0: dict(self._rows)}
+
+    def _note(self) -> None:
+        self._by_batch[self.store.writer.batch] = dict(self._rows)
+
+    @rule(count=st.integers(1, 5), size=st.sampled_from([0, 20, 3_000]))
+    def add(self, count: int, size: int) -> None:
+        for _ in range(count):
+            self._seq += 1
+            row = outbox_row(self._seq, payload=bytes(size))
+            self.store.outbox.add(row)
+            self._rows[row.id] = row
+        self._note()
+
+    @precondition(lambda self: self._rows)
+    @rule(data=st.data())
+    def remove(self, data: st.DataObject) -> None:
+        """The fleet takes some rows that are on disk, in any order."""
+        on_disk = [row for row in self._rows.values() if row.id <= self.store.outbox.committed_id]
+        chosen = (
+            data.draw(st.lists(st.sampled_from(on_disk), unique_by=lambda row: row.id))
+            if (on_disk)
+            else []
+        )
+        self.store.outbox.remove(chosen)
+        for row in chosen:
+            del self._rows[row.id]
+        self._note()
+
+    @rule()
+    def end_turn(self) -> None:
+        async def turn() -> None:
+            self.store.writer.hand_over()
+            await asyncio.sleep(0)
+
+        self._runner.run(turn())
+
+    @rule()
+    def settle(self) -> None:
+        self._runner.run(self.store.settle())
+        assert self._on_disk() == self._rows
+
+    def _on_disk(self) -> dict[int, OutboxRow]:
+        outbox = self.store.outbox
+        rows = self._runner.run(outbox.fetch(0, 10_000, up_to=2**62))
+        return {row.id: row for row in rows}
+
+    @rule()
+    def restart(self) -> None:
+        self._runner.run(self.store.close())
+        self._start()
+        assert self._on_disk() == self._rows
+
+    @rule()
+    def crash(self) -> None:
+        """At any moment, also while a commit runs in its thread."""
+        promised = self.store.writer.committed
+        self._crashes += 1
+        image = crash_image(self._folder, Path(self._folders.name) / str(self._crashes))
+        self._runner.run(self.store.close())
+        states = self._by_batch
+        self._folder = image
+        self._start()
+        found = self._on_disk()
+        before = max(number for number in states if number <= promised)
+        assert found in [state for number, state in states.items() if number >= before]
+        self._rows = found
+        self._by_batch = {0: dict(found)}
+
+    @invariant()
+    def counts_are_exact(self) -> None:
+        outbox = self.store.outbox
+        assert outbox.rows == len(self._rows)
+        assert outbox.bytes == sum(row.size for row in self._rows.values())
+        assert (outbox.oldest_time is None) == (not self._rows)
+
+    def teardown(self) -> None:
+        self._runner.run(self.store.close())
+        self._runner.close()
+        self._folders.cleanup()
+
+
+TestOutboxWithCrashes = OutboxWithCrashes.TestCase
+TestOutboxWithCrashes.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)

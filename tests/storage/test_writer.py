@@ -1,0 +1,173 @@
+"""Batches: gathered in a turn, committed in order, kept while the disk refuses."""
+
+import asyncio
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+import gateway.storage.writer as writer_module
+from tests.support.storage import Store, open_store, until
+
+INSERT = "INSERT INTO meta VALUES (?, ?)"
+BLOB = "INSERT INTO node_frames VALUES (?, 0, 0, 0, ?)"
+
+
+async def _names(store: Store) -> list[str]:
+    statement = "SELECT name FROM meta ORDER BY name"
+    rows = await store.database.reader.query(statement, (), lambda cursor: cursor.fetchall())
+    return [name for (name,) in rows]
+
+
+async def _fill_the_disk(store: Store) -> None:
+    """Allow the file no further page: SQLITE_FULL, as on a full disk."""
+    pages = await store.database.writer.query("PRAGMA page_count", (), lambda c: c.fetchone()[0])
+    await store.database.writer.execute(f"PRAGMA max_page_count = {pages}")
+
+
+async def _free_the_disk(store: Store) -> None:
+    await store.database.writer.execute("PRAGMA max_page_count = 1000000")
+
+
+async def test_a_batch_is_on_disk_when_its_number_is_committed(store: Store) -> None:
+    numbers: list[int] = []
+    store.writer.on_committed.append(numbers.append)
+    assert store.writer.add(INSERT, ("a", 1)) == 1
+    assert (store.writer.mark(), store.writer.committed) == (1, 0)
+    assert store.writer.pending_rows == 1
+    store.writer.hand_over()
+    await until(lambda: store.writer.committed == 1)
+    assert await _names(store) == ["a"]
+    assert numbers == [1]
+    assert (store.writer.mark(), store.writer.pending_rows, store.writer.pending_bytes) == (0, 0, 0)
+
+
+async def test_turns_during_a_commit_share_the_next_one(store: Store) -> None:
+    store.writer.add(INSERT, ("a", 1))
+    store.writer.hand_over()
+    await asyncio.sleep(0)  # the commit of "a" begins
+    assert store.writer.batch == 2
+    assert store.writer.mark() == 1
+    assert [store.writer.add(INSERT, (name, 1)) for name in "bc"] == [2, 2]
+    store.writer.hand_over()
+    store.writer.add(INSERT, ("d", 1))
+    store.writer.hand_over()
+    assert store.writer.mark() == 2
+    await until(lambda: store.writer.committed == 2)
+    assert store.counters.count("tidegate/storage/commits") == 2
+    assert store.counters.count("tidegate/storage/rows") == 4
+    assert await _names(store) == ["a", "b", "c", "d"]
+
+
+async def test_statements_keep_their_order_within_a_batch(store: Store) -> None:
+    store.writer.add(INSERT, ("a", 1))
+    store.writer.add("DELETE FROM meta WHERE name = ?", ("a",))
+    store.writer.add(INSERT, ("a", 2))
+    store.writer.add(INSERT, ("b", 1))
+    await store.settle()
+    assert await _names(store) == ["a", "b"]
+
+
+async def test_an_empty_turn_commits_nothing(store: Store) -> None:
+    store.writer.hand_over()
+    await asyncio.sleep(0)
+    assert (store.writer.batch, store.writer.committed) == (1, 0)
+
+
+async def test_in_memory_mode_rows_are_written_and_nothing_waits(tmp_path: Path) -> None:
+    store = await open_store(tmp_path, durable=False)
+    store.writer.add(INSERT, ("a", 1))
+    assert store.writer.mark() == 0
+    await store.settle()
+    assert await _names(store) == ["a"]
+    await store.close()
+
+
+async def test_close_commits_what_is_left(tmp_path: Path) -> None:
+    store = await open_store(tmp_path)
+    store.writer.add(INSERT, ("a", 1))
+    store.writer.hand_over()
+    await asyncio.sleep(0)
+    store.writer.add(INSERT, ("b", 1))
+    await store.close()
+    again = await open_store(tmp_path)
+    assert await _names(again) == ["a", "b"]
+    await again.close()
+
+
+async def test_a_full_disk_refuses_until_there_is_room_and_loses_nothing(
+    store: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_module, "FIRST_RETRY", 0.01)
+    await _fill_the_disk(store)
+    store.writer.add(BLOB, (1, bytes(100_000)))
+    store.writer.hand_over()
+    await until(lambda: store.counters.count("tidegate/storage/failures") >= 3)
+    refused = store.writer.full
+    assert (store.writer.committed, store.writer.mark()) == (0, 1)
+    store.writer.add(INSERT, ("later", 1))
+    store.writer.hand_over()
+    assert store.writer.mark() == 2
+    assert store.alarms == ["the database takes no more: database or disk is full"]
+    assert [record.levelname for record in caplog.records] == ["CRITICAL"]  # once, not each time
+
+    await _free_the_disk(store)
+    await until(lambda: store.writer.committed == 2)
+    assert (refused, store.writer.full) == (True, False)
+    assert store.alarms[1:] == [""]
+    assert await _names(store) == ["later"]
+    size = "SELECT length(seen) FROM node_frames"
+    assert await store.database.reader.query(size, (), lambda c: c.fetchall()) == [(100_000,)]
+
+
+async def test_close_gives_up_on_a_full_disk_and_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = await open_store(tmp_path)
+    await _fill_the_disk(store)
+    store.writer.add(BLOB, (1, bytes(100_000)))
+    await store.close()
+    assert "1 rows could not be written before the stop" in caplog.text
+
+
+async def test_a_value_that_sqlite_cannot_hold_is_never_committed(store: Store) -> None:
+    store.writer.add(INSERT, ("a", 1))
+    store.writer.add(INSERT, ("b", 1 << 63))
+    store.writer.hand_over()
+    await until(lambda: store.writer.failing)
+    assert await _names(store) == []
+
+
+@pytest.mark.parametrize("bound", ["MAX_PENDING_ROWS", "MAX_PENDING_BYTES"])
+async def test_a_bound_on_what_is_pending_makes_the_writer_full(
+    store: Store, monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    monkeypatch.setattr(writer_module, bound, {"MAX_PENDING_ROWS": 3}.get(bound, 300))
+    full = []
+    for name in "abc":
+        full.append(store.writer.full)
+        store.writer.add(INSERT, (name * 60, 1))
+    full.append(store.writer.full)
+    await store.settle()
+    full.append(store.writer.full)
+    assert full == [False, False, False, True, False]
+
+
+async def test_space_is_given_back_after_large_deletes(tmp_path: Path) -> None:
+    store = await open_store(tmp_path)
+    path = store.database.path
+    for node in range(3_000):
+        store.writer.add(BLOB, (node, bytes(4_000)))
+    await store.settle()
+    checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)"
+    await store.database.writer.query(checkpoint, (), lambda cursor: cursor.fetchall())
+    large = path.stat().st_size
+    for node in range(3_000):
+        store.writer.add("DELETE FROM node_frames WHERE node = ?", (node,))
+    await store.settle()
+    await store.close()
+    assert large > 12_000_000
+    assert path.stat().st_size < 5_000_000
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    connection.close()
