@@ -1,17 +1,14 @@
 """PUBACK, PUBREC, PUBREL and PUBCOMP, which have one form (MQTT 5, sections 3.4 to 3.7)."""
 
-from gateway.mqtt.fields import (
-    excess_bytes,
-    read_packet_identifier,
-    write_byte,
-    write_two_byte_integer,
-)
+from gateway.mqtt.fields import read_packet_identifier, write_two_byte_integer
 from gateway.mqtt.fixed_header import FIRST_BYTES, write_packet
-from gateway.mqtt.packets import MQTT_5, PacketType, PubAck, PubComp, PubRec, PubRel
+from gateway.mqtt.packets import PacketType, PubAck, PubComp, PubRec, PubRel
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
-from gateway.mqtt.property_codec import read_properties, write_properties
-from gateway.mqtt.reason_code_table import read_reason_code
+from gateway.mqtt.reason_code_codec import read_reason_and_properties, write_reason_and_properties
 from gateway.mqtt.reason_codes import ReasonCode
+
+_HEADS = {packet_type: bytes((first_byte, 2)) for packet_type, first_byte in FIRST_BYTES.items()}
+"""The fixed header of an acknowledgement that is nothing but its packet identifier."""
 
 
 def read_puback(buffer: bytes, position: int, end: int, version: int) -> PubAck:
@@ -37,18 +34,10 @@ def read_pubcomp(buffer: bytes, position: int, end: int, version: int) -> PubCom
 def _read(
     buffer: bytes, position: int, end: int, version: int, packet_type: PacketType
 ) -> tuple[int, ReasonCode, Properties]:
-    """Read the packet identifier; reason code and properties may be left out in MQTT 5."""
     packet_id, position = read_packet_identifier(buffer, position, end)
-    if position == end:
-        return packet_id, ReasonCode.SUCCESS, NO_PROPERTIES
-    if version < MQTT_5:
-        raise excess_bytes(packet_type.name, position, end)
-    reason_code, position = read_reason_code(buffer, position, end, packet_type)
-    if position == end:
-        return packet_id, reason_code, NO_PROPERTIES
-    properties, position = read_properties(buffer, position, end, packet_type, version)
-    if position != end:
-        raise excess_bytes(packet_type.name, position, end)
+    reason_code, properties = read_reason_and_properties(
+        buffer, position, end, packet_type, version
+    )
     return packet_id, reason_code, properties
 
 
@@ -76,10 +65,11 @@ def _write(
     packet: PubAck | PubRec | PubRel | PubComp, version: int, packet_type: PacketType
 ) -> bytes:
     """Return the shortest form; before MQTT 5 an acknowledgement has no reason code."""
-    parts = [write_two_byte_integer(packet.packet_id)]
-    if version == MQTT_5 and packet.properties != NO_PROPERTIES:
-        parts.append(write_byte(packet.reason_code))
-        parts.append(write_properties(packet.properties, packet_type, version))
-    elif version == MQTT_5 and packet.reason_code:
-        parts.append(write_byte(packet.reason_code))
-    return write_packet(FIRST_BYTES[packet_type], *parts)
+    packet_id = write_two_byte_integer(packet.packet_id)
+    if packet.properties is NO_PROPERTIES and not packet.reason_code:
+        return _HEADS[packet_type] + packet_id
+    return write_packet(
+        FIRST_BYTES[packet_type],
+        packet_id,
+        write_reason_and_properties(packet.reason_code, packet.properties, packet_type, version),
+    )

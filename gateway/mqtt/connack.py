@@ -5,7 +5,7 @@ from gateway.mqtt.fields import excess_bytes, read_byte, write_byte
 from gateway.mqtt.fixed_header import FIRST_BYTES, write_packet
 from gateway.mqtt.packets import MQTT_3_1, MQTT_5, ConnAck, PacketType
 from gateway.mqtt.property_codec import read_properties, write_properties
-from gateway.mqtt.reason_code_table import to_reason_code
+from gateway.mqtt.reason_code_codec import to_reason_code
 from gateway.mqtt.reason_codes import RETURN_CODES, ReasonCode
 
 NO_FLAGS = 0x00

@@ -49,10 +49,10 @@ def decode(buffer: bytes, first_byte: int, start: int, end: int, version: int) -
     `version` is the connection's protocol version: 3, 4 or 5, and 0 before CONNECT, which tells
     its own. Raises MalformedPacket or ProtocolError and nothing else, whatever the bytes are.
     """
+    if first_byte & _TYPE == _PUBLISH and version:
+        return read_publish(buffer, first_byte, start, end, version)
     if not version and first_byte & _TYPE != _CONNECT:  # [MQTT-3.1.0-1]
         raise ProtocolError(f"a packet of type {first_byte >> 4} before CONNECT")
-    if first_byte & _TYPE == _PUBLISH:
-        return read_publish(buffer, first_byte, start, end, version)
     reader = READERS.get(first_byte)
     if reader is None:  # [MQTT-2.1.3-1]
         raise MalformedPacket(

@@ -13,5 +13,5 @@ FIRST_BYTES = {
 
 def write_packet(first_byte: int, *parts: bytes) -> bytes:
     """Return a whole packet; raises ValueError for a body of more than 268,435,455 bytes."""
-    length = write_variable_byte_integer(sum(map(len, parts)))
-    return b"".join((first_byte.to_bytes(1, "big"), length, *parts))
+    body = b"".join(parts)
+    return first_byte.to_bytes(1, "big") + write_variable_byte_integer(len(body)) + body

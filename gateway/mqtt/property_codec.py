@@ -24,9 +24,9 @@ def read_properties(
     """
     if version < MQTT_5:
         return NO_PROPERTIES, position
+    if position < end and buffer[position] == 0:  # most packets have none
+        return NO_PROPERTIES, position + 1
     length, position = read_variable_byte_integer(buffer, position, end, "property length")
-    if not length:
-        return NO_PROPERTIES, position
     stop = position + length
     if stop > end:
         raise missing_bytes("properties", position, length, end)

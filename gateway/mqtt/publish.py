@@ -19,10 +19,30 @@ QOS_SHIFT = 1
 DUP = 0x08
 
 _PUBLISH = int(PacketType.PUBLISH)
+_FIRST_BYTE = FIRST_BYTES[PacketType.PUBLISH]
+
+
+def publish_first_byte(qos: int, retain: bool, dup: bool) -> int:
+    """Return the first byte of a PUBLISH with these flags."""
+    return _FIRST_BYTE | dup * DUP | qos << QOS_SHIFT | retain * RETAIN
+
+
+FLAGS = {
+    publish_first_byte(qos, retain, dup): (qos, retain, dup)
+    for qos in (0, 1, 2)  # [MQTT-3.3.1-4]
+    for retain in (False, True)
+    for dup in (False, True)
+    if qos or not dup  # [MQTT-3.3.1-2]
+}
+"""The first bytes that a PUBLISH can have, and the QoS, RETAIN and DUP that each says."""
 
 
 def read_publish(buffer: bytes, first_byte: int, start: int, end: int, version: int) -> Publish:
     """Read a PUBLISH; `first_byte` holds its flags. Its topic is empty only beside an alias."""
+    flags = FLAGS.get(first_byte)
+    if flags is None:
+        raise MalformedPacket(f"PUBLISH 0x{first_byte:02X}: QoS 3, or DUP at QoS 0")
+    qos, retain, dup = flags
     position = start + 2
     if position > end:
         raise missing_bytes("topic name", start, 2, end)
@@ -33,29 +53,15 @@ def read_publish(buffer: bytes, first_byte: int, start: int, end: int, version: 
     if "+" in topic or "#" in topic:  # [MQTT-3.3.2-2]
         check_topic_name(topic)
     position = topic_end
-    qos = first_byte >> QOS_SHIFT & 3
     packet_id = 0
-    if qos == 0:
-        if first_byte & DUP:  # [MQTT-3.3.1-2]
-            raise MalformedPacket("DUP is set in a PUBLISH of QoS 0")
-    elif qos == 3:  # [MQTT-3.3.1-4]
-        raise MalformedPacket("PUBLISH of QoS 3; it must be 0, 1 or 2")
-    else:
+    if qos:  # [MQTT-2.2.1-2]
         packet_id, position = read_packet_identifier(buffer, position, end)
     properties = NO_PROPERTIES
     if version == MQTT_5:
         properties, position = read_properties(buffer, position, end, _PUBLISH, version)
     if not topic:
         _check_alias(properties.topic_alias, version)
-    return Publish(
-        topic,
-        buffer[position:end],
-        qos,
-        first_byte & RETAIN == RETAIN,
-        first_byte & DUP == DUP,
-        packet_id,
-        properties,
-    )
+    return Publish(topic, buffer[position:end], qos, retain, dup, packet_id, properties)
 
 
 def _check_alias(topic_alias: int | None, version: int) -> None:
@@ -64,11 +70,6 @@ def _check_alias(topic_alias: int | None, version: int) -> None:
         check_topic_name("")
     if topic_alias is None:
         raise ProtocolError("PUBLISH with neither a topic name nor a topic alias")
-
-
-def publish_first_byte(qos: int, retain: bool, dup: bool) -> int:
-    """Return the first byte of a PUBLISH with these flags."""
-    return FIRST_BYTES[PacketType.PUBLISH] | dup * DUP | qos << QOS_SHIFT | retain * RETAIN
 
 
 def write_publish(packet: Publish, version: int) -> bytes:

@@ -7,7 +7,6 @@ from gateway.mqtt.fields import (
     write_two_byte_integer,
     write_variable_byte_integer,
 )
-from gateway.mqtt.fixed_header import write_packet
 from gateway.mqtt.packets import MQTT_5, PacketType
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.property_codec import write_fields
@@ -27,15 +26,7 @@ class PublishTemplate:
     packet identifier. What has subscription identifiers is put together each time.
     """
 
-    __slots__ = (
-        "_fields",
-        "_forms",
-        "_interval",
-        "_own_interval",
-        "_payload",
-        "_topic",
-        "_version",
-    )
+    __slots__ = ("_expiry", "_fields", "_forms", "_forms_expiry", "_payload", "_topic", "_version")
 
     def __init__(self, topic: str, payload: bytes, properties: Properties, version: int) -> None:
         self._version = version
@@ -44,8 +35,8 @@ class PublishTemplate:
         self._fields = b""
         if version == MQTT_5 and properties is not NO_PROPERTIES:
             self._fields = write_fields(properties, PacketType.PUBLISH, without=_OF_ONE_RECEIVER)
-        self._own_interval = properties.message_expiry_interval
-        self._interval = self._own_interval
+        self._expiry = properties.message_expiry_interval
+        self._forms_expiry = self._expiry
         self._forms: dict[int, tuple[bytes, bytes]] = {}
 
     def wire(
@@ -63,14 +54,14 @@ class PublishTemplate:
         the message's own. With the same flags and interval at QoS 0, and without subscription
         identifiers, it is the same object each time.
         """
-        interval = self._left(message_expiry_interval)
-        if interval != self._interval:
+        expiry = self._expiry if message_expiry_interval is None else message_expiry_interval
+        if expiry != self._forms_expiry:
             self._forms.clear()
-            self._interval = interval
+            self._forms_expiry = expiry
         first_byte = publish_first_byte(qos, retain, dup)
         form = None if subscription_identifiers else self._forms.get(first_byte)
         if form is None:
-            form = self._form(first_byte, qos, self._properties(subscription_identifiers, interval))
+            form = self._form(first_byte, qos, self._properties(subscription_identifiers, expiry))
             if not subscription_identifiers:
                 self._forms[first_byte] = form
         head, tail = form
@@ -83,20 +74,17 @@ class PublishTemplate:
         message_expiry_interval: int | None = None,
     ) -> int:
         """Return how many bytes `wire` gives, to be held against a Maximum Packet Size."""
-        interval = self._left(message_expiry_interval)
-        properties = self._properties(subscription_identifiers, interval)
+        expiry = self._expiry if message_expiry_interval is None else message_expiry_interval
+        properties = self._properties(subscription_identifiers, expiry)
         body = len(self._topic) + 2 * (qos > 0) + len(properties) + len(self._payload)
         return 1 + len(write_variable_byte_integer(body)) + body
 
-    def _left(self, message_expiry_interval: int | None) -> int | None:
-        return self._own_interval if message_expiry_interval is None else message_expiry_interval
-
-    def _properties(self, subscription_identifiers: tuple[int, ...], interval: int | None) -> bytes:
+    def _properties(self, subscription_identifiers: tuple[int, ...], expiry: int | None) -> bytes:
         if self._version < MQTT_5:
             return b""
         parts = [self._fields]
-        if interval is not None:
-            parts.append(_MESSAGE_EXPIRY_INTERVAL + write_four_byte_integer(interval))
+        if expiry is not None:
+            parts.append(_MESSAGE_EXPIRY_INTERVAL + write_four_byte_integer(expiry))
         parts += [  # [MQTT-3.3.4-3]
             _SUBSCRIPTION_IDENTIFIER + write_variable_byte_integer(identifier)
             for identifier in subscription_identifiers
@@ -106,8 +94,7 @@ class PublishTemplate:
 
     def _form(self, first_byte: int, qos: int, properties: bytes) -> tuple[bytes, bytes]:
         """Return what stands before and behind the packet identifier, or at QoS 0 (all, none)."""
-        tail = properties + self._payload
-        if not qos:
-            return write_packet(first_byte, self._topic, tail), b""
-        length = write_variable_byte_integer(len(self._topic) + 2 + len(tail))
-        return write_byte(first_byte) + length + self._topic, tail
+        behind = properties + self._payload
+        length = len(self._topic) + 2 * (qos > 0) + len(behind)
+        head = write_byte(first_byte) + write_variable_byte_integer(length) + self._topic
+        return (head, behind) if qos else (head + behind, b"")

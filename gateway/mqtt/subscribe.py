@@ -12,7 +12,7 @@ from gateway.mqtt.fields import (
 from gateway.mqtt.fixed_header import FIRST_BYTES, write_packet
 from gateway.mqtt.packets import MQTT_5, PacketType, SubAck, Subscribe, SubscriptionRequest
 from gateway.mqtt.property_codec import read_properties, write_properties
-from gateway.mqtt.reason_code_table import read_reason_codes
+from gateway.mqtt.reason_code_codec import read_reason_codes
 from gateway.mqtt.reason_codes import FAILURE
 from gateway.mqtt.topics import SHARED_PREFIX
 

@@ -11,7 +11,7 @@ from gateway.mqtt.fields import (
 from gateway.mqtt.fixed_header import FIRST_BYTES, write_packet
 from gateway.mqtt.packets import MQTT_5, PacketType, UnsubAck, Unsubscribe
 from gateway.mqtt.property_codec import read_properties, write_properties
-from gateway.mqtt.reason_code_table import read_reason_codes
+from gateway.mqtt.reason_code_codec import read_reason_codes
 
 
 def read_unsubscribe(buffer: bytes, position: int, end: int, version: int) -> Unsubscribe:
