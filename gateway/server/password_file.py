@@ -7,7 +7,7 @@ import hmac
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.errors import ConfigurationError
+from gateway.config.errors import ConfigurationError
 
 MAXIMUM_ITERATIONS = 1_000_000
 """Rounds of PBKDF2 that one check may cost: seconds on a small board, so already generous."""

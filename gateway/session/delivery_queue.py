@@ -4,9 +4,9 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gateway.mqtt.message import Message
 from gateway.mqtt.message_expiry import expired
 from gateway.mqtt.message_size import message_size
-from gateway.mqtt.message import Message
 
 MAXIMUM_MESSAGES = 50_000
 """Deliveries that wait for one session: a night without the client at one a second."""

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.errors import ConfigurationError
+from gateway.config.errors import ConfigurationError
 from gateway.server.password_file import MAXIMUM_BYTES, load
 
 # Both were written by mosquitto_passwd 2.0.11 for the password "pässw:ord".

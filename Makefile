@@ -1,0 +1,67 @@
+# The only entry point: every target sets up what it needs in .venv.
+.DEFAULT_GOAL := help
+.PHONY: help run install install-pipeline tui pipeline test check format coverage fuzz package clean
+
+BIN := .venv/bin
+# The environment is made anew when what it is made from has changed.
+RECIPE := pyproject.toml setup.py tools/setup.sh
+GATEWAY := .venv/.gateway
+PIPELINE := .venv/.pipeline
+DEVELOP := .venv/.develop
+
+help: ## show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
+
+run: $(GATEWAY) ## start the gateway with the demonstration, examples/demo.toml
+	@exec $(BIN)/tidegate run --config examples/demo.toml --data ./var
+
+install: $(GATEWAY) ## make .venv with the command tidegate in it
+
+install-pipeline: $(PIPELINE) ## add the fleet's pipeline (PySpark) to .venv
+
+tui: $(GATEWAY) ## watch a running gateway
+	@exec $(BIN)/tidegate tui
+
+pipeline: $(PIPELINE) ## bring what `make run` wrote into tables
+	@exec $(BIN)/tidegate-pipeline once
+
+test: $(DEVELOP) ## run every test; as root install what tests need
+	@tools/setup.sh system
+	@tests/support/get_micropython.sh || true
+	@$(BIN)/python tools/run_tests.py
+
+check: $(DEVELOP) ## lint, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(DEVELOP) ## format and fix what can be fixed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+coverage: test ## run every test and show the lines that none reached
+	$(BIN)/coverage report
+
+fuzz: $(DEVELOP) ## the property tests, with many more examples
+	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest tests/mqtt tests/routing tests/session tests/bridges --timeout 3600
+
+package: $(DEVELOP) ## build the wheel and the source distribution into dist/
+	$(BIN)/pip install --quiet build
+	$(BIN)/python -m build
+
+clean: ## remove what the targets made, but never var/
+	rm -rf .venv .venv-* build dist *.egg-info .coverage* htmlcov .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find gateway -name '*.so' -delete
+
+$(GATEWAY): $(RECIPE)
+	@tools/setup.sh install serial,tui
+	@touch $@
+
+$(PIPELINE): $(RECIPE)
+	@tools/setup.sh install serial,tui,pipeline
+	@touch $(GATEWAY) $@
+
+$(DEVELOP): $(RECIPE)
+	@TIDEGATE_CYTHON=off tools/setup.sh install serial,tui,pipeline "dev"
+	@touch $(GATEWAY) $(PIPELINE) $@

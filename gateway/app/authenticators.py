@@ -1,0 +1,35 @@
+"""Who may connect at which listener."""
+
+from pathlib import Path
+
+from gateway.broker.access import Anonymous, Authenticator
+from gateway.config.settings import Configuration
+from gateway.server.password_file import PasswordFile, load
+
+
+class _Either:
+    """Lets in those without a user name, and of the others those whose password is right."""
+
+    def __init__(self, password_file: PasswordFile) -> None:
+        self._password_file = password_file
+
+    def check(self, username: str | None, password: bytes | None) -> bool:
+        """Return True if the client may connect."""
+        return username is None or self._password_file.check(username, password)
+
+
+def authenticator(configuration: Configuration, place: int) -> Authenticator:
+    """Return who decides at the listener at this place; raise ConfigurationError."""
+    listener = configuration.listeners[place]
+    if listener.password_file is None:
+        return Nobody() if listener.allow_anonymous is False else Anonymous()
+    password_file = load(Path(listener.password_file))
+    return _Either(password_file) if listener.allow_anonymous else password_file
+
+
+class Nobody:
+    """Lets nobody in: anonymous access is forbidden and no user is named."""
+
+    def check(self, username: str | None, password: bytes | None) -> bool:  # noqa: ARG002 - a shape
+        """Return False."""
+        return False

@@ -1,0 +1,36 @@
+"""What a configuration says beyond its form: topic filters and expressions that are valid."""
+
+from gateway.config.errors import ConfigurationError
+from gateway.config.settings import Configuration
+from gateway.mqtt.errors import MqttError
+from gateway.mqtt.topics import check_topic_filter
+from gateway.routing.where.compile import compile_where
+from gateway.routing.where.errors import WhereError
+
+
+def check_configuration(configuration: Configuration) -> None:
+    """Raise ConfigurationError at the first rule that cannot work."""
+    rules = configuration.uplink.rules if configuration.uplink is not None else ()
+    for place, rule in enumerate(rules):
+        key = f"uplink.rule[{place}]"
+        try:
+            check_topic_filter(rule.topic)
+        except MqttError as error:
+            raise ConfigurationError(
+                configuration.file, f"{key}.topic", rule.topic, error.reason
+            ) from error
+        if rule.topic.startswith("$share/"):
+            raise ConfigurationError(
+                configuration.file, f"{key}.topic", rule.topic, "a rule's topic is not shared"
+            )
+        if rule.where is None:
+            continue
+        try:
+            compile_where(rule.where)
+        except WhereError as error:
+            raise ConfigurationError(
+                configuration.file,
+                f"{key}.where",
+                rule.where,
+                f"position {error.position}: {error.message}",
+            ) from error

@@ -1,0 +1,37 @@
+"""What clients can ask of the gateway by publishing below `$CONTROL/tidegate/`."""
+
+import logging
+from collections.abc import Callable
+
+from gateway.broker.access import CONTROL
+from gateway.mqtt.message import Message
+from gateway.mqtt.reason_codes import ReasonCode
+
+logger = logging.getLogger(__name__)
+
+
+class Control:
+    """An inline client that carries out commands: the topic names a part, the payload a word."""
+
+    client_id = "$CONTROL"
+    topic_filters = (CONTROL + "#",)
+
+    def __init__(self) -> None:
+        self._commands: dict[tuple[str, str], Callable[[], None]] = {}
+
+    def know(self, part: str, word: str, command: Callable[[], None]) -> None:
+        """Carry out `command` when `word` is published to the part's topic."""
+        self._commands[part, word] = command
+
+    def receive(self, message: Message, topic_filters: list[str]) -> ReasonCode:  # noqa: ARG002 - an inline client's shape
+        """Carry out a command; an unknown one is refused with 0x83."""
+        part = message.topic.removeprefix(CONTROL)
+        word = message.payload.decode(errors="replace")
+        command = self._commands.get((part, word))
+        if command is None:
+            known = ", ".join(" ".join(pair) for pair in self._commands) or "none"
+            logger.warning("unknown command %.40r %.40r; there are: %s", part, word, known)
+            return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
+        logger.info("%s %s, asked for by client %r", part, word, message.client_id)
+        command()
+        return ReasonCode.SUCCESS

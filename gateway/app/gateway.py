@@ -1,0 +1,146 @@
+"""A whole gateway: its parts made, joined, started, and stopped in the opposite order."""
+
+import asyncio
+import logging
+import secrets
+import signal
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from importlib.metadata import version
+from pathlib import Path
+
+from gateway.app.authenticators import authenticator
+from gateway.app.control import Control
+from gateway.app.data_folder import DataFolder
+from gateway.app.descriptors import raise_limit
+from gateway.app.sensors import start_sensors
+from gateway.app.telemetry import Telemetry
+from gateway.app.uplink import start_uplink
+from gateway.broker.broker import Broker
+from gateway.broker.settings import BrokerSettings
+from gateway.clock import Clock
+from gateway.config.settings import Configuration
+from gateway.counters import Counters
+from gateway.mqtt.message import Message
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.server.listener import Listener
+from gateway.server.turn import Turn
+from gateway.storage.database import open_database
+from gateway.storage.meta import count_start
+from gateway.storage.writer import Writer
+from gateway.telemetry.systemd_notify import SystemdNotify
+
+logger = logging.getLogger(__name__)
+
+
+async def serve(
+    configuration: Configuration,
+    data: Path,
+    *,
+    durable: bool = True,
+    on_ready: Callable[[], None] = lambda: None,
+) -> None:
+    """Run a gateway until SIGINT or SIGTERM; raise TidegateError if it cannot start."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    raise_limit()
+    notify = SystemdNotify()
+    async with AsyncExitStack() as stack:
+        gateway = Gateway(configuration, data, stack)
+        await gateway.start(durable=durable)
+        notify.ready(gateway.status)
+        stack.callback(notify.stopping)
+        logger.info("tidegate %s: %s", version("tidegate"), gateway.status)
+        on_ready()
+        await stop.wait()
+        logger.info("stopping")
+
+
+class Gateway:
+    """The parts of one gateway; what `start` made, the stack takes apart again."""
+
+    def __init__(self, configuration: Configuration, data: Path, stack: AsyncExitStack) -> None:
+        self.configuration = configuration
+        self.data = data
+        self.stack = stack
+        self.clock = Clock()
+        self.counters = Counters()
+        self.epoch = secrets.token_hex(5)
+        self.listeners: list[Listener] = []
+
+    @property
+    def status(self) -> str:
+        """One line that says what runs and where."""
+        ports = ", ".join(f"{each.host}:{each.port}" for each in self.listeners)
+        return f"gateway {self.configuration.gateway_id} listens on {ports}"
+
+    async def start(self, *, durable: bool) -> None:
+        """Start every part; raise TidegateError if one cannot work."""
+        self.stack.callback(DataFolder(self.data).close)
+        alarms: dict[str, str] = {}
+        await self._open_storage(alarms, durable=durable)
+        self._make_broker()
+        self._start_telemetry(alarms)
+        self.control = Control()
+        self.broker.subscribe_inline(self.control, self.control.topic_filters)
+        await start_uplink(self)
+        await self._start_listeners()
+        await start_sensors(self)
+
+    def publish(self, message: Message) -> ReasonCode:
+        """Publish a message of the gateway's own in this turn."""
+        return self.broker.publish(message, self.turn.instant)
+
+    async def _open_storage(self, alarms: dict[str, str], *, durable: bool) -> None:
+        self.database = await open_database(self.data, self.clock)
+        self.stack.push_async_callback(self.database.close)
+        if self.database.set_aside is not None:
+            alarms["database"] = f"the database was damaged; set aside as {self.database.set_aside}"
+        self.starts = await count_start(self.database)
+        self.writer = Writer(
+            self.database.writer,
+            self.counters,
+            durable=durable,
+            alarm=lambda text: self.telemetry.alarm("storage", text),
+        )
+
+    def _make_broker(self) -> None:
+        limits = self.configuration.broker
+        settings = BrokerSettings(
+            maximum_packet_size=limits.maximum_packet_size,
+            connect_timeout=limits.connect_timeout,
+            topic_alias_maximum=limits.topic_alias_maximum,
+        )
+        self.broker = Broker(
+            settings,
+            self.counters,
+            durability=self.writer,
+            new_client_id=lambda: f"auto-{secrets.token_hex(8)}",
+        )
+        self.turn = Turn(self.broker, self.writer, self.clock)
+        self.stack.push_async_callback(self._finish)
+
+    def _start_telemetry(self, alarms: dict[str, str]) -> None:
+        self.telemetry = Telemetry(self)
+        self.stack.callback(self.telemetry.stop)
+        for name, text in alarms.items():
+            self.telemetry.alarm(name, text)
+        self.telemetry.start()
+
+    async def _start_listeners(self) -> None:
+        for place, settings in enumerate(self.configuration.listeners):
+            who = authenticator(self.configuration, place)
+            listener = Listener(settings.host, settings.port, who, self.turn)
+            await listener.start()
+            self.stack.push_async_callback(listener.close)
+            self.listeners.append(listener)
+
+    async def _finish(self) -> None:
+        """Bring what was gathered to disk, then let the last answers leave."""
+        await self.writer.close()
+        self.turn.end()
+        self.turn.stop()
+        for listener in self.listeners:
+            await listener.wait_closed()

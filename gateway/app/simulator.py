@@ -1,0 +1,58 @@
+"""A simulated sensor node: the firmware's own files, run beside the gateway."""
+
+import asyncio
+import logging
+import sys
+from pathlib import Path
+
+from gateway.config.settings import SimulatorConfig
+from gateway.errors import StartError
+
+logger = logging.getLogger(__name__)
+
+STOP_TIMEOUT = 3.0
+"""Seconds that a simulator has to end after its standard input was closed."""
+
+PLACES = (
+    Path(__file__).parents[2] / "firmware" / "simulator.py",  # a checkout
+    Path(sys.prefix) / "share" / "tidegate" / "firmware" / "simulator.py",  # installed
+)
+
+
+class Simulator:
+    """One process that speaks the serial protocol on a pseudo-terminal of its own."""
+
+    def __init__(self, settings: SimulatorConfig) -> None:
+        self._settings = settings
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        """Start the node; raise StartError if its files are not installed."""
+        program = next((place for place in PLACES if place.exists()), None)
+        if program is None:
+            raise StartError(f"no simulator at {' or '.join(map(str, PLACES))}")
+        settings = self._settings
+        Path(settings.port).parent.mkdir(parents=True, exist_ok=True)
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            str(program),
+            *("--node", settings.node),
+            *("--port", settings.port),
+            *("--interval", str(settings.interval)),
+            stdin=asyncio.subprocess.PIPE,  # its end tells the simulator that we are gone
+            start_new_session=True,  # Ctrl-C is for the gateway, which then stops the node
+        )
+        logger.info("simulated node %s at %s", settings.node, settings.port)
+
+    async def close(self) -> None:
+        """End the node."""
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        if process.stdin is not None:
+            process.stdin.close()
+        try:
+            await asyncio.wait_for(process.wait(), STOP_TIMEOUT)
+        except TimeoutError:
+            process.kill()
+            await process.wait()

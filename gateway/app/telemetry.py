@@ -1,0 +1,54 @@
+"""The gateway's figures, alarms and log lines, published under `$SYS`."""
+
+import logging
+from typing import TYPE_CHECKING
+
+from gateway.mqtt.message import Message
+from gateway.telemetry.logs import SysHandler
+from gateway.telemetry.sys_topics import CLIENT_ID, SysTopics
+
+if TYPE_CHECKING:
+    from gateway.app.gateway import Gateway
+
+
+class Telemetry:
+    """Says what the gateway knows of itself for as long as it runs."""
+
+    def __init__(self, gateway: "Gateway") -> None:
+        self._gateway = gateway
+        counters = gateway.counters
+        counters.set("tidegate/gateway/id", gateway.configuration.gateway_id)
+        counters.set("tidegate/gateway/epoch", gateway.epoch)
+        counters.set("tidegate/uplink/state", "off")
+        self.sys_topics = SysTopics(
+            gateway.broker,
+            counters,
+            gateway.clock,
+            gateway.publish,
+            gateway.configuration.broker.sys_interval,
+        )
+        self.alarm = self.sys_topics.alarm
+        self._log_handler = SysHandler(self._publish_line)
+
+    def start(self) -> None:
+        """Begin to publish."""
+        logging.getLogger().addHandler(self._log_handler)
+        self.sys_topics.start()
+
+    def stop(self) -> None:
+        """Publish no more."""
+        self.sys_topics.stop()
+        logging.getLogger().removeHandler(self._log_handler)
+
+    def _publish_line(self, topic: str, payload: bytes) -> None:
+        instant = self._gateway.turn.instant
+        self._gateway.broker.publish(
+            Message(
+                topic,
+                payload,
+                client_id=CLIENT_ID,
+                received_at=instant.wall,
+                arrived=instant.monotonic,
+            ),
+            instant,
+        )

@@ -1,0 +1,144 @@
+"""The broker's state, and the doors through which the rest of the gateway uses it."""
+
+import logging
+from collections.abc import Callable, Iterable
+
+from gateway.broker import fanout, sessions
+from gateway.broker.access import Authenticator
+from gateway.broker.client import Client
+from gateway.broker.deadlines import Deadlines
+from gateway.broker.expressions import Expressions
+from gateway.broker.handlers import handle
+from gateway.broker.inline import InlineClient
+from gateway.broker.instant import Instant
+from gateway.broker.settings import BrokerSettings
+from gateway.broker.store import Durability, InMemory
+from gateway.counters import Counters
+from gateway.mqtt.connection import Connection
+from gateway.mqtt.errors import MqttError
+from gateway.mqtt.message import Message
+from gateway.mqtt.packets import MQTT_5, ConnAck
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.routing.retained import RetainedMessages
+from gateway.routing.router import Router
+from gateway.routing.subscription import Subscription
+from gateway.session.session import Session
+
+logger = logging.getLogger(__name__)
+
+RETAINED_EXPIRY_INTERVAL = 60.0
+"""Seconds between two looks for retained messages that have expired."""
+
+
+class Broker:
+    """Takes bytes and messages in and queues packets out; does no I/O and reads no clock."""
+
+    def __init__(
+        self,
+        settings: BrokerSettings,
+        counters: Counters,
+        *,
+        durability: Durability | None = None,
+        new_client_id: Callable[[], str],
+    ) -> None:
+        self.settings = settings
+        self.counters = counters
+        self.durability: Durability = durability or InMemory()
+        self.new_client_id = new_client_id
+        self.router = Router(counters)
+        self.retained = RetainedMessages()
+        self.expressions = Expressions(settings.maximum_expressions)
+        self.sessions: dict[str, Session] = {}
+        self.clients: dict[str, Client] = {}
+        self._packets_received = 0  # of connections that are gone
+        self._packets_sent = 0
+        self.deadlines = Deadlines()
+        self.deadlines.add(0.0, self._drop_expired_retained)
+
+    def open(
+        self,
+        authenticator: Authenticator,
+        peer: str,
+        on_output: Callable[[], None],
+        instant: Instant,
+    ) -> Client:
+        """Return the client behind a new network connection."""
+        connection = Connection(
+            self.settings.maximum_packet_size, self.settings.topic_alias_maximum, on_output
+        )
+        client = Client(connection, authenticator, peer, instant.monotonic)
+
+        def no_connect(_: Instant) -> None:
+            if client.session is None:
+                client.close()
+
+        self.deadlines.add(instant.monotonic + self.settings.connect_timeout, no_connect)
+        return client
+
+    def receive(self, client: Client, data: bytes, instant: Instant) -> None:
+        """Handle every whole packet in what a client sent."""
+        connection = client.connection
+        client.last_received = instant.monotonic
+        self.counters.add("bytes/received", len(data))
+        try:
+            connection.receive(data)
+            while not client.closing:
+                packet = connection.next_packet()
+                if packet is None:
+                    break
+                handle(self, client, packet, instant)
+        except MqttError as error:
+            self._fail(client, error)
+
+    def lost(self, client: Client, instant: Instant) -> None:
+        """Note that the client's network connection is gone."""
+        client.closing = True
+        self._packets_received += client.connection.packets_received
+        self._packets_sent += client.connection.packets_sent
+        sessions.leave(self, client, instant)
+
+    def publish(self, message: Message, instant: Instant) -> ReasonCode:
+        """Route a message from a part of the gateway, as if a client had published it."""
+        return fanout.publish(self, message, instant)
+
+    def subscribe_inline(self, subscriber: InlineClient, topic_filters: Iterable[str]) -> None:
+        """Route matching messages to a part of the gateway, at any QoS and unfiltered."""
+        for topic_filter in topic_filters:
+            self.router.add(Subscription(subscriber, topic_filter, qos=2))
+
+    def packets(self) -> tuple[int, int]:
+        """Return how many control packets were received and sent since the start."""
+        connections = [client.connection for client in self.clients.values()]
+        return (
+            self._packets_received + sum(each.packets_received for each in connections),
+            self._packets_sent + sum(each.packets_sent for each in connections),
+        )
+
+    def tick(self, instant: Instant) -> float | None:
+        """Do what is due; return the monotonic second at which something is due next."""
+        self.deadlines.run(instant)
+        return self.deadlines.next_due
+
+    def _fail(self, client: Client, error: MqttError) -> None:
+        session = client.session
+        name = client.peer if session is None else f"{session.client_id!r} at {client.peer}"
+        logger.warning("closing client %s: %s (0x%02X)", name, error.reason, error.reason_code)
+        self.counters.add("tidegate/clients/protocol_errors")
+        if session is None:
+            self._refuse(client, error)
+        else:
+            client.disconnect(error.reason_code, error.reason)
+
+    def _refuse(self, client: Client, error: MqttError) -> None:
+        """Answer a CONNECT that cannot be read, where the specification lets us [MQTT-4.13.1-1]."""
+        unsupported = error.reason_code == ReasonCode.UNSUPPORTED_PROTOCOL_VERSION
+        if client.connection.version == MQTT_5 or unsupported:
+            properties = client.explain(error.reason, always=True)
+            client.send(ConnAck(reason_code=error.reason_code, properties=properties))
+        client.close()
+
+    def _drop_expired_retained(self, instant: Instant) -> None:
+        self.retained.drop_expired(instant.monotonic)
+        self.deadlines.add(
+            instant.monotonic + RETAINED_EXPIRY_INTERVAL, self._drop_expired_retained
+        )

@@ -1,0 +1,64 @@
+"""A client while it is connected: its network connection, its session, its deadlines."""
+
+from gateway.broker.access import Authenticator
+from gateway.mqtt.connection import Connection
+from gateway.mqtt.packets import MQTT_5, Disconnect, Packet
+from gateway.mqtt.properties import NO_PROPERTIES, Properties
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.session.session import Session
+
+KEEP_ALIVE_TOLERANCE = 1.5
+"""How many keep alive intervals may pass in silence [MQTT-3.1.2-22]."""
+
+
+class Client:
+    """One network connection of a client; `session` is None until its CONNECT was accepted."""
+
+    __slots__ = (
+        "authenticator",
+        "closing",
+        "connection",
+        "keep_alive",
+        "last_received",
+        "peer",
+        "problem_information",
+        "session",
+    )
+
+    def __init__(
+        self, connection: Connection, authenticator: Authenticator, peer: str, now: float
+    ) -> None:
+        self.connection = connection
+        self.authenticator = authenticator
+        self.peer = peer  # address and port, for logs
+        self.session: Session | None = None
+        self.keep_alive = 0
+        self.last_received = now
+        self.closing = False  # the network connection ends once its output is sent
+        self.problem_information = True
+
+    def send(self, packet: Packet, mark: int = 0) -> None:
+        """Queue a packet; it leaves once every batch up to `mark` is on disk."""
+        self.connection.send(packet, mark)
+
+    def disconnect(self, reason_code: ReasonCode, reason: str = "") -> None:
+        """End the connection, in MQTT 5 with a DISCONNECT that says why."""
+        if self.closing:
+            return
+        if self.connection.version == MQTT_5 and self.session is not None:
+            # [MQTT-3.14.2-3]: no Reason String beyond the client's Maximum Packet Size
+            self.send(Disconnect(reason_code, self.explain(reason, always=True)))
+        self.close()
+
+    def close(self) -> None:
+        """End the connection after what is queued."""
+        self.closing = True
+        if not self.connection.touched:
+            self.connection.touched = True
+            self.connection.on_output()
+
+    def explain(self, reason: str, *, always: bool = False) -> Properties:
+        """Return a Reason String, unless the client asked for none [MQTT-3.1.2-29]."""
+        if not reason or not (always or self.problem_information):
+            return NO_PROPERTIES
+        return Properties(reason_string=reason)

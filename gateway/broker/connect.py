@@ -1,0 +1,137 @@
+"""What happens to a CONNECT (MQTT 5, section 3.1.4)."""
+
+import logging
+from typing import TYPE_CHECKING
+
+from gateway.broker import sessions
+from gateway.broker.access import may_publish
+from gateway.broker.client import KEEP_ALIVE_TOLERANCE, Client
+from gateway.broker.instant import Instant
+from gateway.mqtt.connection import NO_LIMIT
+from gateway.mqtt.errors import ProtocolError
+from gateway.mqtt.packets import MQTT_5, ConnAck, Connect
+from gateway.mqtt.properties import NO_PROPERTIES, Properties
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.session.inflight import MAXIMUM_PACKET_ID
+from gateway.session.session import NEVER, Session
+
+if TYPE_CHECKING:
+    from gateway.broker.broker import Broker
+
+logger = logging.getLogger(__name__)
+
+WHERE_PROPERTY = ("$where", "1")
+"""Says that `$where` is understood, and in which version ($where language, section 12.1)."""
+
+
+def handle_connect(broker: "Broker", client: Client, packet: Connect, instant: Instant) -> None:
+    """Accept or refuse a client."""
+    if client.session is not None:
+        raise ProtocolError("a second CONNECT")  # [MQTT-3.1.0-2]
+    client.problem_information = packet.properties.request_problem_information != 0
+    client.connection.maximum_packet_size = packet.properties.maximum_packet_size or NO_LIMIT
+    refusal, reason = _examine(client, packet)
+    if refusal is not ReasonCode.SUCCESS:
+        _refuse(broker, client, packet, refusal, reason)
+        return
+    assigned = not packet.client_id
+    if assigned:
+        packet.client_id = broker.new_client_id()
+    _accept(broker, client, packet, instant, assigned=assigned)
+
+
+def _examine(client: Client, packet: Connect) -> tuple[ReasonCode, str]:
+    if packet.properties.authentication_method is not None:
+        # [MQTT-4.12.0-1]
+        method = packet.properties.authentication_method
+        return (
+            ReasonCode.BAD_AUTHENTICATION_METHOD,
+            f"authentication method {method!r} is not supported",
+        )
+    if not packet.client_id and packet.protocol_version != MQTT_5 and not packet.clean_start:
+        # [MQTT-3.1.3-8] of MQTT 3.1.1
+        return (
+            ReasonCode.CLIENT_IDENTIFIER_NOT_VALID,
+            "an empty client identifier needs a clean session",
+        )
+    if not client.authenticator.check(packet.username, packet.password):
+        if packet.username is None:
+            return ReasonCode.NOT_AUTHORIZED, "this listener wants a user name"
+        return ReasonCode.BAD_USER_NAME_OR_PASSWORD, "user name or password is wrong"
+    if packet.will is not None and not may_publish(packet.will.topic):
+        return ReasonCode.NOT_AUTHORIZED, f"the will's topic {packet.will.topic!r} is not writable"
+    return ReasonCode.SUCCESS, ""
+
+
+def _refuse(
+    broker: "Broker", client: Client, packet: Connect, code: ReasonCode, reason: str
+) -> None:
+    logger.warning(
+        "refused client %r at %s: %s (0x%02X)", packet.client_id, client.peer, reason, code
+    )
+    broker.counters.add("tidegate/clients/refused")
+    client.send(ConnAck(reason_code=code, properties=client.explain(reason, always=True)))
+    client.close()  # [MQTT-3.2.2-7]
+
+
+def _accept(
+    broker: "Broker", client: Client, packet: Connect, instant: Instant, *, assigned: bool
+) -> None:
+    sessions.take_over(broker, packet.client_id, instant)
+    session, present = sessions.resume(broker, packet, instant)
+    session.username = packet.username
+    session.will = packet.will
+    session.expiry_interval = _expiry_interval(packet)
+    session.attach(client.connection, packet.properties.receive_maximum or MAXIMUM_PACKET_ID)
+    client.session = session
+    broker.clients[session.client_id] = client
+    # [MQTT-3.2.2-2], [MQTT-3.2.2-3]
+    client.send(
+        ConnAck(present, properties=_properties(broker, client, session, assigned=assigned))
+    )
+    logger.info(
+        "client %r connected from %s (MQTT %s)",
+        session.client_id,
+        client.peer,
+        {3: "3.1", 4: "3.1.1", 5: "5"}[packet.protocol_version],
+    )
+    _watch_keep_alive(broker, client, packet.keep_alive, instant)
+    session.resend(instant.monotonic)
+
+
+def _expiry_interval(packet: Connect) -> int:
+    if packet.protocol_version == MQTT_5:
+        return packet.properties.session_expiry_interval or 0
+    return 0 if packet.clean_start else NEVER
+
+
+def _properties(
+    broker: "Broker", client: Client, session: Session, *, assigned: bool
+) -> Properties:
+    if client.connection.version != MQTT_5:
+        return NO_PROPERTIES
+    return Properties(
+        assigned_client_identifier=session.client_id if assigned else None,  # [MQTT-3.2.2-16]
+        maximum_packet_size=broker.settings.maximum_packet_size,
+        topic_alias_maximum=broker.settings.topic_alias_maximum or None,
+        user_properties=(WHERE_PROPERTY,),
+    )
+
+
+def _watch_keep_alive(broker: "Broker", client: Client, keep_alive: int, instant: Instant) -> None:
+    """Close the connection after one and a half intervals of silence [MQTT-3.1.2-22]."""
+    client.keep_alive = keep_alive
+    if not keep_alive:
+        return
+    silence = keep_alive * KEEP_ALIVE_TOLERANCE
+
+    def look(later: Instant) -> None:
+        if client.closing:
+            return
+        due = client.last_received + silence
+        if due <= later.monotonic:
+            client.disconnect(ReasonCode.KEEP_ALIVE_TIMEOUT, f"nothing received for {silence} s")
+        else:
+            broker.deadlines.add(due, look)
+
+    broker.deadlines.add(instant.monotonic + silence, look)

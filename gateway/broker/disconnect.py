@@ -1,0 +1,41 @@
+"""What happens to DISCONNECT, PINGREQ and AUTH (MQTT 5, sections 3.14, 3.12 and 3.15)."""
+
+from typing import TYPE_CHECKING
+
+from gateway.broker.client import Client
+from gateway.broker.instant import Instant
+from gateway.broker.stage import session_of
+from gateway.mqtt.errors import ProtocolError
+from gateway.mqtt.packets import Disconnect, Packet, PingResp
+from gateway.mqtt.reason_codes import ReasonCode
+
+if TYPE_CHECKING:
+    from gateway.broker.broker import Broker
+
+
+def handle_disconnect(
+    _broker: "Broker", client: Client, packet: Disconnect, _instant: Instant
+) -> None:
+    """End the connection as the client wishes; its will is dropped [MQTT-3.14.4-3]."""
+    session = session_of(client)
+    interval = packet.properties.session_expiry_interval
+    if interval is not None:
+        if interval and not session.persistent:
+            # [MQTT-3.14.2-2] with section 3.14.2.2.2
+            raise ProtocolError("Session Expiry Interval was 0 at CONNECT and cannot rise")
+        session.expiry_interval = interval
+    if packet.reason_code == ReasonCode.SUCCESS:
+        session.will = None
+    client.close()
+
+
+def handle_pingreq(_broker: "Broker", client: Client, _packet: Packet, _instant: Instant) -> None:
+    """Answer [MQTT-3.12.4-1]."""
+    session_of(client)
+    client.send(PingResp())
+
+
+def handle_auth(_broker: "Broker", client: Client, _packet: Packet, _instant: Instant) -> None:
+    """Refuse: no connection here began with an authentication method [MQTT-4.12.0-7]."""
+    session_of(client)
+    raise ProtocolError("AUTH without an authentication method at CONNECT")

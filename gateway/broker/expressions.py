@@ -1,0 +1,32 @@
+"""The `$where` expressions in use, each compiled once however many subscriptions share it."""
+
+from weakref import WeakValueDictionary
+
+from gateway.routing.where.compile import Where, compile_where
+
+
+class TooManyExpressions(Exception):  # noqa: N818 - the name of a quota, not of a mistake
+    """The broker's quota of distinct expressions is used up."""
+
+
+class Expressions:
+    """Compiled expressions by their text; one is forgotten with its last subscription."""
+
+    __slots__ = ("_limit", "_wheres")
+
+    def __init__(self, limit: int) -> None:
+        self._wheres: WeakValueDictionary[str, Where] = WeakValueDictionary()
+        self._limit = limit
+
+    def __len__(self) -> int:
+        return len(self._wheres)
+
+    def get(self, text: str) -> Where:
+        """Return the compiled expression; raise WhereError or TooManyExpressions."""
+        where = self._wheres.get(text)
+        if where is None:
+            where = compile_where(text)
+            if len(self._wheres) >= self._limit:
+                raise TooManyExpressions(f"all {self._limit} distinct expressions are in use")
+            self._wheres[text] = where
+        return where

@@ -1,0 +1,52 @@
+"""One message to everyone who gets it, encoded once for each form that receivers need."""
+
+from typing import TYPE_CHECKING, cast
+
+from gateway.broker.inline import InlineClient
+from gateway.broker.instant import Instant
+from gateway.mqtt.message import Message
+from gateway.mqtt.reason_codes import FAILURE, ReasonCode
+from gateway.routing.router import Recipient
+from gateway.session.delivery_queue import Delivery
+from gateway.session.session import Session
+from gateway.session.templates import Templates
+
+if TYPE_CHECKING:
+    from gateway.broker.broker import Broker
+
+
+def publish(broker: "Broker", message: Message, instant: Instant) -> ReasonCode:
+    """Keep, route and deliver a message; a code of 0x80 or above says that nobody got it.
+
+    Parts of the gateway come first: what they refuse (a full outbox) is refused as a whole, so
+    that the publisher can send it again without doubling it for anyone else.
+    """
+    recipients = broker.router.recipients(message)
+    if message.qos and not all(has_room(recipient) for recipient in recipients):
+        broker.counters.add("publish/messages/dropped")
+        return ReasonCode.QUOTA_EXCEEDED
+    if message.retain and not broker.retained.set(message):
+        return ReasonCode.QUOTA_EXCEEDED
+    for recipient in recipients:
+        if not isinstance(recipient.subscriber, Session):
+            inline = cast("InlineClient", recipient.subscriber)
+            code = inline.receive(message, recipient.topic_filters)
+            if code >= FAILURE:
+                return code
+    deliver(recipients, message, instant)
+    return ReasonCode.SUCCESS if recipients else ReasonCode.NO_MATCHING_SUBSCRIBERS
+
+
+def has_room(recipient: Recipient) -> bool:
+    """Return False if an acknowledged message could only be lost on this recipient."""
+    subscriber = recipient.subscriber
+    return not isinstance(subscriber, Session) or subscriber.has_room(recipient.qos)
+
+
+def deliver(recipients: list[Recipient], message: Message, instant: Instant) -> None:
+    """Hand the message to the sessions among the recipients."""
+    templates = Templates(message)
+    for recipient in recipients:
+        if isinstance(recipient.subscriber, Session):
+            delivery = Delivery(message, recipient.qos, recipient.retain, recipient.identifiers)
+            recipient.subscriber.deliver(delivery, templates, instant.monotonic)

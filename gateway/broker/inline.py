@@ -1,0 +1,20 @@
+"""A part of the gateway that receives messages like a client, without a connection."""
+
+from typing import Protocol
+
+from gateway.mqtt.message import Message
+from gateway.mqtt.reason_codes import ReasonCode
+
+
+class InlineClient(Protocol):
+    """What the uplink's rules and the control topics are to the broker."""
+
+    client_id: str
+
+    def receive(self, message: Message, topic_filters: list[str]) -> ReasonCode:
+        """Take a message that matched these of the client's own topic filters.
+
+        A code of 0x80 or above says that it was not taken; the publisher is told so, and
+        nobody else gets the message.
+        """
+        ...

@@ -1,0 +1,113 @@
+"""How sessions begin, are resumed, are left and end, and what becomes of their wills."""
+
+from typing import TYPE_CHECKING
+
+from gateway.broker import fanout
+from gateway.broker.client import Client
+from gateway.broker.instant import Instant
+from gateway.mqtt.message import Message
+from gateway.mqtt.packets import Connect, Will
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.session.session import NEVER, Session
+
+if TYPE_CHECKING:
+    from gateway.broker.broker import Broker
+
+
+def take_over(broker: "Broker", client_id: str, instant: Instant) -> None:
+    """End the connection that uses this client identifier now, if any [MQTT-3.1.4-3]."""
+    holder = broker.clients.get(client_id)
+    if holder is not None:
+        holder.disconnect(ReasonCode.SESSION_TAKEN_OVER, "another connection has this client id")
+        leave(broker, holder, instant)
+
+
+def resume(broker: "Broker", packet: Connect, instant: Instant) -> tuple[Session, bool]:
+    """Return the session for an accepted CONNECT, and whether it existed before.
+
+    [MQTT-3.1.2-4] Clean Start discards what was there, [MQTT-3.1.2-5] otherwise it goes on,
+    [MQTT-3.1.2-6] or begins. A will that waited for its delay is dropped [MQTT-3.1.3-9].
+    """
+    session = broker.sessions.get(packet.client_id)
+    if session is not None and packet.clean_start:
+        end(broker, session, instant)
+        session = None
+    if session is not None:
+        session.will = None
+        return session, True
+    session = Session(packet.client_id, broker.counters)
+    broker.sessions[packet.client_id] = session
+    return session, False
+
+
+def leave(broker: "Broker", client: Client, instant: Instant) -> None:
+    """Detach a client whose connection ended from its session."""
+    session = client.session
+    if session is None or session.connection is not client.connection:
+        return
+    session.detach()
+    del broker.clients[session.client_id]
+    session.disconnected_at = instant.monotonic
+    if not session.persistent:
+        end(broker, session, instant)
+        return
+    if session.expiry_interval != NEVER:
+        broker.deadlines.add(
+            instant.monotonic + session.expiry_interval,
+            lambda later: _expire(broker, session, later),
+        )
+    if session.will is not None:
+        _delay_will(broker, session, session.will, instant)
+
+
+def end(broker: "Broker", session: Session, instant: Instant) -> None:
+    """Forget a session; a will that still waits is published now [MQTT-3.1.2-8]."""
+    for number in session.subscriptions.values():
+        broker.router.discard(number)
+    session.subscriptions.clear()
+    if broker.sessions.get(session.client_id) is session:
+        del broker.sessions[session.client_id]
+    if session.will is not None:
+        _publish_will(broker, session, session.will, instant)
+
+
+def _expire(broker: "Broker", session: Session, instant: Instant) -> None:
+    if broker.sessions.get(session.client_id) is not session or session.connection is not None:
+        return
+    if session.disconnected_at + session.expiry_interval <= instant.monotonic:
+        end(broker, session, instant)
+
+
+def _delay_will(broker: "Broker", session: Session, will: Will, instant: Instant) -> None:
+    delay = will.properties.will_delay_interval or 0
+    if not delay:
+        _publish_will(broker, session, will, instant)
+        return
+
+    def publish_unless_cancelled(later: Instant) -> None:
+        if session.will is will and session.connection is None:
+            _publish_will(broker, session, will, later)
+
+    broker.deadlines.add(instant.monotonic + delay, publish_unless_cancelled)
+
+
+def _publish_will(broker: "Broker", session: Session, will: Will, instant: Instant) -> None:
+    session.will = None
+    properties = will.properties
+    message = Message(
+        will.topic,
+        will.payload,
+        will.qos,
+        will.retain,
+        client_id=session.client_id,
+        username=session.username,
+        received_at=instant.wall,
+        arrived=instant.monotonic,
+        content_type=properties.content_type,
+        response_topic=properties.response_topic,
+        correlation_data=properties.correlation_data,
+        message_expiry=properties.message_expiry_interval,
+        payload_format=properties.payload_format_indicator,
+        user_properties=properties.user_properties,
+    )
+    fanout.publish(broker, message, instant)

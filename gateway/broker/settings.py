@@ -1,0 +1,15 @@
+"""What the person who runs the gateway can set about its broker."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSettings:
+    """Limits of the broker; sizes in bytes, times in seconds."""
+
+    maximum_packet_size: int = 4 * 1024 * 1024
+    connect_timeout: int = 10
+    topic_alias_maximum: int = 16
+    maximum_subscriptions: int = 200_000  # of one client
+    maximum_filtered_subscriptions: int = 64  # of one client, $where language section 11
+    maximum_expressions: int = 10_000  # distinct ones, $where language section 11

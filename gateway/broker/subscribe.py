@@ -1,0 +1,153 @@
+"""What happens to a SUBSCRIBE (MQTT 5, section 3.8.4; $where language, section 12)."""
+
+import logging
+from typing import TYPE_CHECKING
+
+from gateway.broker.client import Client
+from gateway.broker.expressions import TooManyExpressions
+from gateway.broker.instant import Instant
+from gateway.broker.stage import session_of
+from gateway.mqtt.errors import MqttError
+from gateway.mqtt.packets import SubAck, Subscribe, SubscriptionRequest
+from gateway.mqtt.properties import NO_PROPERTIES, Properties
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.mqtt.topics import check_topic_filter, split_shared
+from gateway.routing.subscription import Subscription
+from gateway.routing.where.compile import Where
+from gateway.routing.where.errors import WhereError
+from gateway.session.delivery_queue import Delivery
+from gateway.session.session import Session
+from gateway.session.templates import Templates
+
+if TYPE_CHECKING:
+    from gateway.broker.broker import Broker
+
+logger = logging.getLogger(__name__)
+
+REASON_BYTES = 200
+"""The longest Reason String about an expression ($where language, section 12.1)."""
+
+
+class _Refused(Exception):  # noqa: N818 - an answer, not a mistake of ours
+    """No filter of the SUBSCRIBE is granted."""
+
+    def __init__(self, code: ReasonCode, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+
+
+def handle_subscribe(broker: "Broker", client: Client, packet: Subscribe, instant: Instant) -> None:
+    """Grant or refuse each topic filter, then send the retained messages that match."""
+    session = session_of(client)
+    try:
+        where = _where(broker, session, packet)
+    except _Refused as refused:
+        logger.warning("client %r: %s", session.client_id, refused.reason)
+        codes = [refused.code] * len(packet.requests)
+        client.send(SubAck(packet.packet_id, codes, _explain(client, refused.reason)))
+        return
+    identifiers = packet.properties.subscription_identifiers
+    identifier = identifiers[0] if identifiers else None
+    codes = []
+    retained: list[tuple[SubscriptionRequest, Subscription]] = []
+    for request in packet.requests:
+        code, existed = _subscribe(broker, session, request, identifier, where)
+        codes.append(code)
+        if code <= ReasonCode.GRANTED_QOS_2 and _wants_retained(request, existed=existed):
+            number = session.subscriptions[request.topic_filter]
+            retained.append((request, broker.router.subscription(number)))
+    client.send(SubAck(packet.packet_id, codes))  # [MQTT-3.8.4-1], [MQTT-3.8.4-6]
+    for request, subscription in retained:
+        _send_retained(broker, session, request, subscription, instant)
+
+
+def _where(broker: "Broker", session: Session, packet: Subscribe) -> Where | None:
+    """Return the filter of the first `$where` property, None without one."""
+    text = next(
+        (value for key, value in packet.properties.user_properties if key == "$where"), None
+    )
+    if text is None:
+        return None
+    filtered = sum(
+        broker.router.subscription(number).where is not None
+        for topic_filter, number in session.subscriptions.items()
+        if all(topic_filter != request.topic_filter for request in packet.requests)
+    )
+    limit = broker.settings.maximum_filtered_subscriptions
+    try:
+        where = broker.expressions.get(text)
+    except WhereError as error:
+        syntax = error.kind == "syntax"
+        code = ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR if syntax else ReasonCode.QUOTA_EXCEEDED
+        raise _Refused(code, f"$where:{error.position}: {error.message}") from error
+    except TooManyExpressions as error:
+        raise _Refused(ReasonCode.QUOTA_EXCEEDED, f"$where:0: {error}") from error
+    if filtered + len({request.topic_filter for request in packet.requests}) > limit:
+        raise _Refused(
+            ReasonCode.QUOTA_EXCEEDED,
+            f"$where:0: a client has at most {limit} filtered subscriptions",
+        )
+    if where.never_true:
+        logger.warning("client %r: filter can never be true: %s", session.client_id, where.text)
+    return where
+
+
+def _explain(client: Client, reason: str) -> Properties:
+    if not client.problem_information:
+        return NO_PROPERTIES
+    return client.explain(reason.encode()[:REASON_BYTES].decode(errors="ignore"))
+
+
+def _subscribe(
+    broker: "Broker",
+    session: Session,
+    request: SubscriptionRequest,
+    identifier: int | None,
+    where: Where | None,
+) -> tuple[ReasonCode, bool]:
+    """Add or replace one subscription; return its reason code and whether it existed."""
+    try:
+        check_topic_filter(request.topic_filter)
+    except MqttError as error:
+        return error.reason_code, False
+    number = session.subscriptions.get(request.topic_filter)
+    if number is not None:
+        broker.router.discard(number)  # [MQTT-3.8.4-3]
+    elif len(session.subscriptions) >= broker.settings.maximum_subscriptions:
+        return ReasonCode.QUOTA_EXCEEDED, False
+    subscription = Subscription(
+        session,
+        request.topic_filter,
+        request.qos,
+        no_local=request.no_local,
+        retain_as_published=request.retain_as_published,
+        identifier=identifier,
+        where=where,
+    )
+    session.subscriptions[request.topic_filter] = broker.router.add(subscription)
+    return ReasonCode(request.qos), number is not None
+
+
+def _wants_retained(request: SubscriptionRequest, *, existed: bool) -> bool:
+    """Retain Handling [MQTT-3.3.1-9] to -11; a shared subscription gets none (section 4.8.2)."""
+    if split_shared(request.topic_filter)[0] is not None:
+        return False
+    return request.retain_handling == 0 or (request.retain_handling == 1 and not existed)
+
+
+def _send_retained(
+    broker: "Broker",
+    session: Session,
+    request: SubscriptionRequest,
+    subscription: Subscription,
+    instant: Instant,
+) -> None:
+    where = subscription.where
+    identifiers = () if subscription.identifier is None else (subscription.identifier,)
+    for message in broker.retained.match(request.topic_filter, instant.monotonic):
+        if where is None or where.passes(message):
+            qos = min(request.qos, message.qos)
+            # [MQTT-3.3.1-8]: RETAIN is set on what is sent because of the SUBSCRIBE
+            delivery = Delivery(message, qos, retain=True, subscription_identifiers=identifiers)
+            session.deliver(delivery, Templates(message), instant.monotonic)

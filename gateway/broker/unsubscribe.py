@@ -1,0 +1,28 @@
+"""What happens to an UNSUBSCRIBE (MQTT 5, section 3.10.4)."""
+
+from typing import TYPE_CHECKING
+
+from gateway.broker.client import Client
+from gateway.broker.instant import Instant
+from gateway.broker.stage import session_of
+from gateway.mqtt.packets import UnsubAck, Unsubscribe
+from gateway.mqtt.reason_codes import ReasonCode
+
+if TYPE_CHECKING:
+    from gateway.broker.broker import Broker
+
+
+def handle_unsubscribe(
+    broker: "Broker", client: Client, packet: Unsubscribe, _instant: Instant
+) -> None:
+    """Give up each topic filter, compared character by character [MQTT-3.10.4-1]."""
+    session = session_of(client)
+    codes = []
+    for topic_filter in packet.topic_filters:
+        number = session.subscriptions.pop(topic_filter, None)
+        if number is None:
+            codes.append(ReasonCode.NO_SUBSCRIPTION_EXISTED)
+        else:
+            broker.router.discard(number)
+            codes.append(ReasonCode.SUCCESS)
+    client.send(UnsubAck(packet.packet_id, codes))  # [MQTT-3.10.4-4], [MQTT-3.10.4-6]

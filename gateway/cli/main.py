@@ -1,0 +1,134 @@
+"""The command `tidegate`: what it can do, and how a mistake is told."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gateway.config.errors import ConfigurationError
+from gateway.errors import TidegateError
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - it has no public name
+
+LOCAL_BROKER = "mqtt://127.0.0.1:1883"
+CANNOT_START = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return 0, or 2 with one line on standard error."""
+    options = _parser().parse_args(arguments)
+    try:
+        return int(options.command(options) or 0)
+    except (ConfigurationError, TidegateError) as error:
+        print(f"tidegate: {error}", file=sys.stderr)
+        return CANNOT_START
+    except KeyboardInterrupt:
+        return 130  # what a shell reports for SIGINT
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tidegate", description="An MQTT edge gateway that loses nothing it acknowledged."
+    )
+    parser.add_argument("--version", action="version", version=f"tidegate {version('tidegate')}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_run(commands)
+    _add_check(commands)
+    _add_tui(commands)
+    _add_subscribe(commands)
+    _add_uplink(commands)
+    return parser
+
+
+def _add_run(commands: "Commands") -> None:
+    run = commands.add_parser("run", help="run the gateway; without --config a bare broker")
+    run.add_argument("--config", type=Path, metavar="FILE", help="configuration in TOML")
+    run.add_argument("--port", type=_port, metavar="N", help="port of the first listener")
+    run.add_argument(
+        "--data", type=Path, default=Path("var"), metavar="DIR", help="data folder (./var)"
+    )
+    run.add_argument(
+        "--durability",
+        choices=("commit", "memory"),
+        default="commit",
+        help="commit: on disk before it is acknowledged (default); memory: sooner or later",
+    )
+    run.set_defaults(command=_run)
+
+
+def _add_check(commands: "Commands") -> None:
+    check = commands.add_parser("check", help="check a configuration file and start nothing")
+    check.add_argument("file", type=Path, metavar="FILE")
+    check.set_defaults(command=_check)
+
+
+def _add_tui(commands: "Commands") -> None:
+    tui = commands.add_parser("tui", help="watch a running gateway")
+    _add_broker_options(tui)
+    tui.set_defaults(command=_tui)
+
+
+def _add_subscribe(commands: "Commands") -> None:
+    subscribe = commands.add_parser("subscribe", help="print messages as they come")
+    subscribe.add_argument("topic_filter", metavar="FILTER", nargs="?", default="sensors/#")
+    _add_broker_options(subscribe)
+    subscribe.add_argument("--where", metavar="EXPR", help="only messages for which it is TRUE")
+    subscribe.set_defaults(command=_subscribe)
+
+
+def _add_uplink(commands: "Commands") -> None:
+    uplink = commands.add_parser("uplink", help="pause or resume what goes up to the fleet")
+    uplink.add_argument("action", choices=("pause", "resume"))
+    _add_broker_options(uplink)
+    uplink.set_defaults(command=_uplink)
+
+
+def _add_broker_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("url", metavar="URL", nargs="?", default=LOCAL_BROKER)
+    parser.add_argument("--username", metavar="NAME")
+    parser.add_argument("--password-file", type=Path, metavar="FILE")
+    parser.add_argument("--ca-file", type=Path, metavar="FILE")
+
+
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 65_535:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: 1 to 65535")
+    return int(text)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from gateway.cli.run import run
+
+    return run(options.config, options.port, options.data, durable=options.durability == "commit")
+
+
+def _check(options: argparse.Namespace) -> int:
+    from gateway.app.check import check_configuration
+    from gateway.config.load import load
+
+    check_configuration(load(options.file))
+    print(f"{options.file}: ok")
+    return 0
+
+
+def _tui(options: argparse.Namespace) -> int:
+    from gateway.cli.tui import tui
+
+    return tui(options.url, options.username, options.password_file, options.ca_file)
+
+
+def _subscribe(options: argparse.Namespace) -> int:
+    from gateway.cli.local_broker import LocalBroker
+    from gateway.cli.subscribe import subscribe
+
+    return subscribe(LocalBroker.of(options), options.topic_filter, options.where)
+
+
+def _uplink(options: argparse.Namespace) -> int:
+    from gateway.cli.local_broker import LocalBroker
+    from gateway.cli.uplink import command_uplink
+
+    return command_uplink(LocalBroker.of(options), options.action)

@@ -1,0 +1,65 @@
+"""`tidegate subscribe`: print messages as they come, to try a filter or see a sensor."""
+
+import signal
+import sys
+from types import FrameType
+from typing import Any
+
+import paho.mqtt.client as paho
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+from paho.mqtt.subscribeoptions import SubscribeOptions
+
+from gateway.cli.local_broker import LocalBroker
+from gateway.errors import TidegateError
+
+
+class _Subscriber:
+    def __init__(self, topic_filter: str, where: str | None) -> None:
+        self.problem = ""
+        self._topic_filter = topic_filter
+        self._where = where
+
+    def on_connect(
+        self, client: paho.Client, _data: Any, _flags: Any, code: Any, _properties: Any
+    ) -> None:
+        if code.is_failure:
+            self._stop(client, f"the gateway refuses the connection: {code}")
+            return
+        properties = Properties(PacketTypes.SUBSCRIBE)  # type: ignore[no-untyped-call]  # paho's own
+        if self._where is not None:
+            properties.UserProperty = ("$where", self._where)
+        client.subscribe(self._topic_filter, options=SubscribeOptions(qos=1), properties=properties)
+
+    def on_subscribe(
+        self, client: paho.Client, _data: Any, _mid: int, codes: list[Any], properties: Any
+    ) -> None:
+        if codes[0].is_failure:
+            reason = getattr(properties, "ReasonString", "") or str(codes[0])
+            self._stop(client, f"the gateway refuses {self._topic_filter!r}: {reason}")
+
+    def on_message(self, _client: paho.Client, _data: Any, message: paho.MQTTMessage) -> None:
+        payload = message.payload.decode(errors="backslashreplace")
+        print(f"{message.topic} {payload}", flush=True)
+
+    def _stop(self, client: paho.Client, problem: str) -> None:
+        self.problem = problem
+        client.disconnect()
+
+
+def subscribe(broker: LocalBroker, topic_filter: str, where: str | None) -> int:
+    """Print `<topic> <payload>` lines until interrupted; raise TidegateError on a refusal."""
+    subscriber = _Subscriber(topic_filter, where)
+    client = broker.connect()
+    client.on_connect = subscriber.on_connect
+    client.on_subscribe = subscriber.on_subscribe
+    client.on_message = subscriber.on_message
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        sys.exit(0)
+
+    signal.signal(signal.SIGTERM, stop)
+    client.loop_forever()
+    if subscriber.problem:
+        raise TidegateError(subscriber.problem)
+    return 0

@@ -1,0 +1,101 @@
+"""Checks of single settings: each returns the value or raises ValueError with what is allowed."""
+
+import re
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+Check = Callable[[object], object]
+
+GATEWAY_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+STREAM = re.compile(r"[A-Za-z0-9_-]{1,16}")
+
+
+def text(value: object) -> str:
+    """Accept a string that is not empty."""
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise ValueError("a text that is not empty")
+    return value
+
+
+def boolean(value: object) -> bool:
+    """Accept true or false."""
+    if not isinstance(value, bool):
+        raise ValueError("true or false")  # noqa: TRY004 - one error for every bad setting
+    return value
+
+
+def whole_number(lowest: int, highest: int) -> Check:
+    """Return a check for whole numbers between the two, both included."""
+
+    def check(value: object) -> int:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ValueError(f"a whole number from {lowest} to {highest}")  # noqa: TRY004
+        if not lowest <= value <= highest:
+            raise ValueError(f"a whole number from {lowest} to {highest}")
+        return value
+
+    return check
+
+
+def number(lowest: float, highest: float) -> Check:
+    """Return a check for numbers between the two, both included."""
+
+    def check(value: object) -> float:
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise ValueError(f"a number from {lowest} to {highest}")  # noqa: TRY004
+        if not lowest <= value <= highest:
+            raise ValueError(f"a number from {lowest} to {highest}")
+        return float(value)
+
+    return check
+
+
+def one_of(*words: str) -> Check:
+    """Return a check for one of these words."""
+
+    def check(value: object) -> str:
+        if not isinstance(value, str) or value not in words:
+            raise ValueError("one of " + ", ".join(f'"{word}"' for word in words))
+        return value
+
+    return check
+
+
+def gateway_id(value: object) -> str:
+    """Accept a gateway id (design, section 8)."""
+    if not isinstance(value, str) or not GATEWAY_ID.fullmatch(value):
+        raise ValueError("1 to 64 letters, digits, _ and -, beginning with a letter or digit")
+    return value
+
+
+def stream(value: object) -> str:
+    """Accept the name of a stream (design, section 8)."""
+    if not isinstance(value, str) or not STREAM.fullmatch(value):
+        raise ValueError("1 to 16 letters, digits, _ and -")
+    return value
+
+
+def fleet_url(value: object) -> str:
+    """Accept the address of the fleet's broker."""
+    allowed = "mqtt://host:port or mqtts://host:port"
+    if not isinstance(value, str):
+        raise ValueError(allowed)  # noqa: TRY004 - one error for every bad setting
+    parts = urlsplit(value)
+    try:
+        port_is_valid = parts.port is None or parts.port > 0
+    except ValueError as error:
+        raise ValueError(f"{allowed}; the port is a number from 1 to 65535") from error
+    if parts.scheme not in ("mqtt", "mqtts") or not parts.hostname or not port_is_valid:
+        raise ValueError(allowed)
+    if parts.username or parts.password:
+        raise ValueError(f"{allowed}; user name and password have keys of their own")
+    if parts.path not in ("", "/") or parts.query or parts.fragment:
+        raise ValueError(f"{allowed}, and nothing behind the port")
+    return value
+
+
+def topic_prefix(value: object) -> str:
+    """Accept the levels that stand before the gateway id in the fleet's topics."""
+    if not isinstance(value, str) or not value or value[0] in "/$" or set(value) & set("+#\0"):
+        raise ValueError("topic levels without wildcards that do not begin with / or $")
+    return value.rstrip("/")

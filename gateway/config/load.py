@@ -1,0 +1,172 @@
+"""Read a configuration file; every mistake names file, key, value and what is allowed."""
+
+import socket
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from gateway.config import schema
+from gateway.config.checks import gateway_id
+from gateway.config.errors import ConfigurationError
+from gateway.config.settings import (
+    BrokerConfig,
+    Configuration,
+    ListenerConfig,
+    RuleConfig,
+    SerialConfig,
+    SimulatorConfig,
+    UplinkConfig,
+)
+
+LOOPBACK = ("127.", "localhost", "::1")
+
+
+def load(path: Path) -> Configuration:
+    """Return the checked configuration; raise ConfigurationError."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError(str(path), "", None, error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(str(path), "", None, f"not UTF-8 at byte {error.start}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(str(path), "", None, f"not TOML: {error}") from error
+    return Reader(str(path)).configuration(document)
+
+
+def bare(port: int) -> Configuration:
+    """Return the configuration of a gateway that reads no file: a broker on loopback."""
+    return Configuration(
+        file="(none)", gateway_id=_host_name_or("tidegate"), listeners=(ListenerConfig(port=port),)
+    )
+
+
+def _host_name_or(otherwise: str) -> str:
+    try:
+        return gateway_id(socket.gethostname().partition(".")[0])
+    except ValueError:
+        return otherwise
+
+
+class Reader:
+    """Turns the document of one file into its configuration."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+
+    def configuration(self, document: dict[str, Any]) -> Configuration:
+        """Return the configuration; raise ConfigurationError at the first mistake."""
+        self._only(document, (*schema.TABLES, *schema.ARRAYS), "")
+        gateway = self._table(document, "gateway", schema.GATEWAY)
+        listeners = tuple(
+            ListenerConfig(**settings)
+            for settings in self._array(document, "listener", schema.LISTENER)
+        )
+        for place, listener in enumerate(listeners):
+            self._check_listener(place, listener)
+        return Configuration(
+            file=self._file,
+            gateway_id=gateway.get("id") or self._host_name(),
+            listeners=listeners or (ListenerConfig(),),
+            broker=BrokerConfig(**self._table(document, "broker", schema.BROKER)),
+            uplink=self._uplink(document),
+            serial=tuple(
+                SerialConfig(**settings)
+                for settings in self._array(document, "serial", schema.SERIAL, needed="port")
+            ),
+            simulators=tuple(
+                SimulatorConfig(**settings)
+                for settings in self._array(document, "simulator", schema.SIMULATOR, needed="port")
+            ),
+        )
+
+    def _host_name(self) -> str:
+        name = socket.gethostname().partition(".")[0]
+        try:
+            return gateway_id(name)
+        except ValueError as error:
+            raise ConfigurationError(
+                self._file, "gateway.id", name, f"the host's name cannot be used; set {error}"
+            ) from error
+
+    def _check_listener(self, place: int, listener: ListenerConfig) -> None:
+        """Anonymous access beyond loopback is never an accident (design, decision 10)."""
+        if listener.host.startswith(LOOPBACK) or listener.password_file is not None:
+            return
+        if listener.allow_anonymous is None:
+            raise ConfigurationError(
+                self._file,
+                f"listener[{place}].host",
+                listener.host,
+                "beyond loopback a listener names a password_file or says allow_anonymous = true",
+            )
+
+    def _uplink(self, document: dict[str, Any]) -> UplinkConfig | None:
+        if "uplink" not in document:
+            return None
+        table = self._is_table(document["uplink"], "uplink")
+        rules = tuple(
+            RuleConfig(**settings)
+            for settings in self._array(table, "rule", schema.RULE, "uplink.", needed="topic")
+        )
+        settings = {key: value for key, value in table.items() if key != "rule"}
+        uplink = UplinkConfig(**self._checked(settings, schema.UPLINK, "uplink."), rules=rules)
+        if uplink.url is not None and uplink.directory is not None:
+            raise ConfigurationError(
+                self._file,
+                "uplink.directory",
+                uplink.directory,
+                "either url or directory, not both",
+            )
+        return uplink
+
+    def _table(
+        self, document: dict[str, Any], name: str, section: schema.Section
+    ) -> dict[str, Any]:
+        table = self._is_table(document.get(name, {}), name)
+        return self._checked(table, section, f"{name}.")
+
+    def _array(
+        self,
+        document: dict[str, Any],
+        name: str,
+        section: schema.Section,
+        prefix: str = "",
+        needed: str | None = None,
+    ) -> list[dict[str, Any]]:
+        array = document.get(name, [])
+        if not isinstance(array, list):
+            allowed = f"[[{prefix}{name}]], one for each"
+            raise ConfigurationError(self._file, prefix + name, array, allowed)
+        tables = []
+        for place, table in enumerate(array):
+            where = f"{prefix}{name}[{place}]"
+            settings = self._checked(self._is_table(table, where), section, f"{where}.")
+            if needed is not None and needed not in settings:
+                raise ConfigurationError(self._file, f"{where}.{needed}", None, "must be given")
+            tables.append(settings)
+        return tables
+
+    def _is_table(self, table: object, name: str) -> dict[str, Any]:
+        if not isinstance(table, dict):
+            raise ConfigurationError(self._file, name, table, f"a table: [{name}]")
+        return table
+
+    def _checked(
+        self, table: dict[str, Any], section: schema.Section, prefix: str
+    ) -> dict[str, Any]:
+        self._only(table, section, prefix)
+        checked = {}
+        for key, value in table.items():
+            try:
+                checked[key] = section[key](value)
+            except ValueError as error:
+                raise ConfigurationError(self._file, prefix + key, value, str(error)) from error
+        return checked
+
+    def _only(self, table: dict[str, Any], keys: Iterable[str], prefix: str) -> None:
+        for key, value in table.items():
+            if key not in keys:
+                allowed = "unknown key; there are " + ", ".join(sorted(keys))
+                raise ConfigurationError(self._file, prefix + key, value, allowed)

@@ -1,0 +1,80 @@
+"""The settings of a gateway as its configuration file gives them, checked for form."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerConfig:
+    """Where clients connect; anonymous access is allowed on loopback unless said otherwise."""
+
+    host: str = "127.0.0.1"
+    port: int = 1883
+    allow_anonymous: bool | None = None
+    password_file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerConfig:
+    """Limits of the broker: bytes, seconds and counts."""
+
+    maximum_packet_size: int = 4 * 1024 * 1024
+    connect_timeout: int = 10
+    topic_alias_maximum: int = 16
+    sys_interval: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class RuleConfig:
+    """What goes up to the fleet: messages on `topic` for which `where` is TRUE."""
+
+    topic: str
+    where: str | None = None
+    stream: str = "main"
+    lane: str = "live"
+
+
+@dataclass(frozen=True, slots=True)
+class UplinkConfig:
+    """The fleet's broker or a directory; with neither, a directory in the data folder."""
+
+    url: str | None = None
+    directory: str | None = None
+    username: str | None = None
+    password_file: str | None = None
+    ca_file: str | None = None
+    client_id: str | None = None
+    prefix: str = "tidegate"
+    identity: bool = False
+    rules: tuple[RuleConfig, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SerialConfig:
+    """A serial port with a node behind it; `node` is by default the port's base name."""
+
+    port: str
+    format: str = "frames"
+    baud: int = 115_200
+    node: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatorConfig:
+    """A simulated sensor node, which makes the pseudo-terminal `port` and speaks on it."""
+
+    port: str
+    node: str = "demo"
+    interval: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Everything that a configuration file says; `file` is its path, for messages."""
+
+    file: str
+    gateway_id: str
+    listeners: tuple[ListenerConfig, ...] = (ListenerConfig(),)
+    broker: BrokerConfig = field(default_factory=BrokerConfig)
+    uplink: UplinkConfig | None = None
+    serial: tuple[SerialConfig, ...] = ()
+    simulators: tuple[SimulatorConfig, ...] = ()

@@ -1,0 +1,139 @@
+"""One network connection as MQTT sees it: bytes in, packets out; packets in, bytes out."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from gateway.mqtt.decode import decode
+from gateway.mqtt.encode import encode
+from gateway.mqtt.framing import Framer
+from gateway.mqtt.output import Output
+from gateway.mqtt.packets import (
+    MQTT_3_1_1,
+    MQTT_5,
+    ConnAck,
+    Connect,
+    Disconnect,
+    Packet,
+    PubAck,
+    Publish,
+    PubRec,
+    SubAck,
+    UnsubAck,
+)
+from gateway.mqtt.topic_aliases import InboundAliases
+
+NO_LIMIT = 0xFFFFFFFF
+"""A packet size that no packet reaches: the client named no Maximum Packet Size."""
+
+CONNECT_5 = b"\x00\x04MQTT\x05"
+"""How the variable header of an MQTT 5 CONNECT begins (section 3.1.2)."""
+
+MAXIMUM_UNSENT = 1024 * 1024
+"""Bytes that may wait for a slow reader before its messages stay in the delivery queue."""
+
+
+class Connection:
+    """The protocol state of one network connection; owns no socket and no clock.
+
+    After each `receive` ask `next_packet` until it returns None, and `data_to_send` when the
+    turn ends. Only `MqttError` leaves this class, and after one the connection is over.
+    """
+
+    __slots__ = (
+        "_aliases",
+        "_framer",
+        "bytes_received",
+        "bytes_sent",
+        "maximum_packet_size",
+        "on_output",
+        "output",
+        "packets_received",
+        "packets_sent",
+        "touched",
+        "version",
+    )
+
+    def __init__(
+        self,
+        maximum_packet_size: int,
+        topic_alias_maximum: int = 0,
+        on_output: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._framer = Framer(maximum_packet_size)
+        self._aliases = InboundAliases(topic_alias_maximum)
+        self.output = Output()
+        self.on_output = on_output  # called once before each data_to_send that has news
+        self.touched = False
+        self.version = 0  # unknown until CONNECT
+        self.maximum_packet_size = NO_LIMIT
+        self.packets_received = 0
+        self.packets_sent = 0
+        self.bytes_received = 0
+        self.bytes_sent = 0
+
+    def receive(self, data: bytes) -> None:
+        """Take bytes as they came from the network."""
+        self.bytes_received += len(data)
+        self._framer.feed(data)
+
+    def next_packet(self) -> Packet | None:
+        """Return the next whole packet, None while more bytes are needed; raise MqttError."""
+        frame = self._framer.next_frame()
+        if frame is None:
+            return None
+        buffer, first_byte, start, end = frame
+        if not self.version and buffer.startswith(CONNECT_5, start):
+            self.version = MQTT_5  # so that a CONNECT that is refused is answered in MQTT 5
+        packet = decode(buffer, first_byte, start, end, self.version)
+        self.packets_received += 1
+        if isinstance(packet, Publish):
+            self._resolve_alias(packet)
+        elif isinstance(packet, Connect) and not self.version:
+            self.version = packet.protocol_version
+        return packet
+
+    def _resolve_alias(self, packet: Publish) -> None:
+        alias = packet.properties.topic_alias
+        if alias is not None or not packet.topic:
+            packet.topic = self._aliases.resolve(packet.topic, alias)
+
+    def send(self, packet: Packet, mark: int = 0) -> None:
+        """Queue a packet; it leaves once every batch up to `mark` is on disk."""
+        data = encode(packet, self.version or MQTT_3_1_1)
+        if len(data) > self.maximum_packet_size:
+            data = encode(without_reason(packet), self.version)
+        if len(data) <= self.maximum_packet_size:
+            self.send_encoded(data, mark)
+
+    def send_encoded(self, data: bytes, mark: int = 0) -> None:
+        """Queue the bytes of one packet that somebody else encoded."""
+        self.packets_sent += 1
+        self.output.append(data, mark)
+        if not self.touched:
+            self.touched = True
+            self.on_output()
+
+    def data_to_send(self, committed: int) -> bytearray | None:
+        """Remove and return what may leave now that batch `committed` is on disk."""
+        self.touched = False
+        data = self.output.take(committed)
+        if data is not None:
+            self.bytes_sent += len(data)
+        return data
+
+    @property
+    def congested(self) -> bool:
+        """True while the peer reads too slowly to be given more messages."""
+        return self.output.size >= MAXIMUM_UNSENT
+
+
+def without_reason(packet: Packet) -> Packet:
+    """Return the packet without Reason String and user properties, which may be left out.
+
+    [MQTT-3.2.2-19], [MQTT-3.9.2-1], [MQTT-3.14.2-3] and their likes: they must be, where they
+    would take a packet beyond the receiver's Maximum Packet Size.
+    """
+    if not isinstance(packet, ConnAck | PubAck | PubRec | SubAck | UnsubAck | Disconnect):
+        return packet
+    properties = replace(packet.properties, reason_string=None, user_properties=())
+    return replace(packet, properties=properties)

@@ -1,0 +1,134 @@
+"""Who gets a message: the subscriptions that match, one recipient for each subscriber."""
+
+from gateway.counters import Counters
+from gateway.mqtt.message import Message
+from gateway.mqtt.topics import split_shared
+from gateway.routing.shared_subscriptions import SharedSubscriptions
+from gateway.routing.subscription import Subscriber, Subscription
+from gateway.routing.topic_trie import TopicTrie
+from gateway.routing.where.compile import Where
+
+
+class Recipient:
+    """One subscriber's copy of a message: the highest QoS and every identifier that matched."""
+
+    __slots__ = ("identifiers", "qos", "retain", "subscriber", "topic_filters")
+
+    def __init__(self, subscriber: Subscriber, subscription: Subscription, message: Message):
+        self.subscriber = subscriber
+        self.qos = min(subscription.qos, message.qos)
+        # [MQTT-3.3.1-12] and [MQTT-3.3.1-13]: live messages keep RETAIN only where asked
+        self.retain = message.retain and subscription.retain_as_published
+        self.identifiers: tuple[int, ...] = ()
+        self.topic_filters = [subscription.topic_filter]
+        if subscription.identifier is not None:
+            self.identifiers = (subscription.identifier,)
+
+    def merge(self, subscription: Subscription, message: Message) -> None:
+        """Add an overlapping subscription of the same subscriber [MQTT-3.3.4-2]."""
+        self.qos = max(self.qos, min(subscription.qos, message.qos))
+        self.retain = self.retain or (message.retain and subscription.retain_as_published)
+        self.topic_filters.append(subscription.topic_filter)
+        if subscription.identifier is not None:
+            self.identifiers += (subscription.identifier,)
+
+
+class Router:
+    """All subscriptions of a gateway, by topic filter."""
+
+    def __init__(self, counters: Counters) -> None:
+        self._trie = TopicTrie()
+        self._shared = SharedSubscriptions()
+        self._subscriptions: list[Subscription | None] = []
+        self._free: list[int] = []
+        self._counters = counters
+
+    def __len__(self) -> int:
+        return len(self._subscriptions) - len(self._free)
+
+    def add(self, subscription: Subscription) -> int:
+        """Route matching messages to the subscription; return the number it is known by."""
+        if self._free:
+            number = self._free.pop()
+            self._subscriptions[number] = subscription
+        else:
+            number = len(self._subscriptions)
+            self._subscriptions.append(subscription)
+        share_name, topic_filter = split_shared(subscription.topic_filter)
+        if share_name is None:
+            self._trie.add(topic_filter, number)
+        else:
+            self._shared.add(share_name, topic_filter, number)
+        return number
+
+    def subscription(self, number: int) -> Subscription:
+        """Return the subscription that `add` gave this number."""
+        subscription = self._subscriptions[number]
+        if subscription is None:
+            raise KeyError(number)
+        return subscription
+
+    def discard(self, number: int) -> None:
+        """Route nothing more to the subscription that `add` gave this number."""
+        subscription = self.subscription(number)
+        share_name, topic_filter = split_shared(subscription.topic_filter)
+        if share_name is None:
+            self._trie.discard(topic_filter, number)
+        else:
+            self._shared.discard(share_name, topic_filter, number)
+        self._subscriptions[number] = None
+        self._free.append(number)
+
+    def recipients(self, message: Message) -> list[Recipient]:
+        """Return who gets the message, each subscriber once per way it is owed a copy.
+
+        A shared subscription gives its copy to one member [MQTT-4.8.2-4], beside what the
+        member's own subscriptions give it.
+        """
+        verdicts: dict[Where, bool] = {}
+        found = self._own(message, verdicts)
+        for members in self._shared.match(message.topic):
+            for number in members:
+                subscription = self._subscriptions[number]
+                if subscription is not None and self._wanted(subscription, message, verdicts):
+                    found.append(Recipient(subscription.subscriber, subscription, message))
+                    break
+        return found
+
+    def _own(self, message: Message, verdicts: dict[Where, bool]) -> list[Recipient]:
+        found: dict[int, Recipient] = {}
+        for number in self._trie.match(message.topic):
+            subscription = self._subscriptions[number]
+            if subscription is None or not self._wanted(subscription, message, verdicts):
+                continue
+            subscriber = subscription.subscriber
+            recipient = found.get(id(subscriber))
+            if recipient is None:
+                found[id(subscriber)] = Recipient(subscriber, subscription, message)
+            else:
+                recipient.merge(subscription, message)
+        return list(found.values())
+
+    def _wanted(
+        self, subscription: Subscription, message: Message, verdicts: dict[Where, bool]
+    ) -> bool:
+        # [MQTT-3.8.3-3]: No Local keeps a message from the connection that published it
+        if subscription.no_local and subscription.subscriber.client_id == message.client_id:
+            return False
+        where = subscription.where
+        return where is None or self._passes(where, message, verdicts)
+
+    def _passes(self, where: Where, message: Message, verdicts: dict[Where, bool]) -> bool:
+        """Evaluate once for a message and expression, however many subscriptions share it."""
+        passed = verdicts.get(where)
+        if passed is None:
+            result = where.evaluate(message)
+            passed = verdicts[where] = result is True
+            self._counters.add("tidegate/where/evaluated")
+            if passed:
+                self._counters.add("tidegate/where/passed")
+            else:
+                self._counters.add("tidegate/where/filtered")
+                if result is None:
+                    self._counters.add("tidegate/where/null")
+        return passed

@@ -1,0 +1,47 @@
+"""One session's interest in one topic filter, with the options it was asked for."""
+
+from typing import Protocol
+
+from gateway.routing.where.compile import Where
+
+
+class Subscriber(Protocol):
+    """Whoever messages are routed to: a client's session or a part of the gateway."""
+
+    client_id: str
+
+
+class Subscription:
+    """A topic filter with its options (MQTT 5, section 3.8.3.1) and its `$where` filter.
+
+    `topic_filter` is as the client wrote it, with `$share/<name>/` where it is shared.
+    """
+
+    __slots__ = (
+        "identifier",
+        "no_local",
+        "qos",
+        "retain_as_published",
+        "subscriber",
+        "topic_filter",
+        "where",
+    )
+
+    def __init__(
+        self,
+        subscriber: Subscriber,
+        topic_filter: str,
+        qos: int,
+        *,
+        no_local: bool = False,
+        retain_as_published: bool = False,
+        identifier: int | None = None,
+        where: Where | None = None,
+    ) -> None:
+        self.subscriber = subscriber
+        self.topic_filter = topic_filter
+        self.qos = qos
+        self.no_local = no_local
+        self.retain_as_published = retain_as_published
+        self.identifier = identifier
+        self.where = where

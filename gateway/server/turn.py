@@ -1,0 +1,119 @@
+"""The turn: packets in, rows to the writer, then everything out that may leave.
+
+During one turn of the loop packets are handled, rows are gathered and answers are queued. At
+its end the rows go to the writer as one batch, and nobody waits: what an answer promises holds
+that answer back until the batch is on disk, and all else leaves at once (design, section 2).
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from gateway.broker.broker import Broker
+from gateway.broker.instant import Instant
+from gateway.clock import Clock
+from gateway.storage.writer import Writer
+
+LONGEST_NAP = 3600.0
+"""Seconds between two looks at the deadlines when nothing is due before."""
+
+
+class Flushable(Protocol):
+    """A network connection with output; only the end of a turn makes it write."""
+
+    def flush(self, committed: int, now: Instant) -> bool:
+        """Write what may leave; return True if the rest waits for a later batch."""
+        ...
+
+
+class Turn:
+    """Gathers what one turn of the loop changes and carries it out at its end."""
+
+    def __init__(self, broker: Broker, writer: Writer, clock: Clock) -> None:
+        self.broker = broker
+        self._writer = writer
+        self._clock = clock
+        self._loop = asyncio.get_running_loop()
+        self._instant: Instant | None = None
+        self._scheduled = False
+        self._touched: dict[Flushable, None] = {}
+        self._held: dict[Flushable, None] = {}
+        self._promises: list[tuple[int, Callable[[], None]]] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._armed_for: float | None = None
+        writer.on_committed.append(self._committed)
+        self._arm()
+
+    @property
+    def instant(self) -> Instant:
+        """The moment of this turn: the clock is read once for all its packets."""
+        if self._instant is None:
+            self._instant = Instant(self._clock.monotonic(), self._clock.wall_ms())
+            self._schedule()
+        return self._instant
+
+    def touch(self, connection: Flushable) -> None:
+        """Let the connection write at the end of this turn."""
+        self._touched[connection] = None
+        self._schedule()
+
+    def when_on_disk(self, callback: Callable[[], None]) -> None:
+        """Call back once everything that was gathered up to now is on disk."""
+        self._promises.append((self._writer.mark(), callback))
+        self._schedule()
+
+    def end(self) -> None:
+        """Hand over the rows and write what is free to leave."""
+        self._scheduled = False
+        self._writer.hand_over()
+        now = self.instant
+        while self._touched:
+            touched, self._touched = self._touched, {}
+            for connection in touched:
+                self._flush(connection, now)
+        self._keep_promises()
+        self._instant = None
+        self._scheduled = False
+        self._arm()
+
+    def stop(self) -> None:
+        """Do nothing more by itself."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _schedule(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self.end)
+
+    def _flush(self, connection: Flushable, now: Instant) -> None:
+        if connection.flush(self._writer.committed, now):
+            self._held[connection] = None
+        else:
+            self._held.pop(connection, None)
+
+    def _committed(self, _: int) -> None:
+        self._touched.update(self._held)
+        self._schedule()
+
+    def _keep_promises(self) -> None:
+        """Run what waited for a commit, in the order it was asked for."""
+        committed = self._writer.committed
+        while self._promises and self._promises[0][0] <= committed:
+            self._promises.pop(0)[1]()
+
+    def _arm(self) -> None:
+        """Wake up when the broker has something to do."""
+        due = self.broker.deadlines.next_due
+        if self._timer is not None:
+            if due == self._armed_for:
+                return
+            self._timer.cancel()
+        self._armed_for = due
+        nap = LONGEST_NAP if due is None else due - self._clock.monotonic()
+        self._timer = self._loop.call_later(min(max(nap, 0.0), LONGEST_NAP), self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self.broker.tick(self.instant)
+        self._schedule()

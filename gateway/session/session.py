@@ -1,0 +1,155 @@
+"""One client's side of the conversation: what it subscribed to, is owed and was sent."""
+
+from gateway.counters import Counters
+from gateway.mqtt.connection import Connection
+from gateway.mqtt.packets import MQTT_5, PubRel, Will
+from gateway.session.delivery_queue import Delivery, DeliveryQueue
+from gateway.session.inflight import Inflight
+from gateway.session.templates import Templates
+
+NEVER = 0xFFFFFFFF
+"""A Session Expiry Interval that does not end (MQTT 5, section 3.1.2.11.2)."""
+
+MAXIMUM_INFLIGHT = 100
+"""Unacknowledged messages to one client, where its own Receive Maximum is not less."""
+
+
+class Session:
+    """The state that MQTT 5 section 4.1 calls the Session, and how messages leave it."""
+
+    __slots__ = (
+        "client_id",
+        "connection",
+        "counters",
+        "disconnected_at",
+        "expiry_interval",
+        "incoming",
+        "inflight",
+        "queue",
+        "subscriptions",
+        "username",
+        "will",
+    )
+
+    def __init__(self, client_id: str, counters: Counters) -> None:
+        self.client_id = client_id
+        self.counters = counters
+        self.username: str | None = None
+        self.connection: Connection | None = None
+        self.expiry_interval = 0
+        self.subscriptions: dict[str, int] = {}  # topic filter to the router's number
+        self.queue = DeliveryQueue()
+        self.inflight = Inflight(MAXIMUM_INFLIGHT)
+        self.incoming: set[int] = set()  # QoS 2 packet identifiers that wait for PUBREL
+        self.will: Will | None = None
+        self.disconnected_at = 0.0  # monotonic seconds; meaningful without a connection
+
+    @property
+    def persistent(self) -> bool:
+        """True if the session outlives its network connection."""
+        return self.expiry_interval > 0
+
+    def attach(self, connection: Connection, receive_maximum: int) -> None:
+        """Use this network connection from now on."""
+        self.connection = connection
+        self.inflight.limit = min(receive_maximum, MAXIMUM_INFLIGHT)
+
+    def detach(self) -> None:
+        """Do without a connection: QoS 0 messages that waited for it are given up."""
+        self.connection = None
+        dropped = self.queue.remove_qos_0()
+        if dropped:
+            self.counters.add("publish/messages/dropped", dropped)
+
+    def has_room(self, qos: int) -> bool:
+        """Return False if a message of this QoS could only be kept by losing another."""
+        return qos == 0 or not self.persistent or not self.queue.full
+
+    def deliver(self, delivery: Delivery, templates: Templates, now: float) -> None:
+        """Send the delivery, queue it, or count it as dropped."""
+        connection = self.connection
+        if connection is None:
+            if delivery.qos and self.persistent:
+                self._enqueue(delivery)
+        elif connection.congested or len(self.queue):
+            self._enqueue(delivery)
+        elif delivery.qos == 0:
+            self._send(connection, delivery, templates, 0, now)
+        elif self.inflight.has_room:
+            self._send_counted(connection, delivery, templates, now)
+        else:
+            self._enqueue(delivery)
+
+    def pump(self, now: float) -> None:
+        """Send what waits in the queue, as far as window and connection allow."""
+        connection = self.connection
+        queue = self.queue
+        while connection is not None and len(queue) and not connection.congested:
+            delivery = queue.first()
+            if delivery.qos and not self.inflight.has_room:
+                return
+            queue.popleft()
+            if delivery.expired(now):
+                self.counters.add("publish/messages/expired")
+            elif delivery.qos:
+                self._send_counted(connection, delivery, Templates(delivery.message), now)
+            else:
+                self._send(connection, delivery, Templates(delivery.message), 0, now)
+
+    def resend(self, now: float) -> None:
+        """Send again, in the original order, what was not acknowledged [MQTT-4.4.0-1]."""
+        connection = self.connection
+        if connection is None:
+            return
+        for packet_id, message in list(self.inflight):
+            if message.released:
+                connection.send(PubRel(packet_id))
+            else:
+                templates = Templates(message.delivery.message)
+                self._send(connection, message.delivery, templates, packet_id, now, dup=True)
+        self.pump(now)
+
+    def _enqueue(self, delivery: Delivery) -> None:
+        if not self.queue.append(delivery):
+            self.counters.add("publish/messages/dropped")
+
+    def _send_counted(
+        self, connection: Connection, delivery: Delivery, templates: Templates, now: float
+    ) -> None:
+        packet_id = self.inflight.add(delivery)
+        if not self._send(connection, delivery, templates, packet_id, now):
+            self.inflight.remove(packet_id)
+
+    def _send(
+        self,
+        connection: Connection,
+        delivery: Delivery,
+        templates: Templates,
+        packet_id: int,
+        now: float,
+        *,
+        dup: bool = False,
+    ) -> bool:
+        """Put the PUBLISH into the connection's output; False if it is too large for the client.
+
+        A message above the client's Maximum Packet Size is dropped for it [MQTT-3.1.2-24].
+        """
+        message = delivery.message
+        expiry = None
+        if message.message_expiry is not None and connection.version == MQTT_5:
+            # [MQTT-3.3.2-6]: the interval less the time the message has been waiting here
+            expiry = max(0, message.message_expiry - int(now - message.arrived))
+        data = templates.template(connection.version).wire(
+            delivery.qos,
+            delivery.retain,
+            dup,
+            packet_id,
+            delivery.subscription_identifiers,
+            message_expiry_interval=expiry,
+        )
+        if len(data) > connection.maximum_packet_size:
+            self.counters.add("publish/messages/dropped")
+            return False
+        connection.send_encoded(data)
+        self.counters.add("publish/messages/sent")
+        return True

@@ -1,0 +1,71 @@
+"""Log lines: to standard error for people and the journal, and to `$SYS` for screens."""
+
+import asyncio
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable
+from typing import ClassVar
+
+TOPIC = "$SYS/broker/tidegate/log"
+
+
+class JournalFormatter(logging.Formatter):
+    """Begins a line with the priority that systemd's journal reads (sd-daemon(3))."""
+
+    PRIORITIES: ClassVar = {
+        logging.CRITICAL: 2,
+        logging.ERROR: 3,
+        logging.WARNING: 4,
+        logging.INFO: 6,
+        logging.DEBUG: 7,
+    }
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return one line or several, each with its priority."""
+        priority = self.PRIORITIES.get(record.levelno, 6)
+        return "\n".join(f"<{priority}>{line}" for line in super().format(record).splitlines())
+
+
+def set_up(level: str = "INFO") -> None:
+    """Send log lines of this level and above to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    if os.environ.get("JOURNAL_STREAM"):
+        handler.setFormatter(JournalFormatter("%(message)s"))
+    else:
+        handler.setFormatter(
+            logging.Formatter("%(asctime)s %(levelname)-8s %(message)s", "%H:%M:%S")
+        )
+    logging.basicConfig(level=level, handlers=[handler], force=True)
+
+
+class SysHandler(logging.Handler):
+    """Publishes log lines of the gateway as JSON messages; safe to use from any thread."""
+
+    def __init__(self, publish: Callable[[str, bytes], object]) -> None:
+        super().__init__(logging.INFO)
+        self._publish = publish
+        self._loop = asyncio.get_running_loop()
+        self._publishing = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Publish the line at the loop's next turn."""
+        line = {
+            "time": int(record.created * 1000),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        payload = json.dumps(line, ensure_ascii=False).encode()
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._say, payload)
+
+    def _say(self, payload: bytes) -> None:
+        # a line that the publishing itself writes is not published: it would never end
+        if not self._publishing:
+            self._publishing = True
+            try:
+                self._publish(TOPIC, payload)
+            finally:
+                self._publishing = False

@@ -1,0 +1,46 @@
+"""Tell systemd how the service is: ready, alive, stopping (sd_notify's protocol)."""
+
+import asyncio
+import logging
+import os
+import socket
+
+logger = logging.getLogger(__name__)
+
+
+class SystemdNotify:
+    """Sends to the socket that systemd named; does nothing without one."""
+
+    def __init__(self) -> None:
+        self._address = os.environ.get("NOTIFY_SOCKET", "")
+        self._watchdog = int(os.environ.get("WATCHDOG_USEC", "0") or 0) / 1_000_000
+        self._task: asyncio.Task[None] | None = None
+
+    def ready(self, status: str) -> None:
+        """Say that the service is up, and from now on that it is alive."""
+        self._send(f"READY=1\nSTATUS={status}")
+        if self._address and self._watchdog:
+            self._task = asyncio.get_running_loop().create_task(self._keep_alive())
+
+    def stopping(self) -> None:
+        """Say that the service is about to end."""
+        if self._task is not None:
+            self._task.cancel()
+        self._send("STOPPING=1")
+
+    async def _keep_alive(self) -> None:
+        # from the loop itself: a loop that hangs says nothing, and systemd starts it anew
+        while True:
+            self._send("WATCHDOG=1")
+            await asyncio.sleep(self._watchdog / 2)
+
+    def _send(self, text: str) -> None:
+        if not self._address:
+            return
+        # an address that begins with @ is in Linux's abstract namespace
+        address = "\0" + self._address[1:] if self._address[0] == "@" else self._address
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
+                sender.sendto(text.encode(), address)
+        except OSError as error:
+            logger.warning("cannot notify systemd at %s: %s", self._address, error)

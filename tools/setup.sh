@@ -1,0 +1,70 @@
+#!/bin/sh
+# Sets up what a target of the Makefile needs, and says in one line what it cannot.
+#
+#   tools/setup.sh install EXTRAS [GROUPS]   make .venv with these extras and dependency groups
+#   tools/setup.sh system                    as root: the Debian packages that tests need
+set -eu
+
+VENV=${VENV:-.venv}
+
+fail() {
+    echo "$1" >&2
+    exit 2
+}
+
+# Debian splits venv off Python: `import venv` works without it, making one does not.
+need_venv() {
+    command -v python3 >/dev/null || fail "Python is missing: apt-get install python3 python3-venv"
+    python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+        fail "Tidegate needs Python 3.11 or newer; this is $(python3 --version)"
+    python3 -c 'import ensurepip, venv' 2>/dev/null && return
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        echo "installing python3-venv"
+        apt_install python3-venv
+    fi
+    python3 -c 'import ensurepip, venv' 2>/dev/null || fail "sudo apt-get install -y python3-venv"
+}
+
+apt_install() {
+    for package in "$@"; do
+        if [ -z "${UPDATED:-}" ]; then
+            apt-get update -qq || true
+            UPDATED=1
+        fi
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$package" \
+            >/dev/null || echo "could not install $package" >&2
+    done
+}
+
+install() {
+    need_venv
+    [ -x "$VENV/bin/python" ] || python3 -m venv "$VENV"
+    # dependency groups came with pip 25.1
+    if [ -n "${2:-}" ]; then
+        "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+    fi
+    groups=""
+    for group in ${2:-}; do groups="$groups --group $group"; done
+    # shellcheck disable=SC2086 # words on purpose
+    "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check \
+        --editable ".[$1]" $groups
+}
+
+system() {
+    if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+        return 0 # the tests say what is missing and how to get it
+    fi
+    command -v mosquitto >/dev/null || [ -x /usr/sbin/mosquitto ] || apt_install mosquitto
+    command -v mosquitto_sub >/dev/null || apt_install mosquitto-clients
+    if ! command -v java >/dev/null; then
+        apt_install openjdk-17-jre-headless 2>/dev/null
+        command -v java >/dev/null || apt_install openjdk-21-jre-headless
+    fi
+    command -v systemd-analyze >/dev/null || apt_install systemd
+}
+
+case "${1:-}" in
+    install) install "$2" "${3:-}" ;;
+    system) system ;;
+    *) fail "usage: tools/setup.sh install EXTRAS [GROUPS] | system" ;;
+esac
