@@ -1,0 +1,175 @@
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("gateway", "tui", "pipeline")
+SHIPPED = {".py", ".pxd", ".sql", ".tcss", ".json", ".typed", ".service", ".conf", ".toml"}
+LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.so", "*.egg-info")
+
+
+def build(project: Path, kind: str, cython: str = "off") -> subprocess.CompletedProcess[str]:
+    """Call the build backend as pip does, in an environment that has what it requires."""
+    return subprocess.run(
+        [sys.executable, "-c", f"from setuptools import build_meta as b; b.build_{kind}('dist')"],
+        cwd=project,
+        env=os.environ | {"TIDEGATE_CYTHON": cython},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+def built(project: Path, pattern: str) -> Path:
+    (path,) = (project / "dist").glob(pattern)
+    return path
+
+
+def files(root: Path, folders: Iterable[str]) -> set[str]:
+    return {
+        str(path.relative_to(root))
+        for folder in folders
+        for path in (root / folder).rglob("*")
+        if path.suffix in SHIPPED and "__pycache__" not in path.parts
+    }
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give a copy of what a release is built from."""
+    copy = tmp_path_factory.mktemp("checkout")
+    for folder in (*PACKAGES, "firmware", "systemd", "examples"):
+        shutil.copytree(ROOT / folder, copy / folder, ignore=LEFT_OUT)
+    for name in ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md"):
+        shutil.copy(ROOT / name, copy)
+    return copy
+
+
+@pytest.fixture(scope="module")
+def sdist(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder that the sdist unpacks to."""
+    made = build(checkout, "sdist")
+    assert made.returncode == 0, made.stderr
+    folder = tmp_path_factory.mktemp("sdist")
+    with tarfile.open(built(checkout, "*.tar.gz")) as archive:
+        archive.extractall(folder, filter="data")
+    (unpacked,) = folder.iterdir()
+    return unpacked
+
+
+def test_the_sdist_holds_every_source_file(checkout: Path, sdist: Path) -> None:
+    folders = (*PACKAGES, "firmware", "systemd", "examples")
+    shipped = files(checkout, folders)
+    assert {"systemd/tidegate.service", "firmware/main.py"} <= shipped
+    assert files(sdist, folders) == shipped
+
+
+def test_a_wheel_built_from_the_sdist_holds_every_file_that_runs(
+    checkout: Path, sdist: Path
+) -> None:
+    made = build(sdist, "wheel")
+    assert made.returncode == 0, made.stderr
+    wheel = built(sdist, "*.whl")
+    assert wheel.name.endswith("-py3-none-any.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    for package in PACKAGES:
+        inside = {name for name in names if name.startswith(f"{package}/")}
+        wanted = {name for name in files(checkout, [package]) if not name.endswith(".pxd")}
+        assert inside == wanted
+    shared = {name.partition("/data/share/tidegate/")[2] for name in names}
+    assert shared - {""} == files(checkout, ["firmware", "systemd"])
+
+
+PYPROJECT = """
+[project]
+name = "sample"
+version = "1"
+[tool.setuptools.packages.find]
+include = ["gateway*"]
+"""
+
+PY = "def twice(value: int) -> int:\n    return value * 2\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Give a project of one module with the setup.py of this checkout."""
+    (tmp_path / "gateway").mkdir()
+    (tmp_path / "gateway/__init__.py").touch()
+    (tmp_path / "gateway/sample.py").write_text(PY)
+    (tmp_path / "pyproject.toml").write_text(PYPROJECT)
+    shutil.copy(ROOT / "setup.py", tmp_path)
+    return tmp_path
+
+
+def declare(project: Path, pxd: str) -> None:
+    (project / "gateway/sample.pxd").write_text(pxd)
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_a_module_with_a_pxd_is_compiled(project: Path) -> None:
+    declare(project, "cpdef long twice(long value)\n")
+    made = build(project, "wheel", "require")
+    assert made.returncode == 0, made.stderr
+    wheel = built(project, "*.whl")
+    assert sys.implementation.cache_tag.replace("cpython-", "cp") in wheel.name
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(project / "installed")
+    code = "import gateway.sample as s; assert s.__file__.endswith('.so'); assert s.twice(4) == 8"
+    subprocess.run([sys.executable, "-c", code], cwd=project / "installed", check=True, timeout=60)
+
+
+def test_off_never_compiles(project: Path) -> None:
+    declare(project, "this is no declaration\n")
+    assert build(project, "wheel", "off").returncode == 0
+    assert built(project, "*.whl").name == "sample-1-py3-none-any.whl"
+
+
+def test_auto_falls_back_to_plain_modules(project: Path) -> None:
+    declare(project, "this is no declaration\n")
+    made = build(project, "wheel", "auto")
+    assert made.returncode == 0, made.stderr
+    assert "not compiling" in made.stdout
+    wheel = built(project, "*.whl")
+    assert wheel.name == "sample-1-py3-none-any.whl"
+    assert not [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".so")]
+
+
+def test_auto_falls_back_when_the_compiler_fails(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", "false")
+    declare(project, "cpdef long twice(long value)\n")
+    assert build(project, "wheel", "require").returncode != 0
+    made = build(project, "wheel", "auto")
+    assert made.returncode == 0, made.stderr
+    assert "not compiling" in made.stdout
+    names = zipfile.ZipFile(built(project, "*.whl")).namelist()
+    assert not [name for name in names if name.endswith(".so")]
+
+
+@pytest.mark.parametrize(
+    ("pxd", "cython", "complaint"),
+    [
+        ("this is no declaration\n", "require", "this is no declaration"),
+        (None, "require", "there is no .pxd file to compile"),
+        (None, "yes", "TIDEGATE_CYTHON is 'yes': off, auto or require"),
+    ],
+)
+def test_what_cannot_be_kept_stops_the_build(
+    project: Path, pxd: str | None, cython: str, complaint: str
+) -> None:
+    if pxd is not None:
+        declare(project, pxd)
+    made = build(project, "wheel", cython)
+    assert made.returncode != 0
+    assert complaint in made.stdout + made.stderr
+    assert not list(project.glob("dist/*.whl"))
