@@ -28,7 +28,7 @@ _ALL = "SELECT node, boot, used, highest, seen FROM node_frames ORDER BY used"
 
 
 class NodeFrames:
-    """The frames taken from each (node id, boot id), all of them u32 numbers.
+    """The frames taken from each node, by boot id and sequence number (both u32).
 
     A node counts its frames up within a boot and takes a new boot id with each start; a frame
     is repeated when its acknowledgement was lost. `remember` is in force at once, and its row
@@ -38,7 +38,7 @@ class NodeFrames:
     def __init__(self, database: Database, writer: Writer) -> None:
         self._database = database
         self._writer = writer
-        self._nodes: OrderedDict[int, OrderedDict[int, tuple[int, int]]] = OrderedDict()
+        self._nodes: OrderedDict[str, OrderedDict[int, tuple[int, int]]] = OrderedDict()
         self._used = 0
 
     async def load(self) -> None:
@@ -48,14 +48,14 @@ class NodeFrames:
             self._boots(node)[boot] = (highest, int.from_bytes(seen, "big"))
             self._used = used
 
-    def seen(self, node: int, boot: int, sequence: int) -> bool:
+    def seen(self, node: str, boot: int, sequence: int) -> bool:
         """Return whether the frame was remembered, or is too old to tell."""
         boots = self._nodes.get(node)
         highest, bits = boots.get(boot, _NOTHING) if boots else _NOTHING
         behind = highest - sequence
         return behind >= 0 and (behind >= WINDOW or bool(bits >> behind & 1))
 
-    def remember(self, node: int, boot: int, sequence: int) -> None:
+    def remember(self, node: str, boot: int, sequence: int) -> None:
         """Note the frame as taken and gather its row."""
         boots = self._boots(node)
         highest, bits = boots.get(boot, _NOTHING)
@@ -70,12 +70,12 @@ class NodeFrames:
         self._writer.add(_SAVE, (node, boot, self._used, highest, bits.to_bytes(8, "big")))
         self._make_room(boots, node)
 
-    def _boots(self, node: int) -> OrderedDict[int, tuple[int, int]]:
+    def _boots(self, node: str) -> OrderedDict[int, tuple[int, int]]:
         boots = self._nodes.setdefault(node, OrderedDict())
         self._nodes.move_to_end(node)
         return boots
 
-    def _make_room(self, boots: OrderedDict[int, tuple[int, int]], node: int) -> None:
+    def _make_room(self, boots: OrderedDict[int, tuple[int, int]], node: str) -> None:
         if len(boots) > BOOTS_OF_A_NODE:
             boot, _ = boots.popitem(last=False)
             self._writer.add(_FORGET, (node, boot))

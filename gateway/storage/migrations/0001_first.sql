@@ -52,7 +52,7 @@ CREATE TABLE rejected (
 ) STRICT;
 
 CREATE TABLE node_frames (
-    node INTEGER NOT NULL,
+    node TEXT NOT NULL,
     boot INTEGER NOT NULL,
     used INTEGER NOT NULL,
     highest INTEGER NOT NULL,
