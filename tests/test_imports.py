@@ -1,0 +1,93 @@
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+HEAVY = {
+    *("pydantic", "rich", "textual", "bleak", "pyspark", "pyarrow", "pandas", "numpy"),
+    *("serial", "tui", "pipeline"),
+}
+"""Too much memory and time for a board of 512 MB: imported where they are used, if they are."""
+
+UPLINK_ONLY = {"paho"}
+
+IMPORT_ALL = """
+import importlib, pkgutil, sys
+for name in sys.argv[1:]:
+    package = importlib.import_module(name)
+    for module in pkgutil.walk_packages(package.__path__, name + "."):
+        importlib.import_module(module.name)
+print(*sys.modules)
+"""
+
+
+def imported_by(*packages: str) -> set[str]:
+    """Return the top-level names in memory after importing every module of the packages."""
+    command = [sys.executable, "-c", IMPORT_ALL, *packages]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
+    return {name.partition(".")[0] for name in done.stdout.split()}
+
+
+def test_no_module_of_the_gateway_imports_a_heavy_one() -> None:
+    names = imported_by("gateway")
+    assert {"asyncio", "aiosqlite"} <= names
+    assert names & HEAVY == set()
+
+
+def test_the_protocol_core_brings_no_io_into_memory() -> None:
+    core = ("gateway.mqtt", "gateway.session", "gateway.routing", "gateway.broker")
+    assert imported_by(*core) & {"asyncio", "socket", "ssl", "sqlite3", "selectors"} == set()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+    return port
+
+
+def wait_for_listener(gateway: subprocess.Popen[bytes], port: int) -> None:
+    deadline = time.monotonic() + 30
+    while gateway.poll() is None:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            assert time.monotonic() < deadline, "the gateway does not listen"
+            time.sleep(0.05)
+        else:
+            return
+    pytest.fail(f"the gateway ended with {gateway.returncode}")
+
+
+def test_a_bare_broker_runs_without_them(tmp_path: Path) -> None:
+    port, report = free_port(), tmp_path / "report"
+    code = "from gateway.cli.main import main; raise SystemExit(main())"
+    command = [sys.executable, "-X", "importtime", "-c", code]
+    command += ["run", "--port", str(port), "--data", str(tmp_path / "data")]
+    with report.open("w") as errors:
+        gateway = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=errors)
+    try:
+        wait_for_listener(gateway, port)
+        gateway.send_signal(signal.SIGTERM)
+        assert gateway.wait(timeout=30) == 0
+    finally:
+        gateway.kill()
+        gateway.wait()
+    names = set(re.findall(r"^import time:.*\| +(\w+)", report.read_text(), re.MULTILINE))
+    assert {"gateway", "aiosqlite"} <= names
+    assert names & (HEAVY | UPLINK_ONLY) == set()
+
+
+def test_every_layer_imports_only_what_is_below_it() -> None:
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+    linted = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=100
+    )
+    assert linted.returncode == 0, linted.stdout
+    assert "0 broken" in linted.stdout
