@@ -103,11 +103,9 @@ def _read(path: Path) -> bytes:
         with path.open("rb") as file:
             data = file.read(MAXIMUM_BYTES + 1)
     except OSError as error:
-        reason = f"a readable file ({error.strerror})"
-        raise ConfigurationError(str(path), "password_file", str(path), reason) from error
+        raise ConfigurationError(str(path), "", None, error.strerror or str(error)) from error
     if len(data) > MAXIMUM_BYTES:
-        limit = f"a file of at most {MAXIMUM_BYTES} bytes"
-        raise ConfigurationError(str(path), "password_file", str(path), limit)
+        raise ConfigurationError(str(path), "", None, f"larger than {MAXIMUM_BYTES} bytes")
     return data
 
 

@@ -105,14 +105,14 @@ def test_a_line_that_is_not_utf_8(path: Path) -> None:
 
 
 def test_a_missing_file(path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"readable file \(No such file or directory\)"):
+    with pytest.raises(ConfigurationError, match=r"passwords: No such file or directory$"):
         load(path)
 
 
 def test_a_file_that_is_too_large(path: Path) -> None:
     with path.open("wb") as file:
         file.truncate(MAXIMUM_BYTES + 1)
-    with pytest.raises(ConfigurationError, match="at most 16777216 bytes"):
+    with pytest.raises(ConfigurationError, match="passwords: larger than 16777216 bytes"):
         load(path)
 
 
