@@ -41,7 +41,9 @@ class Outbox:
     `rows` and `bytes` count what is in it now, gathered rows included. `oldest_time` is the
     acceptance time (ms) of the row with the lowest id, None when empty; after the oldest was
     removed it follows with the commit. `committed_id` is the highest id on disk, up to which
-    `fetch` finds rows. `lanes` are the lanes that rows have had since the start.
+    `fetch` finds rows. `removing` counts removals that are not on disk yet: after a crash those
+    rows would be back. `lanes` are the lanes that rows have had since the start. `on_change` are
+    called after each commit that brought or removed rows.
 
     When `full` (MAX_OUTBOX_BYTES by default) the caller refuses the message with 0x97 and
     calls `refuse()`, which counts it in `tidegate/outbox/rejected`.
@@ -60,14 +62,15 @@ class Outbox:
         self.last_id = 0
         self.committed_id = 0
         self.lanes: set[str] = set()
-        self.on_rows: list[Callable[[], None]] = []
+        self.removing = 0
+        self.on_change: list[Callable[[], None]] = []
         self._oldest_id = 0
         self._database = database
         self._writer = writer
         self._counters = counters
         self._max_bytes = max_bytes
         self._last_of_batch: dict[int, int] = {}
-        self._last_removal = 0
+        self._removed_in_batch: dict[int, int] = {}
         self._looking: asyncio.Task[None] | None = None
         writer.on_committed.append(self._committed)
 
@@ -109,15 +112,20 @@ class Outbox:
         batch = 0
         for row in rows:
             batch = self._writer.add(_DELETE, (row.id,))
+            self._removed_in_batch[batch] = self._removed_in_batch.get(batch, 0) + 1
+            self.removing += 1
             self.rows -= 1
             self.bytes -= row.size
             if row.id == self._oldest_id:
                 self._oldest_id = 0  # looked up when the deletion is on disk
-        self._last_removal = batch or self._last_removal
         if self.rows == 0:
             self.oldest_time = None
         self._count()
         return batch
+
+    def end_turn(self) -> None:
+        """Have the writer commit what was gathered here, outside a turn of the server."""
+        self._writer.hand_over()
 
     async def fetch(
         self, after_id: int, limit: int, up_to: int | None = None, lane: str | None = None
@@ -142,17 +150,19 @@ class Outbox:
             await self._looking
 
     def _committed(self, batch: int) -> None:
-        done = [number for number in self._last_of_batch if number <= batch]
-        for number in done:
-            self.committed_id = self._last_of_batch.pop(number)
+        added = _pop_up_to(self._last_of_batch, batch)
+        removed = _pop_up_to(self._removed_in_batch, batch)
+        if added:
+            self.committed_id = added[-1]
+        self.removing -= sum(removed)
         if self.rows and not self._oldest_id and self._looking is None:
             self._looking = asyncio.get_running_loop().create_task(self._look_for_oldest())
-        if done:
-            for callback in self.on_rows:
+        if added or removed:
+            for callback in self.on_change:
                 callback()
 
     async def _look_for_oldest(self) -> None:
-        committed = self._writer.committed
+        removing = self.removing
         try:
             found = await self._database.reader.query(_OLDEST, (), _one)
         except sqlite3.Error as error:
@@ -162,12 +172,16 @@ class Outbox:
             self._looking = None
         if found is not None and self.rows:
             self._oldest_id, self.oldest_time = found
-            if self._last_removal > committed:  # it may be the one: look again after that commit
+            if removing or self.removing:  # perhaps this one: look again after their commit
                 self._oldest_id = 0
 
     def _count(self) -> None:
         self._counters.set("tidegate/outbox/rows", self.rows)
         self._counters.set("tidegate/outbox/bytes", self.bytes)
+
+
+def _pop_up_to(by_batch: dict[int, int], batch: int) -> list[int]:
+    return [by_batch.pop(number) for number in list(by_batch) if number <= batch]
 
 
 def _one(cursor: sqlite3.Cursor) -> Any:

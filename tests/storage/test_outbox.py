@@ -50,16 +50,22 @@ async def test_large_rows_come_in_smaller_portions(
     assert [row.seq for row in await store.outbox.fetch(3, 100)] == [4]
 
 
-async def test_new_rows_on_disk_are_told(store: Store) -> None:
-    told: list[int] = []
-    store.outbox.on_rows.append(lambda: told.append(store.outbox.committed_id))
+async def test_each_commit_that_changes_the_outbox_is_told(store: Store) -> None:
+    told: list[tuple[int, int]] = []
+    store.outbox.on_change.append(
+        lambda: told.append((store.outbox.committed_id, store.outbox.removing))
+    )
     store.outbox.add(outbox_row(1))
     row = outbox_row(2)
     store.outbox.add(row)
     await store.settle()
-    store.outbox.remove([row])
+    store.writer.add("INSERT INTO meta VALUES (?, ?)", ("other", 1))
     await store.settle()
-    assert told == [2]
+    store.outbox.remove([row])
+    removing = store.outbox.removing
+    store.outbox.end_turn()
+    await until(lambda: len(told) == 2)
+    assert (told, removing) == ([(2, 0), (2, 0)], 1)
 
 
 async def test_the_bound_is_in_bytes_and_ends_with_removal(tmp_path: Path) -> None:
