@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
+from gateway.mqtt.message import Message
 from gateway.mqtt.message_expiry import expired
 from gateway.mqtt.message_size import message_size
-from gateway.mqtt.message import Message
 
 MAXIMUM_MESSAGES = 100_000
 """Retained messages of one gateway: some 50 MB of small ones."""
