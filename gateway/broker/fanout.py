@@ -19,7 +19,8 @@ def publish(broker: "Broker", message: Message, instant: Instant) -> ReasonCode:
     """Keep, route and deliver a message; a code of 0x80 or above says that nobody got it.
 
     Parts of the gateway come first: what they refuse (a full outbox) is refused as a whole, so
-    that the publisher can send it again without doubling it for anyone else.
+    that the publisher can send it again without doubling it for anyone else. A QoS 0 message
+    will not come again, so that everyone who can take it gets it.
     """
     recipients = broker.router.recipients(message)
     if message.qos and not all(has_room(recipient) for recipient in recipients):
@@ -31,7 +32,7 @@ def publish(broker: "Broker", message: Message, instant: Instant) -> ReasonCode:
         if not isinstance(recipient.subscriber, Session):
             inline = cast("InlineClient", recipient.subscriber)
             code = inline.receive(message, recipient.topic_filters)
-            if code >= FAILURE:
+            if code >= FAILURE and message.qos:
                 return code
     deliver(recipients, message, instant)
     return ReasonCode.SUCCESS if recipients else ReasonCode.NO_MATCHING_SUBSCRIBERS
