@@ -1,10 +1,43 @@
-"""Bridges and simulated nodes, joined to the broker."""
+"""Serial bridges and simulated nodes, joined to the broker."""
 
 from typing import TYPE_CHECKING
+
+from gateway.app.simulator import Simulator
+from gateway.storage.node_frames import NodeFrames
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
 
 
 async def start_sensors(gateway: "Gateway") -> None:
-    """Start what the configuration says."""
+    """Start what the configuration names; raise StartError if an extra is missing."""
+    configuration = gateway.configuration
+    for settings in configuration.simulators:
+        simulator = Simulator(settings)
+        await simulator.start()
+        gateway.stack.push_async_callback(simulator.close)
+    if configuration.serial:
+        await _start_bridges(gateway)
+
+
+async def _start_bridges(gateway: "Gateway") -> None:
+    from gateway.bridges.serial_bridge import SerialBridge
+    from gateway.bridges.supervisor import Supervisor
+
+    frames = NodeFrames(gateway.database, gateway.writer)
+    await frames.load()
+    supervisor = Supervisor(
+        [
+            SerialBridge(
+                settings,
+                publish=gateway.publish,
+                when_on_disk=gateway.turn.when_on_disk,
+                frames=frames,
+                counters=gateway.counters,
+                clock=gateway.clock,
+            )
+            for settings in gateway.configuration.serial
+        ]
+    )
+    supervisor.start()
+    gateway.stack.push_async_callback(supervisor.close)

@@ -27,7 +27,9 @@ def publish(broker: "Broker", message: Message, instant: Instant) -> ReasonCode:
         broker.counters.add("publish/messages/dropped")
         return ReasonCode.QUOTA_EXCEEDED
     if message.retain and not broker.retained.set(message):
-        return ReasonCode.QUOTA_EXCEEDED
+        broker.counters.add("tidegate/retained/rejected")
+        if message.qos:
+            return ReasonCode.QUOTA_EXCEEDED
     for recipient in recipients:
         if not isinstance(recipient.subscriber, Session):
             inline = cast("InlineClient", recipient.subscriber)
