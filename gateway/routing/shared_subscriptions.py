@@ -19,13 +19,14 @@ class _Group:
         return self.members[turn:] + self.members[:turn]
 
     def remove(self, subscription: int) -> None:
-        """Remove a member; the turn stays with the member that had it, or passes to the next."""
+        """Remove a member; the turn stays with the member that had it, or passes to the next.
+
+        Behind the last member stands whoever joins before the next turn, else the first.
+        """
         place = self.members.index(subscription)
         del self.members[place]
         if place < self.turn:
             self.turn -= 1
-        elif self.turn == len(self.members):
-            self.turn = 0
 
 
 class SharedSubscriptions:

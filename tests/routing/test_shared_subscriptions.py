@@ -65,13 +65,23 @@ def test_who_leaves_takes_no_turn_from_the_others() -> None:
     assert shared.match("a")[0][0] == 2
 
 
-def test_the_turn_begins_anew_when_its_last_holder_leaves() -> None:
+def test_the_turn_goes_round_when_its_last_holder_leaves() -> None:
     shared = SharedSubscriptions()
     for member in (1, 2):
         shared.add("one", "a", member)
     assert shared.match("a")[0][0] == 1
     shared.discard("one", "a", 2)
-    assert shared.match("a") == [[1]]
+    assert [shared.match("a") for _ in range(2)] == [[[1]], [[1]]]
+
+
+def test_who_joins_in_place_of_the_last_holder_has_the_turn() -> None:
+    shared = SharedSubscriptions()
+    for member in (1, 2):
+        shared.add("one", "a", member)
+    assert shared.match("a")[0][0] == 1
+    shared.discard("one", "a", 2)
+    shared.add("one", "a", 3)
+    assert [shared.match("a")[0][0] for _ in range(3)] == [3, 1, 3]
 
 
 GROUPS = st.tuples(st.sampled_from("xy"), st.sampled_from(["a", "a/b", "a/#", "+", "+/b", "#"]))
