@@ -60,6 +60,9 @@ system() {
         apt_install openjdk-17-jre-headless 2>/dev/null
         command -v java >/dev/null || apt_install openjdk-21-jre-headless
     fi
+    if ! command -v cc >/dev/null || ! python3-config --includes >/dev/null 2>&1; then
+        apt_install gcc python3-dev # the build with Cython is tested too
+    fi
     command -v systemd-analyze >/dev/null || apt_install systemd
 }
 
