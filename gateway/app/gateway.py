@@ -82,11 +82,13 @@ class Gateway:
         alarms: dict[str, str] = {}
         await self._open_storage(alarms, durable=durable)
         self._make_broker()
+        await self._bind_listeners()
         self._start_telemetry(alarms)
         self.control = Control()
         self.broker.subscribe_inline(self.control, self.control.topic_filters)
         await start_uplink(self)
-        await self._start_listeners()
+        for listener in self.listeners:
+            await listener.serve()
         await start_sensors(self)
 
     def publish(self, message: Message) -> ReasonCode:
@@ -129,11 +131,12 @@ class Gateway:
             self.telemetry.alarm(name, text)
         self.telemetry.start()
 
-    async def _start_listeners(self) -> None:
+    async def _bind_listeners(self) -> None:
+        """Take every address first: a busy port ends the start before anything is sent."""
         for place, settings in enumerate(self.configuration.listeners):
             who = authenticator(self.configuration, place)
             listener = Listener(settings.host, settings.port, who, self.turn)
-            await listener.start()
+            await listener.bind()
             self.stack.push_async_callback(listener.close)
             self.listeners.append(listener)
 

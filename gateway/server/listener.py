@@ -29,17 +29,22 @@ class Listener:
         self._server: asyncio.Server | None = None
         self._transports: weakref.WeakSet[ClientTransport] = weakref.WeakSet()
 
-    async def start(self) -> None:
-        """Begin to listen; raise StartError if the address cannot be had."""
+    async def bind(self) -> None:
+        """Take the address, but no connection yet; raise StartError if it cannot be had."""
         loop = asyncio.get_running_loop()
         try:
             self._server = await loop.create_server(
-                self._accept, self.host, self.port, backlog=BACKLOG
+                self._accept, self.host, self.port, backlog=BACKLOG, start_serving=False
             )
         except OSError as error:
             reason = error.strerror or str(error)
             raise StartError(f"cannot listen on {self.host}:{self.port}: {reason}") from error
         self.port = self._server.sockets[0].getsockname()[1]
+
+    async def serve(self) -> None:
+        """Accept connections from now on."""
+        if self._server is not None:
+            await self._server.start_serving()
 
     async def close(self) -> None:
         """Accept no more and tell every client that the server shuts down."""
