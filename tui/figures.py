@@ -1,0 +1,41 @@
+"""The names of what a gateway tells, below `$SYS/broker/` (docs/sys-topics.md)."""
+
+UPTIME = "uptime"
+VERSION = "version"
+RECEIVED = "publish/messages/received"
+SENT = "publish/messages/sent"
+DROPPED = "publish/messages/dropped"
+CLIENTS = "clients/connected"
+GATEWAY_ID = "tidegate/gateway/id"
+OUTBOX_ROWS = "tidegate/outbox/rows"
+OUTBOX_BYTES = "tidegate/outbox/bytes"
+OUTBOX_OLDEST = "tidegate/outbox/oldest_seconds"
+OUTBOX_REJECTED = "tidegate/outbox/rejected"
+UPLINK_STATE = "tidegate/uplink/state"
+UPLINK_DESTINATION = "tidegate/uplink/destination"
+UPLINK_ERROR = "tidegate/uplink/error"
+UPLINK_ACKNOWLEDGED = "tidegate/uplink/acknowledged"
+UPLINK_RESENT = "tidegate/uplink/resent"
+UPLINK_REFUSED = "tidegate/uplink/refused"
+UPLINK_INFLIGHT = "tidegate/uplink/inflight"
+UPLINK_RECONNECTS = "tidegate/uplink/reconnects"
+RULES_TAKEN = "tidegate/rules/taken"
+RULES_FILTERED = "tidegate/rules/filtered"
+SERIAL_READINGS = "tidegate/serial/readings"
+SERIAL_DUPLICATES = "tidegate/serial/duplicates"
+SERIAL_REJECTED = "tidegate/serial/rejected"
+SERIAL_CRC_ERRORS = "tidegate/serial/crc_errors"
+STORAGE_PENDING = "tidegate/storage/pending_rows"
+STORAGE_FAILURES = "tidegate/storage/failures"
+
+COUNTS = frozenset({
+    RECEIVED, SENT, DROPPED, CLIENTS,
+    OUTBOX_ROWS, OUTBOX_BYTES, OUTBOX_OLDEST, OUTBOX_REJECTED,
+    UPLINK_ACKNOWLEDGED, UPLINK_RESENT, UPLINK_REFUSED, UPLINK_INFLIGHT, UPLINK_RECONNECTS,
+    RULES_TAKEN, RULES_FILTERED,
+    SERIAL_READINGS, SERIAL_DUPLICATES, SERIAL_REJECTED, SERIAL_CRC_ERRORS,
+    STORAGE_PENDING, STORAGE_FAILURES,
+})  # fmt: skip
+"""those that are a number"""
+WORDS = frozenset({VERSION, GATEWAY_ID, UPLINK_STATE, UPLINK_DESTINATION, UPLINK_ERROR})
+"""those that are a text"""

@@ -1,0 +1,99 @@
+"""How the screen writes amounts, spans of time and text that came from elsewhere."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from rich.cells import cell_len, set_cell_size
+
+UNKNOWN = "—"
+REPLACEMENT = "·"
+BARS = "▁▂▃▄▅▆▇"
+
+
+def printable(text: str, limit: int) -> str:
+    """Return `text` on one line, safe for a terminal, with at most `limit` characters.
+
+    Control, format and surrogate characters (escape sequences, direction overrides) become `·`;
+    what is cut off is shown as `…`.
+    """
+    head = text[:limit]
+    if not head.isprintable():
+        head = "".join(character if character.isprintable() else REPLACEMENT for character in head)
+    return head[:-1] + "…" if len(text) > limit else head
+
+
+def fit(text: str, width: int, *, right: bool = False) -> str:
+    """Return `text` padded or cut with `…` to exactly `width` terminal cells."""
+    cells = cell_len(text)
+    if width <= 0:
+        return ""
+    if cells > width:
+        return set_cell_size(text, width - 1) + "…"
+    padding = " " * (width - cells)
+    return padding + text if right else text + padding
+
+
+def amount(count: int | None) -> str:
+    """Return a count as `4,912`."""
+    return UNKNOWN if count is None else f"{count:,}"
+
+
+def rate(each_second: float | None) -> str:
+    """Return a rate as `0.4/s`, `812/s`, `12.4k/s`."""
+    if each_second is None:
+        return UNKNOWN
+    if each_second < 9.95:
+        return f"{each_second:.1f}/s"
+    if each_second < 9_999.5:
+        return f"{each_second:,.0f}/s"
+    if each_second < 999_950:
+        return f"{each_second / 1e3:,.1f}k/s"
+    return f"{each_second / 1e6:,.1f}M/s"
+
+
+def span(seconds: float | None) -> str:
+    """Return a span of time as `12s`, `2m 11s`, `3h 05m`, `4d 03h`; a negative one as `0s`."""
+    if seconds is None:
+        return UNKNOWN
+    whole = max(0, int(seconds))
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3_600:
+        return f"{whole // 60}m {whole % 60:02}s"
+    if whole < 86_400:
+        return f"{whole // 3_600}h {whole % 3_600 // 60:02}m"
+    return f"{whole // 86_400:,}d {whole % 86_400 // 3_600:02}h"
+
+
+def size(octets: int | None) -> str:
+    """Return a number of bytes as `812 B`, `12.3 kB`, `1.5 GB`."""
+    if octets is None:
+        return UNKNOWN
+    if octets < 1_000:
+        return f"{octets} B"
+    scaled = float(octets)
+    for unit in ("kB", "MB", "GB"):
+        scaled /= 1_000
+        if scaled < 999.95:
+            return f"{scaled:.1f} {unit}"
+    return f"{scaled / 1_000:,.1f} TB"
+
+
+def time_of_day(seconds: float | None) -> str:
+    """Return a time in seconds since 1970 as local `HH:MM:SS`."""
+    if seconds is None:
+        return UNKNOWN
+    return datetime.fromtimestamp(seconds).astimezone().strftime("%H:%M:%S")
+
+
+def sparkline(values: Iterable[float], width: int) -> str:
+    """Return the last `width` values as bars between their least and their greatest."""
+    shown = list(values)[-width:] if width > 0 else []
+    if not shown:
+        return ""
+    least, greatest = min(shown), max(shown)
+    scale = greatest - least
+    if scale <= 0:
+        return BARS[0] * len(shown)
+    top = len(BARS) - 1
+    return "".join(BARS[round((value - least) / scale * top)] for value in shown)
