@@ -52,7 +52,8 @@ class PublishTemplate:
 
         `message_expiry_interval` is what is left of it in seconds [MQTT-3.3.2-6]; None repeats
         the message's own. With the same flags and interval at QoS 0, and without subscription
-        identifiers, it is the same object each time.
+        identifiers, it is the same object each time. Its length is what a receiver's Maximum
+        Packet Size is held against.
         """
         expiry = self._expiry if message_expiry_interval is None else message_expiry_interval
         if expiry != self._forms_expiry:
@@ -66,18 +67,6 @@ class PublishTemplate:
                 self._forms[first_byte] = form
         head, tail = form
         return head + write_two_byte_integer(packet_id) + tail if qos else head
-
-    def size(
-        self,
-        qos: int,
-        subscription_identifiers: tuple[int, ...] = (),
-        message_expiry_interval: int | None = None,
-    ) -> int:
-        """Return how many bytes `wire` gives, to be held against a Maximum Packet Size."""
-        expiry = self._expiry if message_expiry_interval is None else message_expiry_interval
-        properties = self._properties(subscription_identifiers, expiry)
-        body = len(self._topic) + 2 * (qos > 0) + len(properties) + len(self._payload)
-        return 1 + len(write_variable_byte_integer(body)) + body
 
     def _properties(self, subscription_identifiers: tuple[int, ...], expiry: int | None) -> bytes:
         if self._version < MQTT_5:
