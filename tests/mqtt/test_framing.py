@@ -1,0 +1,158 @@
+"""Packets cut out of a stream, whatever pieces it comes in."""
+
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.mqtt.errors import MalformedPacket
+from gateway.mqtt.framing import Framer
+from gateway.mqtt.reason_codes import ReasonCode
+from tests.mqtt.cases.case import PacketCase
+from tests.mqtt.packet_cases import PACKET_CASES
+
+STREAM = b"".join(case.raw for case in PACKET_CASES)
+
+
+def frames(framer: Framer) -> list[tuple[int, bytes]]:
+    """Return first byte and body of each packet that is there."""
+    found = []
+    while (frame := framer.next_frame()) is not None:
+        buffer, first_byte, start, end = frame
+        found.append((first_byte, buffer[start:end]))
+    return found
+
+
+def fed_at_once(data: bytes) -> list[tuple[int, bytes]]:
+    framer = Framer(1 << 20)
+    framer.feed(data)
+    return frames(framer)
+
+
+def test_all_packets_of_one_chunk() -> None:
+    found = fed_at_once(STREAM)
+    assert [first_byte for first_byte, _ in found] == [case.raw[0] for case in PACKET_CASES]
+    assert [len(body) for _, body in found] == [
+        len(case.raw) - header_size(case.raw) for case in PACKET_CASES
+    ]
+
+
+def header_size(raw: bytes) -> int:
+    size = 2
+    while raw[size - 1] & 0x80:
+        size += 1
+    return size
+
+
+@pytest.mark.parametrize("case", PACKET_CASES, ids=lambda case: case.name)
+def test_byte_by_byte_is_the_same_as_at_once(case: PacketCase) -> None:
+    framer = Framer(1 << 20)
+    for index in range(len(case.raw) - 1):
+        framer.feed(case.raw[index : index + 1])
+        assert framer.next_frame() is None
+    framer.feed(case.raw[-1:])
+    assert frames(framer) == fed_at_once(case.raw)
+
+
+@given(st.lists(st.integers(0, len(STREAM)), max_size=12).map(sorted), st.data())
+def test_where_a_stream_is_cut_makes_no_difference(cuts: list[int], data: st.DataObject) -> None:
+    framer = Framer(1 << 20)
+    found = []
+    for start, stop in zip([0, *cuts], [*cuts, len(STREAM)], strict=True):
+        framer.feed(STREAM[start:stop])
+        if data.draw(st.booleans()):
+            found += frames(framer)
+        elif data.draw(st.booleans()) and (frame := framer.next_frame()) is not None:
+            buffer, first_byte, body_start, body_end = frame
+            found.append((first_byte, buffer[body_start:body_end]))
+    assert found + frames(framer) == fed_at_once(STREAM)
+
+
+def test_a_chunk_is_the_buffer_while_nothing_is_pending() -> None:
+    framer = Framer(100)
+    for chunk in (b"\xc0\x00" * 3, b"\xd0\x00"):
+        framer.feed(chunk)
+        while (frame := framer.next_frame()) is not None:
+            assert frame[0] is chunk
+
+
+def test_of_a_cut_packet_only_its_first_part_is_kept() -> None:
+    framer = Framer(100)
+    chunk = bytes(bytearray(b"\xc0\x00" * 1000 + b"\x30"))
+    references = sys.getrefcount(chunk)
+    framer.feed(chunk)
+    assert len(frames(framer)) == 1000
+    assert sys.getrefcount(chunk) == references
+    framer.feed(b"\x03\x00\x01t")
+    assert frames(framer) == [(0x30, b"\x00\x01t")]
+
+
+@pytest.mark.timeout(30)
+def test_a_large_packet_in_many_small_chunks_costs_no_more_than_its_bytes() -> None:
+    size = 8 << 20  # joined anew for each chunk this would be 500 GB to copy
+    framer = Framer(size + 5)
+    framer.feed(b"\x30" + b"\x80\x80\x80\x04")
+    for _ in range(size // 64):
+        assert framer.next_frame() is None
+        framer.feed(b"x" * 64)
+    assert frames(framer) == [(0x30, b"x" * size)]
+
+
+@pytest.mark.parametrize("cut", [2, 3, 4, 5])
+def test_a_packet_above_the_maximum_is_refused_at_its_header(cut: int) -> None:
+    header = b"\x30\x80\x80\x80\x01"
+    framer = Framer(1000)
+    framer.feed(header[:cut])
+    if cut < len(header):
+        assert framer.next_frame() is None
+        framer.feed(header[cut:])
+    with pytest.raises(MalformedPacket) as raised:
+        framer.next_frame()
+    assert raised.value.reason_code == ReasonCode.PACKET_TOO_LARGE
+    assert raised.value.reason == "a packet of 2097157 bytes; at most 1000"
+
+
+@pytest.mark.parametrize(
+    ("header", "body"), [(b"\x30\x00", 0), (b"\x30\x7f", 127), (b"\x30\x80\x01", 128)]
+)
+def test_the_maximum_counts_the_whole_packet(header: bytes, body: int) -> None:
+    size = len(header) + body
+    framer = Framer(size)
+    framer.feed(header + b"x" * body)
+    assert frames(framer) == [(0x30, b"x" * body)]
+    smaller = Framer(size - 1)
+    smaller.feed(header)
+    with pytest.raises(MalformedPacket, match=f"a packet of {size} bytes; at most {size - 1}"):
+        smaller.next_frame()
+
+
+@pytest.mark.parametrize("behind", [b"", b"\x00", b"\x80\x01"])
+def test_a_remaining_length_of_five_bytes_is_malformed(behind: bytes) -> None:
+    framer = Framer(1 << 28)
+    framer.feed(b"\x30\xff\xff\xff\xff" + behind)
+    with pytest.raises(MalformedPacket, match="more than 4 bytes") as raised:
+        framer.next_frame()
+    assert raised.value.reason_code == ReasonCode.MALFORMED_PACKET
+
+
+def test_an_error_comes_after_the_packets_before_it() -> None:
+    framer = Framer(100)
+    framer.feed(b"\xc0\x00\xd0\x00\x30\xff\xff\xff\xff")
+    assert framer.next_frame() == (b"\xc0\x00\xd0\x00\x30\xff\xff\xff\xff", 0xC0, 2, 2)
+    assert framer.next_frame() is not None
+    with pytest.raises(MalformedPacket):
+        framer.next_frame()
+
+
+@given(st.lists(st.binary(max_size=8)))
+def test_any_bytes_give_packets_or_a_malformed_packet(chunks: list[bytes]) -> None:
+    framer = Framer(200)
+    consumed = 0
+    for chunk in chunks:
+        framer.feed(chunk)
+        try:
+            consumed += sum(2 + len(body) for _, body in frames(framer))
+        except MalformedPacket:
+            return
+    assert consumed <= sum(map(len, chunks))

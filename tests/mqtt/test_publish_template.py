@@ -1,0 +1,102 @@
+"""One message for many receivers."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.mqtt.decode import decode
+from gateway.mqtt.encode import PublishTemplate, encode
+from gateway.mqtt.packets import Packet, Publish
+from gateway.mqtt.properties import NO_PROPERTIES, Properties
+from tests.mqtt.framed import body_of
+from tests.mqtt.packet_strategies import binaries, four_bytes, topic_names
+from tests.mqtt.packet_strategies import properties as any_properties
+
+PUBLISH = 3
+DESCRIBED = Properties(
+    message_expiry_interval=60, content_type="text/plain", user_properties=(("k", "v"),)
+)
+
+
+def decoded(raw: bytes, version: int) -> Packet:
+    first_byte, body = body_of(raw)
+    return decode(body, first_byte, 0, len(body), version)
+
+
+RECEIVERS = st.lists(
+    st.tuples(
+        st.integers(0, 2),
+        st.booleans(),
+        st.booleans(),
+        st.integers(1, 0xFFFF),
+        st.lists(st.integers(1, 268_435_455), max_size=2).map(tuple),
+        st.none() | four_bytes,
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(topic_names, st.data(), RECEIVERS, st.sampled_from([3, 4, 5]))
+def test_each_receiver_gets_the_message(
+    topic: str,
+    data: st.DataObject,
+    receivers: list[tuple[int, bool, bool, int, tuple[int, ...], int | None]],
+    version: int,
+) -> None:
+    payload = data.draw(binaries)
+    properties = data.draw(any_properties(PUBLISH, version))
+    template = PublishTemplate(topic, payload, properties, version)
+    for qos, retain, again, packet_id, identifiers, expiry in receivers:
+        dup = again and qos > 0
+        expected = Publish(topic, payload, qos, retain, dup, packet_id if qos else 0)
+        if version == 5:
+            left = properties.message_expiry_interval if expiry is None else expiry
+            expected.properties = replace(
+                properties,
+                topic_alias=None,
+                subscription_identifiers=identifiers,
+                message_expiry_interval=left,
+            )
+        raw = template.wire(qos, retain, dup, packet_id, identifiers, expiry)
+        assert decoded(raw, version) == expected
+
+
+def test_without_properties_it_is_what_the_encoder_writes() -> None:
+    for version in (3, 4, 5):
+        template = PublishTemplate("t", b"x" * 200, NO_PROPERTIES, version)
+        for qos, retain, dup in (
+            (0, False, False),
+            (0, True, False),
+            (1, False, True),
+            (2, True, True),
+        ):
+            packet = Publish("t", b"x" * 200, qos, retain, dup, 7 if qos else 0)
+            assert template.wire(qos, retain, dup, 7) == encode(packet, version)
+
+
+def test_receivers_of_qos_0_share_one_object() -> None:
+    template = PublishTemplate("t", b"x", DESCRIBED, 5)
+    assert template.wire(0, False, False, 0) is template.wire(0, False, False, 0)
+    assert template.wire(0, True, False, 0) is not template.wire(0, False, False, 0)
+    assert template.wire(0, False, False, 0, (), 10) is template.wire(0, False, False, 0, (), 10)
+
+
+def test_an_interval_is_not_kept_for_the_next_receiver() -> None:
+    template = PublishTemplate("t", b"x", DESCRIBED, 5)
+    own = template.wire(0, False, False, 0)
+    shorter = template.wire(0, False, False, 0, message_expiry_interval=59)
+    assert shorter != own
+    assert template.wire(0, False, False, 0) == own
+    assert template.wire(0, False, False, 0, message_expiry_interval=59) == shorter
+
+
+def test_what_belongs_to_the_publishers_connection_is_left_out() -> None:
+    properties = Properties(topic_alias=1, subscription_identifiers=(9,))
+    template = PublishTemplate("t", b"x", properties, 5)
+    assert template.wire(0, False, False, 0) == b"\x30\x05\x00\x01t\x00x"
+    assert (
+        template.wire(1, False, False, 1, (2, 3))
+        == b"\x32\x0b\x00\x01t\x00\x01\x04\x0b\x02\x0b\x03x"
+    )
