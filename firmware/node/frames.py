@@ -1,0 +1,170 @@
+"""Frames of the serial protocol as a node sees them: readings out, acknowledgements in.
+
+The bytes are those of docs/serial-protocol.md; every number has its low byte first.
+"""
+
+import struct
+
+from . import cobs
+from .crc import crc32
+from .quantities import NAMED, NO_UNIT, QUANTITIES, UNITS
+
+VERSION = 1
+READINGS = 1
+ACKNOWLEDGEMENT = 2
+
+STORED = 0
+"""Status: everything in the frame is on the gateway's disk."""
+REFUSED = 1
+"""Status: something in the frame can never be taken; sending it again would not help."""
+
+HAS_WALL_TIME = 1
+"""Flag: eight bytes of wall time follow the head."""
+
+BODY_MAX = 240
+"""Bytes of a frame before check and stuffing."""
+NODE_MAX = 64
+"""Bytes of a node's name."""
+QUANTITY_MAX = 64
+"""Bytes of a quantity that is named in the frame."""
+UNIT_MAX = 32
+"""Bytes of a unit that is named in the frame."""
+TEXT_MAX = 32
+"""Bytes of a value that is text."""
+EXPONENT_MAX = 9
+"""Powers of ten, up and down, by which a decimal's mantissa is moved."""
+ACKNOWLEDGEMENT_MAX = 16
+"""Bytes of a stuffed acknowledgement; more without a zero byte are noise."""
+
+AGE_MAX = 0xFFFFFFFF
+"""Milliseconds (49 days) that an age can say; an older sample says this."""
+
+_FALSE, _TRUE, _DECIMAL, _INTEGER, _FLOAT, _TEXT = range(6)
+_HEAD = "<BBBIIQII"
+_HEAD_BYTES = 27
+_ACKNOWLEDGEMENT = "<BBBII"
+_ACKNOWLEDGEMENT_BYTES = 11
+
+
+def frame(body: bytes) -> bytes:
+    """Return `body` as it goes on the wire: checked, stuffed, between two zero bytes."""
+    return b"\0" + cobs.encode(body + struct.pack("<I", crc32(body))) + b"\0"
+
+
+def unframe(stuffed: bytes) -> "bytes | None":
+    """Return the body between two zero bytes, or None when it fails the check."""
+    try:
+        checked = cobs.decode(stuffed)
+    except ValueError:
+        return None
+    body = checked[:-4]
+    if len(checked) < 5 or struct.unpack("<I", checked[-4:])[0] != crc32(body):
+        return None
+    return body
+
+
+def _text(name: str, limit: int) -> bytes:
+    data = name.encode()
+    if not 1 <= len(data) <= limit:
+        raise ValueError("%r has %d bytes: 1 to %d are allowed" % (name, len(data), limit))
+    return bytes([len(data)]) + data
+
+
+def _number_or_name(name: str, numbers: "tuple[str, ...]", limit: int) -> bytes:
+    if name and name in numbers:
+        return bytes([numbers.index(name)])
+    return bytes([NAMED]) + _text(name, limit)
+
+
+def encode_value(value: "bool | int | float | str | tuple[int, int]") -> bytes:
+    """Return a value with its type byte; a pair is (mantissa, exponent of ten)."""
+    if value is True or value is False:
+        return bytes([_TRUE if value else _FALSE])
+    if isinstance(value, str):
+        return bytes([_TEXT]) + (_text(value, TEXT_MAX) if value else b"\0")
+    if isinstance(value, float):
+        return struct.pack("<Bd", _FLOAT, value)
+    if isinstance(value, tuple):
+        mantissa, exponent = value
+        _check("mantissa", mantissa, -(1 << 31), (1 << 31) - 1)
+        _check("exponent", exponent, -EXPONENT_MAX, EXPONENT_MAX)
+        return struct.pack("<Bbi", _DECIMAL, exponent, mantissa)
+    _check("value", value, -(1 << 63), (1 << 63) - 1)
+    return struct.pack("<Bq", _INTEGER, value)
+
+
+def _check(field: str, number: int, lowest: int, highest: int) -> None:
+    # MicroPython's struct.pack cuts off what does not fit, and says nothing.
+    if not lowest <= number <= highest:
+        raise ValueError("%s %d: %d to %d are allowed" % (field, number, lowest, highest))
+
+
+def encode_reading(
+    quantity: str, value: "bool | int | float | str | tuple[int, int]", unit: "str | None" = None
+) -> bytes:
+    """Return one reading; ValueError when a name or text is empty or too long."""
+    encoded_unit = _number_or_name(unit, UNITS, UNIT_MAX) if unit else bytes([NO_UNIT])
+    return _number_or_name(quantity, QUANTITIES, QUANTITY_MAX) + encoded_unit + encode_value(value)
+
+
+def room(node: str) -> int:
+    """Return how many bytes of readings fit into one frame of `node`."""
+    return BODY_MAX - _HEAD_BYTES - 8 - len(_text(node, NODE_MAX)) - 1
+
+
+def encode_readings(
+    node: str,
+    boot: int,
+    sequence: int,
+    clock: int,
+    age: int,
+    dropped: int,
+    wall: "int | None",
+    readings: "list[bytes]",
+) -> bytes:
+    """Return the frame of `readings` (each from `encode_reading`), ready for the wire.
+
+    `clock` is the node's milliseconds since its start at sampling, `age` those since, `wall`
+    the milliseconds since 1970 at sampling, where the node knows them.
+    """
+    flags = 0 if wall is None else HAS_WALL_TIME
+    head = struct.pack(
+        _HEAD, VERSION, READINGS, flags, boot, sequence, clock, min(age, AGE_MAX), dropped
+    )
+    wall_time = b"" if wall is None else struct.pack("<Q", wall)
+    body = head + wall_time + _text(node, NODE_MAX) + bytes([len(readings)]) + b"".join(readings)
+    if len(body) > BODY_MAX:
+        raise ValueError("a frame of %d bytes: at most %d are allowed" % (len(body), BODY_MAX))
+    return frame(body)
+
+
+def decode_acknowledgement(body: bytes) -> "tuple[int, int, int] | None":
+    """Return (boot, sequence, status), or None when `body` is no acknowledgement of version 1."""
+    if len(body) != _ACKNOWLEDGEMENT_BYTES:
+        return None
+    version, kind, status, boot, sequence = struct.unpack(_ACKNOWLEDGEMENT, body)
+    if version != VERSION or kind != ACKNOWLEDGEMENT:
+        return None
+    return boot, sequence, status
+
+
+class AcknowledgementReader:
+    """Finds acknowledgements in the bytes that arrive, and skips everything else."""
+
+    def __init__(self) -> None:
+        self._stuffed = bytearray()
+
+    def feed(self, data: bytes) -> "list[tuple[int, int, int]]":
+        """Return (boot, sequence, status) of each acknowledgement that `data` completes."""
+        found = []
+        for byte in data:
+            if byte:
+                if len(self._stuffed) <= ACKNOWLEDGEMENT_MAX:
+                    self._stuffed.append(byte)
+                continue
+            body = unframe(bytes(self._stuffed))
+            self._stuffed = bytearray()
+            acknowledgement = decode_acknowledgement(body) if body else None
+            if acknowledgement is not None:
+                found.append(acknowledgement)
+        return found

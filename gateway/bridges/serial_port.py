@@ -1,0 +1,108 @@
+"""One open serial port on the event loop: bytes in as they arrive, bytes out without waiting."""
+
+import asyncio
+import contextlib
+import errno
+import os
+import termios
+from typing import TYPE_CHECKING
+
+from gateway.errors import StartError
+
+if TYPE_CHECKING:
+    from serial import Serial
+
+READ_MAX = 4096
+"""Bytes taken at once: what the kernel keeps for a terminal."""
+
+
+class PortError(Exception):
+    """The port cannot be opened, or it was unplugged; the text says which in a few words."""
+
+
+def require_pyserial() -> None:
+    """Raise StartError when pyserial, which the extra `serial` brings, is not installed."""
+    try:
+        import serial  # noqa: F401  # asked only whether it is there
+    except ImportError:
+        raise StartError(
+            "[[serial]] needs pyserial, which is not installed: pip install tidegate[serial]"
+        ) from None
+
+
+class SerialPort:
+    """An open port, locked against other programs that lock it too.
+
+    pyserial opens and sets it up. Reading and writing use its descriptor, because pyserial's own
+    use select(), which fails for descriptors above 1023, and a broker has thousands.
+    """
+
+    def __init__(self, serial: "Serial") -> None:
+        self._serial = serial
+        self._descriptor: int = serial.fileno()
+
+    @classmethod
+    async def open(cls, path: str, baud: int) -> "SerialPort":
+        """Open and lock the device at `path`; raises PortError when that fails."""
+        # In a thread, because a USB adapter may take long to answer.
+        return cls(await asyncio.to_thread(_open, path, baud))
+
+    async def read(self) -> bytes:
+        """Return the next bytes, at least one; raises PortError once the device is unplugged."""
+        while True:
+            await self._readable()
+            try:
+                data = os.read(self._descriptor, READ_MAX)
+            except BlockingIOError:  # woken without need, which the kernel may do
+                continue
+            except OSError as failure:
+                raise PortError(_reason(failure)) from failure
+            if not data:
+                raise PortError("unplugged")
+            return data
+
+    def write(self, data: bytes) -> bool:
+        """Hand `data` to the kernel; return False when it does not fit there or the port is gone.
+
+        What did not fit is dropped: the kernel's buffer is the only queue.
+        """
+        try:
+            return os.write(self._descriptor, data) == len(data)
+        except OSError:  # the reader meets the same and closes the port
+            return False
+
+    def close(self) -> None:
+        """Close at once; what was not yet sent is dropped."""
+        with contextlib.suppress(OSError, termios.error):  # unplugged: there is nothing to drop
+            self._serial.reset_output_buffer()  # otherwise closing waits until all has been sent
+        self._serial.close()
+
+    async def _readable(self) -> None:
+        loop = asyncio.get_running_loop()
+        readable: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(self._descriptor, _finish, readable)
+        try:
+            await readable
+        finally:
+            loop.remove_reader(self._descriptor)
+
+
+def _finish(readable: "asyncio.Future[None]") -> None:
+    if not readable.done():
+        readable.set_result(None)
+
+
+def _open(path: str, baud: int) -> "Serial":
+    from serial import Serial
+
+    try:
+        return Serial(path, baud, timeout=0, write_timeout=0, exclusive=True)
+    except (OSError, ValueError, termios.error) as failure:  # termios.error is no OSError
+        raise PortError(_reason(failure)) from failure
+
+
+def _reason(failure: Exception) -> str:
+    number = getattr(failure, "errno", None)
+    if number == errno.EAGAIN:
+        return "another program has it open"
+    return os.strerror(number) if number else str(failure)

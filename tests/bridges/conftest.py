@@ -1,0 +1,43 @@
+"""A pseudo-terminal, and the parts of the application that a bridge is given."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway.counters import Counters
+from tests.support.bridges import Broker, Disk, FixedClock, MemoryFrames
+from tests.support.serial_line import SerialLine
+
+
+@pytest.fixture
+def line(tmp_path: Path) -> Iterator[SerialLine]:
+    line = SerialLine(tmp_path / "ttyNODE")
+    line.plug()
+    yield line
+    line.close()
+
+
+@pytest.fixture
+def broker() -> Broker:
+    return Broker()
+
+
+@pytest.fixture
+def disk() -> Disk:
+    return Disk()
+
+
+@pytest.fixture
+def frames() -> MemoryFrames:
+    return MemoryFrames()
+
+
+@pytest.fixture
+def counters() -> Counters:
+    return Counters()
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock()

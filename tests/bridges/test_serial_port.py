@@ -1,0 +1,94 @@
+"""A real pyserial port on a pseudo-terminal: bytes, the lock, the end, a full line."""
+
+import asyncio
+import builtins
+from pathlib import Path
+
+import pytest
+
+from gateway.bridges.serial_port import PortError, SerialPort, require_pyserial
+from gateway.errors import StartError
+from tests.support.serial_line import SerialLine
+
+
+async def test_bytes_both_ways(line: SerialLine) -> None:
+    port = await SerialPort.open(line.port, 115_200)
+    line.send(b"\x00\x11\x13\x03\xff\n\r")
+    assert await port.read() == b"\x00\x11\x13\x03\xff\n\r"
+    assert port.write(b"\n\x00\x04")
+    assert line.heard() == b"\n\x00\x04"
+    port.close()
+
+
+async def test_reading_waits_for_bytes_without_holding_the_loop(line: SerialLine) -> None:
+    port = await SerialPort.open(line.port, 115_200)
+    reading = asyncio.create_task(port.read())
+    await asyncio.sleep(0)
+    assert not reading.done()
+    line.send(b"x")
+    assert await reading == b"x"
+    port.close()
+
+
+async def test_unplugging_ends_the_reading(line: SerialLine) -> None:
+    port = await SerialPort.open(line.port, 115_200)
+    reading = asyncio.create_task(port.read())
+    await asyncio.sleep(0)
+    line.unplug()
+    with pytest.raises(PortError):
+        await reading
+    assert not port.write(b"x")
+    port.close()
+
+
+async def test_a_line_that_nobody_hears_takes_no_more_and_nothing_waits(line: SerialLine) -> None:
+    port = await SerialPort.open(line.port, 115_200)
+    written = 0
+    while port.write(b"x" * 1024):
+        written += 1
+        assert written < 1024, "the kernel takes everything"
+    port.close()
+
+
+async def test_a_second_opener_is_told_who_is_in_its_way(line: SerialLine) -> None:
+    port = await SerialPort.open(line.port, 115_200)
+    with pytest.raises(PortError, match="another program has it open"):
+        await SerialPort.open(line.port, 115_200)
+    port.close()
+    (await SerialPort.open(line.port, 115_200)).close()
+
+
+async def test_what_is_no_port(tmp_path: Path) -> None:
+    with pytest.raises(PortError, match="No such file or directory"):
+        await SerialPort.open(str(tmp_path / "ttyUSB9"), 115_200)
+    (tmp_path / "file").touch()
+    with pytest.raises(PortError, match="Inappropriate ioctl"):
+        await SerialPort.open(str(tmp_path / "file"), 115_200)
+    with pytest.raises(PortError, match="Is a directory"):
+        await SerialPort.open(str(tmp_path), 115_200)
+
+
+async def test_a_cancelled_reader_leaves_nothing_behind(line: SerialLine) -> None:
+    port = await SerialPort.open(line.port, 115_200)
+    reading = asyncio.create_task(port.read())
+    await asyncio.sleep(0)
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    assert not asyncio.get_running_loop().remove_reader(port._descriptor)
+    port.close()
+
+
+def test_without_pyserial_the_start_fails_with_the_command_to_type(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real_import = builtins.__import__
+
+    def without_pyserial(name: str, *rest: object) -> object:
+        if name == "serial":
+            raise ImportError(name)
+        return real_import(name, *rest)  # type: ignore[arg-type]  # passed on as they came
+
+    monkeypatch.setattr(builtins, "__import__", without_pyserial)
+    with pytest.raises(StartError, match=r"pip install tidegate\[serial\]"):
+        require_pyserial()
