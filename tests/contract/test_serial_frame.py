@@ -1,0 +1,154 @@
+"""The node's files, the gateway's files and docs/serial-protocol.md say the same of a frame."""
+
+import re
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+from node import buffer as node_buffer
+from node import cobs as node_cobs
+from node import frames as node_frames
+from node import quantities as node_quantities
+
+from gateway.bridges import cobs, frame_body, quantities, reading, serial_frames
+from gateway.bridges.frame_body import FrameReading, Status, decode_readings, encode_acknowledgement
+from gateway.bridges.serial_frames import FrameDecoder, encode_frame
+from gateway.counters import Counters
+from gateway.storage.node_frames import WINDOW
+
+PAGE = (Path(__file__).parents[2] / "docs" / "serial-protocol.md").read_text()
+BOOT = 0x0A1B2C3D
+
+
+def example(name: str) -> bytes:
+    """Return the bytes of one of the page's examples."""
+    found = re.search(rf"```hex {name}\n(.*?)```", PAGE, re.DOTALL)
+    assert found, name
+    return bytes.fromhex(found[1])
+
+
+def table(title: str) -> dict[int, str]:
+    """Return what the page's section `title` gives each number."""
+    section = PAGE.split(f"### {title}\n")[1].split("\n#")[0]
+    return {int(number): name for number, name in re.findall(r"\| (\d+) \| `([^`]+)` ", section)}
+
+
+def node_frame() -> bytes:
+    readings = [
+        node_frames.encode_reading("temperature", (215, -1), "°C"),
+        node_frames.encode_reading("humidity", (48, 0), "%"),
+    ]
+    return node_frames.encode_readings("n1", BOOT, 1, 1500, 20, 0, 1_763_740_000_000, readings)
+
+
+def decoded(wire: bytes) -> frame_body.ReadingsFrame:
+    (body,) = FrameDecoder(Counters()).feed(wire)
+    frame = decode_readings(body)
+    assert frame is not None
+    return frame
+
+
+def test_the_node_sends_the_pages_example() -> None:
+    assert node_frame() == example("readings-frame")
+    assert node_frames.unframe(node_frame()[1:-1]) == example("readings-body")
+
+
+def test_the_gateway_reads_the_pages_example() -> None:
+    assert FrameDecoder(Counters()).feed(example("readings-frame")) == [example("readings-body")]
+    frame = decoded(example("readings-frame"))
+    assert (frame.node, frame.boot, frame.sequence) == ("n1", BOOT, 1)
+    assert (frame.clock, frame.age, frame.dropped) == (1500, 20, 0)
+    assert frame.wall == 1_763_740_000_000
+    assert frame.readings == (
+        FrameReading("temperature", 21.5, "°C"),
+        FrameReading("humidity", 48, "%"),
+    )
+
+
+def test_the_answer_of_the_pages_example() -> None:
+    answer = encode_frame(encode_acknowledgement(Status.STORED, BOOT, 1))
+    assert answer == example("acknowledgement-frame")
+    assert node_frames.AcknowledgementReader().feed(answer) == [(BOOT, 1, node_frames.STORED)]
+
+
+def test_quantities_and_units_have_one_table() -> None:
+    assert table("Quantities") == quantities.QUANTITIES
+    assert table("Quantities") == dict(enumerate(node_quantities.QUANTITIES[1:], start=1))
+    assert table("Units") == quantities.UNITS
+    assert table("Units") == dict(enumerate(node_quantities.UNITS[1:], start=1))
+    assert quantities.NAMED == node_quantities.NAMED
+    assert quantities.NO_UNIT == node_quantities.NO_UNIT
+
+
+def test_every_number_means_the_same_at_both_ends() -> None:
+    for quantity in quantities.QUANTITIES.values():
+        for unit in (None, *quantities.UNITS.values()):
+            wire = node_frames.encode_readings(
+                "n1", 1, 1, 0, 0, 0, None, [node_frames.encode_reading(quantity, True, unit)]
+            )
+            assert decoded(wire).readings == (FrameReading(quantity, True, unit),)
+
+
+def test_the_bounds_are_one() -> None:
+    assert node_frames.BODY_MAX == serial_frames.BODY_MAX
+    assert node_frames.NODE_MAX == node_frames.QUANTITY_MAX == reading.NAME_MAX
+    assert node_frames.UNIT_MAX == reading.UNIT_MAX
+    assert node_frames.TEXT_MAX == frame_body.TEXT_MAX
+    assert node_frames.EXPONENT_MAX == frame_body.EXPONENT_MAX
+    assert node_cobs.DATA_MAX == cobs.DATA_MAX
+    assert (node_frames.STORED, node_frames.REFUSED) == (Status.STORED, Status.REFUSED)
+
+
+def test_the_gateway_remembers_all_that_a_node_may_send_again() -> None:
+    assert node_buffer.WINDOW <= WINDOW
+
+
+Value = bool | int | float | str | tuple[int, int]
+WHOLE = st.integers(-(2**63), 2**63 - 1)
+DECIMALS = st.tuples(st.integers(-(2**31), 2**31 - 1), st.integers(-9, 9))
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+VALUES = st.booleans() | WHOLE | DECIMALS | st.floats(allow_nan=False) | TEXTS
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
+READINGS = st.tuples(NAMES, VALUES, st.none() | NAMES)
+U32 = st.integers(0, 2**32 - 1)
+U64 = st.integers(0, 2**64 - 1)
+
+
+def as_number(value: Value) -> bool | float | str:
+    return float(f"{value[0]}e{value[1]}") if isinstance(value, tuple) else value
+
+
+@given(NAMES, U32, st.integers(1, 2**32 - 1), U64, U32, U32, st.none() | U64, READINGS)
+def test_whatever_a_node_encodes_the_gateway_decodes(
+    node: str,
+    boot: int,
+    sequence: int,
+    clock: int,
+    age: int,
+    dropped: int,
+    wall: int | None,
+    sample: tuple[str, Value, str | None],
+) -> None:
+    encoded = [node_frames.encode_reading(*sample)]
+    wire = node_frames.encode_readings(node, boot, sequence, clock, age, dropped, wall, encoded)
+    frame = decoded(wire)
+    assert (frame.node, frame.boot, frame.sequence) == (node, boot, sequence)
+    assert (frame.clock, frame.age, frame.dropped, frame.wall) == (clock, age, dropped, wall)
+    (found,) = frame.readings
+    assert (found.quantity, found.unit) == (sample[0], sample[2])
+    assert found.value == as_number(sample[1])
+
+
+@given(st.sampled_from(Status), U32, U32)
+def test_whatever_the_gateway_answers_the_node_reads(
+    status: Status, boot: int, sequence: int
+) -> None:
+    answer = encode_frame(encode_acknowledgement(status, boot, sequence))
+    assert len(answer) == 18
+    assert node_frames.AcknowledgementReader().feed(answer) == [(boot, sequence, status)]
+
+
+@given(st.binary(max_size=cobs.DATA_MAX))
+def test_both_stuff_alike(data: bytes) -> None:
+    assert cobs.stuff(data) == node_cobs.encode(data)
+    assert node_cobs.decode(cobs.stuff(data)) == cobs.unstuff(node_cobs.encode(data)) == data
