@@ -141,6 +141,9 @@ def main() -> int:
             lambda: time.time_ns() // 1000000,
         )
         link(chosen.port, terminal.gateway_end)
+        print(
+            f"{chosen.port} -> {terminal.gateway_end}", flush=True
+        )  # whoever waits for it reads it
         run(node, terminal, chosen.parent, stop)
     except (OSError, ValueError) as failure:
         print(f"simulator: {failure}", file=sys.stderr)

@@ -4,8 +4,8 @@ import logging
 from collections.abc import Callable
 
 from gateway.broker.access import CONTROL
-from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.routing.where.message import Message
 
 logger = logging.getLogger(__name__)
 

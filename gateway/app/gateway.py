@@ -21,8 +21,8 @@ from gateway.broker.settings import BrokerSettings
 from gateway.clock import Clock
 from gateway.config.settings import Configuration
 from gateway.counters import Counters
-from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.routing.where.message import Message
 from gateway.server.listener import Listener
 from gateway.server.turn import Turn
 from gateway.storage.database import open_database

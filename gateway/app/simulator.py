@@ -13,8 +13,6 @@ logger = logging.getLogger(__name__)
 START_TIMEOUT = 2.0
 """Seconds to wait for a simulator's port; without it the bridge waits and tries again."""
 
-START_POLL = 0.02
-
 STOP_TIMEOUT = 3.0
 """Seconds that a simulator has to end after its standard input was closed."""
 
@@ -37,27 +35,27 @@ class Simulator:
         if program is None:
             raise StartError(f"no simulator at {' or '.join(map(str, PLACES))}")
         settings = self._settings
-        port = Path(settings.port)
-        port.parent.mkdir(parents=True, exist_ok=True)
-        if port.is_symlink():
-            port.unlink()  # of a run that was killed
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
             str(program),
             *("--node", settings.node),
             *("--port", settings.port),
             *("--interval", str(settings.interval)),
+            stdout=asyncio.subprocess.PIPE,  # one line, once the port is there
             stdin=asyncio.subprocess.PIPE,  # its end tells the simulator that we are gone
             start_new_session=True,  # Ctrl-C is for the gateway, which then stops the node
         )
-        await self._wait_for(port)
+        await self._wait_for_port(self._process.stdout)
         logger.info("simulated node %s at %s", settings.node, settings.port)
 
-    async def _wait_for(self, port: Path) -> None:
+    async def _wait_for_port(self, output: asyncio.StreamReader | None) -> None:
         """Give the node time to make its port, so that the bridge finds it at its first look."""
-        deadline = asyncio.get_running_loop().time() + START_TIMEOUT
-        while not port.is_symlink() and asyncio.get_running_loop().time() < deadline:
-            await asyncio.sleep(START_POLL)
+        if output is None:
+            return
+        try:
+            await asyncio.wait_for(output.readline(), START_TIMEOUT)
+        except TimeoutError:
+            logger.warning("simulated node %s has made no port yet", self._settings.node)
 
     async def close(self) -> None:
         """End the node."""

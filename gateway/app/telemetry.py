@@ -3,7 +3,8 @@
 import logging
 from typing import TYPE_CHECKING
 
-from gateway.mqtt.message import Message
+from gateway.routing.where.message import Message
+from gateway.storage.outbox import Outbox
 from gateway.telemetry.logs import SysHandler
 from gateway.telemetry.sys_topics import CLIENT_ID, SysTopics
 
@@ -28,7 +29,18 @@ class Telemetry:
             gateway.configuration.broker.sys_interval,
         )
         self.alarm = self.sys_topics.alarm
+        self.say = self.sys_topics.say
         self._log_handler = SysHandler(self._publish_line)
+
+    def show_age(self, outbox: Outbox) -> None:
+        """Show how long the oldest row of the outbox has been waiting."""
+
+        def refresh() -> None:
+            oldest = outbox.oldest_time
+            waited = 0 if oldest is None else self._gateway.clock.wall_ms() - oldest
+            self._gateway.counters.set("tidegate/outbox/oldest_seconds", max(0, waited // 1000))
+
+        self.sys_topics.refresh.append(refresh)
 
     def start(self) -> None:
         """Begin to publish."""

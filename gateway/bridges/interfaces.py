@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.routing.where.message import Message
 
 Publish = Callable[[Message], ReasonCode]
 """Takes a message into the broker; a code of 0x80 or above says that it was not taken."""

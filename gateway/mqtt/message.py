@@ -1,25 +1,23 @@
-"""A message as the gateway accepted it: what is routed, and what `$where` looks at.
-
-The raw fields are set once, at acceptance; text, JSON value and topic levels are worked out
-at the first question and kept, so that many filters cost one decode (where-language 14.2).
-"""
+"""An application message as the gateway accepted it, shared by everyone who gets it."""
 
 from typing import Any
 
-_UNKNOWN: Any = object()
+UNKNOWN: Any = object()
+"""Stands for what nobody has asked for yet."""
 
 
 class Message:
     """One accepted message; absent optional fields are None.
 
     `received_at` is wall time in milliseconds since 1970, `arrived` monotonic seconds of the
-    same moment (what expiry counts from), `qos` and `retain` are the publisher's.
+    same moment (what expiry counts from), `qos` and `retain` are the publisher's. The fields
+    that begin with an underscore keep what `$where` has worked out of the others.
     """
 
     __slots__ = (
+        "_decoded",
         "_json",
         "_levels",
-        "_text",
         "_user",
         "arrived",
         "client_id",
@@ -69,7 +67,7 @@ class Message:
         self.message_expiry = message_expiry
         self.payload_format = payload_format
         self.user_properties = user_properties
-        self._text = _UNKNOWN
-        self._json = _UNKNOWN
-        self._levels = _UNKNOWN
-        self._user = _UNKNOWN
+        self._decoded: str | None = UNKNOWN
+        self._json: Any = UNKNOWN
+        self._levels: list[str] = UNKNOWN
+        self._user: dict[str, str] = UNKNOWN

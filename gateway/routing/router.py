@@ -1,12 +1,12 @@
 """Who gets a message: the subscriptions that match, one recipient for each subscriber."""
 
 from gateway.counters import Counters
-from gateway.mqtt.message import Message
 from gateway.mqtt.topics import split_shared
 from gateway.routing.shared_subscriptions import SharedSubscriptions
 from gateway.routing.subscription import Subscriber, Subscription
 from gateway.routing.topic_trie import TopicTrie
 from gateway.routing.where.compile import Where
+from gateway.routing.where.message import Message
 
 
 class Recipient:

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.mqtt.message import Message
+from gateway.routing.where.message import Message
 
 ROW_OVERHEAD = 100
 """Bytes counted for each row beside its texts and blobs: the numbers and SQLite's share."""

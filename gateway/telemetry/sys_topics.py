@@ -8,7 +8,7 @@ from importlib.metadata import version
 from gateway.broker.broker import Broker
 from gateway.clock import Clock
 from gateway.counters import Counters
-from gateway.mqtt.message import Message
+from gateway.routing.where.message import Message
 
 ROOT = "$SYS/broker/"
 CLIENT_ID = "$SYS"
