@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.mqtt.message import Message
+from gateway.routing.where.message import Message
 from gateway.storage.outbox_row import (
     ROW_OVERHEAD,
     OutboxRow,

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gateway.clock import Clock
 from gateway.counters import Counters
@@ -65,16 +66,16 @@ def crash_image(folder: Path, to: Path) -> Path:
     return to
 
 
-def outbox_row(seq: int, stream: str = "main", **fields: object) -> OutboxRow:
+def outbox_row(seq: int, stream: str = "main", **fields: Any) -> OutboxRow:
     """Return a row as a rule would make it."""
-    values: dict[str, object] = {
+    values: dict[str, Any] = {
         "epoch": "00a1b2c3d4",
         "lane": "live",
         "time": 1_763_740_000_000 + seq,
         "topic": "sensors/n1/temperature",
         "payload": b'{"value":%d}' % seq,
     }
-    return OutboxRow(stream=stream, seq=seq, **{**values, **fields})  # type: ignore[arg-type]  # by name
+    return OutboxRow(stream=stream, seq=seq, **{**values, **fields})
 
 
 async def until(condition: Callable[[], bool], seconds: float = 10) -> None:

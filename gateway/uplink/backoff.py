@@ -1,0 +1,29 @@
+"""How long to wait before the next attempt: longer each time, and never in step with others."""
+
+from collections.abc import Callable
+
+
+class Backoff:
+    """Exponential delays with jitter: a fleet that lost its broker must not return at once.
+
+    The n-th delay lies evenly between half and all of `first` * 2 ** n seconds, at most
+    `longest`. `random` gives numbers from 0 to 1.
+    """
+
+    __slots__ = ("_first", "_longest", "_next", "_random")
+
+    def __init__(self, first: float, longest: float, random: Callable[[], float]) -> None:
+        self._first = first
+        self._longest = longest
+        self._random = random
+        self._next = first
+
+    def delay(self) -> float:
+        """Return the seconds to wait now; the following delay is twice as long."""
+        seconds = self._next * (1 + self._random()) / 2
+        self._next = min(2 * self._next, self._longest)
+        return seconds
+
+    def reset(self) -> None:
+        """Begin again with the shortest delay: something has worked."""
+        self._next = self._first

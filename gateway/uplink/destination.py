@@ -1,0 +1,65 @@
+"""What an uplink and the place it sends to share."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Protocol
+
+from gateway.storage.outbox import Outbox
+
+
+class Link:
+    """One run of a destination: how it is woken and stopped, and what it reports.
+
+    `wake` is set when rows came to disk or left it, when the network has something, and when
+    `stopping` became True.
+    """
+
+    __slots__ = ("_report", "_trouble", "stopping", "wake")
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self.wake = asyncio.Event()
+        self.stopping = False
+        self._report = report
+        self._trouble: str | None = None
+
+    def connected(self) -> None:
+        """Report that the destination takes messages now."""
+        self.trouble("")
+
+    def trouble(self, text: str) -> None:
+        """Report what is wrong though the link is up, "" when nothing is."""
+        if text != self._trouble:
+            self._trouble = text
+            self._report(text)
+
+    def stop(self) -> None:
+        """Ask the destination to finish what is under way and to return."""
+        self.stopping = True
+        self.wake.set()
+
+    async def wait(self, seconds: float | None = None) -> None:
+        """Return when the link was woken since the last wait, or after `seconds`."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.wake.wait()
+        self.wake.clear()
+
+
+class Destination(Protocol):
+    """A place that takes the outbox: the fleet's broker or a directory."""
+
+    name: str
+
+    async def run(self, link: Link) -> None:
+        """Send until `link.stopping`, then leave in good order and return.
+
+        Raises LinkError when the link is down or does not come up.
+        """
+        ...
+
+
+async def removals_on_disk(outbox: Outbox, link: Link) -> None:
+    """Return when the outbox shows no row that was removed already, or when the link stops."""
+    while outbox.removing and not link.stopping:
+        await link.wait()

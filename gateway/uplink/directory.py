@@ -1,0 +1,158 @@
+"""The directory destination: landing files that are complete as soon as they have their name."""
+
+import asyncio
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gateway.clock import Clock
+from gateway.counters import Counters
+from gateway.storage.outbox import Outbox
+from gateway.storage.outbox_row import OutboxRow
+from gateway.uplink.destination import Link, removals_on_disk
+from gateway.uplink.errors import LinkError
+from gateway.uplink.landing import landing_file_name, landing_line, landing_record
+from gateway.uplink.settings import UplinkSettings
+
+FILE_LINES = 1_000
+"""Lines at which a landing file is closed."""
+
+FILE_SECONDS = 5.0
+"""Seconds after its first line at which a landing file is closed."""
+
+MAX_GATHERED_BYTES = 8 * 1024 * 1024
+"""Bytes of rows (`OutboxRow.size`) in memory at which all files are closed: large payloads."""
+
+
+@dataclass(slots=True)
+class _Gathering:
+    """The rows of the next file of one epoch and stream, due at a monotonic time."""
+
+    due: float
+    rows: list[OutboxRow] = field(default_factory=list)
+
+
+class DirectoryDestination:
+    """Moves the outbox into files below `<directory>/<gateway_id>/`.
+
+    Rows are gathered in memory and stay in the outbox; a file is written whole under a hidden
+    name, synced, renamed, its folder synced, and only then are its rows removed. A crash in
+    between repeats rows in a later file under the same numbers.
+    """
+
+    def __init__(
+        self, settings: UplinkSettings, outbox: Outbox, counters: Counters, clock: Clock
+    ) -> None:
+        if settings.directory is None:
+            raise ValueError("a directory destination needs settings.directory")
+        self.name = str(settings.directory)
+        self._settings = settings
+        self._outbox = outbox
+        self._counters = counters
+        self._clock = clock
+        self._folder = settings.directory / settings.gateway_id
+        self._gathering: dict[tuple[str, str], _Gathering] = {}
+        self._bytes = 0
+        self._boundary = 0
+
+    async def run(self, link: Link) -> None:
+        """Land rows until the link stops; what was gathered by then lands before it returns.
+
+        Raises LinkError when a file cannot be written.
+        """
+        try:
+            await asyncio.to_thread(_prepare, self._folder)
+            await removals_on_disk(self._outbox, link)
+            link.connected()
+            await self._gather(link)
+            await self._land_all()
+        except OSError as error:
+            raise LinkError(str(error)) from error
+        finally:
+            self._gathering.clear()
+            self._bytes = 0
+
+    async def _gather(self, link: Link) -> None:
+        self._boundary = self._outbox.last_id
+        position = 0
+        while not link.stopping:
+            rows = await self._outbox.fetch(position, FILE_LINES)
+            for row in rows:
+                position = row.id
+                await self._gather_row(row)
+            await self._land_due()
+            if not rows:
+                await link.wait(self._seconds_left())
+
+    async def _gather_row(self, row: OutboxRow) -> None:
+        key = (row.epoch, row.stream)
+        file = self._gathering.get(key)
+        if file is None:
+            due = self._clock.monotonic() + FILE_SECONDS
+            file = self._gathering[key] = _Gathering(due)
+        file.rows.append(row)
+        self._bytes += row.size
+        if len(file.rows) >= FILE_LINES:
+            await self._land(key)
+        elif self._bytes >= MAX_GATHERED_BYTES:
+            await self._land_all()
+
+    def _seconds_left(self) -> float | None:
+        """Return the seconds until a file is due, None when none is begun."""
+        if not self._gathering:
+            return None
+        due = min(file.due for file in self._gathering.values())
+        return max(0.0, due - self._clock.monotonic())
+
+    async def _land_due(self) -> None:
+        now = self._clock.monotonic()
+        for key in [key for key, file in self._gathering.items() if file.due <= now]:
+            await self._land(key)
+
+    async def _land_all(self) -> None:
+        for key in list(self._gathering):
+            await self._land(key)
+
+    async def _land(self, key: tuple[str, str]) -> None:
+        rows = self._gathering[key].rows
+        resent = [row.id <= self._boundary for row in rows]
+        received = self._clock.wall_ms()
+        await asyncio.to_thread(self._write, rows, resent, received)
+        del self._gathering[key]
+        self._bytes -= sum(row.size for row in rows)
+        self._outbox.remove(rows)
+        self._outbox.end_turn()
+        self._counters.add("tidegate/uplink/sent", len(rows))
+        self._counters.add("tidegate/uplink/acknowledged", len(rows))
+        self._counters.add("tidegate/uplink/resent", sum(resent))
+
+    def _write(self, rows: list[OutboxRow], resent: list[bool], received: int) -> None:
+        lines = (
+            landing_line(landing_record(row, self._settings, resent=again, received=received))
+            for row, again in zip(rows, resent, strict=True)
+        )
+        name = landing_file_name(rows)
+        hidden = self._folder / f".{name}.tmp"
+        with hidden.open("wb") as file:
+            file.writelines(lines)
+            file.flush()
+            os.fsync(file.fileno())
+        hidden.rename(self._folder / name)
+        _sync_folder(self._folder)
+
+
+def _prepare(folder: Path) -> None:
+    """Make the folder; remove the unfinished files of an earlier run, whose rows still wait."""
+    if not folder.is_dir():
+        folder.mkdir(parents=True)
+        _sync_folder(folder.parent)
+    for left_over in folder.glob(".*.jsonl.tmp"):
+        left_over.unlink()
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,34 @@
+"""What an uplink needs to know, as plain values: the application fills it in."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+WINDOW = 100
+"""Messages sent and not yet taken for good; bounds the duplicates that a crash can cause."""
+
+
+@dataclass(frozen=True, slots=True)
+class UplinkSettings:
+    """Where the outbox goes: `url` (mqtt:// or mqtts://) or `directory`, one of them.
+
+    `client_id` defaults to `tidegate-<gateway_id>`. `password_file` holds the password alone,
+    `ca_file` the certificates that mqtts:// trusts in place of the system's. With `identity`
+    the publisher's client identifier and user name go up too.
+    """
+
+    gateway_id: str
+    epoch: str
+    version: str
+    url: str | None = None
+    directory: Path | None = None
+    username: str | None = None
+    password_file: Path | None = None
+    ca_file: Path | None = None
+    client_id: str | None = None
+    prefix: str = "tidegate"
+    identity: bool = False
+    window: int = WINDOW
+
+    def topic(self, suffix: str) -> str:
+        """Return the fleet's topic of this gateway that ends with `suffix`."""
+        return f"{self.prefix}/{self.gateway_id}/{suffix}"

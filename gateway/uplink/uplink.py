@@ -1,0 +1,167 @@
+"""Keeps the link to the fleet up, or says why it is not: the only loop that catches everything."""
+
+import asyncio
+import logging
+import random as random_module
+from collections.abc import Callable
+from contextlib import suppress
+
+from gateway.clock import Clock
+from gateway.counters import Counters
+from gateway.storage.outbox import Outbox
+from gateway.storage.rejected import Rejected
+from gateway.uplink.backoff import Backoff
+from gateway.uplink.destination import Destination, Link
+from gateway.uplink.directory import DirectoryDestination
+from gateway.uplink.errors import LinkError
+from gateway.uplink.settings import UplinkSettings
+
+logger = logging.getLogger(__name__)
+
+RECONNECT_FIRST, RECONNECT_LONGEST = 1.0, 60.0
+"""Seconds before the next attempt after one that failed (Backoff)."""
+
+LASTING_RECONNECT = 300.0
+"""Seconds before the next attempt when only a change at the other end helps."""
+
+STABLE_SECONDS = 30.0
+"""How long a link must have been up for the next wait to be the shortest again."""
+
+
+class Uplink:
+    """Empties the outbox into the destination that the settings name.
+
+    The state (`connecting`, `connected`, `disconnected`, `paused`) and the reason are in
+    `tidegate/uplink/state` and `tidegate/uplink/error`. No error of a destination leaves it:
+    the link is disconnected, and tried again after a while.
+    """
+
+    def __init__(
+        self,
+        settings: UplinkSettings,
+        outbox: Outbox,
+        rejected: Rejected,
+        counters: Counters,
+        clock: Clock,
+        random: Callable[[], float] = random_module.random,
+    ) -> None:
+        self.destination: Destination
+        if settings.directory is not None:
+            self.destination = DirectoryDestination(settings, outbox, counters, clock)
+        else:
+            from gateway.uplink.fleet import FleetDestination  # paho only where it is used
+
+            self.destination = FleetDestination(settings, outbox, rejected, counters, clock, random)
+        self.paused = False
+        self.on_state: list[Callable[[], None]] = []
+        self._counters = counters
+        self._clock = clock
+        self._backoff = Backoff(RECONNECT_FIRST, RECONNECT_LONGEST, random)
+        self._random = random
+        self._link: Link | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._change = asyncio.Event()
+        self._closing = False
+        self._connections = 0
+        self._up_since: float | None = None
+        counters.set("tidegate/uplink/destination", self.destination.name)
+        outbox.on_change.append(self.wake)
+
+    @property
+    def state(self) -> str:
+        """What `tidegate/uplink/state` shows."""
+        return str(self._counters.values.get("tidegate/uplink/state", "off"))
+
+    async def start(self) -> None:
+        """Begin to connect; return at once."""
+        self._task = asyncio.get_running_loop().create_task(self._keep_up())
+
+    def wake(self) -> None:
+        """Have a look at the outbox: rows came to disk, or left it."""
+        if self._link is not None:
+            self._link.wake.set()
+
+    def pause(self) -> None:
+        """Leave the destination in good order and stay away; rows stay in the outbox."""
+        self.paused = True
+        self._changed()
+
+    def resume(self) -> None:
+        """Connect again after `pause`."""
+        self.paused = False
+        self._changed()
+
+    async def close(self) -> None:
+        """Leave the destination in good order and end."""
+        self._closing = True
+        self._changed()
+        if self._task is not None:
+            await self._task
+
+    def _changed(self) -> None:
+        self._change.set()
+        if self._link is not None and (self.paused or self._closing):
+            self._link.stop()
+
+    async def _keep_up(self) -> None:
+        while not self._closing:
+            self._change.clear()
+            if self.paused:
+                self._show("paused", "")
+                await self._change.wait()
+                continue
+            delay = await self._run_once()
+            if delay is not None:
+                await self._pause_for(delay)
+        self._show("off", "")
+
+    async def _run_once(self) -> float | None:
+        """Run the destination; return the seconds to wait when it failed, None when it stopped."""
+        self._show("connecting", None)
+        link = self._link = Link(self._report)
+        self._up_since = None
+        try:
+            await self.destination.run(link)
+        except LinkError as error:
+            if not link.stopping:
+                return self._failed(str(error), lasting=error.lasting)
+            logger.info("uplink to %s: left without a farewell: %s", self.destination.name, error)
+        except Exception as error:
+            logger.exception("the uplink failed in a way that nobody foresaw")
+            return self._failed(f"{type(error).__name__}: {error}", lasting=False)
+        finally:
+            self._link = None
+        return None
+
+    def _failed(self, text: str, *, lasting: bool) -> float:
+        if text != self._counters.values.get("tidegate/uplink/error"):
+            logger.warning("uplink to %s: %s", self.destination.name, text)
+        self._show("disconnected", text)
+        now = self._clock.monotonic()
+        if self._up_since is not None and now - self._up_since >= STABLE_SECONDS:
+            self._backoff.reset()
+        if lasting:
+            return LASTING_RECONNECT * (1 + self._random()) / 2
+        return self._backoff.delay()
+
+    async def _pause_for(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._change.wait()
+
+    def _report(self, trouble: str) -> None:
+        """Take in that the destination is up, with or without some trouble."""
+        if self._up_since is None:
+            self._up_since = self._clock.monotonic()
+            self._connections += 1
+            if self._connections > 1:
+                self._counters.add("tidegate/uplink/reconnects")
+            logger.info("uplink to %s: connected", self.destination.name)
+        self._show("connected", trouble)
+
+    def _show(self, state: str, error: str | None) -> None:
+        self._counters.set("tidegate/uplink/state", state)
+        if error is not None:
+            self._counters.set("tidegate/uplink/error", error)
+        for callback in self.on_state:
+            callback()

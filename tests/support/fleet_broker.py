@@ -1,0 +1,103 @@
+"""A fleet broker whose every answer a test decides, for what a real one seldom says."""
+
+import asyncio
+from collections.abc import Callable
+
+from gateway.mqtt.connection import Connection
+from gateway.mqtt.packets import (
+    ConnAck,
+    Connect,
+    Disconnect,
+    PingReq,
+    PingResp,
+    PubAck,
+    Publish,
+)
+from gateway.mqtt.reason_codes import ReasonCode
+
+Answer = Callable[[Publish], ReasonCode | None]
+
+
+class FleetBroker:
+    """Listens on a free port; `puback` gives the reason code of each answer, None for silence."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.connack = ConnAck()
+        self.raw_connack: bytes | None = None
+        self.puback: Answer = lambda _publish: ReasonCode.SUCCESS
+        self.connects: list[Connect] = []
+        self.disconnects: list[Disconnect] = []
+        self.publishes: list[Publish] = []
+        self.unacknowledged = 0
+        self.most_unacknowledged = 0
+        self.connections = 0
+        self._server: asyncio.Server | None = None
+        self._writers: list[asyncio.StreamWriter] = []
+
+    @property
+    def data(self) -> list[Publish]:
+        """The data messages so far."""
+        return [publish for publish in self.publishes if "/data/" in publish.topic]
+
+    async def start(self) -> None:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        self.drop()
+
+    def drop(self) -> None:
+        """Cut every connection."""
+        for writer in self._writers:
+            writer.close()
+        self._writers.clear()
+
+    def send(self, packet: Disconnect | PubAck) -> None:
+        """Send a packet on every connection."""
+        for writer in self._writers:
+            connection = Connection(1 << 20)
+            connection.version = 5
+            connection.send(packet)
+            writer.write(connection.data_to_send(0) or b"")
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = Connection(1 << 28)
+        self._writers.append(writer)
+        self.connections += 1
+        self.unacknowledged = 0
+        try:
+            while data := await reader.read(65_536):
+                connection.receive(data)
+                while (packet := connection.next_packet()) is not None:
+                    self._take(packet, connection, writer)
+                writer.write(connection.data_to_send(0) or b"")
+        except ConnectionError:
+            pass
+        finally:
+            writer.close()
+
+    def _take(self, packet: object, connection: Connection, writer: asyncio.StreamWriter) -> None:
+        if isinstance(packet, Connect):
+            self.connects.append(packet)
+            if self.raw_connack is not None:
+                writer.write(self.raw_connack)
+            else:
+                connection.send(self.connack)
+        elif isinstance(packet, Publish):
+            self._answer(packet, connection)
+        elif isinstance(packet, PingReq):
+            connection.send(PingResp())
+        elif isinstance(packet, Disconnect):
+            self.disconnects.append(packet)
+
+    def _answer(self, publish: Publish, connection: Connection) -> None:
+        self.publishes.append(publish)
+        self.unacknowledged += 1
+        self.most_unacknowledged = max(self.most_unacknowledged, self.unacknowledged)
+        code = self.puback(publish)
+        if code is not None:
+            self.unacknowledged -= 1
+            connection.send(PubAck(publish.packet_id, code))

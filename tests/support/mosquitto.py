@@ -1,0 +1,94 @@
+"""A real Mosquitto on a free port of 127.0.0.1, which can be killed and started again."""
+
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+PROGRAM = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
+
+CONFIG = """\
+listener {port} 127.0.0.1
+allow_anonymous true
+persistence true
+persistence_location {folder}/
+max_queued_messages 0
+max_inflight_messages 0
+log_dest file {folder}/log
+"""
+
+SECONDS = 10
+"""How long anything of Mosquitto's may take."""
+
+
+def free_port() -> int:
+    """Return a port of 127.0.0.1 on which nothing listens now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Mosquitto:
+    """One broker with its sessions in `folder`; `extra` are more lines of configuration."""
+
+    def __init__(self, folder: Path, extra: str = "") -> None:
+        if PROGRAM is None:
+            pytest.skip("mosquitto is not installed (apt install mosquitto)")
+        self.port = free_port()
+        self._folder = folder / "mosquitto"
+        self._folder.mkdir()
+        self._folder.chmod(0o777)  # started by root, it becomes the user mosquitto
+        self._config = self._folder / "mosquitto.conf"
+        self._config.write_text(CONFIG.format(port=self.port, folder=self._folder) + extra)
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it and return when it takes connections."""
+        self._process = subprocess.Popen([str(PROGRAM), "-c", str(self._config)])
+        _until(self._listens)
+
+    def save(self) -> None:
+        """Have it write its sessions to disk, from where a killed one starts again."""
+        database = self._folder / "mosquitto.db"
+        database.unlink(missing_ok=True)
+        self._signal(signal.SIGUSR1)
+        _until(database.exists)
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        if self._process is not None:
+            self._signal(signal.SIGKILL)
+            self._process.wait(SECONDS)
+            self._process = None
+
+    def freeze(self) -> None:
+        """Stop it without closing anything: the network is there and nobody answers."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process is not None, "not started"
+        self._process.send_signal(number)
+
+    def _listens(self) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self.port), 1).close()
+        except OSError:
+            return False
+        return True
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "Mosquitto took too long"
+        time.sleep(0.02)

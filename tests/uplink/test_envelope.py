@@ -1,0 +1,69 @@
+"""What stands around a payload on its way up."""
+
+from typing import Any
+
+import pytest
+
+from gateway.uplink.envelope import fleet_topic, remaining_expiry, user_properties
+from tests.support.storage import outbox_row
+from tests.support.uplinks import uplink_settings
+
+SEQ = ("seq", "00a1b2c3d4.main.17")
+TIME = ("time", "1763740000017")
+
+
+@pytest.mark.parametrize(
+    ("fields", "identity", "resent", "expected"),
+    [
+        ({}, False, False, [SEQ, TIME]),
+        ({}, False, True, [SEQ, TIME, ("resent", "1")]),
+        ({"qos": 0}, False, False, [SEQ, TIME, ("was", "00")]),
+        ({"qos": 2}, False, False, [SEQ, TIME, ("was", "20")]),
+        ({"retain": True}, False, False, [SEQ, TIME, ("was", "11")]),
+        ({"client_id": "c", "username": "u"}, False, False, [SEQ, TIME]),
+        (
+            {"client_id": "c", "username": "u"},
+            True,
+            False,
+            [SEQ, TIME, ("clientid", "c"), ("username", "u")],
+        ),
+        ({"client_id": "c"}, True, False, [SEQ, TIME, ("clientid", "c")]),
+        (
+            {"qos": 0, "user_properties": (("time", "x"), ("a", "1"), ("a", "2"))},
+            False,
+            True,
+            [SEQ, TIME, ("resent", "1"), ("was", "00"), ("time", "x"), ("a", "1"), ("a", "2")],
+        ),
+    ],
+)
+def test_user_properties(
+    fields: dict[str, Any], identity: bool, resent: bool, expected: list[tuple[str, str]]
+) -> None:
+    settings = uplink_settings(identity=identity)
+    assert user_properties(outbox_row(17, **fields), settings, resent=resent) == expected
+
+
+def test_the_topic_keeps_the_local_one_behind_prefix_and_gateway() -> None:
+    assert fleet_topic(outbox_row(1, topic="/a//b/"), uplink_settings(prefix="x/y")) == (
+        "x/y/barn/data//a//b/"
+    )
+
+
+@pytest.mark.parametrize(
+    ("expiry", "waited_ms", "expected"),
+    [
+        (None, 5_000, None),
+        (60, 0, 60),
+        (60, 999, 60),
+        (60, 10_500, 50),
+        (60, 60_000, 1),
+        (60, 10_000_000, 1),
+        (60, -5_000, 60),  # the clock was set back meanwhile
+        (0, 0, 1),
+    ],
+)
+def test_what_is_left_of_the_expiry(
+    expiry: int | None, waited_ms: int, expected: int | None
+) -> None:
+    row = outbox_row(1, message_expiry=expiry)
+    assert remaining_expiry(row, row.time + waited_ms) == expected

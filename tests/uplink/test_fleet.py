@@ -1,0 +1,413 @@
+"""The fleet destination against a broker whose answers each test decides."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gateway.uplink.fleet as fleet_module
+import gateway.uplink.inflight as inflight_module
+from gateway.mqtt.packets import ConnAck, Disconnect, PubAck
+from gateway.mqtt.properties import Properties
+from gateway.mqtt.reason_codes import ReasonCode
+from tests.support.fleet_broker import FleetBroker
+from tests.support.storage import Store, crash_image, open_store, outbox_row, until
+from tests.support.uplinks import EPOCH, add_rows, connected, running, uplink_settings
+
+OLD_CONNACK = bytes([0x20, 2, 0, 1])
+"""MQTT 3.1.1: refused, unacceptable protocol level."""
+
+
+def _numbers(broker: FleetBroker) -> list[int]:
+    seqs = [dict(publish.properties.user_properties)["seq"] for publish in broker.data]
+    return [int(seq.rpartition(".")[2]) for seq in seqs]
+
+
+async def test_a_message_goes_up_whole_and_its_row_ends_with_the_puback(
+    store: Store, fleet_broker: FleetBroker
+) -> None:
+    async with running(store, uplink_settings(fleet_broker.port)) as uplink:
+        await connected(uplink)
+        store.outbox.add(
+            outbox_row(
+                17,
+                qos=2,
+                retain=True,
+                payload=b"\x00\xff",
+                content_type="text/plain",
+                response_topic="answer/here",
+                correlation_data=b"\x01\x02",
+                payload_format=1,
+                user_properties=(("site", "A"), ("seq", "mine"), ("site", "B")),
+                client_id="sensor",
+                username="ann",
+            )
+        )
+        store.outbox.end_turn()
+        await until(lambda: store.outbox.rows == 0 and store.outbox.removing == 0)
+    [publish] = fleet_broker.data
+    assert (publish.topic, publish.payload) == (
+        "tidegate/barn/data/sensors/n1/temperature",
+        b"\x00\xff",
+    )
+    assert (publish.qos, publish.retain) == (1, False)
+    assert publish.properties == Properties(
+        payload_format_indicator=1,
+        content_type="text/plain",
+        response_topic="answer/here",
+        correlation_data=b"\x01\x02",
+        user_properties=(
+            ("seq", f"{EPOCH}.main.17"),
+            ("time", "1763740000017"),
+            ("was", "21"),
+            ("site", "A"),
+            ("seq", "mine"),
+            ("site", "B"),
+        ),
+    )
+    counters = store.counters
+    assert counters.count("tidegate/uplink/sent") == 1
+    assert counters.count("tidegate/uplink/acknowledged") == 1
+    assert counters.count("tidegate/uplink/resent") == 0
+
+
+async def test_the_connection_names_itself_and_leaves_its_status(
+    store: Store, fleet_broker: FleetBroker, tmp_path: Path
+) -> None:
+    password_file = tmp_path / "password"
+    password_file.write_text("secret\n")
+    settings = uplink_settings(
+        fleet_broker.port, username="barn", password_file=password_file, prefix="fleet"
+    )
+    async with running(store, settings) as uplink:
+        await connected(uplink)
+        await until(lambda: len(fleet_broker.publishes) == 1)
+        destination = store.counters.values["tidegate/uplink/destination"]
+    [connect] = fleet_broker.connects
+    assert (connect.client_id, connect.keep_alive, connect.clean_start) == (
+        "tidegate-barn",
+        30,
+        True,
+    )
+    assert (connect.username, connect.password) == ("barn", b"secret")
+    assert connect.will is not None
+    assert (connect.will.topic, connect.will.qos, connect.will.retain) == (
+        "fleet/barn/status",
+        1,
+        True,
+    )
+    assert connect.will.payload == (
+        b'{"state":"offline","epoch":"%s","version":"0.1.0"}' % EPOCH.encode()
+    )
+    [status] = fleet_broker.publishes
+    assert (status.topic, status.qos, status.retain) == ("fleet/barn/status", 1, True)
+    assert status.payload == connect.will.payload.replace(b"offline", b"online")
+    assert destination == f"mqtt://127.0.0.1:{fleet_broker.port}"
+    await until(lambda: len(fleet_broker.disconnects) == 1)
+    assert fleet_broker.disconnects[0].reason_code == ReasonCode.DISCONNECT_WITH_WILL_MESSAGE
+
+
+@pytest.mark.parametrize(
+    ("window", "receive_maximum", "most"), [(5, None, 5), (50, 3, 3), (2, 10, 2), (1, None, 1)]
+)
+async def test_the_window_is_ours_or_the_servers(
+    store: Store, fleet_broker: FleetBroker, window: int, receive_maximum: int | None, most: int
+) -> None:
+    fleet_broker.connack = ConnAck(properties=Properties(receive_maximum=receive_maximum))
+    fleet_broker.puback = lambda _publish: None
+    settings = uplink_settings(fleet_broker.port, window=window)
+    async with running(store, settings) as uplink:
+        add_rows(store, 1, 60)
+        await until(lambda: fleet_broker.unacknowledged == most)
+        fleet_broker.puback = lambda _publish: ReasonCode.SUCCESS
+        fleet_broker.drop()
+        await until(lambda: store.outbox.rows == 0)
+        assert uplink.state == "connected"
+    assert fleet_broker.most_unacknowledged == most
+
+
+async def test_bytes_in_flight_are_bounded_too(
+    store: Store, fleet_broker: FleetBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inflight_module, "MAX_INFLIGHT_BYTES", 2_500)
+    async with running(store, uplink_settings(fleet_broker.port)) as uplink:
+        await connected(uplink)
+        fleet_broker.puback = lambda _publish: None
+        add_rows(store, 1, 20, payload=bytes(1_000))
+        await until(lambda: len(fleet_broker.data) == 3)
+        assert store.counters.values["tidegate/uplink/inflight"] == 3
+        monkeypatch.setattr(fleet_module, "LEAVE_SECONDS", 0.05)
+
+
+async def test_rows_whose_removal_is_not_on_disk_fill_the_window(
+    store: Store, fleet_broker: FleetBroker, tmp_path: Path
+) -> None:
+    """Else a crash would repeat more than a window."""
+    async with running(store, uplink_settings(fleet_broker.port, window=4)) as uplink:
+        await connected(uplink)
+        add_rows(store, 1, 20)
+        await until(lambda: store.outbox.committed_id == 20)
+        await store.database.writer.execute("PRAGMA max_page_count = 1")
+        store.writer.add("INSERT INTO node_frames VALUES ('x', 0, 0, 0, ?)", (bytes(100_000),))
+        await until(lambda: store.writer.failing)
+        await until(lambda: store.outbox.removing == 4)
+        arrived = max(_numbers(fleet_broker))
+        again = await open_store(crash_image(tmp_path / "data", tmp_path / "crashed"))
+        first, *_ = await again.outbox.fetch(0, 100)
+        await again.close()
+        assert arrived - first.seq + 1 <= 4
+        await store.database.writer.execute("PRAGMA max_page_count = 100000")
+        await until(lambda: store.outbox.rows == 0)
+
+
+@pytest.mark.parametrize("code", [0x83, 0x97])
+async def test_a_passing_refusal_is_tried_again_after_a_while(
+    store: Store, fleet_broker: FleetBroker, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    monkeypatch.setattr(fleet_module, "TICK_SECONDS", 0.05)
+    async with running(store, uplink_settings(fleet_broker.port)) as uplink:
+        await connected(uplink)
+        fleet_broker.puback = lambda _publish: ReasonCode(code)
+        add_rows(store, 1, 3)
+        await until(lambda: store.counters.count("tidegate/uplink/refused") == 3)
+        error = store.counters.values["tidegate/uplink/error"]
+        fleet_broker.puback = lambda _publish: ReasonCode.SUCCESS
+        add_rows(store, 4, 5)
+        await until(lambda: store.outbox.committed_id == 5)
+        before = len(fleet_broker.data)  # live rows wait as well while it asks to be left alone
+        await until(lambda: store.outbox.rows == 0)
+        assert store.counters.values["tidegate/uplink/error"] == ""
+    assert error == f"the fleet's broker takes no more for now (0x{code:02X})"
+    assert before == 3
+    assert _numbers(fleet_broker) == [1, 2, 3, 1, 2, 3, 4, 5]
+    resent = ["resent" in dict(publish.properties.user_properties) for publish in fleet_broker.data]
+    assert resent == [False] * 3 + [True] * 3 + [False] * 2
+    assert store.rejected.rows == 0
+
+
+@pytest.mark.parametrize("code", [0x80, 0x87, 0x90, 0x99])
+async def test_any_other_refusal_takes_the_row_out_of_the_way(
+    store: Store, fleet_broker: FleetBroker, code: int
+) -> None:
+    fleet_broker.puback = lambda publish: ReasonCode(
+        code if publish.payload == b'{"value":2}' else 0x10
+    )
+    async with running(store, uplink_settings(fleet_broker.port)) as uplink:
+        await connected(uplink)
+        add_rows(store, 1, 3)
+        await until(lambda: store.outbox.rows == 0 and store.outbox.removing == 0)
+    rows = await store.database.reader.query(
+        "SELECT seq, code FROM rejected", (), lambda cursor: cursor.fetchall()
+    )
+    assert rows == [(2, code)]
+    assert store.counters.count("tidegate/uplink/acknowledged") == 2
+    assert store.counters.count("tidegate/uplink/refused") == 1
+
+
+async def test_what_is_too_large_for_the_server_is_rejected_unsent(
+    store: Store, fleet_broker: FleetBroker
+) -> None:
+    fleet_broker.connack = ConnAck(properties=Properties(maximum_packet_size=400))
+    async with running(store, uplink_settings(fleet_broker.port)) as uplink:
+        await connected(uplink)
+        add_rows(store, 1, 1)
+        await until(lambda: len(fleet_broker.data) == 1)
+        # The fixed header has a byte more for a length of 128 and above.
+        [small] = fleet_broker.data
+        overhead = len(small.topic) + len(f"seq{EPOCH}.main.1time1763740000001") + 10 + 2 + 2 + 1
+        exact = 400 - overhead - 1 - 2
+        add_rows(store, 2, 2, payload=bytes(exact))
+        add_rows(store, 3, 3, payload=bytes(exact + 1))
+        add_rows(store, 4, 4, topic="t" * 65_530)
+        await until(lambda: store.outbox.rows == 0)
+        await store.settle()
+    assert _numbers(fleet_broker) == [1, 2]
+    rows = await store.database.reader.query(
+        "SELECT seq, code FROM rejected", (), lambda cursor: cursor.fetchall()
+    )
+    assert rows == [(3, 0x95), (4, 0x95)]
+
+
+async def test_a_topic_that_the_prefix_makes_too_long_is_rejected(
+    store: Store, fleet_broker: FleetBroker
+) -> None:
+    async with running(store, uplink_settings(fleet_broker.port)) as uplink:
+        await connected(uplink)
+        add_rows(store, 1, 1, topic="t" * 65_530)
+        add_rows(store, 2, 2)
+        await until(lambda: store.outbox.rows == 0)
+    assert _numbers(fleet_broker) == [2]
+    assert store.rejected.rows == 1
+
+
+async def test_live_rows_pass_the_backlog_and_each_lane_keeps_its_order(
+    store: Store, fleet_broker: FleetBroker
+) -> None:
+    add_rows(store, 1, 30)
+    await store.settle()
+    fleet_broker.puback = lambda _publish: None
+    async with running(store, uplink_settings(fleet_broker.port, window=10)) as uplink:
+        await until(lambda: len(fleet_broker.publishes) == 10)
+        add_rows(store, 31, 40)
+        await until(lambda: store.outbox.committed_id == 40)
+        fleet_broker.puback = lambda _publish: ReasonCode.SUCCESS
+        for publish in list(fleet_broker.publishes):
+            fleet_broker.send(PubAck(publish.packet_id))
+        await until(lambda: store.outbox.rows == 0)
+        assert uplink.state == "connected"
+    assert _numbers(fleet_broker) == [*range(1, 10), *range(31, 41), *range(10, 31)]
+    resent = [
+        int(dict(publish.properties.user_properties)["seq"].rpartition(".")[2])
+        for publish in fleet_broker.data
+        if ("resent", "1") in publish.properties.user_properties
+    ]
+    assert resent == list(range(1, 31))
+
+
+async def test_a_rule_can_put_rows_behind_live_ones(
+    store: Store, fleet_broker: FleetBroker
+) -> None:
+    async with running(store, uplink_settings(fleet_broker.port, window=1)) as uplink:
+        await connected(uplink)
+        for seq in range(1, 11):
+            store.outbox.add(outbox_row(seq, lane="live" if seq > 5 else "backlog"))
+        store.outbox.end_turn()
+        await until(lambda: store.outbox.rows == 0)
+    assert _numbers(fleet_broker) == [6, 7, 8, 9, 10, 1, 2, 3, 4, 5]
+    assert store.counters.count("tidegate/uplink/resent") == 0
+
+
+async def test_a_lost_connection_sends_again_what_had_no_puback(
+    store: Store, fleet_broker: FleetBroker
+) -> None:
+    async with running(store, uplink_settings(fleet_broker.port)) as uplink:
+        await connected(uplink)
+        fleet_broker.puback = lambda publish: (
+            ReasonCode.SUCCESS if publish.payload == b'{"value":1}' else None
+        )
+        add_rows(store, 1, 3)
+        await until(lambda: len(fleet_broker.data) == 3 and store.outbox.rows == 2)
+        fleet_broker.puback = lambda _publish: ReasonCode.SUCCESS
+        fleet_broker.drop()
+        await until(lambda: uplink.state == "disconnected")
+        error = str(store.counters.values["tidegate/uplink/error"])
+        await until(lambda: store.outbox.rows == 0)
+    assert "is lost" in error
+    assert _numbers(fleet_broker) == [1, 2, 3, 2, 3]
+    assert store.counters.count("tidegate/uplink/reconnects") == 1
+    assert store.counters.count("tidegate/uplink/resent") == 2
+
+
+async def test_a_puback_that_does_not_come_ends_the_connection(
+    store: Store, fleet_broker: FleetBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inflight_module, "PUBACK_SECONDS", 0.2)
+    monkeypatch.setattr(fleet_module, "TICK_SECONDS", 0.05)
+    async with running(store, uplink_settings(fleet_broker.port)) as uplink:
+        await connected(uplink)
+        fleet_broker.puback = lambda _publish: None
+        add_rows(store, 1, 1)
+        await until(lambda: uplink.state == "disconnected")
+        assert store.counters.values["tidegate/uplink/error"] == (
+            "a PUBACK of the fleet's broker is overdue"
+        )
+        fleet_broker.puback = lambda _publish: ReasonCode.SUCCESS
+        await until(lambda: store.outbox.rows == 0)
+
+
+@pytest.mark.parametrize(
+    ("connack", "raw", "error", "lasting"),
+    [
+        (ConnAck(), OLD_CONNACK, "does not speak MQTT 5", True),
+        (ConnAck(reason_code=ReasonCode.UNSUPPORTED_PROTOCOL_VERSION), None, "MQTT 5", True),
+        (ConnAck(reason_code=ReasonCode.NOT_AUTHORIZED), None, "Not authorized (0x87)", False),
+        (ConnAck(properties=Properties(maximum_qos=0)), None, "takes QoS 0 only", True),
+        (ConnAck(), b"\x20\x7f", "speak MQTT 5?", False),
+    ],
+    ids=["3.1.1", "0x84", "0x87", "QoS 0", "cut"],
+)
+async def test_a_refused_connection_says_why(
+    store: Store,
+    fleet_broker: FleetBroker,
+    connack: ConnAck,
+    raw: bytes | None,
+    error: str,
+    lasting: bool,
+) -> None:
+    fleet_broker.connack = connack
+    fleet_broker.raw_connack = raw
+    async with running(store, uplink_settings(fleet_broker.port)) as uplink:
+        if raw is not None and raw != OLD_CONNACK:
+            await until(lambda: len(fleet_broker.connects) == 1)
+            fleet_broker.drop()
+        await until(lambda: uplink.state == "disconnected")
+        assert error in str(store.counters.values["tidegate/uplink/error"])
+        fleet_broker.connack, fleet_broker.raw_connack = ConnAck(), None
+        if not lasting:
+            await until(lambda: uplink.state == "connected")
+    assert (fleet_broker.connections == 1) == lasting
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        (ReasonCode.SESSION_TAKEN_OVER, "Session taken over (0x8E)"),
+        (ReasonCode.MESSAGE_RATE_TOO_HIGH, "Message rate too high (0x96)"),
+    ],
+)
+async def test_a_server_that_ends_the_connection_is_quoted(
+    store: Store, fleet_broker: FleetBroker, code: ReasonCode, name: str
+) -> None:
+    async with running(store, uplink_settings(fleet_broker.port)) as uplink:
+        await connected(uplink)
+        fleet_broker.puback = lambda _publish: None
+        add_rows(store, 1, 2)
+        await until(lambda: len(fleet_broker.data) == 2)
+        fleet_broker.puback = lambda _publish: ReasonCode.SUCCESS
+        fleet_broker.send(Disconnect(code))
+        await until(lambda: uplink.state == "disconnected")
+        assert store.counters.values["tidegate/uplink/error"] == (
+            f"the fleet's broker ended the connection: {name}"
+        )
+        await until(lambda: store.outbox.rows == 0)
+    assert _numbers(fleet_broker) == [1, 2, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"url": "mqtt://127.0.0.1:1"}, "127.0.0.1:1: [Errno 111]"),
+        ({"username": "u", "password_file": Path("/nowhere/password")}, "/nowhere/password"),
+        ({"url": "mqtts://127.0.0.1:1", "ca_file": Path("/nowhere/ca")}, "No such file"),
+        ({"url": "mqtt://no..such..host.invalid"}, "no..such..host.invalid:1883"),
+    ],
+)
+async def test_what_stands_in_the_way_of_a_connection_is_said(
+    store: Store, fleet_broker: FleetBroker, fields: dict[str, Any], error: str
+) -> None:
+    async with running(store, uplink_settings(fleet_broker.port, **fields)) as uplink:
+        await until(lambda: uplink.state == "disconnected")
+        assert error in str(store.counters.values["tidegate/uplink/error"])
+
+
+async def test_without_retain_at_the_server_the_status_is_not_retained(
+    store: Store, fleet_broker: FleetBroker
+) -> None:
+    fleet_broker.connack = replace(fleet_broker.connack, properties=Properties(retain_available=0))
+    async with running(store, uplink_settings(fleet_broker.port)):
+        await until(lambda: len(fleet_broker.publishes) == 1)
+    assert not fleet_broker.publishes[0].retain
+
+
+async def test_identity_goes_up_only_when_it_is_wanted(
+    store: Store, fleet_broker: FleetBroker
+) -> None:
+    async with running(store, uplink_settings(fleet_broker.port, identity=True)) as uplink:
+        await connected(uplink)
+        add_rows(store, 1, 1, client_id="sensor", username="ann")
+        await until(lambda: store.outbox.rows == 0)
+    assert fleet_broker.data[0].properties.user_properties[2:] == (
+        ("clientid", "sensor"),
+        ("username", "ann"),
+    )
