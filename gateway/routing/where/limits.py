@@ -1,0 +1,33 @@
+"""The language's limits (where-language 2, 4, 5, 6.3 and 11)."""
+
+from typing import Final
+
+EXPRESSION_BYTES: Final = 4096
+"""Longest `$where` value, in bytes of UTF-8."""
+
+EXPRESSION_TOKENS: Final = 1024
+"""Most tokens of an expression; its end is none."""
+
+NESTING_LEVELS: Final = 32
+"""Most `(`, CASE, NOT and signs open at a time; bounds the recursion of parser and evaluation."""
+
+PATTERN_CODE_POINTS: Final = 256
+"""Longest LIKE pattern."""
+
+ARRAY_INDEX: Final = 2_147_483_647
+"""Highest index of a payload array or a topic level."""
+
+STRING_CODE_POINTS: Final = 65_535
+"""Longest STRING; a longer text is NULL."""
+
+NUMERIC_STRING_CODE_POINTS: Final = 64
+"""Longest text that TO_NUMBER reads; keeps hostile digit strings away from `int`."""
+
+INTEGER_LOWEST: Final = -(2**63)
+INTEGER_HIGHEST: Final = 2**63 - 1
+
+JSON_BYTES: Final = 262_144
+"""Longest payload that is looked at; a longer one is neither text nor JSON."""
+
+JSON_LEVELS: Final = 100
+"""Deepest nesting of a payload that is JSON."""
