@@ -1,5 +1,55 @@
-"""The message that `$where` looks at, under the name by which other programs import it."""
+"""A message as `$where` sees it: what is worked out of its bytes at the first question.
 
-from gateway.mqtt.message import Message
+Text, JSON value, topic levels and user properties are kept with the message, so that many
+filters cost one decode (where-language 14.2).
+"""
 
-__all__ = ["Message"]
+from typing import Any
+
+from gateway.mqtt.message import UNKNOWN
+from gateway.mqtt.message import Message as AcceptedMessage
+from gateway.routing.where.limits import STRING_CODE_POINTS
+from gateway.routing.where.payload import NOT_JSON, decode_payload, parse_json
+
+
+class Message(AcceptedMessage):
+    """An accepted message that can be filtered; it holds nothing more than one that cannot."""
+
+    __slots__ = ()
+
+    def text(self) -> str | None:
+        """Return the whole payload as a STRING, None if it is none (where-language 6.3)."""
+        decoded = self._decode()
+        return None if decoded is None or len(decoded) > STRING_CODE_POINTS else decoded
+
+    def json(self) -> Any:
+        """Return the payload's JSON value, `payload.NOT_JSON` if it is not JSON."""
+        if self._json is UNKNOWN:
+            decoded = self._decode()
+            self._json = NOT_JSON if decoded is None else parse_json(decoded)
+        return self._json
+
+    def payload_is_json(self) -> bool:
+        """Say whether the payload is JSON as all later readers see it (where-language 6.3)."""
+        return self.json() is not NOT_JSON
+
+    def levels(self) -> list[str]:
+        """Return the Topic Name split at `/`."""
+        if self._levels is UNKNOWN:
+            self._levels = self.topic.split("/")
+        return self._levels
+
+    def user(self) -> dict[str, str]:
+        """Return the user properties by key, the last value of each (where-language 6.2)."""
+        if self._user is UNKNOWN:
+            self._user = dict(self.user_properties)
+        return self._user
+
+    def correlation_text(self) -> str | None:
+        """Return Correlation Data decoded as UTF-8, None if absent or not UTF-8."""
+        return None if self.correlation_data is None else decode_payload(self.correlation_data)
+
+    def _decode(self) -> str | None:
+        if self._decoded is UNKNOWN:
+            self._decoded = decode_payload(self.payload)
+        return self._decoded

@@ -1,0 +1,142 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.routing.where.limits import JSON_BYTES
+from gateway.routing.where.payload import NOT_JSON, decode_payload, parse_json
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+
+
+def typed(value: Any) -> Any:
+    """Tell 1, 1.0 and True apart."""
+    if isinstance(value, dict):
+        return {key: typed(member) for key, member in value.items()}
+    return [typed(v) for v in value] if isinstance(value, list) else (type(value), value)
+
+
+def in_64_bits(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: in_64_bits(member) for key, member in value.items()}
+    if isinstance(value, list):
+        return [in_64_bits(member) for member in value]
+    fits = type(value) is not int or -(2**63) <= value < 2**63
+    return value if fits else float(value)
+
+
+@given(VALUES, st.booleans(), st.sampled_from([None, 1]))
+def test_json_arrives_with_the_types_of_the_language(
+    value: Any, ascii_only: bool, indent: int | None
+) -> None:
+    text = json.dumps(value, ensure_ascii=ascii_only, indent=indent)
+    assert typed(parse_json(text)) == typed(in_64_bits(value))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("5", 5),
+        ("-0", 0),
+        ("25.0", 25.0),
+        ("1e3", 1000.0),
+        ("1E-400", 0.0),
+        ("999999999999999999", 10**18 - 1),
+        ("9223372036854775807", 2**63 - 1),
+        ("-9223372036854775808", -(2**63)),
+        ("9223372036854775808", 2.0**63),
+        ("18446744073709551615", 2.0**64),
+        ("1" + "0" * 308, 1e308),
+        (' \t\r\n{"a" : [ ] }\n', {"a": []}),
+        ('{"a":1,"a":2}', {"a": 2}),
+        ('"\\ud83d\\ude00"', "😀"),
+        ('"\\uD83D\\uDE00\\n"', "😀\n"),
+        ('"\\\\ud800"', "\\ud800"),
+        ('"\\\\\\ud83d\\ude00"', "\\😀"),
+        ('"\\ude12\\u0041"', NOT_JSON),
+        ('"\\u0041\\ud800"', NOT_JSON),
+        ('"\\ud800\\ud800\\udc00"', NOT_JSON),
+        ('{"\\ud800":1}', NOT_JSON),
+        ('{"a":"\\ud800","a":1}', NOT_JSON),
+        ("", NOT_JSON),
+        (" ", NOT_JSON),
+        ("{} {}", NOT_JSON),
+        ('{"a":1}x', NOT_JSON),
+        ("{'a':1}", NOT_JSON),
+        ("[1,]", NOT_JSON),
+        ("NaN", NOT_JSON),
+        ("[Infinity]", NOT_JSON),
+        ("-Infinity", NOT_JSON),
+        ("01", NOT_JSON),
+        (".5", NOT_JSON),
+        ("5.", NOT_JSON),
+        ("+5", NOT_JSON),
+        ("0x10", NOT_JSON),
+        ("1_000", NOT_JSON),
+        ("\u0663", NOT_JSON),
+        ("[1] // one", NOT_JSON),
+        ("[1e999]", NOT_JSON),
+        ("[-1e999]", NOT_JSON),
+        ("1" + "0" * 309, NOT_JSON),
+        ("9" * 5000, NOT_JSON),
+        ('"a\nb"', NOT_JSON),
+        ('"\\x41"', NOT_JSON),
+        ('"\\u12"', NOT_JSON),
+        ('"abc', NOT_JSON),
+        ("True", NOT_JSON),
+        ("\ufeff{}", NOT_JSON),
+        ("\u00a0{}", NOT_JSON),
+    ],
+)
+def test_parse_json(text: str, value: Any) -> None:
+    assert typed(parse_json(text)) == typed(value)
+
+
+NOISE = '"[[[{\\"[\\\\"'
+
+
+@pytest.mark.parametrize(
+    ("text", "is_json"),
+    [
+        ("[" * 100 + "]" * 100, True),
+        ("[" * 101 + "]" * 101, False),
+        ('{"a":[' * 50 + "1" + "]}" * 50, True),
+        ('{"a":[' * 50 + "{}" + "]}" * 50, False),
+        ("[" + ",".join(["[{}]"] * 500) + "]", True),
+        ("[" + ",".join([NOISE] * 500) + "]", True),
+        ("[" * 100 + ",".join([NOISE] * 500) + "]" * 100, True),
+        ("[" * 101 + ",".join([NOISE] * 500) + "]" * 101, False),
+        ("[" * 200_000 + "]" * 200_000, False),
+        ("[" * 262_144, False),
+    ],
+)
+def test_nesting(text: str, is_json: bool) -> None:
+    assert (parse_json(text) is not NOT_JSON) is is_json
+
+
+@pytest.mark.parametrize(
+    ("payload", "text"),
+    [
+        (b"", ""),
+        ("温度".encode(), "温度"),
+        (b"\xef\xbb\xbf{}", "\ufeff{}"),
+        (b"\x80", None),
+        (b"\xc0\xaf", None),
+        (b"\xed\xa0\x80", None),
+        (b"\xf5\x80\x80\x80", None),
+        (b"x" * JSON_BYTES, "x" * JSON_BYTES),
+        (b"x" * (JSON_BYTES + 1), None),
+    ],
+)
+def test_decode_payload(payload: bytes, text: str | None) -> None:
+    assert decode_payload(payload) == text
