@@ -1,0 +1,24 @@
+"""What a node of the tree is compiled to, and what it is given for that."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from gateway.routing.where.conversions import Value
+from gateway.routing.where.expression import Expression
+from gateway.routing.where.message import Message
+
+Reader = Callable[[Message], Value]
+"""Gives the value of an expression for a message; never raises."""
+
+Condition = Callable[[Message], bool | None]
+"""Gives the TO_BOOLEAN of an expression for a message; never raises."""
+
+
+class Compiler(Protocol):
+    """Compiles the operands of the node at hand."""
+
+    def value(self, expression: Expression) -> Reader:
+        """Return a closure that gives the value of `expression`."""
+
+    def truth(self, expression: Expression) -> Condition:
+        """Return a closure that gives the TO_BOOLEAN of `expression`."""

@@ -1,0 +1,123 @@
+"""Text to a compiled expression: the way into this package."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from gateway.routing.where import calculations, fields, logic, predicates
+from gateway.routing.where.closures import Condition, Reader
+from gateway.routing.where.conversions import Value, to_boolean
+from gateway.routing.where.expression import (
+    And,
+    Arithmetic,
+    BareName,
+    Between,
+    Call,
+    Cast,
+    Comparison,
+    Expression,
+    In,
+    IsNull,
+    IsTruth,
+    Like,
+    Literal,
+    Not,
+    Or,
+    PayloadPath,
+    SearchedCase,
+    Sign,
+    SimpleCase,
+    SystemField,
+    TopicLevel,
+    TopicMatches,
+    UserProperty,
+)
+from gateway.routing.where.folding import can_be, fold
+from gateway.routing.where.message import Message
+from gateway.routing.where.parser import parse
+
+
+class Where:
+    """A compiled expression.
+
+    `text` is the expression as given, `expression` its tree with constant parts worked out, and
+    `never_true` says that no message can pass, which deserves a warning (where-language 9).
+    """
+
+    __slots__ = ("__weakref__", "_truth", "expression", "never_true", "text")
+
+    def __init__(self, text: str, expression: Expression) -> None:
+        self.text = text
+        self.expression = expression
+        self.never_true = not can_be(expression, truth=True)
+        self._truth = _COMPILER.truth(expression)
+
+    def evaluate(self, message: Message) -> bool | None:
+        """Return TO_BOOLEAN of the expression's value, None for NULL; never raises."""
+        return self._truth(message)
+
+    def passes(self, message: Message) -> bool:
+        """Say whether `message` passes: only TRUE does (where-language 9)."""
+        return self._truth(message) is True
+
+
+def compile_where(text: str) -> Where:
+    """Return the compiled expression; raise WhereError if `text` is not accepted."""
+    return Where(text, fold(parse(text), _constant_value))
+
+
+class _Compiler:
+    """Compiles each node by its row in _BUILDERS."""
+
+    def value(self, expression: Expression) -> Reader:
+        return _BUILDERS[type(expression)](expression, self)
+
+    def truth(self, expression: Expression) -> Condition:
+        read = _BUILDERS[type(expression)](expression, self)
+        if type(expression) in _CONDITIONS:
+            return read
+        return lambda message: to_boolean(read(message))
+
+
+def _constant_value(expression: Expression) -> Value:
+    return _COMPILER.value(expression)(_NO_MESSAGE)
+
+
+def _literal(expression: Literal, _: _Compiler) -> Reader:
+    value = expression.value
+    return lambda _: value
+
+
+_COMPILER: Final = _Compiler()
+_NO_MESSAGE: Final = Message("")
+
+_Builder = Callable[[Any, _Compiler], Callable[[Message], Any]]
+
+_CONDITIONS: Final[dict[type[Expression], _Builder]] = {
+    Not: logic.negation,
+    And: logic.conjunction,
+    Or: logic.disjunction,
+    IsNull: logic.is_null,
+    IsTruth: logic.is_truth,
+    Comparison: predicates.comparison,
+    In: predicates.membership,
+    Between: predicates.between,
+    Like: predicates.like,
+    TopicMatches: predicates.topic_matches,
+}
+"""Nodes whose value is a BOOLEAN or NULL and so its own TO_BOOLEAN."""
+
+_BUILDERS: Final[dict[type[Expression], _Builder]] = {
+    **_CONDITIONS,
+    Literal: _literal,
+    SystemField: fields.system_field,
+    TopicLevel: fields.topic_level,
+    UserProperty: fields.user_property,
+    BareName: fields.bare_name,
+    PayloadPath: fields.payload_path,
+    Arithmetic: calculations.arithmetic,
+    Sign: calculations.sign,
+    SearchedCase: calculations.searched_case,
+    SimpleCase: calculations.simple_case,
+    Cast: calculations.cast,
+    Call: calculations.call,
+}

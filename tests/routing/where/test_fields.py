@@ -1,0 +1,67 @@
+import json
+from typing import Any
+
+import pytest
+
+from gateway.routing.where.compile import compile_where
+from gateway.routing.where.limits import STRING_CODE_POINTS
+from gateway.routing.where.message import Message
+
+MESSAGE = Message(
+    "a/b",
+    b'{"k":{"x":[1,{"y":"z"}]},"only":"p","both":"payload","n":null,"5":6}',
+    2,
+    True,
+    client_id="c",
+    username="u",
+    received_at=1_700_000_000_123,
+    content_type="text/plain",
+    response_topic="r/t",
+    correlation_data="温".encode(),
+    message_expiry=60,
+    payload_format=1,
+    user_properties=(("both", "user"), ("twice", "1"), ("twice", "2"), ("topic", "own")),
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "topic = 'a/b' AND topic[0] = 'a' AND topic[1] = 'b' AND topic[2] IS NULL",
+        "qos = 2 AND retain AND clientid = 'c' AND username = 'u' AND content_type = 'text/plain'",
+        "response_topic = 'r/t' AND correlation_data = '温' AND payload LIKE '{%}'",
+        "$payload_size = LENGTH(payload) AND $payload_format = 1 AND $message_expiry = 60",
+        "$received_at = 1700000000123 AND received_at IS NULL AND payload_size IS NULL",
+        "payload.k.x[0] = 1 AND payload.k.x[1].y = 'z' AND payload.k.x[2] IS NULL",
+        "payload.k[0] IS NULL AND payload.k.x.y IS NULL AND payload.n.x IS NULL",
+        "payload[0] IS NULL AND payload.`5` = 6 AND payload.k IS NOT NULL",
+        "both = 'user' AND $user.both = 'user' AND payload.both = 'payload'",
+        "only = 'p' AND $user.only IS NULL AND twice = 2",
+        "\"topic\" = 'own' AND \"only\" = 'p' AND nope IS NULL AND payload.nope IS NULL",
+    ],
+)
+def test_fields(text: str) -> None:
+    assert compile_where(text).evaluate(MESSAGE) is True
+
+
+@pytest.mark.parametrize("payload", [b"", b"{", b"\x80", b"5", b'"x"', b"null", b"[]"])
+@pytest.mark.parametrize("field", ["x", "payload.x", "payload[0]", "payload.x.y", "$user.x"])
+def test_nothing_is_found_where_nothing_is(field: str, payload: bytes) -> None:
+    assert compile_where(f"{field} IS NULL").evaluate(Message("t", payload)) is True
+
+
+ABSENT = ["clientid", "username", "content_type", "response_topic", "correlation_data"]
+
+
+@pytest.mark.parametrize("field", [*ABSENT, "$payload_format", "$message_expiry", "$received_at"])
+def test_an_absent_field_is_null(field: str) -> None:
+    assert compile_where(f"{field} IS NULL").evaluate(Message("t")) is True
+
+
+@pytest.mark.parametrize("field", ["payload.s", "payload.l[0]", "s"])
+@pytest.mark.parametrize("excess", [0, 1])
+def test_a_text_longer_than_a_string_is_null(field: str, excess: int) -> None:
+    text = "x" * (STRING_CODE_POINTS + excess)
+    value: dict[str, Any] = {"s": text, "l": [text]}
+    message = Message("t", json.dumps(value).encode())
+    assert compile_where(f"{field} IS NULL").evaluate(message) is bool(excess)
