@@ -1,0 +1,46 @@
+from typing import Any
+
+import pytest
+
+from gateway.routing.where.compile import compile_where
+from gateway.routing.where.errors import WhereError
+from tests.support.where_vectors import message_of, where_vectors
+from tests.support.where_walker import walk
+
+VECTORS = where_vectors()
+RESULTS = [pytest.param(row, id=row["id"]) for row in VECTORS if "result" in row]
+ERRORS = [pytest.param(row, id=row["id"]) for row in VECTORS if "error" in row]
+
+
+def test_the_vectors_are_all_there() -> None:
+    assert (len(RESULTS), len(ERRORS)) == (529, 124)
+
+
+@pytest.mark.parametrize("row", RESULTS)
+def test_result(row: dict[str, Any]) -> None:
+    where = compile_where(row["expr"])
+    message = message_of(row["message"])
+    assert where.evaluate(message) is row["result"]
+    assert where.passes(message) is (row["result"] is True)
+    assert not (where.never_true and row["result"])
+
+
+@pytest.mark.parametrize("row", RESULTS)
+def test_result_of_the_walker(row: dict[str, Any]) -> None:
+    assert walk(row["expr"], message_of(row["message"])) is row["result"]
+
+
+@pytest.mark.parametrize("row", [row for row in RESULTS if not str(row.id).startswith("limit")])
+def test_result_within_not(row: dict[str, Any]) -> None:
+    expression = row["expr"]
+    if expression[:5].upper() == "WHERE":
+        expression = expression[5:]
+    negated = compile_where(f"NOT ({expression})").evaluate(message_of(row["message"]))
+    assert negated is (None if row["result"] is None else not row["result"])
+
+
+@pytest.mark.parametrize("row", ERRORS)
+def test_error(row: dict[str, Any]) -> None:
+    with pytest.raises(WhereError) as caught:
+        compile_where(row["expr"])
+    assert {"position": caught.value.position, "kind": caught.value.kind} == row["error"]
