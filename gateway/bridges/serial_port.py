@@ -49,17 +49,14 @@ class SerialPort:
 
     async def read(self) -> bytes:
         """Return the next bytes, at least one; raises PortError once the device is unplugged."""
-        while True:
-            await self._readable()
-            try:
-                data = os.read(self._descriptor, READ_MAX)
-            except BlockingIOError:  # woken without need, which the kernel may do
-                continue
-            except OSError as failure:
-                raise PortError(_reason(failure)) from failure
-            if not data:
-                raise PortError("unplugged")
-            return data
+        await self._readable()
+        try:
+            data = os.read(self._descriptor, READ_MAX)
+        except OSError as failure:
+            raise PortError(_reason(failure)) from failure
+        if not data:
+            raise PortError("unplugged")
+        return data
 
     def write(self, data: bytes) -> bool:
         """Hand `data` to the kernel; return False when it does not fit there or the port is gone.
