@@ -11,8 +11,8 @@ from gateway.bridges.frame_intake import NODES_MAX, PARTLY_MAX, FrameIntake
 from gateway.bridges.reading_publisher import ReadingPublisher
 from gateway.bridges.serial_frames import encode_frame
 from gateway.counters import Counters
-from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.routing.where.message import Message
 from tests.support.bridges import NOW, Broker, Disk, FixedClock, MemoryFrames
 
 TEMPERATURE = encode_reading("temperature", (215, -1), "°C")

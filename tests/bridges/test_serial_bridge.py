@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from node.frames import encode_reading, encode_readings
 
+from gateway.bridges import serial_bridge
 from gateway.bridges.serial_bridge import SerialBridge, port_name
+from gateway.bridges.serial_port import PortError, SerialPort
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.bridges import Broker, Disk, FixedClock, MemoryFrames, Settings
@@ -174,6 +176,28 @@ async def test_a_port_that_does_not_exist_is_shown_and_found_when_it_comes(
     assert [record.getMessage() for record in caplog.records] == [
         f"serial {line.port}: waiting for the port: No such file or directory",
         f"serial {line.port}: open",
+    ]
+
+
+async def test_each_reason_to_wait_is_logged_once(
+    make: Callable[..., SerialBridge],
+    line: SerialLine,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    tries: list[str] = []
+
+    async def refused(path: str, _baud: int) -> SerialPort:
+        tries.append(path)
+        raise PortError("no such thing" if len(tries) < 4 else "another thing")
+
+    monkeypatch.setattr(serial_bridge, "RETRY_FIRST", 0.001)
+    monkeypatch.setattr(SerialPort, "open", refused)
+    async with running(make()):
+        await until(lambda: len(tries) == 6)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"serial {line.port}: waiting for the port: no such thing",
+        f"serial {line.port}: waiting for the port: another thing",
     ]
 
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import builtins
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,20 @@ async def test_unplugging_ends_the_reading(line: SerialLine) -> None:
     with pytest.raises(PortError):
         await reading
     assert not port.write(b"x")
+    port.close()
+
+
+async def test_an_error_of_the_device_ends_the_reading(
+    line: SerialLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(_descriptor: int, _size: int) -> bytes:
+        raise OSError(errno.EIO, "as USB adapters say it")
+
+    port = await SerialPort.open(line.port, 115_200)
+    line.send(b"x")
+    monkeypatch.setattr(os, "read", failing)
+    with pytest.raises(PortError, match="Input/output error"):
+        await port.read()
     port.close()
 
 
