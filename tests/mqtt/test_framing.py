@@ -99,6 +99,15 @@ def test_a_large_packet_in_many_small_chunks_costs_no_more_than_its_bytes() -> N
     assert frames(framer) == [(0x30, b"x" * size)]
 
 
+@pytest.mark.timeout(30)
+def test_many_small_chunks_before_the_first_question_cost_no_more() -> None:
+    count = (8 << 20) // 64
+    framer = Framer(64)
+    for _ in range(count):
+        framer.feed(b"\x30\x3e" + b"x" * 62)
+    assert len(frames(framer)) == count
+
+
 @pytest.mark.parametrize("cut", [2, 3, 4, 5])
 def test_a_packet_above_the_maximum_is_refused_at_its_header(cut: int) -> None:
     header = b"\x30\x80\x80\x80\x01"

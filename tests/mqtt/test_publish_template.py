@@ -92,6 +92,23 @@ def test_an_interval_is_not_kept_for_the_next_receiver() -> None:
     assert template.wire(0, False, False, 0, message_expiry_interval=59) == shorter
 
 
+def test_subscription_identifiers_are_of_one_receiver_alone() -> None:
+    template = PublishTemplate("t", b"x", NO_PROPERTIES, 5)
+    for qos in (0, 1):
+        first, second = (
+            template.wire(qos, False, False, 1, (1,)),
+            template.wire(qos, False, False, 1),
+        )
+        third = template.wire(qos, False, False, 1, (2,))
+        assert [identifiers_of(raw) for raw in (first, second, third)] == [(1,), (), (2,)]
+
+
+def identifiers_of(raw: bytes) -> tuple[int, ...]:
+    packet = decoded(raw, 5)
+    assert isinstance(packet, Publish)
+    return packet.properties.subscription_identifiers
+
+
 def test_what_belongs_to_the_publishers_connection_is_left_out() -> None:
     properties = Properties(topic_alias=1, subscription_identifiers=(9,))
     template = PublishTemplate("t", b"x", properties, 5)

@@ -123,6 +123,12 @@ MALFORMED = [
     malformed(
         "properties beyond the packet", ONLY_5, 0x30, _PUBLISH_5 + b"\x06\x02\x00\x00\x00\x01"
     ),
+    malformed(
+        "properties that the next packet would complete",
+        ONLY_5,
+        0x30,
+        _PUBLISH_5 + b"\x07\x02\x00\x00\x00\x01",
+    ),
     malformed("property length overlong", ONLY_5, 0x30, _PUBLISH_5 + b"\x80\x00"),
     malformed("property length cut", ONLY_5, 0x30, _PUBLISH_5 + b"\x80"),
     malformed("property length of 5 bytes", ONLY_5, 0x30, _PUBLISH_5 + b"\x80\x80\x80\x80\x01"),
