@@ -16,12 +16,12 @@ from gateway.broker.store import Durability, InMemory
 from gateway.counters import Counters
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.errors import MqttError
-from gateway.mqtt.message import Message
 from gateway.mqtt.packets import MQTT_5, ConnAck
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.retained import RetainedMessages
 from gateway.routing.router import Router
 from gateway.routing.subscription import Subscription
+from gateway.routing.where.message import Message
 from gateway.session.session import Session
 
 logger = logging.getLogger(__name__)
@@ -50,10 +50,11 @@ class Broker:
         self.expressions = Expressions(settings.maximum_expressions)
         self.sessions: dict[str, Session] = {}
         self.clients: dict[str, Client] = {}
+        self.connections: set[Client] = set()  # also those without a session yet, or any more
         self._packets_received = 0  # of connections that are gone
         self._packets_sent = 0
         self.deadlines = Deadlines()
-        self.deadlines.add(0.0, self._drop_expired_retained)
+        self.deadlines.set("retained", 0.0, self._drop_expired_retained)
 
     def open(
         self,
@@ -68,11 +69,9 @@ class Broker:
         )
         client = Client(connection, authenticator, peer, instant.monotonic)
 
-        def no_connect(_: Instant) -> None:
-            if client.session is None:
-                client.close()
-
-        self.deadlines.add(instant.monotonic + self.settings.connect_timeout, no_connect)
+        self.connections.add(client)
+        due = instant.monotonic + self.settings.connect_timeout
+        self.deadlines.set(client, due, lambda _: client.close())
         return client
 
     def receive(self, client: Client, data: bytes, instant: Instant) -> None:
@@ -93,6 +92,8 @@ class Broker:
     def lost(self, client: Client, instant: Instant) -> None:
         """Note that the client's network connection is gone."""
         client.closing = True
+        self.deadlines.discard(client)
+        self.connections.discard(client)
         self._packets_received += client.connection.packets_received
         self._packets_sent += client.connection.packets_sent
         sessions.leave(self, client, instant)
@@ -108,7 +109,7 @@ class Broker:
 
     def packets(self) -> tuple[int, int]:
         """Return how many control packets were received and sent since the start."""
-        connections = [client.connection for client in self.clients.values()]
+        connections = [client.connection for client in self.connections]
         return (
             self._packets_received + sum(each.packets_received for each in connections),
             self._packets_sent + sum(each.packets_sent for each in connections),
@@ -121,7 +122,7 @@ class Broker:
 
     def _fail(self, client: Client, error: MqttError) -> None:
         session = client.session
-        name = client.peer if session is None else f"{session.client_id!r} at {client.peer}"
+        name = client.peer if session is None else f"{session.client_id[:80]!r} at {client.peer}"
         logger.warning("closing client %s: %s (0x%02X)", name, error.reason, error.reason_code)
         self.counters.add("tidegate/clients/protocol_errors")
         if session is None:
@@ -139,6 +140,5 @@ class Broker:
 
     def _drop_expired_retained(self, instant: Instant) -> None:
         self.retained.drop_expired(instant.monotonic)
-        self.deadlines.add(
-            instant.monotonic + RETAINED_EXPIRY_INTERVAL, self._drop_expired_retained
-        )
+        due = instant.monotonic + RETAINED_EXPIRY_INTERVAL
+        self.deadlines.set("retained", due, self._drop_expired_retained)

@@ -51,11 +51,14 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """End the connection after what is queued."""
+        """End the connection after what is queued; its session goes on without it.
+
+        [MQTT-3.14.4-1]: nothing is sent behind a DISCONNECT.
+        """
         self.closing = True
-        if not self.connection.touched:
-            self.connection.touched = True
-            self.connection.on_output()
+        if self.session is not None and self.session.connection is self.connection:
+            self.session.detach()
+        self.connection.on_output()
 
     def explain(self, reason: str, *, always: bool = False) -> Properties:
         """Return a Reason String, unless the client asked for none [MQTT-3.1.2-29]."""

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+SHOWN = 80
+"""Characters of what a client sent that a reason or a log line repeats."""
+
 WHERE_PROPERTY = ("$where", "1")
 """Says that `$where` is understood, and in which version ($where language, section 12.1)."""
 
@@ -43,7 +46,7 @@ def handle_connect(broker: "Broker", client: Client, packet: Connect, instant: I
 def _examine(client: Client, packet: Connect) -> tuple[ReasonCode, str]:
     if packet.properties.authentication_method is not None:
         # [MQTT-4.12.0-1]
-        method = packet.properties.authentication_method
+        method = packet.properties.authentication_method[:SHOWN]
         return (
             ReasonCode.BAD_AUTHENTICATION_METHOD,
             f"authentication method {method!r} is not supported",
@@ -59,7 +62,10 @@ def _examine(client: Client, packet: Connect) -> tuple[ReasonCode, str]:
             return ReasonCode.NOT_AUTHORIZED, "this listener wants a user name"
         return ReasonCode.BAD_USER_NAME_OR_PASSWORD, "user name or password is wrong"
     if packet.will is not None and not may_publish(packet.will.topic):
-        return ReasonCode.NOT_AUTHORIZED, f"the will's topic {packet.will.topic!r} is not writable"
+        return (
+            ReasonCode.NOT_AUTHORIZED,
+            f"the will's topic {packet.will.topic[:SHOWN]!r} is not writable",
+        )
     return ReasonCode.SUCCESS, ""
 
 
@@ -67,7 +73,7 @@ def _refuse(
     broker: "Broker", client: Client, packet: Connect, code: ReasonCode, reason: str
 ) -> None:
     logger.warning(
-        "refused client %r at %s: %s (0x%02X)", packet.client_id, client.peer, reason, code
+        "refused client %r at %s: %s (0x%02X)", packet.client_id[:SHOWN], client.peer, reason, code
     )
     broker.counters.add("tidegate/clients/refused")
     client.send(ConnAck(reason_code=code, properties=client.explain(reason, always=True)))
@@ -91,12 +97,12 @@ def _accept(
     )
     logger.info(
         "client %r connected from %s (MQTT %s)",
-        session.client_id,
+        session.client_id[:SHOWN],
         client.peer,
         {3: "3.1", 4: "3.1.1", 5: "5"}[packet.protocol_version],
     )
     _watch_keep_alive(broker, client, packet.keep_alive, instant)
-    session.resend(instant.monotonic)
+    session.pump(instant.monotonic)
 
 
 def _expiry_interval(packet: Connect) -> int:
@@ -122,16 +128,15 @@ def _watch_keep_alive(broker: "Broker", client: Client, keep_alive: int, instant
     """Close the connection after one and a half intervals of silence [MQTT-3.1.2-22]."""
     client.keep_alive = keep_alive
     if not keep_alive:
+        broker.deadlines.discard(client)
         return
     silence = keep_alive * KEEP_ALIVE_TOLERANCE
 
     def look(later: Instant) -> None:
-        if client.closing:
-            return
         due = client.last_received + silence
         if due <= later.monotonic:
             client.disconnect(ReasonCode.KEEP_ALIVE_TIMEOUT, f"nothing received for {silence} s")
         else:
-            broker.deadlines.add(due, look)
+            broker.deadlines.set(client, due, look)
 
-    broker.deadlines.add(instant.monotonic + silence, look)
+    broker.deadlines.set(client, instant.monotonic + silence, look)

@@ -2,8 +2,8 @@
 
 from typing import Protocol
 
-from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.routing.where.message import Message
 
 
 class InlineClient(Protocol):

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from gateway.broker import fanout
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
-from gateway.mqtt.message import Message
 from gateway.mqtt.packets import Connect, Will
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.routing.where.message import Message
 from gateway.session.session import NEVER, Session
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def resume(broker: "Broker", packet: Connect, instant: Instant) -> tuple[Session
         session = None
     if session is not None:
         session.will = None
+        _stop_waiting(broker, session)
         return session, True
     session = Session(packet.client_id, broker.counters)
     broker.sessions[packet.client_id] = session
@@ -43,18 +44,18 @@ def resume(broker: "Broker", packet: Connect, instant: Instant) -> tuple[Session
 def leave(broker: "Broker", client: Client, instant: Instant) -> None:
     """Detach a client whose connection ended from its session."""
     session = client.session
-    if session is None or session.connection is not client.connection:
+    if session is None or broker.clients.get(session.client_id) is not client:
         return
     session.detach()
     del broker.clients[session.client_id]
-    session.disconnected_at = instant.monotonic
     if not session.persistent:
         end(broker, session, instant)
         return
     if session.expiry_interval != NEVER:
-        broker.deadlines.add(
+        broker.deadlines.set(
+            ("expiry", session.client_id),
             instant.monotonic + session.expiry_interval,
-            lambda later: _expire(broker, session, later),
+            lambda later: end(broker, session, later),
         )
     if session.will is not None:
         _delay_will(broker, session, session.will, instant)
@@ -65,17 +66,15 @@ def end(broker: "Broker", session: Session, instant: Instant) -> None:
     for number in session.subscriptions.values():
         broker.router.discard(number)
     session.subscriptions.clear()
-    if broker.sessions.get(session.client_id) is session:
-        del broker.sessions[session.client_id]
+    del broker.sessions[session.client_id]
+    _stop_waiting(broker, session)
     if session.will is not None:
         _publish_will(broker, session, session.will, instant)
 
 
-def _expire(broker: "Broker", session: Session, instant: Instant) -> None:
-    if broker.sessions.get(session.client_id) is not session or session.connection is not None:
-        return
-    if session.disconnected_at + session.expiry_interval <= instant.monotonic:
-        end(broker, session, instant)
+def _stop_waiting(broker: "Broker", session: Session) -> None:
+    broker.deadlines.discard(("expiry", session.client_id))
+    broker.deadlines.discard(("will", session.client_id))
 
 
 def _delay_will(broker: "Broker", session: Session, will: Will, instant: Instant) -> None:
@@ -83,12 +82,11 @@ def _delay_will(broker: "Broker", session: Session, will: Will, instant: Instant
     if not delay:
         _publish_will(broker, session, will, instant)
         return
-
-    def publish_unless_cancelled(later: Instant) -> None:
-        if session.will is will and session.connection is None:
-            _publish_will(broker, session, will, later)
-
-    broker.deadlines.add(instant.monotonic + delay, publish_unless_cancelled)
+    broker.deadlines.set(
+        ("will", session.client_id),
+        instant.monotonic + delay,
+        lambda later: _publish_will(broker, session, will, later),
+    )
 
 
 def _publish_will(broker: "Broker", session: Session, will: Will, instant: Instant) -> None:

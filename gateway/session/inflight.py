@@ -1,6 +1,6 @@
 """QoS 1 and 2 messages that were sent to a client and not yet acknowledged."""
 
-from collections.abc import Iterator
+from collections import deque
 from dataclasses import dataclass
 
 from gateway.session.delivery_queue import Delivery
@@ -19,24 +19,39 @@ class InflightMessage:
 class Inflight:
     """The window of one session's outgoing messages, by packet identifier, in sending order."""
 
-    __slots__ = ("_last", "_messages", "limit")
+    __slots__ = ("_again", "_last", "_messages", "limit")
 
     def __init__(self, limit: int) -> None:
         self._messages: dict[int, InflightMessage] = {}
+        self._again: deque[int] = deque()  # what this connection has not been sent yet
         self._last = 0
         self.limit = limit  # the client's Receive Maximum, or ours where that is less
 
     def __len__(self) -> int:
         return len(self._messages)
 
-    def __iter__(self) -> Iterator[tuple[int, InflightMessage]]:
-        """Give packet identifier and message in the order they were first sent."""
-        return iter(self._messages.items())
-
     @property
     def has_room(self) -> bool:
         """False while the client's Receive Maximum is reached [MQTT-3.3.4-9]."""
-        return len(self._messages) < self.limit
+        return len(self._messages) - len(self._again) < self.limit
+
+    @property
+    def to_send_again(self) -> bool:
+        """True while a message of an earlier connection waits to be sent on this one."""
+        return bool(self._again)
+
+    def begin(self, limit: int) -> None:
+        """Start on a new connection: what is here is to be sent again, as far as `limit` allows."""
+        self.limit = limit
+        self._again = deque(self._messages)
+
+    def send_again(self) -> tuple[int, InflightMessage]:
+        """Return packet identifier and message of what is to be sent again first [MQTT-4.6.0-1].
+
+        Raises IndexError when there is nothing.
+        """
+        packet_id = self._again.popleft()
+        return packet_id, self._messages[packet_id]
 
     def add(self, delivery: Delivery) -> int:
         """Keep the delivery and return the free packet identifier it got [MQTT-2.2.1-3]."""
@@ -55,4 +70,7 @@ class Inflight:
 
     def remove(self, packet_id: int) -> InflightMessage | None:
         """Forget and return the message; its packet identifier is free again."""
-        return self._messages.pop(packet_id, None)
+        message = self._messages.pop(packet_id, None)
+        if message is not None and packet_id in self._again:
+            self._again.remove(packet_id)
+        return message

@@ -21,7 +21,6 @@ class Session:
         "client_id",
         "connection",
         "counters",
-        "disconnected_at",
         "expiry_interval",
         "incoming",
         "inflight",
@@ -42,7 +41,6 @@ class Session:
         self.inflight = Inflight(MAXIMUM_INFLIGHT)
         self.incoming: set[int] = set()  # QoS 2 packet identifiers that wait for PUBREL
         self.will: Will | None = None
-        self.disconnected_at = 0.0  # monotonic seconds; meaningful without a connection
 
     @property
     def persistent(self) -> bool:
@@ -50,9 +48,9 @@ class Session:
         return self.expiry_interval > 0
 
     def attach(self, connection: Connection, receive_maximum: int) -> None:
-        """Use this network connection from now on."""
+        """Use this network connection from now on; `pump` sends what waits for it."""
         self.connection = connection
-        self.inflight.limit = min(receive_maximum, MAXIMUM_INFLIGHT)
+        self.inflight.begin(min(receive_maximum, MAXIMUM_INFLIGHT))
 
     def detach(self) -> None:
         """Do without a connection: QoS 0 messages that waited for it are given up."""
@@ -71,7 +69,7 @@ class Session:
         if connection is None:
             if delivery.qos and self.persistent:
                 self._enqueue(delivery)
-        elif connection.congested or len(self.queue):
+        elif connection.congested or len(self.queue) or self.inflight.to_send_again:
             self._enqueue(delivery)
         elif delivery.qos == 0:
             self._send(connection, delivery, templates, 0, now)
@@ -81,10 +79,13 @@ class Session:
             self._enqueue(delivery)
 
     def pump(self, now: float) -> None:
-        """Send what waits in the queue, as far as window and connection allow."""
+        """Send what was not acknowledged, then what waits, as far as the connection allows."""
         connection = self.connection
+        if connection is None:
+            return
+        self._send_again(connection, now)
         queue = self.queue
-        while connection is not None and len(queue) and not connection.congested:
+        while len(queue) and not connection.congested and not self.inflight.to_send_again:
             delivery = queue.first()
             if delivery.qos and not self.inflight.has_room:
                 return
@@ -96,18 +97,18 @@ class Session:
             else:
                 self._send(connection, delivery, Templates(delivery.message), 0, now)
 
-    def resend(self, now: float) -> None:
-        """Send again, in the original order, what was not acknowledged [MQTT-4.4.0-1]."""
-        connection = self.connection
-        if connection is None:
-            return
-        for packet_id, message in list(self.inflight):
+    def _send_again(self, connection: Connection, now: float) -> None:
+        """Send in the original order what an earlier connection left over [MQTT-4.4.0-1]."""
+        inflight = self.inflight
+        while inflight.to_send_again and inflight.has_room and not connection.congested:
+            packet_id, message = inflight.send_again()
             if message.released:
                 connection.send(PubRel(packet_id))
-            else:
-                templates = Templates(message.delivery.message)
-                self._send(connection, message.delivery, templates, packet_id, now, dup=True)
-        self.pump(now)
+                continue
+            delivery = message.delivery
+            templates = Templates(delivery.message)
+            if not self._send(connection, delivery, templates, packet_id, now, dup=True):
+                inflight.remove(packet_id)
 
     def _enqueue(self, delivery: Delivery) -> None:
         if not self.queue.append(delivery):
