@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, cast
 
 from gateway.broker.inline import InlineClient
 from gateway.broker.instant import Instant
-from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.routing.router import Recipient
+from gateway.routing.where.message import Message
 from gateway.session.delivery_queue import Delivery
 from gateway.session.session import Session
 from gateway.session.templates import Templates
@@ -26,7 +26,7 @@ def publish(broker: "Broker", message: Message, instant: Instant) -> ReasonCode:
     if message.qos and not all(has_room(recipient) for recipient in recipients):
         broker.counters.add("publish/messages/dropped")
         return ReasonCode.QUOTA_EXCEEDED
-    if message.retain and not broker.retained.set(message):
+    if message.retain and not broker.retained.accepts(message):
         broker.counters.add("tidegate/retained/rejected")
         if message.qos:
             return ReasonCode.QUOTA_EXCEEDED
@@ -36,6 +36,8 @@ def publish(broker: "Broker", message: Message, instant: Instant) -> ReasonCode:
             code = inline.receive(message, recipient.topic_filters)
             if code >= FAILURE and message.qos:
                 return code
+    if message.retain:
+        broker.retained.set(message)
     deliver(recipients, message, instant)
     return ReasonCode.SUCCESS if recipients else ReasonCode.NO_MATCHING_SUBSCRIBERS
 

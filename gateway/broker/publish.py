@@ -7,13 +7,16 @@ from gateway.broker.access import may_publish
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
 from gateway.broker.stage import session_of
-from gateway.mqtt.message import Message
 from gateway.mqtt.packets import MQTT_5, PubAck, PubComp, Publish, PubRec, PubRel
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
+from gateway.routing.where.message import Message
 from gateway.session.session import Session
 
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
+
+RETRY = (ReasonCode.QUOTA_EXCEEDED, ReasonCode.MESSAGE_RATE_TOO_HIGH)
+"""Refusals that may be over when the message comes again."""
 
 
 def handle_publish(broker: "Broker", client: Client, packet: Publish, instant: Instant) -> None:
@@ -21,16 +24,20 @@ def handle_publish(broker: "Broker", client: Client, packet: Publish, instant: I
     session = session_of(client)
     broker.counters.add("publish/messages/received")
     if packet.qos == 2 and packet.packet_id in session.incoming:
-        client.send(PubRec(packet.packet_id))  # [MQTT-4.3.3-10]: not delivered a second time
+        # [MQTT-4.3.3-10]: not delivered a second time. The first time may have been on another
+        # connection, and what it gathered not be on disk yet
+        client.send(PubRec(packet.packet_id), broker.durability.mark())
         return
     pending = broker.durability.pending_rows
-    code = _publish(broker, client, session, packet, instant)
+    code = _publish(broker, session, packet, instant)
     if packet.qos == 0:
         return
     if code >= FAILURE and client.connection.version != MQTT_5:
-        # MQTT 3.1.1 has no negative PUBACK; silence and a new connection make the client retry
-        client.close()
-        return
+        if code in RETRY:
+            # MQTT 3.1.1 has no negative PUBACK; silence and a new connection make the client retry
+            client.close()
+            return
+        code = ReasonCode.SUCCESS  # what will never be taken is acknowledged, or it comes for ever
     # the answer leaves after the rows that the message made (design, section 2)
     mark = broker.durability.mark() if broker.durability.pending_rows != pending else 0
     if packet.qos == 1:
@@ -54,13 +61,10 @@ def handle_pubrel(_broker: "Broker", client: Client, packet: PubRel, _instant: I
     )
 
 
-def _publish(
-    broker: "Broker", client: Client, session: Session, packet: Publish, instant: Instant
-) -> ReasonCode:
+def _publish(broker: "Broker", session: Session, packet: Publish, instant: Instant) -> ReasonCode:
     if not may_publish(packet.topic):
         broker.counters.add("tidegate/clients/not_authorized")
-        five = client.connection.version == MQTT_5
-        return ReasonCode.NOT_AUTHORIZED if five else ReasonCode.SUCCESS
+        return ReasonCode.NOT_AUTHORIZED
     properties = packet.properties
     message = Message(
         packet.topic,

@@ -146,6 +146,8 @@ def _send_retained(
     where = subscription.where
     identifiers = () if subscription.identifier is None else (subscription.identifier,)
     for message in broker.retained.match(request.topic_filter, instant.monotonic):
+        if subscription.no_local and message.client_id == session.client_id:
+            continue  # [MQTT-3.8.3-3]
         if where is None or where.passes(message):
             qos = min(request.qos, message.qos)
             # [MQTT-3.3.1-8]: RETAIN is set on what is sent because of the SUBSCRIBE

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from gateway.mqtt.message import Message
 from gateway.mqtt.message_expiry import expired
 from gateway.mqtt.message_size import message_size
+from gateway.routing.where.message import Message
 
 MAXIMUM_MESSAGES = 100_000
 """Retained messages of one gateway: some 50 MB of small ones."""
@@ -60,6 +60,14 @@ class RetainedMessages:
             level = level.below.get(name) if level is not None else None
         return None if level is None else level.message
 
+    def accepts(self, message: Message) -> bool:
+        """Return what `set` would return, and change nothing."""
+        if not message.payload:
+            return True
+        names = message.topic.split("/")
+        depth, level = self._known(names)
+        return self._has_room(*self._cost(message, names, depth, level))
+
     def set(self, message: Message) -> bool:
         """Keep the message in place of its topic's last one; return False if there is no room.
 
@@ -70,16 +78,13 @@ class RetainedMessages:
             return True
         names = message.topic.split("/")
         depth, level = self._known(names)
-        replaced = level.message if depth == len(names) else None
-        cost = message_size(message) + LEVEL_OVERHEAD * (len(names) - depth)
-        if replaced is not None:
-            cost -= message_size(replaced)
-        if not self._has_room(cost, new=replaced is None):
+        cost, new = self._cost(message, names, depth, level)
+        if not self._has_room(cost, new):
             return False
         for name in names[depth:]:
             level.below[name] = level = _Level()
         self._put(level, message)
-        self._count += replaced is None
+        self._count += new
         self._bytes += cost
         return True
 
@@ -109,7 +114,16 @@ class RetainedMessages:
             self._remove(topic)
         return len(topics)
 
-    def _has_room(self, cost: int, *, new: bool) -> bool:
+    @staticmethod
+    def _cost(message: Message, names: list[str], depth: int, level: _Level) -> tuple[int, bool]:
+        """Return the bytes that keeping the message adds, and whether it replaces none."""
+        cost = message_size(message) + LEVEL_OVERHEAD * (len(names) - depth)
+        replaced = level.message if depth == len(names) else None
+        if replaced is None:
+            return cost, True
+        return cost - message_size(replaced), False
+
+    def _has_room(self, cost: int, new: bool) -> bool:
         # what costs nothing more may always take its predecessor's place
         return cost <= max(0, self.maximum_bytes - self._bytes) and (
             not new or self._count < self.maximum_messages
