@@ -25,6 +25,8 @@ from gateway.mqtt.topic_aliases import InboundAliases
 NO_LIMIT = 0xFFFFFFFF
 """A packet size that no packet reaches: the client named no Maximum Packet Size."""
 
+CONNECT = 0x10
+
 CONNECT_5 = b"\x00\x04MQTT\x05"
 """How the variable header of an MQTT 5 CONNECT begins (section 3.1.2)."""
 
@@ -82,7 +84,7 @@ class Connection:
         if frame is None:
             return None
         buffer, first_byte, start, end = frame
-        if not self.version and buffer.startswith(CONNECT_5, start):
+        if not self.version and first_byte == CONNECT and buffer.startswith(CONNECT_5, start):
             self.version = MQTT_5  # so that a CONNECT that is refused is answered in MQTT 5
         packet = decode(buffer, first_byte, start, end, self.version)
         self.packets_received += 1
