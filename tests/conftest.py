@@ -1,0 +1,31 @@
+"""Hypothesis profiles, and what to do about tools that are not installed."""
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.support.requirements import LeftOut
+
+# No deadline: the machine may be a small board, and busy.
+settings.register_profile("dev", max_examples=50, stateful_step_count=30, deadline=None)
+settings.register_profile(
+    "ci",
+    max_examples=200,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "fuzz",
+    max_examples=50_000,
+    stateful_step_count=100,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(LeftOut(config), "left-out")

@@ -1,0 +1,104 @@
+"""Tests that need a tool beside Python: skipped without it, and told of at the end.
+
+A test names what it needs with a marker. What was skipped, for whatever reason, is written as
+one line for each reason to `.pytest_cache/left-out.json`.
+"""
+
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+LEFT_OUT = Path(".pytest_cache/left-out.json")
+SYSTEM_FOLDERS = os.pathsep.join(["/usr/local/sbin", "/usr/sbin", "/sbin"])
+
+
+def find_program(name: str) -> str | None:
+    """Return the path of a program, also of one in the folders of the system's own tools."""
+    return shutil.which(name) or shutil.which(name, path=SYSTEM_FOLDERS)
+
+
+def programs(*names: str) -> Callable[[], bool]:
+    return lambda: all(find_program(name) for name in names)
+
+
+def find_micropython() -> bool:
+    from tests.support.micropython import find
+
+    return find() is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """What a marker stands for: its name to people, whether it is there, how to get it."""
+
+    name: str
+    is_there: Callable[[], bool]
+    get_it: str
+
+
+REQUIREMENTS = {
+    "mosquitto": Requirement("mosquitto", programs("mosquitto"), "sudo apt-get install mosquitto"),
+    "mosquitto_clients": Requirement(
+        "mosquitto_pub",
+        programs("mosquitto_pub", "mosquitto_sub"),
+        "sudo apt-get install mosquitto-clients",
+    ),
+    "spark": Requirement(
+        "a Java runtime", programs("java"), "sudo apt-get install default-jre-headless"
+    ),
+    "micropython": Requirement("MicroPython", find_micropython, "tests/support/get_micropython.sh"),
+    "systemd": Requirement(
+        "systemd-analyze", programs("systemd-analyze"), "sudo apt-get install systemd"
+    ),
+    "root": Requirement("being root", lambda: os.geteuid() == 0, "sudo make test"),
+}
+
+
+class LeftOut:
+    """A pytest plugin: skips what cannot run here and keeps account of all that was skipped."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._missing: dict[str, bool] = {}
+        self._skipped: Counter[str] = Counter()
+        for name, requirement in REQUIREMENTS.items():
+            config.addinivalue_line("markers", f"{name}: needs {requirement.name}")
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        for name, requirement in REQUIREMENTS.items():
+            if item.get_closest_marker(name) is not None and self._is_missing(name):
+                pytest.skip(f"{requirement.name} is missing; get it with: {requirement.get_it}")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.skipped and isinstance(report.longrepr, tuple):
+            self._skipped[report.longrepr[2].removeprefix("Skipped: ")] += 1
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.skipped and isinstance(report.longrepr, tuple):
+            self._skipped[f"{report.nodeid}: {report.longrepr[2].removeprefix('Skipped: ')}"] += 1
+
+    def pytest_sessionfinish(self) -> None:
+        path = self._config.rootpath / LEFT_OUT
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(self.lines(), indent=1) + "\n")
+
+    def lines(self) -> list[str]:
+        """Return a sentence for each reason for which tests were left out."""
+        return [_line(reason, count) for reason, count in sorted(self._skipped.items())]
+
+    def _is_missing(self, name: str) -> bool:
+        if name not in self._missing:
+            self._missing[name] = not REQUIREMENTS[name].is_there()
+        return self._missing[name]
+
+
+def _line(reason: str, count: int) -> str:
+    tests = "1 test" if count == 1 else f"{count} tests"
+    what, _, get_it = reason.partition("; get it with: ")
+    return f"{what}: {tests} left out" + (f"; get it with: {get_it}" if get_it else "")
