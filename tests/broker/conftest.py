@@ -1,0 +1,8 @@
+import pytest
+
+from tests.support.broker_harness import Harness
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return Harness()

@@ -1,0 +1,107 @@
+from collections.abc import Callable
+
+import pytest
+
+from gateway.mqtt.packets import (
+    MQTT_3_1_1,
+    MQTT_5,
+    Disconnect,
+    Packet,
+    PubAck,
+    PubComp,
+    Publish,
+    PubRec,
+    PubRel,
+)
+from gateway.mqtt.reason_codes import ReasonCode
+from tests.support.broker_harness import Harness, MemoryClient
+
+
+def receiver(harness: Harness, qos: int, receive_maximum: int | None = 1) -> MemoryClient:
+    """Return a client that was sent "1" and is owed "2" once it has acknowledged that."""
+    client = harness.connect(receive_maximum=receive_maximum)
+    client.subscribe("a", qos)
+    for payload in (b"1", b"2"):
+        harness.publish("a", payload, qos=2)
+    assert client.take() == [Publish("a", b"1", qos, packet_id=1)]
+    return client
+
+
+@pytest.mark.parametrize("code", [ReasonCode.SUCCESS, ReasonCode.UNSPECIFIED_ERROR])
+def test_a_puback_ends_a_delivery_whatever_it_says(harness: Harness, code: ReasonCode) -> None:
+    client = receiver(harness, 1)
+    client.send(PubAck(1, code))
+    assert client.take() == [Publish("a", b"2", 1, packet_id=2)]
+    client.send(PubAck(2))
+    assert len(harness.session().inflight) == 0
+
+
+def test_a_qos_2_delivery(harness: Harness) -> None:
+    client = receiver(harness, 2)
+    client.send(PubRec(1))
+    assert client.take() == [PubRel(1)]
+    client.send(PubRec(1))  # the PUBREL was lost, for all that the client knows
+    assert client.take() == [PubRel(1)]
+    client.send(PubComp(1))
+    assert client.take() == [Publish("a", b"2", 2, packet_id=2)]
+
+
+def test_a_refused_qos_2_delivery_is_over(harness: Harness) -> None:
+    client = receiver(harness, 2)
+    client.send(PubRec(1, ReasonCode.QUOTA_EXCEEDED))
+    assert client.take() == [Publish("a", b"2", 2, packet_id=2)]
+
+
+@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
+def test_unknown_packet_identifiers(harness: Harness, version: int) -> None:
+    client = harness.connect("c", version)
+    client.send(PubAck(7), PubComp(7), PubRec(7))
+    code = ReasonCode.PACKET_IDENTIFIER_NOT_FOUND if version == MQTT_5 else ReasonCode.SUCCESS
+    assert client.take() == [PubRel(7, code)]
+
+
+@pytest.mark.parametrize(
+    ("qos", "answer", "reason"),
+    [
+        (2, PubAck, "PUBACK for the QoS 2 message 1"),
+        (1, PubRec, "PUBREC for the QoS 1 message 1"),
+        (2, PubComp, "PUBCOMP for 1 before its PUBREC"),
+        (1, PubComp, "PUBCOMP for 1 before its PUBREC"),
+    ],
+)
+def test_the_wrong_answer_is_a_protocol_error(
+    harness: Harness, qos: int, answer: Callable[[int], Packet], reason: str
+) -> None:
+    client = receiver(harness, qos)
+    client.send(answer(1))
+    (disconnect,) = client.take()
+    assert isinstance(disconnect, Disconnect)
+    assert disconnect.reason_code == ReasonCode.PROTOCOL_ERROR
+    assert disconnect.properties.reason_string == reason
+
+
+def test_the_receive_maximum_of_the_client_is_kept(harness: Harness) -> None:
+    client = harness.connect(receive_maximum=3)
+    client.subscribe("a", 2)
+    for number in range(10):
+        harness.publish("a", b"%d" % number, qos=2)
+    assert [packet.packet_id for packet in client.take() if isinstance(packet, Publish)] == [
+        1,
+        2,
+        3,
+    ]
+    client.send(PubRec(2))  # takes nothing off the quota before its PUBCOMP
+    assert client.take() == [PubRel(2)]
+    client.send(PubComp(2))
+    assert client.take() == [Publish("a", b"3", 2, packet_id=4)]
+
+
+def test_qos_0_keeps_its_place_behind_what_waits(harness: Harness) -> None:
+    client = harness.connect(receive_maximum=1)
+    client.subscribe("a", 1)
+    for number, qos in enumerate([1, 1, 0, 0]):
+        harness.publish("a", b"%d" % number, qos=qos)
+    assert [packet.payload for packet in client.take() if isinstance(packet, Publish)] == [b"0"]
+    client.send(PubAck(1))
+    waited = [packet.payload for packet in client.take() if isinstance(packet, Publish)]
+    assert waited == [b"1", b"2", b"3"]

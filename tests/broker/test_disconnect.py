@@ -1,0 +1,94 @@
+import pytest
+
+from gateway.mqtt.packets import (
+    MQTT_3_1_1,
+    MQTT_5,
+    Auth,
+    Disconnect,
+    PingReq,
+    PingResp,
+    Publish,
+    Will,
+)
+from gateway.mqtt.properties import Properties
+from gateway.mqtt.reason_codes import ReasonCode
+from tests.support.broker_harness import Harness
+
+WILL = Will("wills/c", b"gone")
+
+
+@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
+def test_a_normal_disconnect_drops_the_will(harness: Harness, version: int) -> None:
+    watcher = harness.connect("watcher")
+    watcher.subscribe("wills/+")
+    client = harness.connect("c", version, will=WILL)
+    client.send(Disconnect())
+    assert client.closed()
+    assert not client.take()
+    assert not watcher.take()
+
+
+@pytest.mark.parametrize(
+    "code", [ReasonCode.DISCONNECT_WITH_WILL_MESSAGE, ReasonCode.UNSPECIFIED_ERROR]
+)
+def test_any_other_disconnect_keeps_the_will(harness: Harness, code: ReasonCode) -> None:
+    watcher = harness.connect("watcher")
+    watcher.subscribe("wills/+")
+    client = harness.connect(will=WILL)
+    client.send(Disconnect(code))
+    assert client.closed()
+    assert watcher.take() == [Publish("wills/c", b"gone")]
+
+
+def test_what_follows_a_disconnect_is_not_read(harness: Harness) -> None:
+    watcher = harness.connect("watcher")
+    watcher.subscribe("#")
+    client = harness.connect()
+    client.send(Disconnect(), Publish("a"), PingReq())
+    assert not client.take()
+    assert not watcher.take()
+
+
+def test_a_disconnect_can_shorten_the_session(harness: Harness) -> None:
+    client = harness.persistent()
+    client.send(Disconnect(properties=Properties(session_expiry_interval=0)))
+    assert not harness.broker.sessions
+
+
+def test_a_disconnect_can_lengthen_the_session(harness: Harness) -> None:
+    client = harness.connect(session_expiry=10)
+    client.send(Disconnect(properties=Properties(session_expiry_interval=20)))
+    harness.pass_time(19)
+    assert harness.broker.sessions
+    harness.pass_time(1)
+    assert not harness.broker.sessions
+
+
+def test_a_disconnect_cannot_make_a_session_outlive_that_was_not_to(harness: Harness) -> None:
+    client = harness.connect()
+    client.send(Disconnect(properties=Properties(session_expiry_interval=20)))
+    (disconnect,) = client.take()
+    assert isinstance(disconnect, Disconnect)
+    assert disconnect.reason_code == ReasonCode.PROTOCOL_ERROR
+    assert not harness.broker.sessions
+
+
+def test_a_disconnect_may_repeat_that_the_session_ends(harness: Harness) -> None:
+    client = harness.connect(will=WILL)
+    client.send(Disconnect(properties=Properties(session_expiry_interval=0)))
+    assert not client.take()
+    assert client.closed()
+
+
+def test_pingreq_is_answered(harness: Harness) -> None:
+    client = harness.connect()
+    client.send(PingReq(), PingReq())
+    assert client.take() == [PingResp(), PingResp()]
+
+
+def test_auth_is_a_protocol_error_without_a_method(harness: Harness) -> None:
+    client = harness.connect()
+    client.send(Auth(ReasonCode.RE_AUTHENTICATE, Properties(authentication_method="x")))
+    (disconnect,) = client.take()
+    assert isinstance(disconnect, Disconnect)
+    assert disconnect.reason_code == ReasonCode.PROTOCOL_ERROR

@@ -1,0 +1,119 @@
+import pytest
+
+from gateway.mqtt.packets import MQTT_3_1_1, PubAck, Publish, PubRec
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.session.delivery_queue import DeliveryQueue
+from gateway.session.session import MAXIMUM_INFLIGHT
+from tests.support.broker_harness import Harness, Inline
+
+QUOTA = ReasonCode.QUOTA_EXCEEDED
+
+
+@pytest.fixture
+def absent(harness: Harness) -> Harness:
+    """Give a broker in which `absent` is owed two messages on `a`, which is all that it can be."""
+    client = harness.persistent("absent")
+    client.subscribe("a", 1)
+    client.drop()
+    session = harness.session("absent")
+    session.queue = DeliveryQueue(maximum_messages=2)
+    for number in range(2):
+        assert harness.publish("a", b"%d" % number, qos=1) == ReasonCode.SUCCESS
+    return harness
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+def test_a_full_queue_refuses_the_message_for_everyone(absent: Harness, qos: int) -> None:
+    other = absent.connect("other")
+    other.subscribe("a", 1)
+    publisher = absent.connect("p")
+    publisher.send(Publish("a", b"2", qos, retain=True, packet_id=5))
+    assert publisher.take() == [(PubAck if qos == 1 else PubRec)(5, QUOTA)]
+    assert not other.take()
+    assert len(absent.broker.retained) == 0
+    assert absent.counters.count("publish/messages/dropped") == 1
+
+
+def test_mqtt_3_1_1_is_closed_and_can_try_again(absent: Harness) -> None:
+    publisher = absent.persistent("p", MQTT_3_1_1)
+    publisher.send(Publish("a", b"2", 1, packet_id=5))
+    assert publisher.closed()
+    assert not publisher.take()
+    absent.persistent("absent").send(PubAck(1), PubAck(2))
+    again = absent.persistent("p", MQTT_3_1_1)
+    again.send(Publish("a", b"2", 1, dup=True, packet_id=5))
+    assert again.take() == [PubAck(5)]
+
+
+def test_qos_0_passes_by_a_full_queue(absent: Harness) -> None:
+    other = absent.connect("other")
+    other.subscribe("a")
+    assert absent.publish("a", b"2") == ReasonCode.SUCCESS
+    assert other.take() == [Publish("a", b"2")]
+
+
+def test_other_topics_are_not_refused(absent: Harness) -> None:
+    assert absent.publish("b", qos=1) == ReasonCode.NO_MATCHING_SUBSCRIBERS
+
+
+def test_a_session_that_ends_with_its_connection_refuses_nothing(harness: Harness) -> None:
+    client = harness.connect("slow")
+    client.subscribe("a", 1)
+    session = harness.session("slow")
+    session.queue = DeliveryQueue(maximum_messages=2)
+    for _ in range(MAXIMUM_INFLIGHT + 3):
+        assert harness.publish("a", qos=1) == ReasonCode.SUCCESS
+    assert len(session.queue) == 2
+    assert harness.counters.count("publish/messages/dropped") == 1
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+def test_a_full_retained_store_refuses_the_message_for_everyone(harness: Harness, qos: int) -> None:
+    harness.broker.retained.maximum_messages = 1
+    inline, other = Inline(), harness.connect("other")
+    harness.broker.subscribe_inline(inline, ["#"])
+    other.subscribe("#")
+    assert harness.publish("a", qos=qos, retain=True) == ReasonCode.SUCCESS
+    assert harness.publish("b", qos=qos, retain=True) == QUOTA
+    assert len(inline.taken) == len(other.take()) == 1
+    assert harness.publish("a", b"", qos=qos, retain=True) == ReasonCode.SUCCESS
+    assert harness.publish("b", qos=qos, retain=True) == ReasonCode.SUCCESS
+    assert harness.counters.count("tidegate/retained/rejected") == 1
+
+
+def test_a_full_retained_store_lets_qos_0_through(harness: Harness) -> None:
+    harness.broker.retained.maximum_messages = 0
+    other = harness.connect("other")
+    other.subscribe("#")
+    assert harness.publish("a", retain=True) == ReasonCode.SUCCESS
+    assert len(other.take()) == 1
+    assert len(harness.broker.retained) == 0
+    assert harness.counters.count("tidegate/retained/rejected") == 1
+
+
+def test_an_inline_client_gets_each_message_once_with_all_its_filters(harness: Harness) -> None:
+    inline = Inline()
+    harness.broker.subscribe_inline(inline, ["a/+", "a/b", "#"])
+    harness.publish("a/b", qos=2)
+    harness.publish("c")
+    assert [message.topic for message in inline.taken] == ["a/b", "c"]
+    assert [sorted(filters) for filters in inline.topic_filters] == [["#", "a/+", "a/b"], ["#"]]
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+def test_what_an_inline_client_refuses_reaches_nobody(harness: Harness, qos: int) -> None:
+    inline, other = Inline(), harness.connect("other")
+    other.subscribe("#")
+    harness.broker.subscribe_inline(inline, ["#"])
+    inline.answer = QUOTA
+    assert harness.publish("a", qos=qos, retain=True) == QUOTA
+    assert not other.take()
+    assert len(harness.broker.retained) == 0
+
+
+def test_receivers_of_one_form_share_its_bytes(harness: Harness) -> None:
+    clients = [harness.connect(f"c{number}") for number in range(3)]
+    for client in clients:
+        client.subscribe("a")
+    harness.publish("a")
+    assert {bytes(client.raw[-7:]) for client in clients} == {b"\x30\x05\x00\x01a\x00x"}

@@ -1,0 +1,49 @@
+import pytest
+
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Publish, UnsubAck, Unsubscribe
+from gateway.mqtt.properties import Properties
+from gateway.mqtt.reason_codes import ReasonCode
+from tests.support.broker_harness import Harness
+
+
+def test_each_topic_filter_is_answered(harness: Harness) -> None:
+    client = harness.connect()
+    client.subscribe("a/+")
+    client.subscribe("$share/g/b")
+    client.send(Unsubscribe(5, ["a/+", "a/#", "$share/g/b", "a/+"]))
+    codes = [
+        ReasonCode.SUCCESS,
+        ReasonCode.NO_SUBSCRIPTION_EXISTED,
+        ReasonCode.SUCCESS,
+        ReasonCode.NO_SUBSCRIPTION_EXISTED,
+    ]
+    assert client.take() == [UnsubAck(5, codes)]
+    assert len(harness.broker.router) == 0
+
+
+@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
+def test_nothing_comes_any_more(harness: Harness, version: int) -> None:
+    client = harness.connect("c", version)
+    client.subscribe("a")
+    client.subscribe("b")
+    client.send(Unsubscribe(9, ["a"]))
+    client.take()
+    harness.publish("a")
+    harness.publish("b")
+    assert client.take() == [Publish("b", b"x")]
+
+
+def test_what_was_sent_already_is_still_acknowledged(harness: Harness) -> None:
+    client = harness.connect()
+    client.subscribe("a", qos=1)
+    harness.publish("a", qos=1)
+    client.send(Unsubscribe(9, ["a"]))
+    assert len(harness.session().inflight) == 1
+
+
+def test_where_means_nothing_here(harness: Harness) -> None:
+    client = harness.connect()
+    client.subscribe("a")
+    properties = Properties(user_properties=(("$where", "not an expression ("),))
+    client.send(Unsubscribe(9, ["a"], properties))
+    assert client.take() == [UnsubAck(9, [ReasonCode.SUCCESS])]
