@@ -27,6 +27,10 @@ READ_MAX = 4096
 
 STANDARD_INPUT = 0
 
+RESEND_MS = 400
+"""Shorter than a board's: there is no baud rate here, and what was sent before the gateway opened
+the line, which clears it, comes again before the next sample."""
+
 CHECK_MS = 200
 """Milliseconds between two looks at whether to end: asked to, or the parent is gone."""
 
@@ -139,6 +143,7 @@ def main() -> int:
             Uptime(),
             round(chosen.interval * 1000),
             lambda: time.time_ns() // 1000000,
+            RESEND_MS,
         )
         link(chosen.port, terminal.gateway_end)
         print(
