@@ -2,7 +2,7 @@
 
 import random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from node.loop import Node
 
@@ -109,7 +109,6 @@ class Counter:
         return self.now
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.integers(), st.floats(0, 0.9), st.floats(0, 0.9), st.floats(0, 0.2), st.integers(1, 1500))
 def test_every_sample_is_stored_once_or_counted_as_dropped(
     seed: int, noise: float, refusing: float, crashes: float, interval_ms: int

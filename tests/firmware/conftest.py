@@ -2,13 +2,12 @@
 
 import pytest
 
-from tests.support import micropython as interpreter
+from tests.support.micropython import find
 
 
 @pytest.fixture(scope="session")
 def micropython() -> str:
-    """Return the path of the interpreter, or skip."""
-    found = interpreter.find()
-    if found is None:
-        pytest.skip(interpreter.MISSING)
+    """Return the path of the interpreter; the marker `micropython` skips where there is none."""
+    found = find()
+    assert found is not None
     return found

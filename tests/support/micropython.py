@@ -9,7 +9,6 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 FIRMWARE = ROOT / "firmware"
 FETCHED = ROOT / ".tools" / "micropython" / "micropython"
-MISSING = "MicroPython is not here: tests/support/get_micropython.sh fetches it"
 
 
 def find() -> str | None:
