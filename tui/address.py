@@ -1,0 +1,115 @@
+"""Where the gateway is and how to log in: an `mqtt://` or `mqtts://` URL and its companions."""
+
+import os
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import SplitResult, unquote, urlsplit
+
+DEFAULT_URL = "mqtt://127.0.0.1:1883"
+PASSWORD_VARIABLE = "TIDEGATE_PASSWORD"  # noqa: S105 - the variable's name
+DEFAULT_PORTS = {"mqtt": 1883, "mqtts": 8883}
+MOST_PASSWORD_BYTES = 65_535
+"""bytes, by MQTT 5 section 3.1.3.6"""
+
+
+class AddressError(ValueError):
+    """An address that cannot be used; its text is one line for the person who typed it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A gateway's host and port, the login, and the TLS context of an `mqtts://` one."""
+
+    host: str
+    port: int
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    tls: ssl.SSLContext | None = field(default=None, repr=False, compare=False)
+
+    def __str__(self) -> str:
+        """Return the URL without login."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'mqtt' if self.tls is None else 'mqtts'}://{host}:{self.port}"
+
+
+def parse_address(
+    url: str,
+    username: str | None = None,
+    password_file: Path | None = None,
+    ca_file: Path | None = None,
+) -> Address:
+    """Return the address that these options of the command give.
+
+    The user name is `username`, or else the URL's. The password is the first line of
+    `password_file`, or else the variable TIDEGATE_PASSWORD, or else the URL's.
+    Raises AddressError, without repeating a password.
+    """
+    parts = _split(url)
+    if ca_file is not None and parts.scheme != "mqtts":
+        raise AddressError(f"CA file {str(ca_file)!r} is of use only with an mqtts:// URL")
+    user = username if username is not None else _unquoted(parts.username) or None
+    password = _password(parts, password_file)
+    if user is None and (password_file is not None or parts.password is not None):
+        raise AddressError("a password was given without a user name")
+    return Address(
+        parts.hostname or "",
+        parts.port or DEFAULT_PORTS[parts.scheme],
+        user,
+        None if user is None else password,
+        _tls_context(ca_file) if parts.scheme == "mqtts" else None,
+    )
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in DEFAULT_PORTS and parts.hostname and parts.port != 0
+    except ValueError:  # its text may repeat a piece of a password
+        usable = False
+    if not usable:
+        allowed = "use mqtt://HOST[:PORT] or mqtts://HOST[:PORT], with a port from 1 to 65535"
+        raise AddressError(f"URL {_shown(url)!r}: {allowed}")
+    if parts.path.strip("/") or parts.query or parts.fragment:
+        raise AddressError(f"URL {_shown(url)!r}: nothing may follow the port")
+    return parts
+
+
+def _shown(url: str) -> str:
+    """Return the URL with what stands before its last @ left out: there may be a password."""
+    before, at, after = url.rpartition("@")
+    return f"{before.partition('://')[0]}://…@{after}" if at else url
+
+
+def _unquoted(text: str | None) -> str | None:
+    return None if text is None else unquote(text)
+
+
+def _password(parts: SplitResult, password_file: Path | None) -> str | None:
+    if password_file is not None:
+        return _read_password(password_file)
+    return os.environ.get(PASSWORD_VARIABLE, _unquoted(parts.password))
+
+
+def _read_password(file: Path) -> str:
+    try:
+        with file.open("rb") as opened:
+            line = opened.readline(MOST_PASSWORD_BYTES + 2).rstrip(b"\r\n")
+        password = line.decode()
+    except OSError as problem:
+        raise AddressError(f"password file {str(file)!r}: {problem.strerror}") from None
+    except UnicodeDecodeError:
+        raise AddressError(f"password file {str(file)!r}: its first line is not UTF-8") from None
+    if not password or len(line) > MOST_PASSWORD_BYTES:
+        limit = f"1 to {MOST_PASSWORD_BYTES} bytes"
+        raise AddressError(f"password file {str(file)!r}: its first line must have {limit}")
+    return password
+
+
+def _tls_context(ca_file: Path | None) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except ssl.SSLError as problem:
+        raise AddressError(f"CA file {str(ca_file)!r}: {problem.reason or problem}") from None
+    except OSError as problem:
+        raise AddressError(f"CA file {str(ca_file)!r}: {problem.strerror}") from None
