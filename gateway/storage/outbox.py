@@ -72,6 +72,7 @@ class Outbox:
         self._last_of_batch: dict[int, int] = {}
         self._removed_in_batch: dict[int, int] = {}
         self._looking: asyncio.Task[None] | None = None
+        self._closed = False
         writer.on_committed.append(self._committed)
 
     async def load(self) -> None:
@@ -145,7 +146,8 @@ class Outbox:
         )
 
     async def close(self) -> None:
-        """Wait for a look into the database that is still running."""
+        """End the looks into the database, which may close from now on."""
+        self._closed = True
         if self._looking is not None:
             await self._looking
 
@@ -155,7 +157,7 @@ class Outbox:
         if added:
             self.committed_id = added[-1]
         self.removing -= sum(removed)
-        if self.rows and not self._oldest_id and self._looking is None:
+        if self.rows and not self._oldest_id and self._looking is None and not self._closed:
             self._looking = asyncio.get_running_loop().create_task(self._look_for_oldest())
         if added or removed:
             for callback in self.on_change:

@@ -1,6 +1,7 @@
 """A fleet broker whose every answer a test decides, for what a real one seldom says."""
 
 import asyncio
+import ssl
 from collections.abc import Callable
 
 from gateway.mqtt.connection import Connection
@@ -40,8 +41,8 @@ class FleetBroker:
         """The data messages so far."""
         return [publish for publish in self.publishes if "/data/" in publish.topic]
 
-    async def start(self) -> None:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
+    async def start(self, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> None:
+        self._server = await asyncio.start_server(self._serve, host, self.port, ssl=tls)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
@@ -54,6 +55,11 @@ class FleetBroker:
         for writer in self._writers:
             writer.close()
         self._writers.clear()
+
+    def acknowledge(self, publish: Publish, code: ReasonCode) -> None:
+        """Send the PUBACK of a message that `puback` met with silence."""
+        self.unacknowledged -= 1
+        self.send(PubAck(publish.packet_id, code))
 
     def send(self, packet: Disconnect | PubAck) -> None:
         """Send a packet on every connection."""
@@ -74,8 +80,8 @@ class FleetBroker:
                 while (packet := connection.next_packet()) is not None:
                     self._take(packet, connection, writer)
                 writer.write(connection.data_to_send(0) or b"")
-        except ConnectionError:
-            pass
+        except (ConnectionError, ssl.SSLError):
+            pass  # the other end went: that is its right
         finally:
             writer.close()
 

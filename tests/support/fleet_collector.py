@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import dataclass
+from typing import Any
 
 from paho.mqtt.client import Client, MQTTMessage
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
@@ -18,7 +19,7 @@ class Received:
     payload: bytes
     retain: bool
     properties: list[tuple[str, str]]
-    raw: Properties
+    raw: Any
 
     def first(self, name: str) -> str | None:
         """Return the first value of `name`."""
@@ -34,12 +35,14 @@ class Received:
 class FleetCollector:
     """Receives everything below `topic_filter` in a session that survives the broker's end."""
 
-    def __init__(self, port: int, topic_filter: str = "tidegate/#") -> None:
+    def __init__(
+        self, port: int, topic_filter: str = "tidegate/#", name: str = "collector"
+    ) -> None:
         self.received: list[Received] = []
         self._filter = topic_filter
         self._subscribed = threading.Event()
         self._client = Client(
-            CallbackAPIVersion.VERSION2, "collector", protocol=MQTTProtocolVersion.MQTTv5
+            CallbackAPIVersion.VERSION2, name, protocol=MQTTProtocolVersion.MQTTv5
         )
         self._client.reconnect_delay_set(1, 1)
         self._client.on_connect = self._on_connect

@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,11 +59,20 @@ async def open_store(
 
 
 def crash_image(folder: Path, to: Path) -> Path:
-    """Copy what a kill at this moment would leave on disk: the file and its WAL."""
+    """Copy what a kill at this moment would leave on disk: the file and its WAL.
+
+    A snapshot is held meanwhile, so that no checkpoint moves pages between the two copies.
+    """
     to.mkdir(parents=True)
-    for name in (FILE_NAME, FILE_NAME + "-wal"):
-        if (folder / name).exists():
-            shutil.copyfile(folder / name, to / name)
+    connection = sqlite3.connect(folder / FILE_NAME, isolation_level=None)
+    try:
+        connection.execute("BEGIN")
+        connection.execute("SELECT count(*) FROM meta").fetchone()
+        for name in (FILE_NAME, FILE_NAME + "-wal"):
+            if (folder / name).exists():
+                shutil.copyfile(folder / name, to / name)
+    finally:
+        connection.close()
     return to
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import gateway.uplink.fleet as fleet_module
 import gateway.uplink.inflight as inflight_module
-from gateway.mqtt.packets import ConnAck, Disconnect, PubAck
+from gateway.mqtt.packets import ConnAck, Disconnect
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.fleet_broker import FleetBroker
@@ -253,7 +253,7 @@ async def test_live_rows_pass_the_backlog_and_each_lane_keeps_its_order(
         await until(lambda: store.outbox.committed_id == 40)
         fleet_broker.puback = lambda _publish: ReasonCode.SUCCESS
         for publish in list(fleet_broker.publishes):
-            fleet_broker.send(PubAck(publish.packet_id))
+            fleet_broker.acknowledge(publish, ReasonCode.SUCCESS)
         await until(lambda: store.outbox.rows == 0)
         assert uplink.state == "connected"
     assert _numbers(fleet_broker) == [*range(1, 10), *range(31, 41), *range(10, 31)]

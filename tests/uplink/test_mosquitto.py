@@ -1,0 +1,214 @@
+"""The uplink against a real Mosquitto that dies and comes back."""
+
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+import gateway.uplink.fleet as fleet_module
+import gateway.uplink.inflight as inflight_module
+from gateway.uplink.settings import WINDOW
+from tests.support.fleet_collector import FleetCollector, Received
+from tests.support.mosquitto import Mosquitto
+from tests.support.storage import Store, crash_image, open_store, until
+from tests.support.uplinks import EPOCH, add_rows, connected, make_uplink, running, uplink_settings
+
+pytestmark = pytest.mark.mosquitto
+
+
+@pytest.fixture
+async def mosquitto(tmp_path: Path) -> AsyncIterator[Mosquitto]:
+    broker = Mosquitto(tmp_path)
+    broker.start()
+    yield broker
+    broker.kill()
+
+
+@pytest.fixture
+async def collector(mosquitto: Mosquitto) -> AsyncIterator[FleetCollector]:
+    subscriber = FleetCollector(mosquitto.port)
+    mosquitto.save()
+    yield subscriber
+    subscriber.close()
+
+
+def _add_in_two_streams(store: Store, first: int, last: int) -> None:
+    """Accept a message in each stream for each number, in turns of 50."""
+    for start in range(first, last + 1, 50):
+        for stream in ("main", "slow"):
+            add_rows(store, start, min(start + 49, last), stream)
+
+
+def _first_arrivals(messages: list[Received]) -> dict[tuple[str, bool], list[int]]:
+    """Return the numbers by stream and lane in order of arrival, without repetitions."""
+    numbers: dict[tuple[str, bool], list[int]] = defaultdict(list)
+    seen: set[tuple[str, str, int]] = set()
+    for message in messages:
+        if message.name not in seen:
+            seen.add(message.name)
+            _, stream, number = message.name
+            numbers[stream, message.first("resent") == "1"].append(number)
+    return numbers
+
+
+def _names(messages: list[Received]) -> set[tuple[str, str, int]]:
+    return {message.name for message in messages}
+
+
+def _expected(last: int) -> set[tuple[str, str, int]]:
+    return {(EPOCH, stream, seq) for stream in ("main", "slow") for seq in range(1, last + 1)}
+
+
+async def test_an_outage_with_5000_rows_ends_with_every_number_in_order(
+    store: Store, mosquitto: Mosquitto, collector: FleetCollector
+) -> None:
+    async with running(store, uplink_settings(mosquitto.port)) as uplink:
+        await connected(uplink)
+        mosquitto.kill()
+        await until(lambda: uplink.state != "connected")
+        _add_in_two_streams(store, 1, 2_500)
+        await until(lambda: store.outbox.committed_id == 5_000)
+        mosquitto.start()
+        await until(lambda: store.outbox.rows < 4_000, 60)
+        _add_in_two_streams(store, 2_501, 2_750)  # live while the backlog drains
+        await until(lambda: store.outbox.rows == 0, 60)
+        await until(lambda: len(_names(collector.data)) == 5_500, 60)
+    assert _names(collector.data) == _expected(2_750)
+    lanes = _first_arrivals(collector.data)
+    assert lanes == {
+        ("main", True): list(range(1, 2_501)),
+        ("slow", True): list(range(1, 2_501)),
+        ("main", False): list(range(2_501, 2_751)),
+        ("slow", False): list(range(2_501, 2_751)),
+    }
+
+
+async def test_a_broker_killed_during_a_drain_loses_nothing(
+    store: Store, mosquitto: Mosquitto, collector: FleetCollector
+) -> None:
+    _add_in_two_streams(store, 1, 1_000)
+    await store.settle()
+    async with running(store, uplink_settings(mosquitto.port)):
+        await until(lambda: store.outbox.rows < 1_500, 60)
+        mosquitto.save()  # what it has acknowledged up to here is with it, or with the collector
+        mosquitto.freeze()
+        mosquitto.kill()
+        before = store.outbox.rows
+        mosquitto.start()
+        await until(lambda: store.outbox.rows == 0, 60)
+        await until(lambda: len(_names(collector.data)) == 2_000, 60)
+    assert 0 < before < 2_000
+    assert _names(collector.data) == _expected(1_000)
+
+
+async def test_a_crash_during_a_drain_repeats_at_most_a_window_under_the_same_numbers(
+    tmp_path: Path, mosquitto: Mosquitto, collector: FleetCollector
+) -> None:
+    (tmp_path / "data").mkdir()
+    folder = tmp_path / "data"
+    store = await open_store(folder)
+    _add_in_two_streams(store, 1, 1_000)
+    await store.settle()
+    await store.close()
+    for crash, left in enumerate((1_500, 1_000, 400, 0)):
+        store = await open_store(folder)
+        uplink = make_uplink(store, uplink_settings(mosquitto.port))
+        await uplink.start()
+        await until(lambda: store.outbox.rows <= left, 60)  # noqa: B023 - this round's
+        folder = crash_image(folder, tmp_path / f"crash{crash}")
+        uplink.pause()
+        await uplink.close()
+        await store.close()
+    await until(lambda: len(_names(collector.data)) == 2_000, 60)
+    assert _names(collector.data) == _expected(1_000)
+    payloads = defaultdict(set)
+    for message in collector.data:
+        payloads[message.name].add(message.payload)
+    assert all(len(values) == 1 for values in payloads.values())
+
+
+async def test_the_repetitions_of_one_crash_fit_into_the_window(
+    store: Store, tmp_path: Path, mosquitto: Mosquitto, collector: FleetCollector
+) -> None:
+    add_rows(store, 1, 2_000)
+    await store.settle()
+    async with running(store, uplink_settings(mosquitto.port)):
+        await until(lambda: store.outbox.rows <= 1_000, 60)
+        image = crash_image(tmp_path / "data", tmp_path / "crashed")
+        received = len(collector.data)
+    again = await open_store(image)
+    first, *_ = await again.outbox.fetch(0, 1)
+    await again.close()
+    assert received >= 1
+    assert received - (first.seq - 1) <= WINDOW
+
+
+async def test_a_frozen_broker_is_left_and_found_again(
+    store: Store,
+    mosquitto: Mosquitto,
+    collector: FleetCollector,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(inflight_module, "PUBACK_SECONDS", 0.3)
+    monkeypatch.setattr(fleet_module, "TICK_SECONDS", 0.05)
+    async with running(store, uplink_settings(mosquitto.port)) as uplink:
+        await connected(uplink)
+        mosquitto.freeze()
+        add_rows(store, 1, 10)
+        await until(lambda: "overdue" in str(store.counters.values["tidegate/uplink/error"]))
+        mosquitto.thaw()
+        await until(lambda: store.outbox.rows == 0, 30)
+        await until(lambda: len(_names(collector.data)) == 10, 30)
+
+
+async def test_the_status_is_retained_and_turns_offline(
+    store: Store, mosquitto: Mosquitto, collector: FleetCollector
+) -> None:
+    def states() -> list[bytes]:
+        return [m.payload.split(b'"')[3] for m in collector.received if m.topic.endswith("status")]
+
+    async with running(store, uplink_settings(mosquitto.port)) as uplink:
+        await connected(uplink)
+        await until(lambda: states() == [b"online"])
+    await until(lambda: states() == [b"online", b"offline"])
+    late = FleetCollector(mosquitto.port, "tidegate/barn/status", "late")
+    await until(lambda: len(late.received) == 1)
+    late.close()
+    assert late.received[0].retain
+    assert late.received[0].payload == (
+        b'{"state":"offline","epoch":"%s","version":"0.1.0"}' % EPOCH.encode()
+    )
+
+
+async def test_the_properties_arrive_as_they_were_sent(
+    store: Store, mosquitto: Mosquitto, collector: FleetCollector
+) -> None:
+    async with running(store, uplink_settings(mosquitto.port)) as uplink:
+        await connected(uplink)
+        add_rows(
+            store,
+            1,
+            1,
+            qos=0,
+            content_type="application/json",
+            response_topic="answer",
+            correlation_data=b"\x00\xff",
+            payload_format=1,
+            message_expiry=4_000_000_000,
+            user_properties=(("site", "Ä"), ("", "")),
+        )
+        await until(lambda: len(collector.data) == 1)
+    [message] = collector.data
+    assert message.topic == "tidegate/barn/data/sensors/n1/temperature"
+    assert message.properties == [
+        ("seq", f"{EPOCH}.main.1"),
+        ("time", "1763740000001"),
+        ("was", "00"),
+        ("site", "Ä"),
+        ("", ""),
+    ]
+    raw = message.raw
+    assert (raw.ContentType, raw.ResponseTopic) == ("application/json", "answer")
+    assert (raw.CorrelationData, raw.PayloadFormatIndicator) == (b"\x00\xff", 1)
+    assert 0 < raw.MessageExpiryInterval <= 4_000_000_000
