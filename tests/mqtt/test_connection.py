@@ -1,0 +1,178 @@
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.mqtt.connection import MAXIMUM_UNSENT, Connection, without_reason
+from gateway.mqtt.encode import encode
+from gateway.mqtt.errors import MqttError, ProtocolError
+from gateway.mqtt.packets import (
+    MQTT_3_1,
+    MQTT_3_1_1,
+    MQTT_5,
+    ConnAck,
+    Connect,
+    Disconnect,
+    Packet,
+    PingReq,
+    PingResp,
+    PubAck,
+    Publish,
+    PubRec,
+    PubRel,
+    SubAck,
+    UnsubAck,
+)
+from gateway.mqtt.properties import Properties
+from gateway.mqtt.reason_codes import ReasonCode
+
+CODE = ReasonCode.QUOTA_EXCEEDED
+REASON = Properties(reason_string="a reason of some length", user_properties=(("a", "b"),))
+
+
+def connected(version: int = MQTT_5, topic_alias_maximum: int = 0) -> Connection:
+    connection = Connection(1_024, topic_alias_maximum)
+    connection.receive(encode(Connect("c", version), version))
+    assert connection.next_packet() == Connect("c", version)
+    return connection
+
+
+def sent(connection: Connection, committed: int) -> bytes:
+    return bytes(connection.data_to_send(committed) or b"")
+
+
+@pytest.mark.parametrize("version", [MQTT_3_1, MQTT_3_1_1, MQTT_5])
+def test_the_connect_tells_the_version(version: int) -> None:
+    connection = connected(version)
+    assert connection.version == version
+    connection.receive(encode(Publish("a", b"x"), version))
+    assert connection.next_packet() == Publish("a", b"x")
+    assert connection.next_packet() is None
+    assert connection.packets_received == 2
+
+
+def test_a_second_connect_does_not_change_the_version() -> None:
+    connection = connected(MQTT_3_1_1)
+    connection.receive(encode(Connect("c", MQTT_5), MQTT_5))
+    connection.next_packet()
+    assert connection.version == MQTT_3_1_1
+
+
+def test_the_version_of_a_refused_connect_is_known() -> None:
+    connection = Connection(1_024)
+    connection.receive(b"\x10\x0e\x00\x04MQTT\x05\x03\x00\x00\x00\x00\x01c")
+    with pytest.raises(MqttError):
+        connection.next_packet()
+    assert connection.version == MQTT_5
+
+
+def test_no_other_packet_tells_a_version() -> None:
+    connection = Connection(1_024)
+    connection.receive(b"\x30\x08\x00\x04MQTT\x05\x00")
+    with pytest.raises(ProtocolError):
+        connection.next_packet()
+    assert connection.version == 0
+
+
+@given(st.binary(max_size=64), st.sampled_from([0, MQTT_3_1, MQTT_3_1_1, MQTT_5]))
+def test_only_mqtt_errors_leave(data: bytes, version: int) -> None:
+    connection = Connection(1_024, 4)
+    connection.version = version
+    connection.receive(data)
+    with contextlib.suppress(MqttError):
+        while connection.next_packet() is not None:
+            pass
+
+
+def test_topic_aliases_belong_to_the_connection() -> None:
+    connection = connected(topic_alias_maximum=2)
+    first = Publish("a/b", properties=Properties(topic_alias=2))
+    second = Publish("", b"x", properties=Properties(topic_alias=2))
+    connection.receive(encode(first, MQTT_5) + encode(second, MQTT_5))
+    packets = list(iter(connection.next_packet, None))
+    assert [packet.topic for packet in packets if isinstance(packet, Publish)] == ["a/b", "a/b"]
+    other = connected(topic_alias_maximum=2)
+    other.receive(encode(second, MQTT_5))
+    with pytest.raises(ProtocolError):
+        other.next_packet()
+
+
+def test_output_is_announced_once_for_each_time_it_is_fetched() -> None:
+    announced: list[None] = []
+    connection = Connection(1_024, on_output=lambda: announced.append(None))
+    connection.version = MQTT_5
+    connection.send(PingResp())
+    connection.send(PingResp())
+    assert len(announced) == 1
+    assert sent(connection, 0) == b"\xd0\x00\xd0\x00"
+    assert connection.data_to_send(0) is None
+    connection.send(PingResp())
+    assert len(announced) == 2
+    assert (connection.packets_sent, connection.bytes_sent) == (3, 4)
+
+
+def test_output_waits_for_its_mark() -> None:
+    connection = connected()
+    connection.send(PingResp())
+    connection.send(PubAck(1), mark=3)
+    connection.send(PingResp())
+    assert sent(connection, 2) == b"\xd0\x00"
+    assert sent(connection, 3) == b"\x40\x02\x00\x01\xd0\x00"
+
+
+def test_before_connect_an_answer_is_one_of_mqtt_3_1_1() -> None:
+    connection = Connection(1_024)
+    connection.send(ConnAck(reason_code=ReasonCode.UNSUPPORTED_PROTOCOL_VERSION))
+    assert sent(connection, 0) == b"\x20\x02\x00\x01"
+
+
+WITH_REASON = [
+    ConnAck(False, CODE, REASON),
+    PubAck(1, CODE, REASON),
+    PubRec(1, CODE, REASON),
+    SubAck(1, [CODE], REASON),
+    UnsubAck(1, [CODE], REASON),
+    Disconnect(CODE, REASON),
+]
+
+
+@pytest.mark.parametrize("packet", WITH_REASON, ids=lambda packet: type(packet).__name__)
+def test_a_reason_that_does_not_fit_is_left_out(packet: Packet) -> None:
+    connection = connected()
+    connection.maximum_packet_size = 20
+    connection.send(packet)
+    shorter = without_reason(packet)
+    assert shorter != packet
+    assert sent(connection, 0) == encode(shorter, MQTT_5)
+
+
+@pytest.mark.parametrize("packet", WITH_REASON, ids=lambda packet: type(packet).__name__)
+def test_a_reason_that_fits_stays(packet: Packet) -> None:
+    connection = connected()
+    connection.maximum_packet_size = len(encode(packet, MQTT_5))
+    connection.send(packet)
+    assert sent(connection, 0) == encode(packet, MQTT_5)
+
+
+@pytest.mark.parametrize("packet", [PubRel(1), PingReq()])
+def test_other_packets_have_no_reason_to_leave_out(packet: Packet) -> None:
+    assert without_reason(packet) is packet
+
+
+def test_what_is_too_large_all_the_same_is_not_sent() -> None:
+    connection = connected()
+    connection.maximum_packet_size = 4
+    connection.send(SubAck(1, [CODE]))
+    assert connection.data_to_send(0) is None
+    assert connection.packets_sent == 0
+
+
+def test_congestion_is_a_matter_of_unsent_bytes() -> None:
+    connection = connected()
+    connection.send_encoded(b"x" * (MAXIMUM_UNSENT - 1))
+    congested = [connection.congested]
+    connection.send_encoded(b"x")
+    congested.append(connection.congested)
+    connection.data_to_send(0)
+    assert [*congested, connection.congested] == [False, True, False]

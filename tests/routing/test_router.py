@@ -1,0 +1,174 @@
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule
+
+from gateway.counters import Counters
+from gateway.routing.router import Recipient, Router
+from gateway.routing.subscription import Subscription
+from gateway.routing.where.compile import Where, compile_where
+from gateway.routing.where.message import Message
+from tests.support.naive_matcher import matches
+from tests.support.topics import TOPIC_FILTERS, TOPICS
+
+
+class Someone:
+    def __init__(self, client_id: str) -> None:
+        self.client_id = client_id
+
+
+@pytest.fixture
+def router() -> Router:
+    return Router(Counters())
+
+
+ANNA, BERT = Someone("anna"), Someone("bert")
+
+
+def recipients(
+    router: Router, topic: str, payload: bytes = b"x", **fields: object
+) -> list[Recipient]:
+    return router.recipients(Message(topic, payload, **fields))  # type: ignore[arg-type]  # by name
+
+
+def test_numbers_are_used_again(router: Router) -> None:
+    numbers = [router.add(Subscription(ANNA, name, 0)) for name in ("a", "$share/g/b", "c")]
+    assert len(router) == 3
+    for number in numbers[:2]:
+        router.discard(number)
+    assert len(router) == 1
+    again = [router.add(Subscription(ANNA, name, 0)) for name in ("d", "e")]
+    assert sorted(again) == sorted(numbers[:2])
+    assert {router.subscription(number).topic_filter for number in again} == {"d", "e"}
+
+
+@pytest.mark.parametrize("topic_filter", ["a", "$share/g/a"])
+def test_a_subscription_that_is_gone_is_not_known(router: Router, topic_filter: str) -> None:
+    number = router.add(Subscription(ANNA, topic_filter, 0))
+    router.discard(number)
+    with pytest.raises(KeyError):
+        router.subscription(number)
+    with pytest.raises(KeyError):
+        router.discard(number)
+    assert not recipients(router, "a")
+
+
+def test_one_recipient_for_each_subscriber(router: Router) -> None:
+    router.add(Subscription(ANNA, "a/+", 0, identifier=1))
+    router.add(Subscription(ANNA, "a/b", 2, retain_as_published=True))
+    router.add(Subscription(ANNA, "#", 1, identifier=3))
+    router.add(Subscription(BERT, "a/b", 1, identifier=4))
+    found = {one.subscriber: one for one in recipients(router, "a/b", qos=2, retain=True)}
+    anna, bert = found[ANNA], found[BERT]
+    assert (anna.qos, anna.retain, sorted(anna.identifiers)) == (2, True, [1, 3])
+    assert sorted(anna.topic_filters) == ["#", "a/+", "a/b"]
+    assert (bert.qos, bert.retain, bert.identifiers) == (1, False, (4,))
+    (anna,) = recipients(router, "a/c", qos=2, retain=True)
+    assert (anna.qos, anna.retain) == (1, False)
+
+
+def test_no_local_looks_at_the_publisher(router: Router) -> None:
+    router.add(Subscription(ANNA, "a", 0, no_local=True))
+    router.add(Subscription(BERT, "a", 0))
+    assert [one.subscriber for one in recipients(router, "a", client_id="anna")] == [BERT]
+    assert len(recipients(router, "a", client_id="bert")) == 2
+    assert len(recipients(router, "a")) == 2
+
+
+def test_a_shared_subscription_is_beside_the_members_own(router: Router) -> None:
+    router.add(Subscription(ANNA, "a", 0))
+    router.add(Subscription(ANNA, "$share/g/a", 0))
+    router.add(Subscription(BERT, "$share/g/+", 0))
+    filters = [one.topic_filters for one in recipients(router, "a")]
+    assert sorted(filters) == [["$share/g/+"], ["$share/g/a"], ["a"]]
+
+
+class Counting:
+    """An expression that counts how often it is asked."""
+
+    def __init__(self, answer: bool | None) -> None:
+        self.answer = answer
+        self.asked = 0
+
+    def evaluate(self, _: Message) -> bool | None:
+        self.asked += 1
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "counter"), [(True, "passed"), (False, "filtered"), (None, "null")]
+)
+def test_an_expression_is_evaluated_once_for_a_message(answer: bool | None, counter: str) -> None:
+    counters = Counters()
+    router, where = Router(counters), Counting(answer)
+    for subscriber in (ANNA, BERT):
+        for topic_filter in ("a", "#", "$share/g/a"):
+            router.add(Subscription(subscriber, topic_filter, 0, where=where))  # type: ignore[arg-type]  # by shape
+    assert bool(recipients(router, "a")) == (answer is True)
+    assert where.asked == 1
+    assert counters.count("tidegate/where/evaluated") == 1
+    assert counters.count(f"tidegate/where/{counter}") == 1
+    assert counters.count("tidegate/where/filtered") == (answer is not True)
+
+
+def test_a_topic_that_does_not_match_asks_no_expression(router: Router) -> None:
+    where = Counting(True)
+    router.add(Subscription(ANNA, "a", 0, where=where))  # type: ignore[arg-type]  # by shape
+    assert not recipients(router, "b")
+    assert where.asked == 0
+
+
+WHERES: list[Where | None] = [None, compile_where("x = 1"), compile_where("x = 2")]
+
+
+class RouterAgainstList(RuleBasedStateMachine):
+    """The router and a list of subscriptions, asked one by one, name the same recipients."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.router = Router(Counters())
+        self.held: dict[int, Subscription] = {}
+
+    @rule(
+        subscriber=st.sampled_from([ANNA, BERT]),
+        topic_filter=TOPIC_FILTERS,
+        qos=st.integers(0, 2),
+        where=st.sampled_from(WHERES),
+        no_local=st.booleans(),
+    )
+    def add(
+        self,
+        subscriber: Someone,
+        topic_filter: str,
+        qos: int,
+        where: Where | None,
+        no_local: bool,
+    ) -> None:
+        subscription = Subscription(subscriber, topic_filter, qos, where=where, no_local=no_local)
+        number = self.router.add(subscription)
+        assert number not in self.held
+        self.held[number] = subscription
+
+    @rule(data=st.data())
+    def discard(self, data: st.DataObject) -> None:
+        if self.held:
+            number = data.draw(st.sampled_from(sorted(self.held)))
+            self.router.discard(number)
+            del self.held[number]
+
+    @rule(topic=TOPICS, qos=st.integers(0, 2), x=st.integers(1, 2))
+    def route(self, topic: str, qos: int, x: int) -> None:
+        expected: dict[str, int] = {}
+        for one in self.held.values():
+            mine = one.no_local and one.subscriber is ANNA
+            passes = one.where is None or one.where.text == f"x = {x}"
+            if matches(one.topic_filter, topic) and passes and not mine:
+                name = one.subscriber.client_id
+                expected[name] = max(expected.get(name, 0), min(one.qos, qos))
+        message = Message(topic, qos=qos, client_id="anna", user_properties=(("x", str(x)),))
+        found = self.router.recipients(message)
+        assert {one.subscriber.client_id: one.qos for one in found} == expected
+        assert len(found) == len(expected)
+        assert len(self.router) == len(self.held)
+
+
+TestRouterAgainstList = RouterAgainstList.TestCase

@@ -1,0 +1,77 @@
+import pytest
+
+from gateway.routing.where.message import Message
+from gateway.session.delivery_queue import Delivery
+from gateway.session.inflight import MAXIMUM_PACKET_ID, Inflight
+
+
+def delivery(name: str = "a") -> Delivery:
+    return Delivery(Message(name, qos=1), 1)
+
+
+def ids(inflight: Inflight) -> list[int]:
+    again = []
+    while inflight.to_send_again:
+        again.append(inflight.send_again()[0])
+    return again
+
+
+def test_packet_identifiers_rise_and_begin_again_at_1() -> None:
+    inflight = Inflight(10)
+    inflight._last = MAXIMUM_PACKET_ID - 1
+    assert [inflight.add(delivery()) for _ in range(3)] == [MAXIMUM_PACKET_ID, 1, 2]
+
+
+def test_a_packet_identifier_in_use_is_passed_over() -> None:
+    inflight = Inflight(10)
+    held = [inflight.add(delivery()) for _ in range(3)]
+    assert inflight.remove(2) is not None
+    inflight._last = MAXIMUM_PACKET_ID
+    assert [inflight.add(delivery()), inflight.add(delivery())] == [2, 4]
+    assert held == [1, 2, 3]
+
+
+def test_an_unknown_packet_identifier() -> None:
+    inflight = Inflight(10)
+    assert inflight.find(1) is None
+    assert inflight.remove(1) is None
+
+
+def test_room_ends_at_the_limit() -> None:
+    inflight = Inflight(2)
+    room = [inflight.has_room]
+    for _ in range(2):
+        inflight.add(delivery())
+        room.append(inflight.has_room)
+    inflight.remove(1)
+    assert [*room, inflight.has_room] == [True, True, False, True]
+    assert len(inflight) == 1
+
+
+def test_a_new_connection_is_sent_everything_again_in_order() -> None:
+    inflight = Inflight(4)
+    deliveries = {inflight.add(one): one for one in (delivery("a"), delivery("b"), delivery("c"))}
+    inflight.remove(2)
+    inflight.begin(4)
+    packet_id, message = inflight.send_again()
+    assert message.delivery is deliveries[packet_id]
+    assert [packet_id, *ids(inflight)] == [1, 3]
+    with pytest.raises(IndexError):
+        inflight.send_again()
+
+
+def test_what_waits_to_be_sent_again_takes_no_room() -> None:
+    inflight = Inflight(10)
+    for _ in range(5):
+        inflight.add(delivery())
+    inflight.begin(2)
+    room = [inflight.has_room]
+    for _ in range(2):
+        inflight.send_again()
+        room.append(inflight.has_room)
+    for packet_id in (1, 4):  # 4 is acknowledged before it was sent again
+        inflight.remove(packet_id)
+        room.append(inflight.has_room)
+    assert room == [True, True, False, True, True]
+    assert ids(inflight) == [3, 5]
+    assert len(inflight) == 3

@@ -1,0 +1,260 @@
+from collections import deque
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from gateway.counters import Counters
+from gateway.mqtt.connection import MAXIMUM_UNSENT, Connection
+from gateway.mqtt.decode import decode
+from gateway.mqtt.framing import Framer
+from gateway.mqtt.packets import MQTT_5, Packet, Publish, PubRel
+from gateway.routing.where.message import Message
+from gateway.session.delivery_queue import Delivery, DeliveryQueue
+from gateway.session.session import MAXIMUM_INFLIGHT, Session
+from gateway.session.templates import Templates
+
+
+def open_connection(version: int = MQTT_5) -> Connection:
+    connection = Connection(1_024)
+    connection.version = version
+    return connection
+
+
+def persistent() -> Session:
+    session = Session("c", Counters())
+    session.expiry_interval = 60
+    return session
+
+
+def attached(receive_maximum: int = 10) -> tuple[Session, Connection]:
+    session, connection = persistent(), open_connection()
+    session.attach(connection, receive_maximum)
+    return session, connection
+
+
+def deliver(session: Session, payload: bytes = b"x", qos: int = 1, **fields: object) -> None:
+    message = Message("a", payload, qos, **fields)  # type: ignore[arg-type]  # by name
+    session.deliver(Delivery(message, qos), Templates(message), 0.0)
+
+
+def packets(connection: Connection) -> list[Packet]:
+    """Return what the connection has to send, and take it away."""
+    framer = Framer(0xFFFFFFFF)
+    framer.feed(bytes(connection.data_to_send(0) or b""))
+    found = []
+    while (frame := framer.next_frame()) is not None:
+        found.append(decode(*frame, MQTT_5))
+    return found
+
+
+def payloads(connection: Connection) -> list[bytes]:
+    return [packet.payload for packet in packets(connection) if isinstance(packet, Publish)]
+
+
+def test_our_window_counts_where_the_clients_is_larger() -> None:
+    session, connection = attached(receive_maximum=65_535)
+    for _ in range(MAXIMUM_INFLIGHT + 5):
+        deliver(session)
+    assert len(packets(connection)) == MAXIMUM_INFLIGHT
+    assert len(session.queue) == 5
+
+
+@pytest.mark.parametrize(("qos", "kept"), [(0, 0), (1, 1), (2, 1)])
+def test_a_session_without_a_connection_keeps_what_it_must(qos: int, kept: int) -> None:
+    session = persistent()
+    deliver(session, qos=qos)
+    assert len(session.queue) == kept
+
+
+def test_a_session_that_has_ended_keeps_nothing() -> None:
+    session = Session("c", Counters())
+    deliver(session)
+    assert len(session.queue) == 0
+
+
+def test_room_is_what_a_persistent_session_has_in_its_queue() -> None:
+    session = persistent()
+    session.queue = DeliveryQueue(maximum_messages=1)
+    assert session.has_room(1)
+    deliver(session)
+    assert session.has_room(0)
+    assert not session.has_room(1)
+    deliver(session)
+    assert session.counters.count("publish/messages/dropped") == 1
+    session.expiry_interval = 0
+    assert session.has_room(1)
+
+
+def test_a_full_window_stops_what_waits_behind_it() -> None:
+    session, connection = attached(receive_maximum=1)
+    for payload in (b"1", b"2"):
+        deliver(session, payload)
+    session.pump(0.0)
+    assert payloads(connection) == [b"1"]
+
+
+def test_a_slow_reader_is_given_no_more_than_it_can_have_unsent() -> None:
+    session, connection = attached()
+    for number in range(40):
+        deliver(session, b"%02d" % number * 50_000, qos=0)
+    assert MAXIMUM_UNSENT <= connection.output.size < MAXIMUM_UNSENT + 100_010
+    waiting = len(session.queue)
+    assert waiting == 40 - 11
+    seen = payloads(connection)
+    while len(session.queue):
+        session.pump(0.0)
+        seen += payloads(connection)
+    assert [payload[:2] for payload in seen] == [b"%02d" % number for number in range(40)]
+
+
+def test_a_slow_reader_is_sent_nothing_again_either() -> None:
+    session, connection = attached()
+    for _ in range(10):
+        deliver(session, b"x" * 500_000)
+    assert len(payloads(connection)) == 3
+    session.pump(0.0)
+    session.detach()
+    session.attach(connection := open_connection(), 10)
+    session.pump(0.0)
+    assert len(payloads(connection)) == 3
+    session.pump(0.0)
+    assert len(payloads(connection)) == 3
+
+
+def test_qos_0_that_waits_is_given_up_with_the_connection() -> None:
+    session, _ = attached(receive_maximum=1)
+    for qos in (1, 0, 1, 0):
+        deliver(session, qos=qos)
+    session.detach()
+    assert session.connection is None
+    assert len(session.queue) == 1
+    assert session.counters.count("publish/messages/dropped") == 1
+    session.detach()
+    assert session.counters.count("publish/messages/dropped") == 1
+
+
+def test_without_a_connection_nothing_is_pumped() -> None:
+    session = persistent()
+    deliver(session)
+    session.pump(0.0)
+    assert len(session.queue) == 1
+
+
+def test_a_message_too_large_for_the_client_is_dropped_for_it() -> None:
+    session, connection = attached(receive_maximum=1)
+    connection.maximum_packet_size = 20
+    for size in (13, 12, 13, 11, 14):
+        deliver(session, b"x" * size)
+    seen = []
+    while sent := packets(connection):
+        (publish,) = sent
+        assert isinstance(publish, Publish)
+        seen.append(len(publish.payload))
+        session.inflight.remove(publish.packet_id)
+        session.pump(0.0)
+    assert seen == [12, 11]
+    assert session.counters.count("publish/messages/dropped") == 3
+    assert len(session.inflight) == 0
+    deliver(session, b"x" * 15, qos=0)
+    assert session.counters.count("publish/messages/dropped") == 4
+
+
+def test_the_expiry_interval_counts_down() -> None:
+    session, connection = attached()
+    message = Message("a", b"x", 1, arrived=100.0, message_expiry=60)
+    for now in (100.0, 100.9, 130.5, 200.0):
+        session.deliver(Delivery(message, 1), Templates(message), now)
+    left = [
+        packet.properties.message_expiry_interval
+        for packet in packets(connection)
+        if isinstance(packet, Publish)
+    ]
+    assert left == [60, 60, 30, 0]
+
+
+class Client(RuleBasedStateMachine):
+    """A client that comes, goes and acknowledges as it likes gets every message in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.session = persistent()
+        self.connection: Connection | None = None
+        self.limit = 0
+        self.published = 0
+        self.unacknowledged: deque[tuple[int, int]] = deque()  # packet identifier, QoS
+        self.released: deque[int] = deque()
+        self.first_time: list[int] = []
+
+    @precondition(lambda self: self.connection is None)
+    @rule(limit=st.integers(1, 5))
+    def connect(self, limit: int) -> None:
+        self.connection, self.limit = open_connection(), limit
+        self.session.attach(self.connection, limit)
+        self.session.pump(0.0)
+        self.read()
+
+    @precondition(lambda self: self.connection is not None)
+    @rule()
+    def disconnect(self) -> None:
+        self.session.detach()
+        self.connection = None
+        self.unacknowledged.clear()
+        self.released.clear()
+
+    @rule(qos=st.integers(1, 2))
+    def publish(self, qos: int) -> None:
+        deliver(self.session, b"%d" % self.published, qos)
+        self.published += 1
+        self.read()
+
+    @precondition(lambda self: bool(self.unacknowledged))
+    @rule()
+    def acknowledge(self) -> None:
+        packet_id, qos = self.unacknowledged.popleft()
+        if qos == 1:
+            assert self.session.inflight.remove(packet_id) is not None
+            self.session.pump(0.0)
+            self.read()
+        else:
+            message = self.session.inflight.find(packet_id)
+            assert message is not None
+            message.released = True
+            self.released.append(packet_id)
+
+    @precondition(lambda self: bool(self.released))
+    @rule()
+    def complete(self) -> None:
+        assert self.session.inflight.remove(self.released.popleft()) is not None
+        self.session.pump(0.0)
+        self.read()
+
+    def read(self) -> None:
+        for packet in packets(self.connection) if self.connection is not None else []:
+            if isinstance(packet, PubRel):
+                self.released.append(packet.packet_id)
+                continue
+            assert isinstance(packet, Publish)
+            self.unacknowledged.append((packet.packet_id, packet.qos))
+            number = int(packet.payload)
+            if not packet.dup:
+                self.first_time.append(number)
+            assert (number in self.first_time) or packet.dup
+
+    @invariant()
+    def in_order_and_within_the_window(self) -> None:
+        assert self.first_time == list(range(len(self.first_time)))
+        if self.connection is not None:
+            assert len(self.unacknowledged) + len(self.released) <= self.limit
+
+    @invariant()
+    def nothing_is_lost(self) -> None:
+        assert len(self.first_time) + len(self.session.queue) == self.published
+
+    @invariant()
+    def nothing_waits_without_a_reason(self) -> None:
+        if self.connection is not None and len(self.session.queue):
+            assert len(self.unacknowledged) + len(self.released) == self.limit
+
+
+TestClient = Client.TestCase
