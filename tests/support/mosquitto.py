@@ -15,6 +15,7 @@ PROGRAM = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin
 CONFIG = """\
 listener {port} 127.0.0.1
 allow_anonymous true
+user root
 persistence true
 persistence_location {folder}/
 max_queued_messages 0
@@ -43,7 +44,6 @@ class Mosquitto:
         self.port = free_port()
         self._folder = folder / "mosquitto"
         self._folder.mkdir()
-        self._folder.chmod(0o777)  # started by root, it becomes the user mosquitto
         self._config = self._folder / "mosquitto.conf"
         self._config.write_text(CONFIG.format(port=self.port, folder=self._folder) + extra)
         self._process: subprocess.Popen[bytes] | None = None

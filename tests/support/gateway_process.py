@@ -1,0 +1,82 @@
+"""A real gateway in a process of its own, which can be stopped, killed and started again."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.support.mosquitto import free_port
+
+COMMAND = Path(sys.executable).with_name("tidegate")
+
+SECONDS = 60.0
+"""How long anything may take on a busy machine."""
+
+
+class GatewayProcess:
+    """`tidegate run` on a free port with its data in `folder`; its log is `folder/log`."""
+
+    def __init__(self, folder: Path, config: str | None = None, *arguments: str) -> None:
+        self.folder = folder
+        self.data = folder / "data"
+        self.port = free_port()
+        self.log_file = folder / "log"
+        self._arguments = ["--port", str(self.port), "--data", str(self.data), *arguments]
+        if config is not None:
+            (folder / "gateway.toml").write_text(config, encoding="utf-8")
+            self._arguments += ["--config", str(folder / "gateway.toml")]
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self, **environment: str) -> "GatewayProcess":
+        """Start it and return when it takes connections."""
+        with self.log_file.open("ab") as log:
+            self.process = subprocess.Popen(
+                [str(COMMAND), "run", *self._arguments],
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, **environment},
+            )
+        until(self.listens, "the gateway listens", self.log)
+        return self
+
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Ask it to end and return its exit status."""
+        assert self.process is not None, "not started"
+        self.process.send_signal(number)
+        status = self.process.wait(SECONDS)
+        self.process = None
+        return status
+
+    def kill(self) -> None:
+        """End it as a power cut would; nothing if it does not run."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait(SECONDS)
+            self.process = None
+
+    def listens(self) -> bool:
+        """Return whether it takes connections."""
+        assert self.process is None or self.process.poll() is None, self.log()
+        try:
+            socket.create_connection(("127.0.0.1", self.port), 1).close()
+        except OSError:
+            return False
+        return True
+
+    def log(self) -> str:
+        """Return what it has logged so far, over all its starts."""
+        return self.log_file.read_text(encoding="utf-8")
+
+
+def until(condition: Callable[[], object], what: str, more: Callable[[], str] = str) -> None:
+    """Return once the condition holds; fail after SECONDS, saying `what` and `more()`."""
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {SECONDS:.0f} s: {what}\n{more()}"
+        time.sleep(0.02)
