@@ -1,7 +1,7 @@
 import pytest
 
-from gateway.mqtt.message import Message
 from gateway.mqtt.message_expiry import expired
+from gateway.routing.where.message import Message
 
 CASES = [
     (None, 1e9, False),

@@ -2,8 +2,8 @@ import tracemalloc
 
 import pytest
 
-from gateway.mqtt.message import Message
 from gateway.mqtt.message_size import MESSAGE_OVERHEAD, USER_PROPERTY_OVERHEAD, message_size
+from gateway.routing.where.message import Message
 
 SIZES = [
     (Message("a"), 1),

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from gateway.mqtt.message import Message
 from gateway.mqtt.message_size import MESSAGE_OVERHEAD, message_size
 from gateway.routing.retained import LEVEL_OVERHEAD, RetainedMessages
+from gateway.routing.where.message import Message
 from tests.support.naive_matcher import matches
 from tests.support.topics import TOPIC_FILTERS, TOPICS
 

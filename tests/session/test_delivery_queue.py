@@ -6,8 +6,8 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from gateway.mqtt.message import Message
 from gateway.mqtt.message_size import message_size
+from gateway.routing.where.message import Message
 from gateway.session.delivery_queue import DELIVERY_OVERHEAD, Delivery, DeliveryQueue
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gateway.clock import Clock
-from gateway.mqtt.message import Message
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.routing.where.message import Message
 
 NOW = 1_763_740_000_000
 
