@@ -12,7 +12,7 @@ KEEP_FREE_PAGES = 1_024
 """Free pages that stay in the file (4 MiB): the next rows use them without growing it."""
 
 STEP_PAGES = 256
-"""Pages given back in one transaction; a new batch waits for one step at most."""
+"""Pages given back in one transaction (1 MiB); a new batch waits for one step at most."""
 
 
 async def give_space_back(connection: Connection, wanted: Callable[[], bool]) -> None:
@@ -28,15 +28,12 @@ async def give_space_back(connection: Connection, wanted: Callable[[], bool]) ->
             if free <= KEEP_FREE_PAGES:
                 return
             step = min(STEP_PAGES, free - KEEP_FREE_PAGES)
-            # A page is given back for each step of the statement: it must be read to its end.
-            await connection.query(f"PRAGMA incremental_vacuum({step})", (), _read_to_the_end)
+            # As a script: the statement has a row without columns for each page, and Python
+            # ends anything else after the first of them.
+            await connection.executescript(f"PRAGMA incremental_vacuum({step})")
     except sqlite3.Error as error:
         logger.warning("free pages of the database could not be given back: %s", error)
 
 
 def _number(cursor: sqlite3.Cursor) -> int:
     return int(cursor.fetchone()[0])
-
-
-def _read_to_the_end(cursor: sqlite3.Cursor) -> None:
-    cursor.fetchall()

@@ -63,7 +63,7 @@ class Writer:
         self._gathered: list[tuple[str, list[Row]]] = []
         self._gathered_rows = 0
         self._gathered_bytes = 0
-        self._rows_since_look = 0
+        self._rows_since_look = SPACE_LOOK_ROWS  # what an earlier run left
         self._task: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
 
@@ -124,11 +124,14 @@ class Writer:
                 await self._commit_one()
             if self._rows_since_look >= SPACE_LOOK_ROWS and not self.failing:
                 self._rows_since_look = 0
-                await give_space_back(self._connection, lambda: bool(self._gathered))
+                await give_space_back(self._connection, self._wanted)
         finally:
             self._task = None
         if not self._closing.is_set():
             self.hand_over()  # what a turn handed over during the last step
+
+    def _wanted(self) -> bool:
+        return bool(self._gathered) or self._closing.is_set()
 
     async def _commit_one(self) -> None:
         """Write the batch that was gathered, as often as it takes, and tell who waits for it."""

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import gateway.storage.vacuum as vacuum_module
 import gateway.storage.writer as writer_module
+from gateway.storage.vacuum import KEEP_FREE_PAGES
 from tests.support.storage import Store, open_store, until
 
 INSERT = "INSERT INTO meta VALUES (?, ?)"
@@ -153,21 +155,55 @@ async def test_a_bound_on_what_is_pending_makes_the_writer_full(
     assert full == [False, False, False, True, False]
 
 
-async def test_space_is_given_back_after_large_deletes(tmp_path: Path) -> None:
-    store = await open_store(tmp_path)
-    path = store.database.path
+async def _fill_and_empty(store: Store) -> int:
+    """Return the bytes of the file between 12 MB of rows and their deletion."""
     for node in range(3_000):
         store.writer.add(BLOB, (node, bytes(4_000)))
     await store.settle()
     checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)"
     await store.database.writer.query(checkpoint, (), lambda cursor: cursor.fetchall())
-    large = path.stat().st_size
+    large = store.database.path.stat().st_size
     for node in range(3_000):
         store.writer.add("DELETE FROM node_frames WHERE node = ?", (node,))
     await store.settle()
+    return large
+
+
+async def _until_given_back(store: Store) -> None:
+    async def free_pages() -> int:
+        return await store.database.reader.query(
+            "PRAGMA freelist_count", (), lambda cursor: int(cursor.fetchone()[0])
+        )
+
+    async with asyncio.timeout(10):
+        while await free_pages() > KEEP_FREE_PAGES:  # noqa: ASYNC110 - only SQLite knows
+            await asyncio.sleep(0.005)
+
+
+async def test_space_is_given_back_after_large_deletes(tmp_path: Path) -> None:
+    store = await open_store(tmp_path)
+    large = await _fill_and_empty(store)
+    await _until_given_back(store)
     await store.close()
     assert large > 12_000_000
-    assert path.stat().st_size < 5_000_000
-    connection = sqlite3.connect(path)
+    assert store.database.path.stat().st_size < 5_000_000
+    connection = sqlite3.connect(store.database.path)
     assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     connection.close()
+
+
+async def test_a_stop_does_not_wait_for_space_to_be_given_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vacuum_module, "STEP_PAGES", 1)
+    store = await open_store(tmp_path)
+    await _fill_and_empty(store)
+    await store.close()
+    left = store.database.path.stat().st_size
+    monkeypatch.undo()
+    again = await open_store(tmp_path)
+    again.writer.add(INSERT, ("a", 1))  # the next run goes on with it
+    await again.settle()
+    await _until_given_back(again)
+    await again.close()
+    assert left > 8_000_000
