@@ -45,8 +45,9 @@ class Outbox:
     rows would be back. `lanes` are the lanes that rows have had since the start. `on_change` are
     called after each commit that brought or removed rows.
 
-    When `full` (MAX_OUTBOX_BYTES by default) the caller refuses the message with 0x97 and
-    calls `refuse()`, which counts it in `tidegate/outbox/rejected`.
+    When `full` (MAX_OUTBOX_BYTES by default, or the disk takes no more) the caller refuses the
+    message with 0x97 and calls `refuse()`, which counts it in `tidegate/outbox/rejected` or
+    `tidegate/storage/rejected`.
     """
 
     def __init__(
@@ -86,12 +87,13 @@ class Outbox:
 
     @property
     def full(self) -> bool:
-        """True from the bound on; the message that crosses it is still taken."""
-        return self.bytes >= self._max_bytes
+        """True from the bound on (the message that crosses it is still taken), or without disk."""
+        return self.bytes >= self._max_bytes or self._writer.full
 
     def refuse(self) -> None:
-        """Count a message that was refused because the outbox was full."""
-        self._counters.add("tidegate/outbox/rejected")
+        """Count a message that was refused, by whose bound it was."""
+        part = "storage" if self._writer.full else "outbox"
+        self._counters.add(f"tidegate/{part}/rejected")
 
     def add(self, row: OutboxRow) -> int:
         """Gather `row`, giving it its id and size; return the batch that brings it to disk."""

@@ -73,25 +73,34 @@ class RuleSet:
     def receive(self, message: Message, topic_filters: list[str]) -> ReasonCode:
         """Take `message` into the outbox where a rule wants it.
 
-        Returns QUOTA_EXCEEDED, with no number used, when the outbox is full; the publisher may
-        try again later.
+        Returns QUOTA_EXCEEDED, with no number used, when a rule wants it and the outbox is full;
+        the publisher may try again later.
         """
-        if self._outbox.full:
+        takers = [
+            (stream, _taker([rule for rule in rules if rule.topic in topic_filters], message))
+            for stream, rules in self._streams.items()
+            if any(rule.topic in topic_filters for rule in rules)
+        ]
+        if self._outbox.full and any(taker is not None for _, taker in takers):
             self._outbox.refuse()
             return ReasonCode.QUOTA_EXCEEDED
-        for stream, rules in self._streams.items():
-            asked = [rule for rule in rules if rule.topic in topic_filters]
-            if asked:
-                self._number(message, stream, asked)
+        for stream, taker in takers:
+            self._number(message, stream, taker)
         return ReasonCode.SUCCESS
 
-    def _number(self, message: Message, stream: str, asked: list[Rule]) -> None:
+    def _number(self, message: Message, stream: str, taker: Rule | None) -> None:
         number = self._last[stream] = self._last[stream] + 1
         self._counters.add("tidegate/rules/matched")
-        for rule in asked:
-            if rule.where is None or rule.where.passes(message):
-                self._counters.add("tidegate/rules/taken")
-                row = row_of_message(message, self._epoch, stream, number, rule.lane)
-                self._outbox.add(row)
-                return
-        self._counters.add("tidegate/rules/filtered")
+        if taker is None:
+            self._counters.add("tidegate/rules/filtered")
+            return
+        self._counters.add("tidegate/rules/taken")
+        self._outbox.add(row_of_message(message, self._epoch, stream, number, taker.lane))
+
+
+def _taker(asked: list[Rule], message: Message) -> Rule | None:
+    """Return the first rule that wants the message."""
+    for rule in asked:
+        if rule.where is None or rule.where.passes(message):
+            return rule
+    return None

@@ -18,7 +18,7 @@ from gateway.uplink.settings import UplinkSettings
 
 logger = logging.getLogger(__name__)
 
-RECONNECT_FIRST, RECONNECT_LONGEST = 1.0, 60.0
+RECONNECT_FIRST, RECONNECT_LONGEST = 1.0, 10.0
 """Seconds before the next attempt after one that failed (Backoff)."""
 
 LASTING_RECONNECT = 300.0

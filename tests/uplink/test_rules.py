@@ -87,6 +87,24 @@ async def test_a_full_outbox_refuses_before_any_number_is_used(tmp_path: Path) -
     await store.close()
 
 
+async def test_a_full_outbox_refuses_only_what_a_rule_wants(tmp_path: Path) -> None:
+    store = await open_store(tmp_path, max_bytes=100)
+    rule = Rule("sensors/#", compile_where("payload.value > 20"))
+    rules = RuleSet([rule], store.outbox, store.counters, EPOCH)
+    codes = [rules.receive(_message(value), ["sensors/#"]) for value in (21, 5, 30)]
+    assert codes == [ReasonCode.SUCCESS, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED]
+    assert store.counters.count("tidegate/rules/filtered") == 1
+    await store.close()
+
+
+async def test_a_disk_that_takes_no_more_refuses_and_is_counted_apart(store: Store) -> None:
+    rules = RuleSet((), store.outbox, store.counters, EPOCH)
+    store.writer.failing = True
+    assert rules.receive(_message(1), ["sensors/#"]) == ReasonCode.QUOTA_EXCEEDED
+    assert store.counters.count("tidegate/storage/rejected") == 1
+    assert store.counters.count("tidegate/outbox/rejected") == 0
+
+
 @pytest.mark.parametrize("starts", [1, 2])
 async def test_numbers_begin_at_one_with_each_start(store: Store, starts: int) -> None:
     for start in range(starts):
