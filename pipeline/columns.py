@@ -1,0 +1,88 @@
+"""The columns of the tables, written once; Spark gets them as DDL and Arrow as a schema."""
+
+import pyarrow as pa
+
+Columns = tuple[tuple[str, str], ...]
+"""Pairs of a column's name and its type, in Spark's words."""
+
+KEY = ("gateway_id", "epoch", "stream", "seq")
+"""What names a message for ever; whoever sees it twice keeps the first."""
+
+RECORD: Columns = (
+    ("gateway_id", "string"),
+    ("epoch", "string"),
+    ("stream", "string"),
+    ("seq", "bigint"),
+    ("time", "bigint"),
+    ("received", "bigint"),
+    ("topic", "string"),
+    ("payload", "binary"),
+    ("qos", "tinyint"),
+    ("retain", "boolean"),
+    ("resent", "boolean"),
+    ("content_type", "string"),
+    ("properties", "array<struct<name:string,value:string>>"),
+    ("clientid", "string"),
+    ("username", "string"),
+    ("response_topic", "string"),
+    ("correlation_data", "binary"),
+    ("message_expiry", "bigint"),
+    ("payload_format", "tinyint"),
+    ("payload_is_json", "boolean"),
+)
+"""The fields of a landing record (docs/landing-record.schema.json)."""
+
+BRONZE: Columns = (*RECORD, ("landing_file", "string"), ("line", "bigint"))
+"""A record and where it stood: its file below the landing folder, its line from 1."""
+
+QUARANTINE: Columns = (*BRONZE, ("reason", "string"), ("detail", "string"), ("raw", "binary"))
+"""What could be read, why it is here, what was wrong, and the first bytes of the line."""
+
+SILVER: Columns = (
+    ("gateway_id", "string"),
+    ("epoch", "string"),
+    ("stream", "string"),
+    ("seq", "bigint"),
+    ("event_time", "timestamp"),
+    ("time", "bigint"),
+    ("node", "string"),
+    ("quantity", "string"),
+    ("topic", "string"),
+    ("value", "double"),
+    ("value_text", "string"),
+    ("unit", "string"),
+    ("quality", "string"),
+    ("lateness_ms", "bigint"),
+    ("decode_error", "string"),
+    ("event_date", "date"),
+)
+"""One typed row a message; event_date is the folder it lies in."""
+
+_ARROW_TYPES: dict[str, pa.DataType] = {
+    "string": pa.string(),
+    "bigint": pa.int64(),
+    "binary": pa.binary(),
+    "tinyint": pa.int8(),
+    "boolean": pa.bool_(),
+    "double": pa.float64(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "array<struct<name:string,value:string>>": pa.list_(
+        pa.struct([("name", pa.string()), ("value", pa.string())])
+    ),
+}
+
+
+def names(columns: Columns) -> list[str]:
+    """Return the columns' names in order."""
+    return [name for name, _ in columns]
+
+
+def ddl(columns: Columns) -> str:
+    """Return the columns as Spark's DDL, such as ``seq bigint, time bigint``."""
+    return ", ".join(f"{name} {kind}" for name, kind in columns)
+
+
+def arrow_schema(columns: Columns) -> pa.Schema:
+    """Return the columns as an Arrow schema, the one Spark expects for the same DDL."""
+    return pa.schema([(name, _ARROW_TYPES[kind]) for name, kind in columns])

@@ -1,0 +1,84 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.reading import Reading, decode, node_and_quantity
+from pipeline.record import TIME_MAX, TIME_MIN
+
+NOW = 1_763_740_000_000
+TOPIC = "sensors/n1/temperature"
+
+
+def of_sensor(
+    value: float | None = None,
+    text: str | None = None,
+    error: str | None = None,
+    unit: str | None = None,
+    quality: str | None = None,
+    time: int = NOW,
+) -> Reading:
+    return Reading(time, "n1", "temperature", value, text, unit, quality, error)
+
+
+NO_VALUE = "value is neither number, text nor boolean"
+NO_TIME = "time is not in milliseconds from 2000 to 2099"
+
+READINGS = [
+    (b'{"value":21.5}', of_sensor(21.5)),
+    (b'{"value":-3}', of_sensor(-3.0)),
+    (b'{"value":"open"}', of_sensor(text="open")),
+    (b'{"value":true}', of_sensor(text="true")),
+    (b'{"value":false}', of_sensor(text="false")),
+    (b'{"value":1,"unit":"\xc2\xb0C"}', of_sensor(1.0, unit="°C")),
+    (b'{"value":1,"unit":null,"time":null}', of_sensor(1.0)),
+    (b'{"value":1,"quality":"good","more":[1]}', of_sensor(1.0, quality="good")),
+    (b'{"value":1,"time":1763739990000}', of_sensor(1.0, time=1_763_739_990_000)),
+    (b'{"value":null}', of_sensor(error="value is null")),
+    (b'{"value":[1]}', of_sensor(error=NO_VALUE)),
+    (b'{"value":{"a":1}}', of_sensor(error=NO_VALUE)),
+    (b'{"value":1e999}', of_sensor(error="value is beyond a double's range")),
+    (b'{"value":' + b"9" * 400 + b"}", of_sensor(error="value is beyond a double's range")),
+    (b'{"value":1,"unit":5}', of_sensor(1.0, error="unit is not text")),
+    (b'{"value":1,"time":1763739990}', of_sensor(1.0, error=NO_TIME)),
+    (b'{"value":1,"time":"now"}', of_sensor(1.0, error=NO_TIME)),
+    (b'{"value":1,"time":true}', of_sensor(1.0, error=NO_TIME)),
+    (b'{"value":[],"unit":1}', of_sensor(error=f"{NO_VALUE}; unit is not text")),
+]
+OTHERS = [
+    (TOPIC, b"21.5", Reading(NOW, value_text="21.5")),
+    (TOPIC, b"", Reading(NOW, value_text="")),
+    (TOPIC, b'{"state":"open"}', Reading(NOW, value_text='{"state":"open"}')),
+    (TOPIC, b'[{"value":1}]', Reading(NOW, value_text='[{"value":1}]')),
+    (TOPIC, b'{"value":NaN}', Reading(NOW, value_text='{"value":NaN}')),
+    (TOPIC, b"\xff\x00", Reading(NOW, decode_error="not UTF-8 at byte 1")),
+    ("sensors/n1", b'{"value":1}', Reading(NOW, value_text='{"value":1}')),
+    ("sensors/n1/temperature/raw", b'{"value":1}', Reading(NOW, value_text='{"value":1}')),
+    ("sensors//temperature", b'{"value":1}', Reading(NOW, value_text='{"value":1}')),
+    ("Sensors/n1/temperature", b'{"value":1}', Reading(NOW, value_text='{"value":1}')),
+    ("/sensors/n1/temperature", b'{"value":1}', Reading(NOW, value_text='{"value":1}')),
+]
+
+
+@pytest.mark.parametrize(("payload", "reading"), READINGS, ids=range(len(READINGS)))
+def test_a_reading_is_decoded(payload: bytes, reading: Reading) -> None:
+    assert decode(TOPIC, payload, NOW) == reading
+
+
+@pytest.mark.parametrize(("topic", "payload", "reading"), OTHERS, ids=range(len(OTHERS)))
+def test_anything_else_keeps_its_text(topic: str, payload: bytes, reading: Reading) -> None:
+    assert decode(topic, payload, NOW) == reading
+
+
+def test_levels_may_hold_any_character_but_the_separator() -> None:
+    assert node_and_quantity("sensors/n 1/Lüfter #2") == ("n 1", "Lüfter #2")
+    assert node_and_quantity("sensors/n1/") is None
+
+
+@given(st.sampled_from([TOPIC, "a/b"]), st.binary() | st.text().map(str.encode))
+def test_every_payload_gives_a_row(topic: str, payload: bytes) -> None:
+    row = decode(topic, payload, NOW)
+    assert TIME_MIN <= row.event_time <= TIME_MAX
+    assert (row.node is None) == (row.quantity is None)
+    assert row.value is None or row.value_text is None
+    if row.value is None and row.value_text is None:
+        assert row.decode_error
