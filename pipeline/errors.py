@@ -1,0 +1,9 @@
+"""Errors whose text is written for the person who runs the pipeline."""
+
+
+class PipelineError(Exception):
+    """Nothing can be done until the person who runs the pipeline changes something: exit 2."""
+
+
+class JobError(Exception):
+    """Spark gave up on a job; what was committed before it stays: exit 1."""

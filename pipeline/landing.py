@@ -1,0 +1,76 @@
+"""The landing folder: which files are there to be read."""
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pipeline.errors import PipelineError
+
+SUFFIX = ".jsonl"
+LEDGER = "ledger"
+"""The folder within a gateway's folder that holds its ledger, not its records."""
+
+
+@dataclass
+class Listing:
+    """What a landing folder holds; names are paths below it, with `/`."""
+
+    files: dict[str, int] = field(default_factory=dict)
+    """The landing files and their sizes in bytes, in the order of their names."""
+    left: dict[str, str] = field(default_factory=dict)
+    """What is not read, and why."""
+
+
+def list_landing(landing: Path) -> Listing:
+    """Return the landing files in the folder and in the folders in it, one for each gateway.
+
+    Names that begin with `.` or `_` are work in hand of whoever writes there, and not seen. A
+    landing folder that is missing is an empty one. Raises PipelineError when it is not a
+    folder, or when a folder cannot be read.
+    """
+    listing = Listing()
+    for entry in _entries(landing):
+        if not entry.is_dir():
+            _add(listing, entry, entry.name)
+            continue
+        for inner in _entries(landing / entry.name):
+            if not (inner.name == LEDGER and inner.is_dir()):
+                _add(listing, inner, f"{entry.name}/{inner.name}")
+    return listing
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            seen = [entry for entry in entries if not entry.name.startswith((".", "_"))]
+    except FileNotFoundError:
+        return []
+    except NotADirectoryError:
+        raise PipelineError(f"landing folder {folder} is a file, not a folder") from None
+    except OSError as error:
+        raise PipelineError(f"cannot read landing folder {folder}: {error.strerror}") from None
+    return sorted(seen, key=lambda entry: entry.name)
+
+
+def _add(listing: Listing, entry: os.DirEntry[str], name: str) -> None:
+    reason = _reason_to_leave(entry)
+    if reason is None:
+        listing.files[name] = entry.stat().st_size
+    else:
+        listing.left[name] = reason
+
+
+def _reason_to_leave(entry: os.DirEntry[str]) -> str | None:
+    if entry.is_dir():
+        return "a folder deeper than a gateway's"
+    if not entry.name.endswith(SUFFIX):
+        return f"its name does not end in {SUFFIX}"
+    if not entry.is_file():
+        return "not a regular file"
+    if not os.access(entry.path, os.R_OK):
+        return "no permission to read it"
+    try:
+        entry.path.encode()
+    except UnicodeEncodeError:
+        return "its name is not UTF-8"
+    return None
