@@ -1,0 +1,45 @@
+"""One Spark session for all tests of the pipeline, and the way to run the pipeline in it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipeline.settings import make_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pipeline.once import Totals
+
+    Run = Callable[[Path], Totals]
+
+FAST = {
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto",
+    "spark.sql.shuffle.partitions": "1",
+}
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
+    """Start Spark once, as the command does but for options that start it fast."""
+    from pipeline.session import open_session
+
+    settings = make_settings(tables=tmp_path_factory.mktemp("spark") / "tables", master="local[2]")
+    session = open_session(settings, FAST)
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def run(spark: "SparkSession") -> "Run":
+    """Return a run of the pipeline on the data folder that it is given."""
+    from pipeline.once import run_once
+
+    def run_in(data: Path) -> "Totals":
+        settings = make_settings(data / "landing", data / "tables")
+        return run_once(settings, lambda: spark)
+
+    return run_in
