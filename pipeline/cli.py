@@ -1,0 +1,103 @@
+"""The command `tidegate-pipeline`."""
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import Sequence
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.errors import JobError, PipelineError
+from pipeline.preflight import check_installed
+from pipeline.settings import LANDING, MASTER, MASTER_VARIABLE, TABLES, make_settings
+
+if TYPE_CHECKING:
+    from pipeline.once import Totals
+
+EXIT_OK = 0
+EXIT_JOB_FAILED = 1
+EXIT_CANNOT_RUN = 2
+EXIT_INTERRUPTED = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit status, after one line on stderr if that is not 0."""
+    options = _parser().parse_args(arguments)
+    logging.basicConfig(level=logging.CRITICAL)  # Py4J logs, by the root logger, what it raises
+    try:
+        return _once(options)
+    except PipelineError as error:
+        return _failed(str(error), EXIT_CANNOT_RUN)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        return _failed(f"{where}{error.strerror or error}", EXIT_CANNOT_RUN)
+    except JobError as error:
+        return _failed(str(error), EXIT_JOB_FAILED)
+    except KeyboardInterrupt:
+        return _failed("interrupted; what was committed stays", EXIT_INTERRUPTED)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tidegate-pipeline", description="Turn the landing files of gateways into tables."
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version('tidegate')}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    once = commands.add_parser("once", help="read the new landing files, print the totals, end")
+    once.add_argument(
+        "--landing", type=Path, default=LANDING, metavar="DIR", help="default: %(default)s"
+    )
+    once.add_argument(
+        "--tables", type=Path, default=TABLES, metavar="DIR", help="default: %(default)s"
+    )
+    once.add_argument("--json", action="store_true", help="print the totals as one JSON object")
+    once.add_argument(
+        "--master",
+        metavar="URL",
+        help=f"Spark master; default: ${MASTER_VARIABLE}, else {MASTER}",
+    )
+    return parser
+
+
+def _once(options: argparse.Namespace) -> int:
+    check_installed()
+    from pipeline.once import run_once
+    from pipeline.session import open_session
+
+    settings = make_settings(options.landing, options.tables, options.master)
+    totals = run_once(settings, partial(open_session, settings))
+    if totals.left:
+        name, reason = next(iter(totals.left.items()))
+        _say(f"not read in {settings.landing}: {len(totals.left)} (first: {name}, {reason})")
+    print(_as_json(totals) if options.json else _as_table(totals))
+    return EXIT_OK
+
+
+def _as_json(totals: "Totals") -> str:
+    return json.dumps(
+        {"bronze": totals.bronze, "silver": totals.silver, "quarantined": totals.quarantined}
+    )
+
+
+def _as_table(totals: "Totals") -> str:
+    rows = [("bronze", totals.bronze), ("silver", totals.silver)]
+    rows.append(("quarantined", totals.quarantined))
+    rows += [(f"  {reason}", count) for reason, count in sorted(totals.reasons.items())]
+    rows.append(("landing files read now", totals.files))
+    return "\n".join(f"{name:<24}{count:>14,}" for name, count in rows)
+
+
+def _failed(text: str, status: int) -> int:
+    _say(text)
+    return status
+
+
+def _say(text: str) -> None:
+    print(f"tidegate-pipeline: {text}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,160 @@
+import json
+import subprocess
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from pipeline.checkpoint import locked
+from pipeline.cli import main
+from pipeline.settings import make_settings
+from tests.support.landing_files import put_records, record
+from tests.support.pipeline_tables import sizes
+
+DEADLINE = 60.0
+"""Seconds until a run must have come to where a test waits for it."""
+
+
+@pytest.fixture
+def java_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a java on the path that nobody calls, for runs with nothing to do."""
+    command = tmp_path / "bin" / "java"
+    command.parent.mkdir()
+    command.write_text("#!/bin/sh\nexit 1\n")
+    command.chmod(0o755)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", f"{command.parent}:/usr/bin:/bin")
+
+
+def once(data: Path, *options: str) -> list[str]:
+    return ["once", "--landing", f"{data}/landing", "--tables", f"{data}/tables", *options]
+
+
+def command(data: Path, *options: str) -> list[str]:
+    return [sys.executable, "-m", "pipeline.cli", *once(data, *options)]
+
+
+def test_the_version_is_the_distribution_s(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"tidegate-pipeline {version('tidegate')}\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["twice"], ["once", "--tables"], ["once", "more"]])
+def test_wrong_arguments_end_with_two(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert "usage: tidegate-pipeline" in capsys.readouterr().err
+
+
+def test_without_java_it_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "")
+    assert main(once(tmp_path)) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "install openjdk-17-jre-headless" in said.err
+    assert said.err.count("\n") == 1
+
+
+def test_a_java_that_does_not_start_spark_is_named(tmp_path: Path, java_command: None) -> None:
+    put_records(tmp_path / "landing", [record(1)])
+    ended = subprocess.run(command(tmp_path), capture_output=True, check=False, text=True)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "bin/java did not start Spark, which needs Java 17 or 21" in ended.stderr
+    assert ended.stderr.count("\n") == 1
+
+
+def test_a_missing_landing_folder_gives_zeros(
+    tmp_path: Path, java_command: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(once(tmp_path)) == 0
+    said = capsys.readouterr()
+    assert [line.split() for line in said.out.splitlines()] == [
+        ["bronze", "0"],
+        ["silver", "0"],
+        ["quarantined", "0"],
+        ["landing", "files", "read", "now", "0"],
+    ]
+    assert said.err == ""
+    assert main(once(tmp_path, "--json")) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1]) == {
+        "bronze": 0,
+        "silver": 0,
+        "quarantined": 0,
+    }
+
+
+def test_without_options_it_reads_what_the_demonstration_wrote(
+    tmp_path: Path, java_command: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["once"]) == 0
+    assert sizes(tmp_path / "var") == (0, 0, 0)
+    assert (tmp_path / "var" / "checkpoints").is_dir()
+
+
+def test_what_is_not_read_is_told(
+    tmp_path: Path, java_command: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "landing" / "barn").mkdir(parents=True)
+    (tmp_path / "landing" / "barn" / "a.parquet").touch()
+    assert main(once(tmp_path)) == 0
+    assert capsys.readouterr().err == (
+        f"tidegate-pipeline: not read in {tmp_path}/landing: 1 "
+        "(first: barn/a.parquet, its name does not end in .jsonl)\n"
+    )
+
+
+@pytest.mark.parametrize("place", ["landing", "tables", "tables/bronze", "checkpoints"])
+def test_a_file_in_a_folder_s_place_is_told_in_a_line(
+    tmp_path: Path, java_command: None, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    (tmp_path / place).parent.mkdir(exist_ok=True)
+    (tmp_path / place).touch()
+    assert main(once(tmp_path)) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert f"{tmp_path / place}" in said.err
+    assert said.err.count("\n") == 1
+
+
+def test_two_runs_do_not_work_on_the_same_tables(
+    tmp_path: Path, java_command: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with locked(make_settings(tables=tmp_path / "tables").checkpoints):
+        assert main(once(tmp_path)) == 2
+    assert "another tidegate-pipeline works on these tables" in capsys.readouterr().err
+    assert main(once(tmp_path)) == 0
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_kill_in_the_middle_and_then_a_quiet_run(tmp_path: Path) -> None:
+    put_records(tmp_path / "landing", [record(seq) for seq in range(1, 1001)])
+    put_records(tmp_path / "landing", [record(1000, content=b"z"), b"{"], first=1000)
+    arguments = command(tmp_path, "--json")
+    with subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
+        wait_for(tmp_path / "tables", "_staging-*/bronze/_temporary")
+        first.kill()
+    done = subprocess.run(arguments, capture_output=True, check=True, text=True)
+    assert done.stdout == '{"bronze": 1001, "silver": 1000, "quarantined": 2}\n'
+    assert done.stderr == ""
+    assert sizes(tmp_path) == (1001, 1000, 2)
+
+
+def wait_for(folder: Path, pattern: str) -> None:
+    end = time.monotonic() + DEADLINE
+    while not next(folder.glob(pattern), None):
+        assert time.monotonic() < end, f"no {pattern} in {folder}"
+        time.sleep(0.01)
