@@ -75,13 +75,15 @@ class DirectoryDestination:
     async def _gather(self, link: Link) -> None:
         self._boundary = self._outbox.last_id
         position = 0
-        while not link.stopping:
+        stopping = False
+        while not stopping:
+            stopping = link.stopping  # once more then, for what came to disk just before
             rows = await self._outbox.fetch(position, FILE_LINES)
             for row in rows:
                 position = row.id
                 await self._gather_row(row)
             await self._land_due()
-            if not rows:
+            if not rows and not stopping:
                 await link.wait(self._seconds_left())
 
     async def _gather_row(self, row: OutboxRow) -> None:

@@ -4,6 +4,7 @@ import json
 from base64 import b64encode
 from collections.abc import Sequence
 
+from gateway.routing.where.payload import NOT_JSON, decode_payload, parse_json
 from gateway.storage.outbox_row import OutboxRow
 from gateway.uplink.envelope import remaining_expiry
 from gateway.uplink.settings import UplinkSettings
@@ -32,6 +33,7 @@ def landing_record(
         "properties": [list(pair) for pair in row.user_properties],
     }
     blob = row.correlation_data
+    text = decode_payload(row.payload)
     optional = {
         "clientid": row.client_id if settings.identity else None,
         "username": row.username if settings.identity else None,
@@ -39,6 +41,9 @@ def landing_record(
         "correlation_data": None if blob is None else b64encode(blob).decode("ascii"),
         "message_expiry": remaining_expiry(row, received),
         "payload_format": row.payload_format,
+        # Said here, by the gateway's own parser, so that all later readers agree
+        # (where-language 6.3).
+        "payload_is_json": text is not None and parse_json(text) is not NOT_JSON,
     }
     record.update((name, value) for name, value in optional.items() if value is not None)
     return record

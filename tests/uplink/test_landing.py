@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from gateway.uplink.landing import landing_file_name, landing_line, landing_record
 from tests.support.storage import outbox_row
 from tests.support.uplinks import uplink_settings
@@ -21,7 +23,7 @@ def test_the_record_of_a_plain_message() -> None:
         b'{"gateway_id":"barn","epoch":"00a1b2c3d4","stream":"main","seq":17,'
         b'"time":1763740000000,"received":1763740000120,"topic":"sensors/n1/temperature",'
         b'"payload":"eyJ2YWx1ZSI6MjF9","qos":1,"retain":false,"resent":false,'
-        b'"content_type":null,"properties":[["site","A"]]}\n'
+        b'"content_type":null,"properties":[["site","A"]],"payload_is_json":true}\n'
     )
 
 
@@ -51,7 +53,17 @@ def test_optional_fields_stand_where_the_message_has_them() -> None:
         ("correlation_data", "/wA="),
         ("message_expiry", 50),
         ("payload_format", 0),
+        ("payload_is_json", True),
     ]
+
+
+@pytest.mark.parametrize(
+    ("payload", "is_json"), [(b"21", True), (b"", False), (b"NaN", False), (b'"\xff"', False)]
+)
+def test_it_says_whether_the_payload_is_json(payload: bytes, is_json: bool) -> None:
+    row = outbox_row(1, payload=payload)
+    record = landing_record(row, uplink_settings(), resent=False, received=0)
+    assert record["payload_is_json"] is is_json
 
 
 def test_a_line_has_no_line_end_inside_whatever_the_message_holds() -> None:
