@@ -37,30 +37,42 @@ class Listener:
                 self._accept, self.host, self.port, backlog=BACKLOG, start_serving=False
             )
         except OSError as error:
-            reason = error.strerror or str(error)
-            raise StartError(f"cannot listen on {self.host}:{self.port}: {reason}") from error
+            raise self._cannot_listen(error) from error
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def serve(self) -> None:
-        """Accept connections from now on."""
-        if self._server is not None:
+        """Accept connections from now on; raise StartError if another took the address first."""
+        if self._server is None:
+            return
+        try:
             await self._server.start_serving()
+        except OSError as error:
+            raise self._cannot_listen(error) from error
 
     async def close(self) -> None:
-        """Accept no more and tell every client that the server shuts down."""
+        """Accept no more, tell every client that the server shuts down, and see them off.
+
+        What they are owed, wills among it, is carried out by the turns that go on meanwhile.
+        """
         if self._server is None:
             return
         self._server.close()
         for transport in list(self._transports):
             transport.disconnect(ReasonCode.SERVER_SHUTTING_DOWN, "the gateway stops")
+        await self.wait_closed()
 
     async def wait_closed(self) -> None:
         """Wait until the last clients have read what was sent to them, or are too slow."""
         deadline = asyncio.get_running_loop().time() + CLOSE_TIMEOUT
         while any(each.open for each in self._transports):
             if asyncio.get_running_loop().time() >= deadline:
-                break
+                for transport in list(self._transports):
+                    transport.abort()
             await asyncio.sleep(POLL_INTERVAL)
+
+    def _cannot_listen(self, error: OSError) -> StartError:
+        reason = error.strerror or str(error)
+        return StartError(f"cannot listen on {self.host}:{self.port}: {reason}")
 
     def _accept(self) -> ClientTransport:
         transport = ClientTransport(self._turn, self._authenticator)

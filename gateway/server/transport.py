@@ -16,7 +16,9 @@ HIGH_WATER = 256 * 1024
 """Bytes in the socket's write buffer from which on a connection is given no more."""
 
 CLOSE_TIMEOUT = 5.0
-"""Seconds that a closed connection has to read what was sent to it."""
+"""Seconds that a connection that is being closed has to read what is owed to it."""
+
+MISTAKE = "unexpected error; closing client at %s"
 
 
 class ClientTransport(asyncio.Protocol):
@@ -27,7 +29,8 @@ class ClientTransport(asyncio.Protocol):
         self._authenticator = authenticator
         self._transport: asyncio.Transport | None = None
         self._client: Client | None = None
-        self._paused = False
+        self._paused = False  # the peer reads too slowly
+        self._abort: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Give the connection its broker client."""
@@ -48,9 +51,11 @@ class ClientTransport(asyncio.Protocol):
         except Exception:
             # one of the three borders (design, section 3): a mistake of ours ends this
             # connection and no other
-            logger.exception("unexpected error; closing client at %s", client.peer)
+            logger.exception(MISTAKE, client.peer)
             self._turn.broker.counters.add("tidegate/clients/errors")
             client.disconnect(ReasonCode.UNSPECIFIED_ERROR)
+        if client.connection.congested and self._transport is not None:
+            self._transport.pause_reading()  # answers that nobody reads must not pile up
 
     def eof_received(self) -> bool:
         """Let the transport close itself."""
@@ -63,6 +68,8 @@ class ClientTransport(asyncio.Protocol):
                 logger.info("client at %s: %s", self._client.peer, error)
             self._turn.broker.lost(self._client, self._turn.instant)
         self._transport = None
+        if self._abort is not None:
+            self._abort.cancel()
 
     def pause_writing(self) -> None:
         """Note that the peer reads too slowly."""
@@ -78,6 +85,17 @@ class ClientTransport(asyncio.Protocol):
         client, transport = self._client, self._transport
         if client is None or transport is None or transport.is_closing():
             return False
+        try:
+            return self._write(client, transport, committed, now)
+        except Exception:  # the same border
+            logger.exception(MISTAKE, client.peer)
+            self._turn.broker.counters.add("tidegate/clients/errors")
+            transport.abort()
+            return False
+
+    def _write(
+        self, client: Client, transport: asyncio.Transport, committed: int, now: Instant
+    ) -> bool:
         connection = client.connection
         while not self._paused:
             data = connection.data_to_send(committed)
@@ -89,9 +107,16 @@ class ClientTransport(asyncio.Protocol):
                 break
             session.pump(now.monotonic)
         waits = connection.output.size > 0
-        if client.closing and not waits:
-            self._close(transport)
+        if client.closing:
+            self._close(transport, now=not waits)
+        elif not connection.congested:
+            transport.resume_reading()
         return waits and not self._paused
+
+    def abort(self) -> None:
+        """Close the socket now, whatever was still to be sent."""
+        if self._transport is not None:
+            self._transport.abort()
 
     @property
     def open(self) -> bool:
@@ -106,9 +131,13 @@ class ClientTransport(asyncio.Protocol):
     def _touch(self) -> None:
         self._turn.touch(self)
 
-    def _close(self, transport: asyncio.Transport) -> None:
-        transport.close()
-        asyncio.get_running_loop().call_later(CLOSE_TIMEOUT, transport.abort)
+    def _close(self, transport: asyncio.Transport, *, now: bool) -> None:
+        """Close once everything is sent; a peer that reads nothing is not waited for long."""
+        if self._abort is None:
+            loop = asyncio.get_running_loop()
+            self._abort = loop.call_later(CLOSE_TIMEOUT, transport.abort)
+        if now:
+            transport.close()
 
 
 def _name(peername: object) -> str:

@@ -6,6 +6,7 @@ that answer back until the batch is on disk, and all else leaves at once (design
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
@@ -38,7 +39,7 @@ class Turn:
         self._scheduled = False
         self._touched: dict[Flushable, None] = {}
         self._held: dict[Flushable, None] = {}
-        self._promises: list[tuple[int, Callable[[], None]]] = []
+        self._promises: deque[tuple[int, Callable[[], None]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._armed_for: float | None = None
         writer.on_committed.append(self._committed)
@@ -48,7 +49,7 @@ class Turn:
     def instant(self) -> Instant:
         """The moment of this turn: the clock is read once for all its packets."""
         if self._instant is None:
-            self._instant = Instant(self._clock.monotonic(), self._clock.wall_ms())
+            self._instant = self._now()
             self._schedule()
         return self._instant
 
@@ -64,22 +65,25 @@ class Turn:
 
     def end(self) -> None:
         """Hand over the rows and write what is free to leave."""
-        self._scheduled = False
+        self._scheduled = True  # what is touched by the writing is written here, not next time
         self._writer.hand_over()
-        now = self.instant
+        now = self._instant or self._now()
         while self._touched:
             touched, self._touched = self._touched, {}
             for connection in touched:
                 self._flush(connection, now)
-        self._keep_promises()
         self._instant = None
-        self._scheduled = False
+        self._scheduled = False  # what comes of a promise kept belongs to the next turn
+        self._keep_promises()
         self._arm()
 
     def stop(self) -> None:
         """Do nothing more by itself."""
         if self._timer is not None:
             self._timer.cancel()
+
+    def _now(self) -> Instant:
+        return Instant(self._clock.monotonic(), self._clock.wall_ms())
 
     def _schedule(self) -> None:
         if not self._scheduled:
@@ -100,7 +104,7 @@ class Turn:
         """Run what waited for a commit, in the order it was asked for."""
         committed = self._writer.committed
         while self._promises and self._promises[0][0] <= committed:
-            self._promises.pop(0)[1]()
+            self._promises.popleft()[1]()
 
     def _arm(self) -> None:
         """Wake up when the broker has something to do."""
