@@ -1,0 +1,35 @@
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.server import HeldWriter, Server, serve
+from tests.support.storage import Store, open_store
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    opened = await open_store(tmp_path)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def server(store: Store) -> AsyncIterator[Server]:
+    """Give a server whose rows go to a real database."""
+    running = await serve(store.writer)
+    yield running
+    await running.close()
+
+
+@pytest.fixture
+def held_writer() -> HeldWriter:
+    return HeldWriter()
+
+
+@pytest.fixture
+async def held(held_writer: HeldWriter) -> AsyncIterator[Server]:
+    """Give a server whose rows reach the disk when the test says so."""
+    running = await serve(held_writer)
+    yield running
+    await running.close()

@@ -1,0 +1,113 @@
+import asyncio
+
+import pytest
+
+from gateway.broker.access import Anonymous
+from gateway.errors import StartError
+from gateway.mqtt.packets import MQTT_3_1_1, Disconnect, PubAck, Publish, Will
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.server import listener as listener_module
+from gateway.server.listener import Listener
+from tests.support.raw_client import RawClient
+from tests.support.server import HOST, HeldWriter, Server
+from tests.support.storage import Store, until
+
+
+async def test_nobody_is_let_in_before_the_gateway_is_ready(held: Server) -> None:
+    listener = Listener(HOST, 0, Anonymous(), held.turn)
+    await listener.bind()
+    with pytest.raises(ConnectionRefusedError):
+        await RawClient.open(listener.port)
+    await listener.serve()
+    await (await RawClient.open(listener.port)).close()
+    await listener.close()
+
+
+async def test_a_busy_port_is_named(held: Server) -> None:
+    second = Listener(HOST, held.port, Anonymous(), held.turn)
+    with pytest.raises(StartError, match=f"cannot listen on {HOST}:{held.port}: .*in use"):
+        await second.bind()
+    await second.serve()
+    await second.close()
+
+
+async def test_a_port_that_another_takes_between_bind_and_serve(held: Server) -> None:
+    first, second = (Listener(HOST, 0, Anonymous(), held.turn) for _ in range(2))
+    await first.bind()
+    second.port = first.port
+    await second.bind()
+    await first.serve()
+    with pytest.raises(StartError, match="in use"):
+        await second.serve()
+    await second.close()
+    await first.close()
+
+
+async def test_an_address_that_is_not_ours_is_named(held: Server) -> None:
+    with pytest.raises(StartError, match=r"cannot listen on 192\.0\.2\.1:"):
+        await Listener("192.0.2.1", 1883, Anonymous(), held.turn).bind()
+
+
+async def test_ipv6(held: Server) -> None:
+    listener = Listener("::1", 0, Anonymous(), held.turn)
+    try:
+        await listener.bind()
+    except StartError:
+        pytest.skip("this machine has no IPv6")
+    await listener.serve()
+    reader, writer = await asyncio.open_connection("::1", listener.port)
+    client = RawClient(reader, writer, MQTT_3_1_1)
+    await client.send_bytes(b"\x10\x0d\x00\x04MQTT\x04\x02\x00\x00\x00\x01c")
+    await client.receive()
+    (connected,) = held.broker.clients.values()
+    assert connected.peer.startswith("[::1]:")
+    await client.close()
+    await listener.close()
+
+
+async def test_clients_are_told_of_a_stop(server: Server) -> None:
+    five = await server.clients.connect("five")
+    three = await server.clients.connect("three", MQTT_3_1_1)
+    silent = await server.clients.open()
+    await until(lambda: len(server.broker.connections) == 3)
+    await server.listener.close()
+    (disconnect,) = await five.until_closed()
+    assert isinstance(disconnect, Disconnect)
+    assert disconnect.reason_code == ReasonCode.SERVER_SHUTTING_DOWN
+    assert not await three.until_closed()
+    assert not await silent.until_closed()
+    assert not server.broker.connections
+    with pytest.raises(ConnectionRefusedError):
+        await server.clients.open()
+
+
+async def test_what_was_promised_is_answered_before_the_end(store: Store, server: Server) -> None:
+    client = await server.clients.connect()
+    await client.send(Publish("up/a", qos=1, packet_id=7))
+    await until(lambda: server.rows.taken == 1)
+    await server.listener.close()
+    assert (await client.until_closed())[0] == PubAck(7)
+
+
+async def test_wills_are_carried_out_at_a_stop(store: Store, server: Server) -> None:
+    await server.clients.connect(will=Will("up/will", b"gone", qos=1))
+    await server.listener.close()
+    assert server.rows.taken == 1
+    await store.settle()
+    assert not store.writer.pending_rows
+
+
+async def test_a_client_that_reads_nothing_does_not_hold_up_the_stop(
+    held: Server, held_writer: HeldWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listener_module, "CLOSE_TIMEOUT", 0.1)
+    client = await held.clients.connect()
+    await client.send(Publish("up/a", qos=1, packet_id=7))  # never committed, so never answered
+    await until(lambda: held.rows.taken == 1)
+    await held.listener.close()
+    assert not held.broker.connections
+    assert PubAck(7) not in await client.until_closed()
+
+
+async def test_closing_what_never_listened(held: Server) -> None:
+    await Listener(HOST, 0, Anonymous(), held.turn).close()

@@ -1,0 +1,303 @@
+import asyncio
+import logging
+import socket
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from gateway.broker.broker import Broker
+from gateway.broker.client import Client
+from gateway.broker.instant import Instant
+from gateway.mqtt import connection as connection_module
+from gateway.mqtt.connection import Connection
+from gateway.mqtt.encode import encode
+from gateway.mqtt.packets import (
+    MQTT_3_1_1,
+    MQTT_5,
+    Disconnect,
+    PingReq,
+    PingResp,
+    PubAck,
+    Publish,
+    PubRec,
+    Will,
+)
+from gateway.mqtt.properties import Properties
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.server import transport as transport_module
+from gateway.server.transport import _name
+from gateway.storage.database import FILE_NAME
+from tests.support.raw_client import RawClient
+from tests.support.server import HeldWriter, Server, serve
+from tests.support.storage import Store, until
+
+SMALL = 4_096
+
+READ_AT_ONCE = 256 * 1024
+"""Bytes that the event loop reads from a socket at a time."""
+
+
+@pytest.fixture
+def narrow(held: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """Give a server whose buffers, and the kernel's behind them, hold next to nothing."""
+    monkeypatch.setattr(connection_module, "MAXIMUM_UNSENT", SMALL)
+    monkeypatch.setattr(transport_module, "HIGH_WATER", SMALL)
+    assert held.listener._server is not None
+    for sock in held.listener._server.sockets:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL)
+    return held
+
+
+def rows_on_disk(folder: Path) -> int:
+    with sqlite3.connect(folder / FILE_NAME) as reader:
+        (count,) = reader.execute("SELECT count(*) FROM meta WHERE name LIKE 'row %'").fetchone()
+    reader.close()
+    return int(count)
+
+
+# --- durability -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+async def test_an_answer_leaves_after_the_commit(
+    held: Server, held_writer: HeldWriter, qos: int
+) -> None:
+    client = await held.clients.connect("c")
+    await client.send(PingReq(), Publish("up/a", qos=qos, packet_id=7), PingReq())
+    assert await client.receive() == PingResp()
+    await until(lambda: held.rows.taken == 1)
+    other = await held.clients.connect("other")
+    assert not await other.waiting()
+    assert client.raw.endswith(b"\xd0\x00")
+    held_writer.commit()
+    assert await client.receive() == (PubAck(7) if qos == 1 else PubRec(7))
+    assert await client.receive() == PingResp()
+
+
+async def test_memory_durability_answers_at_once() -> None:
+    server = await serve(HeldWriter(durable=False))
+    client = await server.clients.connect("c")
+    await client.send(Publish("up/a", qos=1, packet_id=7))
+    assert await client.receive() == PubAck(7)
+    await server.close()
+
+
+async def test_an_answered_message_is_on_disk(server: Server, tmp_path: Path) -> None:
+    client = await server.clients.connect("c")
+    for number in range(1, 21):
+        await client.send(Publish("up/a", qos=1, packet_id=number))
+        assert await client.receive() == PubAck(number)
+        assert rows_on_disk(tmp_path) == number
+
+
+async def test_a_hundred_messages_share_a_commit(server: Server, store: Store) -> None:
+    client = await server.clients.connect("c")
+    before = store.counters.count("tidegate/storage/commits")
+    await client.send(*(Publish("up/a", qos=1, packet_id=1 + number) for number in range(100)))
+    answers = [await client.receive() for _ in range(100)]
+    assert answers == [PubAck(1 + number) for number in range(100)]
+    assert 1 <= store.counters.count("tidegate/storage/commits") - before <= 5
+    assert store.counters.count("tidegate/storage/rows") == 100
+
+
+async def test_many_clients_share_commits(server: Server, store: Store) -> None:
+    async def publish_50(client: RawClient) -> None:
+        for number in range(50):
+            await client.send(Publish("up/a", qos=1, packet_id=1 + number))
+            assert await client.receive() == PubAck(1 + number)
+
+    clients = [await server.clients.connect(f"c{number}") for number in range(10)]
+    await asyncio.gather(*(publish_50(client) for client in clients))
+    assert store.counters.count("tidegate/storage/rows") == 500
+    assert store.counters.count("tidegate/storage/commits") < 250
+
+
+# --- slow readers ---------------------------------------------------------------------------
+
+
+async def test_a_client_that_reads_nothing_does_not_stop_others(narrow: Server) -> None:
+    slow = await narrow.clients.open(receive_buffer=SMALL)
+    await slow.say_connect("slow")
+    await slow.subscribe("a", 1)
+    fast = await narrow.clients.connect("fast")
+    await fast.subscribe("a")
+    publisher = await narrow.clients.connect("p")
+    for number in range(90):
+        await publisher.send(Publish("a", b"%02d" % number * 1_000))
+        publish = await fast.receive()
+        assert isinstance(publish, Publish)
+        assert publish.payload.startswith(b"%02d" % number)
+    assert len(narrow.broker.sessions["slow"].queue) > 40
+    payloads = []
+    for _ in range(90):
+        publish = await slow.receive()
+        assert isinstance(publish, Publish)
+        payloads.append(publish.payload[:2])
+    assert payloads == [b"%02d" % number for number in range(90)]
+
+
+async def test_a_client_that_reads_no_answers_is_read_no_more(narrow: Server) -> None:
+    slow = await narrow.clients.open(receive_buffer=SMALL)
+    await slow.say_connect("slow")
+    pings = 160_000
+    flood = asyncio.create_task(slow.send_bytes(encode(PingReq(), MQTT_5) * pings))
+    connection = narrow.broker.clients["slow"].connection
+    await until(lambda: connection.congested)
+    other = await narrow.clients.connect("other")
+    for _ in range(10):
+        assert not await other.waiting()
+    assert connection.packets_received < pings
+    assert connection.output.size <= READ_AT_ONCE + SMALL
+    assert await slow._reader.readexactly(2 * pings) == encode(PingResp(), MQTT_5) * pings
+    await flood
+
+
+async def test_a_closed_client_that_reads_nothing_is_cut_off(
+    narrow: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport_module, "CLOSE_TIMEOUT", 0.1)
+    slow = await narrow.clients.open(receive_buffer=SMALL)
+    await slow.say_connect("slow", will=Will("wills/slow", b"gone"))
+    await slow.subscribe("a")
+    watcher = await narrow.clients.connect("watcher")
+    await watcher.subscribe("wills/+")
+    publisher = await narrow.clients.connect("p")
+    for _ in range(100):
+        await publisher.send(Publish("a", b"x" * 1_000))
+    await until(lambda: narrow.broker.clients["slow"].connection.congested)
+    second = await narrow.clients.connect("slow")
+    assert await watcher.receive() == Publish("wills/slow", b"gone")
+    await until(lambda: len(narrow.broker.connections) == 3)
+    assert not await second.waiting()
+
+
+# --- ends -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["close", "reset"])
+@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
+async def test_an_abrupt_end_publishes_the_will(held: Server, how: str, version: int) -> None:
+    watcher = await held.clients.connect("watcher")
+    await watcher.subscribe("wills/+")
+    client = await held.clients.connect("c", version, will=Will("wills/c", b"gone"))
+    if how == "close":
+        await client.close()
+    else:
+        client.reset()
+    assert await watcher.receive() == Publish("wills/c", b"gone")
+    assert list(held.broker.clients) == ["watcher"]
+
+
+async def test_a_client_that_vanished_is_missed(held: Server) -> None:
+    """No FIN, no reset, no packet: only its keep alive tells."""
+    watcher = await held.clients.connect("watcher")
+    await watcher.subscribe("wills/+")
+    client = await held.clients.connect("c", keep_alive=1, will=Will("wills/c", b"gone"))
+    assert await watcher.receive() == Publish("wills/c", b"gone")
+    (disconnect,) = await client.until_closed()
+    assert isinstance(disconnect, Disconnect)
+    assert disconnect.reason_code == ReasonCode.KEEP_ALIVE_TIMEOUT
+
+
+async def test_half_a_packet_and_then_the_end(held: Server) -> None:
+    client = await held.clients.connect("c")
+    await client.send_bytes(b"\x30\x7f\x00\x01")
+    await client.close()
+    await until(lambda: not held.broker.connections)
+
+
+async def test_a_shut_down_sending_side_ends_the_connection(held: Server) -> None:
+    client = await held.clients.connect("c")
+    client._writer.write_eof()
+    assert not await client.until_closed()
+    await until(lambda: not held.broker.connections)
+
+
+async def test_a_malformed_packet_ends_that_connection_alone(held: Server) -> None:
+    other = await held.clients.connect("other")
+    client = await held.clients.connect("c")
+    await client.send_bytes(b"\x00\x00" + b"more" * 100_000)
+    (disconnect,) = await client.until_closed()
+    assert isinstance(disconnect, Disconnect)
+    assert disconnect.reason_code == ReasonCode.MALFORMED_PACKET
+    assert not await other.waiting()
+
+
+async def test_a_mistake_of_ours_ends_that_connection_alone(
+    held: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    other = await held.clients.connect("other")
+    client = await held.clients.connect("c")
+
+    def faulty(broker: Broker, client: Client, data: bytes, instant: Instant) -> None:
+        raise RuntimeError("a mistake")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Broker, "receive", faulty)
+        await client.send(PingReq())
+        (disconnect,) = await client.until_closed()
+    assert isinstance(disconnect, Disconnect)
+    assert disconnect.reason_code == ReasonCode.UNSPECIFIED_ERROR
+    assert not await other.waiting()
+    assert held.counters.count("tidegate/clients/errors") == 1
+    (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
+    assert record.exc_info is not None
+
+
+async def test_a_mistake_while_writing_ends_that_connection_alone(
+    held: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = await held.clients.connect("other")
+    client = await held.clients.connect("c")
+    connection = held.broker.clients["c"].connection
+    take = Connection.data_to_send
+
+    def faulty(self: Connection, committed: int) -> bytearray | None:
+        if self is connection:
+            raise RuntimeError("a mistake")
+        return take(self, committed)
+
+    monkeypatch.setattr(Connection, "data_to_send", faulty)
+    await asyncio.gather(client.send(PingReq()), other.send(PingReq()))
+    assert await other.receive() == PingResp()
+    assert not await client.until_closed()
+    assert held.counters.count("tidegate/clients/errors") == 1
+
+
+async def test_a_session_goes_on_over_a_new_connection(held: Server) -> None:
+    lasting: dict[str, object] = {
+        "clean_start": False,
+        "properties": Properties(session_expiry_interval=60),
+    }
+    first = await held.clients.connect("c", **lasting)
+    await first.subscribe("a", 1)
+    first.reset()
+    await until(lambda: not held.broker.clients)
+    publisher = await held.clients.connect("p")
+    await publisher.send(Publish("a", b"1", 1, packet_id=1))
+    assert await publisher.receive() == PubAck(1)
+    second = await held.clients.connect("c", **lasting)
+    assert second.connack.session_present
+    assert await second.receive() == Publish("a", b"1", 1, packet_id=1)
+
+
+async def test_bytes_are_counted(held: Server) -> None:
+    client = await held.clients.connect("c", MQTT_3_1_1)
+    assert not await client.waiting()
+    assert held.counters.count("bytes/received") == 2 + 13 + 2
+    assert held.counters.count("bytes/sent") == 4 + 2
+
+
+@pytest.mark.parametrize(
+    ("peername", "name"),
+    [
+        (("192.0.2.7", 40_000), "192.0.2.7:40000"),
+        (("::1", 40_000, 0, 0), "[::1]:40000"),
+        ("/run/socket", "/run/socket"),
+        (None, "unknown"),
+        ("", "unknown"),
+    ],
+)
+def test_a_peer_has_a_name(peername: object, name: str) -> None:
+    assert _name(peername) == name

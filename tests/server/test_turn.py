@@ -1,0 +1,169 @@
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from gateway.broker.broker import Broker
+from gateway.broker.instant import Instant
+from gateway.broker.settings import BrokerSettings
+from gateway.clock import Clock
+from gateway.counters import Counters
+from gateway.server.turn import Turn
+from tests.support.server import HeldWriter
+from tests.support.storage import until
+
+
+async def turns_pass(count: int = 20) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+class Line:
+    """A connection that notes what it was told, and has output up to a batch."""
+
+    def __init__(self, waits_for: int = 0) -> None:
+        self.flushed: list[int] = []
+        self.waits_for = waits_for
+        self.on_flush: Callable[[], None] = lambda: None
+
+    def flush(self, committed: int, now: Instant) -> bool:
+        self.flushed.append(committed)
+        self.on_flush()
+        return self.waits_for > committed
+
+
+@pytest.fixture
+def broker() -> Broker:
+    return Broker(BrokerSettings(), Counters(), new_client_id=str)
+
+
+@pytest.fixture
+async def turn(broker: Broker, held_writer: HeldWriter) -> Turn:
+    turn = Turn(broker, held_writer, Clock())  # type: ignore[arg-type]  # by shape
+    await turns_pass()  # the first looks at the deadlines
+    held_writer.turns = 0
+    return turn
+
+
+async def test_a_turn_has_one_instant(turn: Turn) -> None:
+    first = turn.instant
+    assert turn.instant is first
+    await turns_pass()
+    assert turn.instant is not first
+    assert turn.instant.monotonic >= first.monotonic
+
+
+async def test_a_turn_ends_once_and_then_nothing_runs(turn: Turn, held_writer: HeldWriter) -> None:
+    assert turn.instant
+    turn.touch(Line())
+    await turns_pass()
+    assert held_writer.turns == 1
+
+
+async def test_a_turn_that_nobody_asked_the_time_ends_once(
+    turn: Turn, held_writer: HeldWriter
+) -> None:
+    turn.touch(Line())
+    await turns_pass()
+    assert held_writer.turns == 1
+    held_writer.commit()
+    await turns_pass()
+    assert held_writer.turns == 2
+
+
+async def test_what_the_writing_touches_is_written_in_the_same_turn(
+    turn: Turn, held_writer: HeldWriter
+) -> None:
+    first, second = Line(), Line()
+    first.on_flush = lambda: turn.touch(second)
+    turn.touch(first)
+    await turns_pass()
+    assert first.flushed == second.flushed == [0]
+    assert held_writer.turns == 1
+
+
+async def test_a_connection_is_asked_again_after_the_commit_it_waits_for(
+    turn: Turn, held_writer: HeldWriter
+) -> None:
+    free, waiting = Line(), Line(waits_for=2)
+    turn.touch(free)
+    turn.touch(waiting)
+    await turns_pass()
+    for _ in range(3):
+        held_writer.commit()
+        await turns_pass()
+    assert free.flushed == [0]
+    assert waiting.flushed == [0, 1, 2]
+
+
+async def test_promises_are_kept_in_order_once_the_rows_are_on_disk(
+    turn: Turn, held_writer: HeldWriter
+) -> None:
+    kept: list[str] = []
+    turn.when_on_disk(lambda: kept.append("nothing to wait for"))
+    held_writer.add("x", ())
+    turn.when_on_disk(lambda: kept.append("first"))
+    held_writer.add("x", ())
+    turn.when_on_disk(lambda: kept.append("second"))
+    await turns_pass()
+    assert kept == ["nothing to wait for"]
+    held_writer.commit()
+    await turns_pass()
+    assert kept == ["nothing to wait for", "first", "second"]
+
+
+async def test_memory_durability_waits_for_nothing(broker: Broker) -> None:
+    writer, kept = HeldWriter(durable=False), list[str]()
+    turn = Turn(broker, writer, Clock())  # type: ignore[arg-type]  # by shape
+    writer.add("x", ())
+    turn.when_on_disk(lambda: kept.append("kept"))
+    await turns_pass()
+    assert kept == ["kept"]
+    turn.stop()
+
+
+async def test_what_a_kept_promise_does_is_a_turn_of_its_own(
+    turn: Turn, held_writer: HeldWriter
+) -> None:
+    instants: list[Instant] = []
+
+    def work() -> None:
+        held_writer.add("x", ())
+        instants.append(turn.instant)
+
+    turn.when_on_disk(work)
+    before = turn.instant
+    await turns_pass()
+    assert held_writer.turns == 2
+    assert instants[0] is not before
+
+
+async def test_the_broker_is_woken_when_something_is_due(turn: Turn, broker: Broker) -> None:
+    ran: list[str] = []
+    now = Clock().monotonic()
+    broker.deadlines.set("late", now + 0.06, lambda _: ran.append("late"))
+    broker.deadlines.set("early", now + 0.03, lambda _: ran.append("early"))
+    assert turn.instant  # a turn in which they were set
+    await until(lambda: len(ran) == 2)
+    assert ran == ["early", "late"]
+
+
+async def test_an_earlier_deadline_is_not_missed(turn: Turn, broker: Broker) -> None:
+    ran: list[str] = []
+    broker.deadlines.set("late", Clock().monotonic() + 3600, lambda _: ran.append("late"))
+    assert turn.instant
+    await turns_pass()
+    broker.deadlines.set("early", Clock().monotonic() + 0.02, lambda _: ran.append("early"))
+    assert turn.instant
+    await until(lambda: bool(ran))
+    assert ran == ["early"]
+
+
+async def test_a_stopped_turn_wakes_nobody(turn: Turn, broker: Broker) -> None:
+    ran: list[str] = []
+    broker.deadlines.set("a", Clock().monotonic() + 0.01, lambda _: ran.append("a"))
+    assert turn.instant
+    await turns_pass()
+    turn.stop()
+    await asyncio.sleep(0.05)
+    assert not ran

@@ -1,0 +1,108 @@
+"""A broker behind a real listener, in the event loop of the test."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gateway.broker.access import Anonymous, Authenticator
+from gateway.broker.broker import Broker
+from gateway.broker.settings import BrokerSettings
+from gateway.clock import Clock
+from gateway.counters import Counters
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.routing.where.message import Message
+from gateway.server.listener import Listener
+from gateway.server.turn import Turn
+from gateway.storage.writer import Writer
+from tests.support.raw_client import Clients
+
+HOST = "127.0.0.1"
+
+
+class HeldWriter:
+    """Has the shape of the storage layer's writer; a batch is on disk when `commit` is called."""
+
+    def __init__(self, *, durable: bool = True) -> None:
+        self.batch = 1
+        self.committed = 0
+        self.on_committed: list[Callable[[int], None]] = []
+        self.durable = durable
+        self.rows: list[tuple[str, tuple[object, ...]]] = []
+        self.pending_rows = 0
+        self.turns = 0
+        self.full = False
+
+    def add(self, statement: str, row: tuple[object, ...]) -> int:
+        self.rows.append((statement, row))
+        self.pending_rows += 1
+        return self.batch
+
+    def mark(self) -> int:
+        return self.batch if self.durable and self.pending_rows else 0
+
+    def hand_over(self) -> None:
+        self.turns += 1
+
+    def commit(self) -> None:
+        self.committed = self.batch
+        self.batch += 1
+        self.pending_rows = 0
+        for callback in self.on_committed:
+            callback(self.committed)
+
+
+class Rows:
+    """An inline client that makes a row of each message."""
+
+    client_id = "rows"
+    statement = "INSERT INTO meta (name, value) VALUES (?, ?)"
+
+    def __init__(self, writer: "Writer | HeldWriter") -> None:
+        self._writer = writer
+        self.taken = 0
+
+    def receive(self, message: Message, topic_filters: list[str]) -> ReasonCode:
+        self.taken += 1
+        self._writer.add(self.statement, (f"row {self.taken}", self.taken))
+        return ReasonCode.SUCCESS
+
+
+@dataclass(slots=True)
+class Server:
+    """A broker that listens on `port`; messages below `up/` make rows."""
+
+    broker: Broker
+    turn: Turn
+    listener: Listener
+    counters: Counters
+    rows: Rows
+    clients: Clients
+
+    @property
+    def port(self) -> int:
+        return self.listener.port
+
+    async def close(self) -> None:
+        await self.listener.close()
+        await self.clients.close()
+        self.turn.stop()
+
+
+async def serve(
+    writer: Writer | HeldWriter,
+    settings: BrokerSettings | None = None,
+    authenticator: Authenticator | None = None,
+) -> Server:
+    counters = Counters()
+    broker = Broker(
+        settings or BrokerSettings(),
+        counters,
+        durability=writer,
+        new_client_id=lambda: "assigned",
+    )
+    turn = Turn(broker, writer, Clock())  # type: ignore[arg-type]  # by shape
+    rows = Rows(writer)
+    broker.subscribe_inline(rows, ["up/#"])
+    listener = Listener(HOST, 0, authenticator or Anonymous(), turn)
+    await listener.bind()
+    await listener.serve()
+    return Server(broker, turn, listener, counters, rows, Clients(listener.port))
