@@ -80,13 +80,15 @@ def fleet_url(value: object) -> str:
     allowed = "mqtt://host:port or mqtts://host:port"
     if not isinstance(value, str):
         raise ValueError(allowed)  # noqa: TRY004 - one error for every bad setting
-    parts = urlsplit(value)
     try:
+        parts = urlsplit(value)
         port_is_valid = parts.port is None or parts.port > 0
     except ValueError as error:
         raise ValueError(f"{allowed}; the port is a number from 1 to 65535") from error
     if parts.scheme not in ("mqtt", "mqtts") or not parts.hostname or not port_is_valid:
         raise ValueError(allowed)
+    if not value.isprintable() or " " in value:
+        raise ValueError(f"{allowed}, without spaces")
     if parts.username or parts.password:
         raise ValueError(f"{allowed}; user name and password have keys of their own")
     if parts.path not in ("", "/") or parts.query or parts.fragment:

@@ -1,5 +1,6 @@
 """Read a configuration file; every mistake names file, key, value and what is allowed."""
 
+import ipaddress
 import socket
 import tomllib
 from collections.abc import Iterable
@@ -19,8 +20,6 @@ from gateway.config.settings import (
     UplinkConfig,
 )
 
-LOOPBACK = ("127.", "localhost", "::1")
-
 
 def load(path: Path) -> Configuration:
     """Return the checked configuration; raise ConfigurationError."""
@@ -32,6 +31,8 @@ def load(path: Path) -> Configuration:
         raise ConfigurationError(str(path), "", None, f"not UTF-8 at byte {error.start}") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(str(path), "", None, f"not TOML: {error}") from error
+    except RecursionError:
+        raise ConfigurationError(str(path), "", None, "not TOML: too many brackets") from None
     return Reader(str(path)).configuration(document)
 
 
@@ -47,6 +48,13 @@ def _host_name_or(otherwise: str) -> str:
         return gateway_id(socket.gethostname().partition(".")[0])
     except ValueError:
         return otherwise
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 class Reader:
@@ -92,7 +100,7 @@ class Reader:
 
     def _check_listener(self, place: int, listener: ListenerConfig) -> None:
         """Anonymous access beyond loopback is never an accident (design, decision 10)."""
-        if listener.host.startswith(LOOPBACK) or listener.password_file is not None:
+        if _is_loopback(listener.host) or listener.password_file is not None:
             return
         if listener.allow_anonymous is None:
             raise ConfigurationError(
