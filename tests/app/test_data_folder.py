@@ -1,0 +1,49 @@
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from gateway.app.data_folder import DataFolder
+from gateway.errors import StartError
+
+
+def test_the_folder_is_made_and_says_who_uses_it(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b"
+    folder = DataFolder(path)
+    assert (path / "lock").read_text() == f"{os.getpid()}\n"
+    assert stat.S_IMODE((path / "lock").stat().st_mode) & stat.S_IWOTH == 0
+    folder.close()
+
+
+def test_a_folder_in_use_is_refused_and_its_user_named(tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path)
+    with pytest.raises(StartError) as raised:
+        DataFolder(tmp_path)
+    expected = f"{tmp_path} is in use by process {os.getpid()}: each gateway needs its own"
+    assert str(raised.value) == expected
+    folder.close()
+    DataFolder(tmp_path).close()
+
+
+def test_a_lock_that_was_left_behind_does_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "lock").write_text("1234567890123456789\n")
+    folder = DataFolder(tmp_path)
+    assert (tmp_path / "lock").read_text() == f"{os.getpid()}\n"
+    folder.close()
+
+
+def test_a_user_who_has_not_signed_yet(tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path)
+    (tmp_path / "lock").write_text("")
+    with pytest.raises(StartError, match="is in use: each gateway"):
+        DataFolder(tmp_path)
+    folder.close()
+
+
+def test_a_path_that_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StartError, match="file: File exists"):
+        DataFolder(tmp_path / "file")
+    with pytest.raises(StartError, match="Not a directory"):
+        DataFolder(tmp_path / "file" / "below")
