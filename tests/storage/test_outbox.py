@@ -227,4 +227,4 @@ class OutboxWithCrashes(RuleBasedStateMachine):
 
 
 TestOutboxWithCrashes = OutboxWithCrashes.TestCase
-TestOutboxWithCrashes.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+TestOutboxWithCrashes.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)

@@ -131,13 +131,15 @@ async def test_bytes_in_flight_are_bounded_too(
     store: Store, fleet_broker: FleetBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inflight_module, "MAX_INFLIGHT_BYTES", 2_500)
+    monkeypatch.setattr(fleet_module, "LEAVE_SECONDS", 0.05)
     async with running(store, uplink_settings(fleet_broker.port)) as uplink:
         await connected(uplink)
+        inflight = "tidegate/uplink/inflight"
+        await until(lambda: bool(fleet_broker.publishes) and not store.counters.values[inflight])
         fleet_broker.puback = lambda _publish: None
         add_rows(store, 1, 20, payload=bytes(1_000))
         await until(lambda: len(fleet_broker.data) == 3)
-        assert store.counters.values["tidegate/uplink/inflight"] == 3
-        monkeypatch.setattr(fleet_module, "LEAVE_SECONDS", 0.05)
+        assert store.counters.values[inflight] == 3
 
 
 async def test_rows_whose_removal_is_not_on_disk_fill_the_window(
