@@ -41,9 +41,8 @@ class _Sent:
 class Inflight:
     """The messages in flight on one connection, and those to be sent again.
 
-    A row that the fleet took, or refused for good, waits in here for `settle`, which removes
-    it from the outbox; a row that it refused for now comes out of `again` once `held` is
-    over, ordered as before.
+    A row that the fleet took waits in here for `settle`, which removes it from the outbox; a
+    row that it refused for now comes out of `again` once `held` is over, ordered as before.
     """
 
     def __init__(
@@ -127,14 +126,15 @@ class Inflight:
     def refuse(self, row: OutboxRow, code: int) -> None:
         """Give `row` up: it will never get through, and must not stand in the others' way."""
         self._rejected.add(row, code, self._clock.wall_ms())
-        self._taken.append(row)
+        self._outbox.remove([row])
+        self._outbox.end_turn()
         if code not in self._codes_logged:  # a line for each code and connection
             self._codes_logged.add(code)
             name = f"{row.epoch}.{row.stream}.{row.seq}"
             logger.warning("message %s (%s) was rejected: 0x%02X", name, row.topic, code)
 
     def settle(self) -> None:
-        """Remove from the outbox what needs no more sending."""
+        """Remove from the outbox what the fleet has taken."""
         if self._taken:
             self._outbox.remove(self._taken)
             self._outbox.end_turn()
