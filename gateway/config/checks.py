@@ -8,6 +8,10 @@ Check = Callable[[object], object]
 
 GATEWAY_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 STREAM = re.compile(r"[A-Za-z0-9_-]{1,16}")
+PERMISSIONS = re.compile(r"0?[0-7]{3}")
+
+MAXIMUM_UNIX_PATH = 107
+"""Bytes of a Unix socket's path that Linux takes (unix(7))."""
 
 
 def text(value: object) -> str:
@@ -15,6 +19,31 @@ def text(value: object) -> str:
     if not isinstance(value, str) or not value or "\0" in value:
         raise ValueError("a text that is not empty")
     return value
+
+
+def texts(value: object) -> tuple[str, ...]:
+    """Accept a list of strings of which none is empty."""
+    if not isinstance(value, list):
+        raise ValueError("a list of texts")  # noqa: TRY004 - one error for every bad setting
+    try:
+        return tuple(text(each) for each in value)
+    except ValueError as error:
+        raise ValueError("a list of texts that are not empty") from error
+
+
+def unix_path(value: object) -> str:
+    """Accept the path of a Unix socket."""
+    path = text(value)
+    if len(path.encode()) > MAXIMUM_UNIX_PATH:
+        raise ValueError(f"a path of at most {MAXIMUM_UNIX_PATH} bytes")
+    return path
+
+
+def permissions(value: object) -> int:
+    """Return the permissions that octal digits in a string say, such as "0660"."""
+    if not isinstance(value, str) or not PERMISSIONS.fullmatch(value):
+        raise ValueError('permissions as a text of octal digits, such as "0660"')
+    return int(value, 8)
 
 
 def boolean(value: object) -> bool:

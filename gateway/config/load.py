@@ -1,6 +1,5 @@
 """Read a configuration file; every mistake names file, key, value and what is allowed."""
 
-import ipaddress
 import socket
 import tomllib
 from collections.abc import Iterable
@@ -10,6 +9,7 @@ from typing import Any
 from gateway.config import schema
 from gateway.config.checks import gateway_id
 from gateway.config.errors import ConfigurationError
+from gateway.config.listener import find_mistake
 from gateway.config.settings import (
     BrokerConfig,
     Configuration,
@@ -50,13 +50,6 @@ def _host_name_or(otherwise: str) -> str:
         return otherwise
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 class Reader:
     """Turns the document of one file into its configuration."""
 
@@ -67,12 +60,7 @@ class Reader:
         """Return the configuration; raise ConfigurationError at the first mistake."""
         self._only(document, (*schema.TABLES, *schema.ARRAYS), "")
         gateway = self._table(document, "gateway", schema.GATEWAY)
-        listeners = tuple(
-            ListenerConfig(**settings)
-            for settings in self._array(document, "listener", schema.LISTENER)
-        )
-        for place, listener in enumerate(listeners):
-            self._check_listener(place, listener)
+        listeners = self._listeners(document)
         return Configuration(
             file=self._file,
             gateway_id=gateway.get("id") or self._host_name(),
@@ -98,17 +86,14 @@ class Reader:
                 self._file, "gateway.id", name, f"the host's name cannot be used; set {error}"
             ) from error
 
-    def _check_listener(self, place: int, listener: ListenerConfig) -> None:
-        """Anonymous access beyond loopback is never an accident (design, decision 10)."""
-        if _is_loopback(listener.host) or listener.password_file is not None:
-            return
-        if listener.allow_anonymous is None:
-            raise ConfigurationError(
-                self._file,
-                f"listener[{place}].host",
-                listener.host,
-                "beyond loopback a listener names a password_file or says allow_anonymous = true",
-            )
+    def _listeners(self, document: dict[str, Any]) -> tuple[ListenerConfig, ...]:
+        tables = self._array(document, "listener", schema.LISTENER)
+        for place, settings in enumerate(tables):
+            mistake = find_mistake(settings)
+            if mistake is not None:
+                key, value, allowed = mistake
+                raise ConfigurationError(self._file, f"listener[{place}].{key}", value, allowed)
+        return tuple(ListenerConfig(**settings) for settings in tables)
 
     def _uplink(self, document: dict[str, Any]) -> UplinkConfig | None:
         if "uplink" not in document:

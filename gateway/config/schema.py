@@ -7,13 +7,18 @@ from gateway.config.checks import (
     gateway_id,
     number,
     one_of,
+    permissions,
     stream,
     text,
+    texts,
     topic_prefix,
+    unix_path,
     whole_number,
 )
 
 Section = dict[str, Check]
+
+PACKET_SIZE = whole_number(1024, 256 * 1024 * 1024)
 
 GATEWAY: Section = {"id": gateway_id}
 
@@ -22,10 +27,23 @@ LISTENER: Section = {
     "port": whole_number(1, 65_535),
     "allow_anonymous": boolean,
     "password_file": text,
+    "path": unix_path,
+    "mode": permissions,
+    "tls_certificate": text,
+    "tls_key": text,
+    "client_ca": text,
+    "tls_identity": one_of("cn"),
+    "websocket": boolean,
+    "websocket_origins": texts,
+    "maximum_connections": whole_number(1, 1_000_000),
+    "maximum_packet_size": PACKET_SIZE,
+    "maximum_keep_alive": whole_number(1, 65_535),
+    "connection_rate": number(0.01, 100_000),
+    "connection_burst": whole_number(1, 1_000_000),
 }
 
 BROKER: Section = {
-    "maximum_packet_size": whole_number(1024, 256 * 1024 * 1024),
+    "maximum_packet_size": PACKET_SIZE,
     "connect_timeout": whole_number(1, 3600),
     "topic_alias_maximum": whole_number(0, 65_535),
     "sys_interval": number(0.1, 3600),

@@ -5,12 +5,28 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class ListenerConfig:
-    """Where clients connect; anonymous access is allowed on loopback unless said otherwise."""
+    """Where clients connect and under which limits; None stands for no limit of its own.
+
+    Anonymous access is allowed on loopback and on a Unix socket unless said otherwise.
+    """
 
     host: str = "127.0.0.1"
     port: int = 1883
     allow_anonymous: bool | None = None
     password_file: str | None = None
+    path: str | None = None  # a Unix socket, instead of host and port
+    mode: int = 0o660  # permissions of that socket
+    tls_certificate: str | None = None
+    tls_key: str | None = None  # None: in the certificate's file
+    client_ca: str | None = None
+    tls_identity: str | None = None
+    websocket: bool = False
+    websocket_origins: tuple[str, ...] | None = None  # None: any
+    maximum_connections: int | None = None
+    maximum_packet_size: int | None = None  # bytes
+    maximum_keep_alive: int | None = None  # seconds
+    connection_rate: float | None = None  # a second
+    connection_burst: int | None = None  # None: what the rate gives in a second, at least 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -199,7 +199,12 @@ MISTAKES: list[tuple[str, str, object, str]] = [
     # unknown keys
     ("[gatway]\nid = 'a'", "gatway", {"id": "a"}, "there are broker, gateway, listener,"),
     ("[gateway]\nname = 'a'", "gateway.name", "a", "unknown key; there are id"),
-    ("[[listener]]\nprot = 1", "listener[0].prot", 1, "allow_anonymous, host, password_file, port"),
+    (
+        "[[listener]]\nprot = 1",
+        "listener[0].prot",
+        1,
+        "allow_anonymous, client_ca, connection_burst",
+    ),
     ("[broker]\nx = 1", "broker.x", 1, "unknown key"),
     ("[uplink]\nurI = 'a'", "uplink.urI", "a", "ca_file, client_id, directory"),
     ("[[uplink.rule]]\ntopik = 'a'", "uplink.rule[0].topik", "a", "lane, stream, topic, where"),
