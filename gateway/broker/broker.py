@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 
 from gateway.broker import fanout, sessions
 from gateway.broker.access import Authenticator
+from gateway.broker.arrival import PLAIN, Arrival
 from gateway.broker.client import Client
 from gateway.broker.deadlines import Deadlines
 from gateway.broker.expressions import Expressions
@@ -28,6 +29,12 @@ logger = logging.getLogger(__name__)
 
 RETAINED_EXPIRY_INTERVAL = 60.0
 """Seconds between two looks for retained messages that have expired."""
+
+SIGN_OF_LIFE = 256
+"""Bytes of one read that count for keep alive before their packet is whole.
+
+A large packet may need long on a slow line; one that trickles is no packet [MQTT-3.1.2-22].
+"""
 
 
 class Broker:
@@ -62,22 +69,26 @@ class Broker:
         peer: str,
         on_output: Callable[[], None],
         instant: Instant,
+        arrival: Arrival = PLAIN,
     ) -> Client:
         """Return the client behind a new network connection."""
         connection = Connection(
-            self.settings.maximum_packet_size, self.settings.topic_alias_maximum, on_output
+            arrival.maximum_packet_size or self.settings.maximum_packet_size,
+            self.settings.topic_alias_maximum,
+            on_output,
         )
-        client = Client(connection, authenticator, peer, instant.monotonic)
-
+        client = Client(connection, authenticator, peer, instant.monotonic, arrival)
         self.connections.add(client)
-        due = instant.monotonic + self.settings.connect_timeout
-        self.deadlines.set(client, due, lambda _: client.close())
+        opened = instant.monotonic if arrival.opened is None else arrival.opened
+        due = opened + self.settings.connect_timeout
+        self.deadlines.set(client, due, lambda _: self._no_connect(client))
         return client
 
     def receive(self, client: Client, data: bytes, instant: Instant) -> None:
         """Handle every whole packet in what a client sent."""
         connection = client.connection
-        client.last_received = instant.monotonic
+        if len(data) >= SIGN_OF_LIFE:
+            client.last_received = instant.monotonic
         self.counters.add("bytes/received", len(data))
         try:
             connection.receive(data)
@@ -85,6 +96,7 @@ class Broker:
                 packet = connection.next_packet()
                 if packet is None:
                     break
+                client.last_received = instant.monotonic
                 handle(self, client, packet, instant)
         except MqttError as error:
             self._fail(client, error)
@@ -120,10 +132,20 @@ class Broker:
         self.deadlines.run(instant)
         return self.deadlines.next_due
 
+    def _no_connect(self, client: Client) -> None:
+        if client.closing:
+            return
+        timeout = self.settings.connect_timeout
+        logger.info("closing client %s: no CONNECT within %d s", client.peer, timeout)
+        self.counters.add("tidegate/connections/connect_timeouts")
+        client.close()
+
     def _fail(self, client: Client, error: MqttError) -> None:
         session = client.session
         name = client.peer if session is None else f"{session.client_id[:80]!r} at {client.peer}"
-        logger.warning("closing client %s: %s (0x%02X)", name, error.reason, error.reason_code)
+        # what scanners and strangers say is no news; what a client of ours says is
+        level = logging.INFO if session is None else logging.WARNING
+        logger.log(level, "closing client %s: %s (0x%02X)", name, error.reason, error.reason_code)
         self.counters.add("tidegate/clients/protocol_errors")
         if session is None:
             self._refuse(client, error)

@@ -1,6 +1,7 @@
 """A client while it is connected: its network connection, its session, its deadlines."""
 
 from gateway.broker.access import Authenticator
+from gateway.broker.arrival import PLAIN, Arrival
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.packets import MQTT_5, Disconnect, Packet
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
@@ -15,6 +16,7 @@ class Client:
     """One network connection of a client; `session` is None until its CONNECT was accepted."""
 
     __slots__ = (
+        "arrival",
         "authenticator",
         "closing",
         "connection",
@@ -26,8 +28,14 @@ class Client:
     )
 
     def __init__(
-        self, connection: Connection, authenticator: Authenticator, peer: str, now: float
+        self,
+        connection: Connection,
+        authenticator: Authenticator,
+        peer: str,
+        now: float,
+        arrival: Arrival = PLAIN,
     ) -> None:
+        self.arrival = arrival
         self.connection = connection
         self.authenticator = authenticator
         self.peer = peer  # address and port, for logs

@@ -13,7 +13,7 @@ from gateway.mqtt.packets import MQTT_5, ConnAck, Connect
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.inflight import MAXIMUM_PACKET_ID
-from gateway.session.session import NEVER, Session
+from gateway.session.session import NEVER
 
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
@@ -44,6 +44,8 @@ def handle_connect(broker: "Broker", client: Client, packet: Connect, instant: I
 
 
 def _examine(client: Client, packet: Connect) -> tuple[ReasonCode, str]:
+    if client.arrival.refusal is not None:
+        return ReasonCode.QUOTA_EXCEEDED, client.arrival.refusal
     if packet.properties.authentication_method is not None:
         # [MQTT-4.12.0-1]
         method = packet.properties.authentication_method[:SHOWN]
@@ -57,7 +59,9 @@ def _examine(client: Client, packet: Connect) -> tuple[ReasonCode, str]:
             ReasonCode.CLIENT_IDENTIFIER_NOT_VALID,
             "an empty client identifier needs a clean session",
         )
-    if not client.authenticator.check(packet.username, packet.password):
+    if client.arrival.username is not None:
+        packet.username = client.arrival.username
+    elif not client.authenticator.check(packet.username, packet.password):
         if packet.username is None:
             return ReasonCode.NOT_AUTHORIZED, "this listener wants a user name"
         return ReasonCode.BAD_USER_NAME_OR_PASSWORD, "user name or password is wrong"
@@ -90,18 +94,18 @@ def _accept(
     session.expiry_interval = _expiry_interval(packet)
     session.attach(client.connection, packet.properties.receive_maximum or MAXIMUM_PACKET_ID)
     client.session = session
+    client.keep_alive = _keep_alive(client, packet)
     broker.clients[session.client_id] = client
     # [MQTT-3.2.2-2], [MQTT-3.2.2-3]
-    client.send(
-        ConnAck(present, properties=_properties(broker, client, session, assigned=assigned))
-    )
+    properties = _properties(broker, client, packet, assigned=assigned)
+    client.send(ConnAck(present, properties=properties))
     logger.info(
         "client %r connected from %s (MQTT %s)",
         session.client_id[:SHOWN],
         client.peer,
         {3: "3.1", 4: "3.1.1", 5: "5"}[packet.protocol_version],
     )
-    _watch_keep_alive(broker, client, packet.keep_alive, instant)
+    _watch_keep_alive(broker, client, instant)
     session.pump(instant.monotonic)
 
 
@@ -111,26 +115,34 @@ def _expiry_interval(packet: Connect) -> int:
     return 0 if packet.clean_start else NEVER
 
 
-def _properties(
-    broker: "Broker", client: Client, session: Session, *, assigned: bool
-) -> Properties:
+def _keep_alive(client: Client, packet: Connect) -> int:
+    """Return the client's Keep Alive, or the listener's where that is less and can be told."""
+    limit = client.arrival.maximum_keep_alive
+    if limit is None or packet.protocol_version != MQTT_5 or 0 < packet.keep_alive <= limit:
+        return packet.keep_alive
+    return limit
+
+
+def _properties(broker: "Broker", client: Client, packet: Connect, *, assigned: bool) -> Properties:
     if client.connection.version != MQTT_5:
         return NO_PROPERTIES
+    imposed = client.keep_alive != packet.keep_alive
+    size = client.arrival.maximum_packet_size or broker.settings.maximum_packet_size
     return Properties(
-        assigned_client_identifier=session.client_id if assigned else None,  # [MQTT-3.2.2-16]
-        maximum_packet_size=broker.settings.maximum_packet_size,
+        assigned_client_identifier=packet.client_id if assigned else None,  # [MQTT-3.2.2-16]
+        server_keep_alive=client.keep_alive if imposed else None,  # [MQTT-3.2.2-21]
+        maximum_packet_size=size,
         topic_alias_maximum=broker.settings.topic_alias_maximum or None,
         user_properties=(WHERE_PROPERTY,),
     )
 
 
-def _watch_keep_alive(broker: "Broker", client: Client, keep_alive: int, instant: Instant) -> None:
+def _watch_keep_alive(broker: "Broker", client: Client, instant: Instant) -> None:
     """Close the connection after one and a half intervals of silence [MQTT-3.1.2-22]."""
-    client.keep_alive = keep_alive
-    if not keep_alive:
+    if not client.keep_alive:
         broker.deadlines.discard(client)
         return
-    silence = keep_alive * KEEP_ALIVE_TOLERANCE
+    silence = client.keep_alive * KEEP_ALIVE_TOLERANCE
 
     def look(later: Instant) -> None:
         due = client.last_received + silence

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from gateway.broker.access import Anonymous, Authenticator
+from gateway.broker.arrival import PLAIN, Arrival
 from gateway.broker.broker import Broker
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
@@ -102,10 +103,13 @@ class Harness:
         return due
 
     def open(
-        self, version: int = MQTT_5, authenticator: Authenticator | None = None
+        self,
+        version: int = MQTT_5,
+        authenticator: Authenticator | None = None,
+        arrival: Arrival = PLAIN,
     ) -> "MemoryClient":
         """Return a client whose network connection is open and which has said nothing yet."""
-        client = MemoryClient(self, version, authenticator or Anonymous())
+        client = MemoryClient(self, version, authenticator or Anonymous(), arrival)
         self.clients.append(client)
         return client
 
@@ -119,6 +123,7 @@ class Harness:
         maximum_packet_size: int | None = None,
         request_problem_information: int | None = None,
         authenticator: Authenticator | None = None,
+        arrival: Arrival = PLAIN,
         **fields: object,
     ) -> "MemoryClient":
         """Return a client whose CONNECT was accepted; `connack` holds the answer."""
@@ -128,7 +133,7 @@ class Harness:
             maximum_packet_size=maximum_packet_size,
             request_problem_information=request_problem_information,
         )
-        client = self.open(version, authenticator)
+        client = self.open(version, authenticator, arrival)
         connect = Connect(client_id, version, properties=properties)
         client.send(replace(connect, **fields))  # type: ignore[arg-type]  # by name
         connack, *rest = client.take()
@@ -156,6 +161,7 @@ class Harness:
             receive_maximum=receive_maximum,
             maximum_packet_size=maximum_packet_size,
             authenticator=None,
+            arrival=PLAIN,
             request_problem_information=None,
             clean_start=clean_start,
             **fields,
@@ -189,7 +195,9 @@ class Harness:
 class MemoryClient:
     """One network connection to the broker, without a network."""
 
-    def __init__(self, harness: Harness, version: int, authenticator: Authenticator) -> None:
+    def __init__(
+        self, harness: Harness, version: int, authenticator: Authenticator, arrival: Arrival
+    ) -> None:
         self.harness = harness
         self.version = version
         self.connack = ConnAck()
@@ -200,7 +208,7 @@ class MemoryClient:
         self.touched = 0
         self._framer = Framer(NO_LIMIT)
         self.client: Client = harness.broker.open(
-            authenticator, "192.0.2.7:40000", self._touch, harness.instant
+            authenticator, "192.0.2.7:40000", self._touch, harness.instant, arrival
         )
 
     def send(self, *packets: Packet) -> None:

@@ -1,0 +1,27 @@
+"""What a listener says of a network connection, and asks of the client behind it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One network connection before its first packet; None where the broker's own rule holds."""
+
+    opened: float | None = None
+    """Monotonic second of its beginning, before TLS and WebSocket; None is the present one."""
+
+    username: str | None = None
+    """Whom the client's certificate names: its user name whatever CONNECT says."""
+
+    maximum_packet_size: int | None = None
+    """Bytes of a packet that is taken."""
+
+    maximum_keep_alive: int | None = None
+    """Seconds of Keep Alive beyond which an MQTT 5 client is told to use this."""
+
+    refusal: str | None = None
+    """Why there is no room for it: the answer to its CONNECT, with 0x97."""
+
+
+PLAIN = Arrival()
+"""A connection that is like any other."""
