@@ -1,8 +1,8 @@
 """Landing files to rows: what is a record goes to bronze, the rest to the quarantine.
 
-Python reads the lines, in Spark's tasks, because the contract is exact about what Spark's JSON
-reader is lenient about: it takes "17" for 17, gives a struct of nulls for broken JSON, drops
-the bytes of what it could not read and does not say whether a file's last line was whole.
+Python reads the lines, in Spark's tasks, because the contract is exact where Spark's JSON
+reader is lenient: it takes text after the object, names in single quotes and 5 where text must
+stand, replaces bytes that are not UTF-8, and does not say whether a file's last line is whole.
 """
 
 from collections.abc import Iterator, Sequence
