@@ -27,15 +27,22 @@ class LocalBroker:
     @classmethod
     def of(cls, options: argparse.Namespace) -> "LocalBroker":
         """Return what the command line says; the password is never an argument."""
-        parts = urlsplit(options.url)
-        if parts.scheme not in DEFAULT_PORTS or not parts.hostname:
-            raise TidegateError(f"{options.url!r} is not mqtt://host:port or mqtts://host:port")
+        allowed = "mqtt://host:port or mqtts://host:port"
+        try:
+            parts = urlsplit(options.url)
+            known = parts.scheme in DEFAULT_PORTS and parts.hostname and parts.port != 0
+        except ValueError:  # the port, or an unclosed [
+            known = False
+        if not known:
+            raise TidegateError(f"{options.url!r} is not {allowed}")
         password = os.environ.get("TIDEGATE_PASSWORD")
         if options.password_file is not None:
             try:
                 password = options.password_file.read_text(encoding="utf-8").rstrip("\r\n")
             except OSError as error:
                 raise TidegateError(f"{options.password_file}: {error.strerror}") from error
+            except UnicodeDecodeError as error:
+                raise TidegateError(f"{options.password_file}: not UTF-8") from error
         return cls(
             options.url,
             options.username or (unquote(parts.username) if parts.username else None),
@@ -50,7 +57,10 @@ class LocalBroker:
         if self.username is not None:
             client.username_pw_set(self.username, self.password)
         if parts.scheme == "mqtts":
-            client.tls_set(ca_certs=str(self.ca_file) if self.ca_file else None)
+            try:
+                client.tls_set(ca_certs=str(self.ca_file) if self.ca_file else None)
+            except OSError as error:  # ssl's own errors are among them
+                raise TidegateError(f"{self.ca_file}: {error.strerror or error}") from error
         try:
             port = parts.port or DEFAULT_PORTS[parts.scheme]
             client.connect(parts.hostname or "", port, KEEP_ALIVE)

@@ -5,13 +5,13 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from gateway.config.errors import ConfigurationError
 from gateway.errors import TidegateError
 
 if TYPE_CHECKING:
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001 - it has no public name
+    Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"  # noqa: SLF001 - it has no public name
 
 LOCAL_BROKER = "mqtt://127.0.0.1:1883"
 CANNOT_START = 2
@@ -29,8 +29,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130  # what a shell reports for SIGINT
 
 
+class _Parser(argparse.ArgumentParser):
+    """Tells a mistake in one line, like every other."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(CANNOT_START, f"{self.prog}: {message}\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="tidegate", description="An MQTT edge gateway that loses nothing it acknowledged."
     )
     parser.add_argument("--version", action="version", version=f"tidegate {version('tidegate')}")

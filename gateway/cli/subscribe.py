@@ -12,6 +12,8 @@ from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from gateway.cli.local_broker import LocalBroker
 from gateway.errors import TidegateError
+from gateway.mqtt.errors import MqttError
+from gateway.mqtt.topics import check_topic_filter
 
 
 class _Subscriber:
@@ -49,6 +51,10 @@ class _Subscriber:
 
 def subscribe(broker: LocalBroker, topic_filter: str, where: str | None) -> int:
     """Print `<topic> <payload>` lines until interrupted; raise TidegateError on a refusal."""
+    try:
+        check_topic_filter(topic_filter)
+    except MqttError as error:
+        raise TidegateError(error.reason) from error
     subscriber = _Subscriber(topic_filter, where)
     client = broker.connect()
     client.on_connect = subscriber.on_connect
@@ -59,6 +65,7 @@ def subscribe(broker: LocalBroker, topic_filter: str, where: str | None) -> int:
         sys.exit(0)
 
     signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as in `tidegate subscribe | head`
     client.loop_forever()
     if subscriber.problem:
         raise TidegateError(subscriber.problem)

@@ -1,5 +1,10 @@
 """`tidegate uplink pause|resume`: ask a running gateway to hold or send what goes up."""
 
+import threading
+from typing import Any
+
+import paho.mqtt.client as paho
+
 from gateway.cli.local_broker import LocalBroker
 from gateway.errors import TidegateError
 
@@ -10,24 +15,31 @@ PATIENCE = 10.0
 
 def command_uplink(broker: LocalBroker, action: str) -> int:
     """Publish the action and wait until the gateway has taken it; raise TidegateError."""
-    refused: list[str] = []
+    answered = threading.Event()
+    problems = []
+
+    def on_connect(client: paho.Client, _data: Any, _flags: Any, code: Any, _more: Any) -> None:
+        if code.is_failure:
+            on_publish(client, _data, 0, code, _more)
+        else:
+            client.publish(CONTROL_TOPIC, action, qos=1)
+
+    def on_publish(_client: paho.Client, _data: Any, _mid: int, code: Any, _more: Any) -> None:
+        if code.is_failure:
+            problems.append(str(code))
+        answered.set()
+
     client = broker.connect()
-    client.on_publish = lambda _client, _data, _mid, code, _properties: (
-        refused.append(str(code)) if code.is_failure else None
-    )
-    client.on_connect_fail = lambda _client, _data: refused.append("no connection")
-    client.on_connect = lambda _client, _data, _flags, code, _properties: (
-        refused.append(str(code)) if code.is_failure else None
-    )
+    client.on_connect = on_connect
+    client.on_publish = on_publish
     client.loop_start()
-    try:
-        published = client.publish(CONTROL_TOPIC, action, qos=1)
-        published.wait_for_publish(PATIENCE)
-    finally:
-        client.disconnect()
-        client.loop_stop()
-    if refused or not published.is_published():
-        reason = refused[0] if refused else f"no answer within {PATIENCE:.0f} s"
-        raise TidegateError(f"the gateway at {broker.url} did not {action} its uplink: {reason}")
+    if not answered.wait(PATIENCE):
+        problems.append(f"no answer within {PATIENCE:.0f} s")
+    client.disconnect()
+    client.loop_stop()
+    if problems:
+        raise TidegateError(
+            f"the gateway at {broker.url} did not {action} its uplink: {problems[0]}"
+        )
     print(f"uplink: {action}")
     return 0

@@ -1,6 +1,7 @@
 """A port at which clients connect."""
 
 import asyncio
+import os
 import weakref
 
 from gateway.broker.access import Authenticator
@@ -71,7 +72,9 @@ class Listener:
             await asyncio.sleep(POLL_INTERVAL)
 
     def _cannot_listen(self, error: OSError) -> StartError:
-        reason = error.strerror or str(error)
+        # asyncio repeats the address in its own text; a resolver's errors have negative numbers
+        number = error.errno or 0
+        reason = os.strerror(number) if number > 0 else error.strerror
         return StartError(f"cannot listen on {self.host}:{self.port}: {reason}")
 
     def _accept(self) -> ClientTransport:
