@@ -1,0 +1,37 @@
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.gateway_process import COMMAND, SECONDS, GatewayProcess
+
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
+    """Give a running bare broker that the tests of a module share."""
+    gateway = GatewayProcess(tmp_path_factory.mktemp("bare"))
+    gateway.start()
+    yield gateway
+    gateway.kill()
+
+
+@pytest.fixture
+def tidegate(tmp_path: Path) -> Command:
+    """Give a function that runs the command to its end, in a folder of its own."""
+    assert COMMAND.exists(), f"{sys.executable} is not where tidegate is installed"
+
+    def run(*arguments: object) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [str(COMMAND), *map(str, arguments)],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+
+    return run

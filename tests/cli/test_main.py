@@ -1,0 +1,103 @@
+import re
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from gateway.cli.main import main
+
+BAD_PORTS = ["0", "65536", "-1", "http", "1883.0", "", "٣", " 1"]
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> str:
+    """Return the only line on standard error; nothing may be on standard output."""
+    output, errors = capsys.readouterr()
+    assert not output
+    assert errors.endswith("\n")
+    assert errors.count("\n") == 1
+    return errors.rstrip("\n")
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as raised:
+        main(["--version"])
+    assert raised.value.code == 0
+    assert capsys.readouterr().out == f"tidegate {version('tidegate')}\n"
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as raised:
+        main(["--help"])
+    assert raised.value.code == 0
+    output = capsys.readouterr().out
+    for command in ("run", "check", "tui", "subscribe", "uplink"):
+        assert re.search(rf"^ +{command}\b", output, re.MULTILINE)
+
+
+@pytest.mark.parametrize("port", BAD_PORTS)
+def test_a_bad_port(port: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as raised:
+        main(["run", f"--port={port}"])
+    assert raised.value.code == 2
+    assert told(capsys) == f"tidegate run: argument --port: {port!r} is not a port: 1 to 65535"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told_of"),
+    [
+        ([], "COMMAND"),
+        (["fly"], "'fly'"),
+        (["run", "--durability", "sometimes"], "--durability"),
+        (["run", "--prot", "1"], "--prot"),
+        (["check"], "FILE"),
+        (["uplink"], "action"),
+        (["uplink", "stop"], "'stop'"),
+    ],
+)
+def test_what_the_command_line_cannot_mean(
+    arguments: list[str], told_of: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as raised:
+        main(arguments)
+    assert raised.value.code == 2
+    line = told(capsys)
+    assert line.startswith("tidegate")
+    assert told_of in line
+
+
+def test_check_of_a_good_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "gateway.toml"
+    path.write_text("[uplink]\n[[uplink.rule]]\ntopic = 'a/#'\nwhere = 'payload.value > 1'\n")
+    assert main(["check", str(path)]) == 0
+    assert capsys.readouterr().out == f"{path}: ok\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("[gateway]\nid = ''", "gateway.id"),
+        ("[[uplink.rule]]\ntopic = 'a/#/b'", "uplink.rule[0].topic"),
+        ("[[uplink.rule]]\ntopic = 'a'\nwhere = '('", "uplink.rule[0].where"),
+    ],
+)
+def test_check_of_a_bad_file(
+    text: str, key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "gateway.toml"
+    path.write_text(text)
+    assert main(["check", str(path)]) == 2
+    assert told(capsys).startswith(f"tidegate: {path}: {key} = ")
+
+
+def test_check_of_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(tmp_path / "none")]) == 2
+    assert told(capsys) == f"tidegate: {tmp_path / 'none'}: No such file or directory"
+
+
+def test_an_interrupt_is_reported_as_a_shell_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("gateway.config.load.load", interrupted)
+    assert main(["check", "any"]) == 130

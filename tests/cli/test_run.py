@@ -1,0 +1,200 @@
+import base64
+import hashlib
+import signal
+import socket
+import sqlite3
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, ConnAck, Connect, Disconnect, PubAck, Publish
+from gateway.mqtt.reason_codes import ReasonCode
+from tests.cli.conftest import Command
+from tests.support.gateway_process import COMMAND, SECONDS, GatewayProcess, until
+from tests.support.mosquitto import free_port
+from tests.support.raw_client import Clients
+
+SUBSCRIBED = ReasonCode.GRANTED_QOS_1
+
+
+def told(done: "subprocess.CompletedProcess[str]") -> str:
+    """Return the only line on standard error of a start that failed with status 2."""
+    assert done.returncode == 2, done
+    assert not done.stdout
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert done.stderr.startswith("tidegate: ")
+    return done.stderr.rstrip("\n")
+
+
+# --- starts that fail -----------------------------------------------------------------------
+
+
+def test_a_busy_port(tidegate: Command, bare: GatewayProcess) -> None:
+    line = told(tidegate("run", "--port", bare.port))
+    assert line == f"tidegate: cannot listen on 127.0.0.1:{bare.port}: Address already in use"
+
+
+def test_a_data_folder_in_use(tidegate: Command, bare: GatewayProcess) -> None:
+    assert bare.process is not None
+    line = told(tidegate("run", "--port", free_port(), "--data", bare.data))
+    assert line == (
+        f"tidegate: {bare.data} is in use by process {bare.process.pid}: each gateway needs its own"
+    )
+
+
+def test_a_data_folder_that_cannot_be(tidegate: Command, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    line = told(tidegate("run", "--port", free_port(), "--data", tmp_path / "file" / "var"))
+    assert str(tmp_path / "file" / "var") in line
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("[gateway]\nidd = 'barn'", "gateway.idd = 'barn' is not allowed: unknown key; there are"),
+        ("[[listener]]\nport = 99999", "listener[0].port = 99999 is not allowed: a whole number"),
+        ("[[uplink.rule]]\ntopic = 'a'\nwhere = 'x >'", "uplink.rule[0].where = 'x >' is not"),
+        ("[[listener]]\npassword_file = 'none'", "none: No such file or directory"),
+        ("[gateway", "gateway.toml: not TOML: "),
+    ],
+)
+def test_a_wrong_configuration(tidegate: Command, tmp_path: Path, text: str, part: str) -> None:
+    path = tmp_path / "gateway.toml"
+    path.write_text(text)
+    assert part in told(tidegate("run", "--config", path, "--port", free_port()))
+
+
+def test_a_configuration_that_is_not_there(tidegate: Command, tmp_path: Path) -> None:
+    assert told(tidegate("run", "--config", "none.toml")) == (
+        "tidegate: none.toml: No such file or directory"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_of_a_newer_version(tidegate: Command, tmp_path: Path) -> None:
+    data = tmp_path / "var"
+    data.mkdir()
+    with sqlite3.connect(data / "tidegate.db") as database:
+        database.execute("PRAGMA user_version = 9999")
+    database.close()
+    assert "tidegate.db" in told(tidegate("run", "--port", free_port(), "--data", data))
+
+
+def test_a_failed_start_leaves_the_folder_free(bare: GatewayProcess, tmp_path: Path) -> None:
+    gateway = GatewayProcess(tmp_path)
+    wanted, gateway.port = gateway.port, bare.port
+    busy = subprocess.run(
+        [str(COMMAND), "run", "--port", str(bare.port), "--data", str(gateway.data)],
+        capture_output=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    assert busy.returncode == 2
+    gateway.port = wanted
+    gateway.start()
+    assert gateway.stop() == 0
+
+
+# --- running --------------------------------------------------------------------------------
+
+
+def test_a_bare_broker_reads_no_file_and_keeps_its_data_in_var(tmp_path: Path) -> None:
+    (tmp_path / "gateway.toml").write_text("not TOML")
+    port = free_port()
+    process = subprocess.Popen(
+        [str(COMMAND), "run", "--port", str(port)], cwd=tmp_path, stderr=subprocess.DEVNULL
+    )
+    try:
+        until(lambda: _listens(port), "the gateway listens")
+        assert (tmp_path / "var" / "tidegate.db").exists()
+        assert (tmp_path / "var" / "lock").read_text() == f"{process.pid}\n"
+    finally:
+        process.terminate()
+        assert process.wait(SECONDS) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_it_cleanly_with_clients_connected(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    gateway = GatewayProcess(tmp_path)
+    gateway.start()
+    clients = Clients(gateway.port)
+    five = await clients.connect("five", MQTT_5)
+    three = await clients.connect("three", MQTT_3_1_1)
+    await clients.open()
+    assert await five.subscribe("#", 1) == SUBSCRIBED
+    assert gateway.stop(number) == 0
+    packets = await five.until_closed()
+    assert isinstance(packets[-1], Disconnect)
+    assert packets[-1].reason_code == ReasonCode.SERVER_SHUTTING_DOWN
+    assert not await three.until_closed()
+    await clients.close()
+    assert "Traceback" not in gateway.log()
+    assert not (gateway.data / "tidegate.db-wal").exists()
+
+
+async def test_memory_durability_and_a_second_start(tmp_path: Path) -> None:
+    gateway = GatewayProcess(tmp_path, None, "--durability", "memory")
+    for _ in range(2):
+        gateway.start()
+        clients = Clients(gateway.port)
+        client = await clients.connect("c")
+        await client.send(Publish("a", b"x", 1, packet_id=3))
+        assert await client.receive() == PubAck(3, ReasonCode.NO_MATCHING_SUBSCRIBERS)
+        await clients.close()
+        assert gateway.stop() == 0
+
+
+def test_it_starts_after_a_kill(tmp_path: Path) -> None:
+    gateway = GatewayProcess(tmp_path)
+    for _ in range(2):
+        gateway.start()
+        gateway.kill()
+    gateway.start()
+    assert gateway.stop() == 0
+
+
+def test_the_port_replaces_that_of_the_first_listener(tmp_path: Path) -> None:
+    second = free_port()
+    text = f"[[listener]]\nport = 1\n[[listener]]\nport = {second}\n"
+    gateway = GatewayProcess(tmp_path, text)
+    gateway.start()
+    assert _listens(second)
+    assert f"listens on 127.0.0.1:{gateway.port}, 127.0.0.1:{second}" in gateway.log()
+    assert gateway.stop() == 0
+
+
+async def test_users_are_asked_for_their_password(tmp_path: Path) -> None:
+    hashed = hashlib.pbkdf2_hmac("sha512", b"secret", b"0123456789ab", 101)
+    text = f"anna:$7$101$MDEyMzQ1Njc4OWFi${base64.b64encode(hashed).decode()}\n"
+    (tmp_path / "passwords").write_text(text)
+    gateway = GatewayProcess(
+        tmp_path, f"[[listener]]\npassword_file = '{tmp_path / 'passwords'}'\n"
+    )
+    gateway.start()
+    clients = Clients(gateway.port)
+    answers = []
+    for username, password in (("anna", b"secret"), ("anna", b"x"), (None, None)):
+        client = await clients.open()
+        await client.send(Connect("c", username=username, password=password))
+        connack = await client.receive()
+        assert isinstance(connack, ConnAck)
+        answers.append(connack.reason_code)
+    wrong, nobody = ReasonCode.BAD_USER_NAME_OR_PASSWORD, ReasonCode.NOT_AUTHORIZED
+    assert answers == [ReasonCode.SUCCESS, wrong, nobody]
+    await clients.close()
+    assert gateway.stop() == 0
+
+
+def test_the_three_lines_to_try_are_told_only_on_a_terminal(bare: GatewayProcess) -> None:
+    assert "try:" not in bare.log()
+
+
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
