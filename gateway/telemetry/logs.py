@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import sys
+import threading
 from collections.abc import Callable
 from typing import ClassVar
 
@@ -47,25 +48,32 @@ class SysHandler(logging.Handler):
         super().__init__(logging.INFO)
         self._publish = publish
         self._loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()  # the loop's
         self._publishing = False
 
     def emit(self, record: logging.LogRecord) -> None:
         """Publish the line at the loop's next turn."""
+        if self._publishing and threading.get_ident() == self._thread:
+            return  # a line that the publishing itself writes: it would never end
+        try:
+            message = record.getMessage()
+        except (TypeError, ValueError):
+            self.handleError(record)
+            return
         line = {
             "time": int(record.created * 1000),
             "level": record.levelname,
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": message,
         }
-        payload = json.dumps(line, ensure_ascii=False).encode()
+        # a lone surrogate, as in the name of a file that is not UTF-8, becomes a JSON escape
+        payload = json.dumps(line, ensure_ascii=False).encode(errors="backslashreplace")
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._say, payload)
 
     def _say(self, payload: bytes) -> None:
-        # a line that the publishing itself writes is not published: it would never end
-        if not self._publishing:
-            self._publishing = True
-            try:
-                self._publish(TOPIC, payload)
-            finally:
-                self._publishing = False
+        self._publishing = True
+        try:
+            self._publish(TOPIC, payload)
+        finally:
+            self._publishing = False
