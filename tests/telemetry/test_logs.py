@@ -1,0 +1,154 @@
+import asyncio
+import json
+import logging
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from gateway.telemetry.logs import TOPIC, JournalFormatter, SysHandler, set_up
+
+Published = list[tuple[str, bytes]]
+
+
+@pytest.fixture
+def logger() -> Iterator[logging.Logger]:
+    """Give a logger of its own, whose handlers are taken away again."""
+    logger = logging.getLogger("gateway.test")
+    logger.setLevel(logging.DEBUG)
+    yield logger
+    for handler in list(logger.handlers):
+        logger.removeHandler(handler)
+
+
+def lines(published: Published) -> list[dict[str, object]]:
+    return [json.loads(payload) for _, payload in published]
+
+
+async def turns_pass() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_a_line_is_published_as_json(logger: logging.Logger) -> None:
+    published: Published = []
+    logger.addHandler(SysHandler(lambda topic, payload: published.append((topic, payload))))
+    logger.warning("client %r: %s °C", "c", 21.5)
+    assert not published  # not in the midst of whatever logged it
+    await turns_pass()
+    assert [topic for topic, _ in published] == [TOPIC]
+    (line,) = lines(published)
+    assert set(line) == {"time", "level", "logger", "message"}
+    assert (line["level"], line["logger"]) == ("WARNING", "gateway.test")
+    assert line["message"] == "client 'c': 21.5 °C"
+    assert isinstance(line["time"], int)
+    assert line["time"] > 1_700_000_000_000
+
+
+async def test_debug_lines_are_not_for_screens(logger: logging.Logger) -> None:
+    published: Published = []
+    logger.addHandler(SysHandler(lambda topic, payload: published.append((topic, payload))))
+    logger.debug("x")
+    await turns_pass()
+    assert not published
+
+
+async def test_a_line_that_publishing_writes_is_not_published(logger: logging.Logger) -> None:
+    published: Published = []
+
+    def publish(topic: str, payload: bytes) -> None:
+        published.append((topic, payload))
+        logger.warning("while publishing")
+
+    logger.addHandler(SysHandler(publish))
+    logger.warning("first")
+    await turns_pass()
+    logger.warning("second")
+    await turns_pass()
+    assert [line["message"] for line in lines(published)] == ["first", "second"]
+
+
+async def test_lines_of_other_threads_are_published_on_the_loop(logger: logging.Logger) -> None:
+    threads: list[int] = []
+    logger.addHandler(SysHandler(lambda _topic, _payload: threads.append(threading.get_ident())))
+    await asyncio.to_thread(logger.warning, "from elsewhere")
+    await turns_pass()
+    assert threads == [threading.get_ident()]
+
+
+async def test_a_line_with_a_name_that_is_not_utf_8(logger: logging.Logger) -> None:
+    published: Published = []
+    logger.addHandler(SysHandler(lambda topic, payload: published.append((topic, payload))))
+    logger.warning("file %s", "a\udcff")
+    await turns_pass()
+    assert lines(published)[0]["message"] == "file a\udcff"
+
+
+async def test_a_line_whose_arguments_do_not_fit_harms_nobody(
+    logger: logging.Logger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging, "raiseExceptions", False)
+    published: Published = []
+    logger.propagate = False
+    logger.addHandler(SysHandler(lambda topic, payload: published.append((topic, payload))))
+    logger.warning("%d", "one")
+    logger.warning("two")
+    logger.propagate = True
+    await turns_pass()
+    assert [line["message"] for line in lines(published)] == ["two"]
+
+
+def test_a_line_after_the_loop_has_ended_is_dropped(logger: logging.Logger) -> None:
+    published: Published = []
+
+    async def begin() -> None:
+        logger.addHandler(SysHandler(lambda topic, payload: published.append((topic, payload))))
+
+    asyncio.run(begin())
+    logger.warning("too late")
+    assert not published
+
+
+@pytest.mark.parametrize(
+    ("level", "begins"),
+    [
+        (logging.CRITICAL, "<2>"),
+        (logging.ERROR, "<3>"),
+        (logging.WARNING, "<4>"),
+        (logging.INFO, "<6>"),
+        (logging.DEBUG, "<7>"),
+        (25, "<6>"),
+    ],
+)
+def test_the_journal_is_told_the_priority_of_each_line(level: int, begins: str) -> None:
+    record = logging.LogRecord("a", level, "file", 1, "first\nsecond", (), None)
+    text = JournalFormatter("%(message)s").format(record)
+    assert text == f"{begins}first\n{begins}second"
+
+
+@pytest.fixture
+def _root_logger() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+@pytest.mark.usefixtures("_root_logger")
+@pytest.mark.parametrize("journal", [True, False])
+def test_lines_go_to_standard_error(
+    journal: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("JOURNAL_STREAM", raising=False)
+    if journal:
+        monkeypatch.setenv("JOURNAL_STREAM", "8:1234")
+    set_up()
+    logging.getLogger("gateway.x").info("hello")
+    logging.getLogger("gateway.x").debug("not this")
+    output, errors = capsys.readouterr()
+    assert not output
+    assert errors.endswith("<6>hello\n" if journal else " INFO     hello\n")
+    assert errors.count("\n") == 1
+    assert sys.stderr is not None

@@ -1,0 +1,258 @@
+import ast
+import json
+import re
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from gateway.broker.broker import Broker
+from gateway.broker.settings import BrokerSettings
+from gateway.clock import Clock
+from gateway.counters import Counters
+from gateway.mqtt.packets import Publish
+from gateway.routing.where.message import Message
+from gateway.telemetry.sys_topics import SysTopics
+from tests.support.broker_harness import Harness
+from tests.support.gateway_process import GatewayProcess
+from tests.support.raw_client import Clients, RawClient
+from tests.support.storage import until
+
+ROOT = Path(__file__).parents[2]
+PREFIX = "$SYS/broker/"
+
+
+class FixedClock(Clock):
+    """Time stands until it is moved."""
+
+    __slots__ = ("now",)
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def wall_ms(self) -> int:
+        return int(self.now * 1000)
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock()
+
+
+@pytest.fixture
+def published() -> list[Message]:
+    return []
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return Harness()
+
+
+@pytest.fixture
+def sys_topics(clock: FixedClock, harness: Harness, published: list[Message]) -> SysTopics:
+    return SysTopics(harness.broker, harness.counters, clock, published.append, 0.01)
+
+
+def said(published: list[Message]) -> dict[str, str]:
+    """Return what was published since the last time, by the name below $SYS/broker/."""
+    figures = {
+        message.topic.removeprefix(PREFIX): message.payload.decode() for message in published
+    }
+    published.clear()
+    return figures
+
+
+def test_every_figure_is_said_and_then_what_has_changed(
+    sys_topics: SysTopics, harness: Harness, clock: FixedClock, published: list[Message]
+) -> None:
+    harness.counters.add("tidegate/outbox/rows", 3)
+    sys_topics.say()
+    assert all(message.retain and not message.qos for message in published)
+    assert {message.client_id for message in published} == {"$SYS"}
+    figures = said(published)
+    assert figures["version"] == f"tidegate {version('tidegate')}"
+    assert figures["tidegate/outbox/rows"] == "3"
+    assert figures["uptime"] == "0 seconds"
+    sys_topics.say()
+    assert not said(published)
+    clock.now += 61.5
+    harness.counters.add("tidegate/outbox/rows")
+    sys_topics.say()
+    assert said(published) == {"uptime": "61 seconds", "tidegate/outbox/rows": "4"}
+
+
+def test_the_brokers_figures(
+    sys_topics: SysTopics, harness: Harness, published: list[Message]
+) -> None:
+    lasting, _ = harness.persistent("a"), harness.connect("b")
+    lasting.subscribe("x")
+    lasting.send(Publish("y", b"kept", retain=True))
+    lasting.drop()
+    sys_topics.say()
+    figures = said(published)
+    expected = {
+        "clients/connected": "1",
+        "clients/disconnected": "1",
+        "clients/total": "2",
+        "clients/maximum": "1",
+        "subscriptions/count": "1",
+        "retained messages/count": "1",
+        "messages/received": "4",
+        "messages/sent": "3",
+        "publish/messages/received": "1",
+    }
+    assert {name: figures[name] for name in expected} == expected
+    assert int(figures["store/messages/bytes"]) > 0
+    for number in range(3):
+        harness.connect(f"c{number}")
+    sys_topics.say()
+    assert said(published)["clients/maximum"] == "4"
+    for client in harness.clients[1:]:
+        client.drop()
+    sys_topics.say()
+    figures = said(published)
+    assert figures["clients/connected"] == "1"
+    assert "clients/maximum" not in figures
+
+
+def test_other_parts_can_refresh_their_figures(
+    sys_topics: SysTopics, harness: Harness, published: list[Message]
+) -> None:
+    sys_topics.refresh.append(lambda: harness.counters.set("tidegate/outbox/oldest_seconds", 7))
+    sys_topics.say()
+    assert said(published)["tidegate/outbox/oldest_seconds"] == "7"
+
+
+def test_an_alarm_is_raised_and_ended(sys_topics: SysTopics, published: list[Message]) -> None:
+    sys_topics.alarm("storage", "the disk is full: °")
+    sys_topics.alarm("storage", "")
+    raised, ended = published
+    assert raised.topic == ended.topic == f"{PREFIX}tidegate/alarm/storage"
+    assert raised.retain
+    assert ended.retain
+    assert json.loads(raised.payload) == {"raised": 100_000, "text": "the disk is full: °"}
+    assert ended.payload == b""
+
+
+async def test_figures_are_said_again_and_again_until_the_stop(
+    sys_topics: SysTopics, clock: FixedClock, published: list[Message]
+) -> None:
+    sys_topics.stop()  # before it has begun
+    sys_topics.start()
+    for _ in range(3):
+        published.clear()
+        clock.now += 1
+        await until(lambda: bool(published))
+    sys_topics.stop()
+
+
+# --- the table ------------------------------------------------------------------------------
+
+PLACEHOLDER = re.compile(r"<\w+>")
+
+
+def documented() -> set[str]:
+    """Return the names below $SYS/broker/ in the first column of docs/sys-topics.md."""
+    text = (ROOT / "docs" / "sys-topics.md").read_text(encoding="utf-8")
+    known, _, own = text.partition("Our own, below `$SYS/broker/tidegate/`:")
+    return {
+        prefix + name
+        for part, prefix in ((known, ""), (own, "tidegate/"))
+        for row in part.splitlines()
+        if row.startswith("| `")
+        for name in re.findall(r"`([^`]+)`", row.split("|")[1])
+    }
+
+
+def in_the_code() -> Iterator[tuple[str, str]]:
+    """Give the place and the name of every counter and gauge; what is computed becomes <x>."""
+    for path in sorted((ROOT / "gateway").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and re.search(
+                r"\bcounters\.(add|set)$|_counters\.(add|set)$", ast.unparse(node.func)
+            ):
+                name = _name(node.args[0])
+                if name is not None:
+                    yield f"{path.relative_to(ROOT)}:{node.lineno}", name
+
+
+def _name(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_name(part) or "<x>" for part in node.values)
+    return None
+
+
+def pattern(name: str) -> re.Pattern[str]:
+    parts = PLACEHOLDER.split(name)
+    return re.compile(".+".join(re.escape(part) for part in parts))
+
+
+def test_every_figure_of_the_code_is_in_the_table() -> None:
+    names = documented()
+    lacking = [
+        f"{place}: {name}"
+        for place, name in in_the_code()
+        if not any(pattern(name).fullmatch(known) for known in names)
+    ]
+    assert not lacking
+
+
+def test_every_figure_of_the_table_is_in_the_code() -> None:
+    written = [pattern(name) for _, name in in_the_code()]
+    computed = {"tidegate/serial/<port>/dropped", "tidegate/alarm/<name>", "tidegate/log"}
+    lacking = {name for name in documented() if not any(one.fullmatch(name) for one in written)}
+    assert lacking <= computed
+
+
+async def test_a_running_gateway_says_nothing_else(tmp_path: Path) -> None:
+    gateway = GatewayProcess(tmp_path, "[broker]\nsys_interval = 0.1\n[uplink]\n")
+    gateway.start()
+    clients = Clients(gateway.port)
+    watcher = await clients.connect("watcher")
+    await watcher.subscribe("$SYS/#")
+    await (await clients.connect("loud")).send_bytes(b"\x00\x00")
+    topics = await _until_log_line(watcher)
+    await clients.close()
+    assert gateway.stop() == 0
+    known = [pattern(name) for name in documented()]
+    unknown = {
+        topic
+        for topic in topics
+        if not any(one.fullmatch(topic.removeprefix(PREFIX)) for one in known)
+    }
+    assert not unknown
+    for name in ("version", "uptime", "clients/connected", "tidegate/gateway/id"):
+        assert PREFIX + name in topics
+
+
+async def _until_log_line(watcher: RawClient) -> set[str]:
+    """Return the topics up to the line that says that a client was closed."""
+    topics: set[str] = set()
+    while True:
+        publish = await watcher.receive()
+        assert isinstance(publish, Publish)
+        topics.add(publish.topic)
+        if publish.topic == f"{PREFIX}tidegate/log":
+            line = json.loads(publish.payload)
+            assert not publish.retain
+            if str(line["message"]).startswith("closing client 'loud' at 127.0.0.1:"):
+                assert (line["level"], line["logger"]) == ("WARNING", "gateway.broker.broker")
+                return topics
+
+
+def test_counters() -> None:
+    counters = Counters()
+    assert counters.count("a") == 0
+    counters.add("a")
+    counters.add("a", 2)
+    counters.set("b", "text")
+    assert counters.count("a") == 3
+    assert counters.values == {"a": 3, "b": "text"}
+    assert Broker(BrokerSettings(), counters, new_client_id=str).counters is counters
