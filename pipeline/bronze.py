@@ -5,7 +5,7 @@ reader is lenient: it takes text after the object, names in single quotes and 5 
 stand, replaces bytes that are not UTF-8, and does not say whether a file's last line is whole.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -25,7 +25,7 @@ def landing_rows(spark: SparkSession, landing: Path, files: Sequence[str]) -> Da
     folder = str(landing)
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return record_batches(_rows(Path(folder), batches), arrow_schema(QUARANTINE))
+        return record_batches(rows_of(Path(folder), batches), arrow_schema(QUARANTINE))
 
     listed = spark.createDataFrame([(name,) for name in files], "landing_file string")
     return listed.mapInArrow(read, ddl(QUARANTINE))
@@ -44,7 +44,8 @@ def faults(rows: DataFrame) -> DataFrame:
     return rows.where(col("reason").isNotNull())
 
 
-def _rows(landing: Path, batches: Iterator[pa.RecordBatch]) -> Iterator[Row]:
+def rows_of(landing: Path, batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+    """Yield the rows of the landing files that the batches' first column names."""
     for batch in batches:
         for name in batch.column(0).to_pylist():
             with (landing / name).open("rb") as file:

@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame, Observation, Window
 from pyspark.sql.functions import col, count_if, first, format_string, lit, row_number
 
 from pipeline import reasons
-from pipeline.columns import BRONZE, KEY, QUARANTINE, SILVER, arrow_schema, ddl, names
+from pipeline.columns import BRONZE, KEY, SILVER, arrow_schema, ddl, names
 from pipeline.reading import decode
 
 ORDER = ("batch", "received", "landing_file", "line")
@@ -50,28 +50,16 @@ def silver(rows: DataFrame, conflicting: Observation) -> DataFrame:
 def conflicts(rows: DataFrame) -> DataFrame:
     """Return the quarantine's rows of judged ones: a known key with another payload."""
     origin = format_string("the key came first in %s, line %d", "first_file", "first_line")
-    return (
-        rows.where(_conflicts())
-        .select(
-            *names(BRONZE),
-            lit(reasons.KEY_CONFLICT).alias("reason"),
-            origin.alias("detail"),
-            lit(None).cast("binary").alias("raw"),
-        )
-        .select(names(QUARANTINE))
+    return rows.where(_conflicts()).select(
+        *names(BRONZE),
+        lit(reasons.KEY_CONFLICT).alias("reason"),
+        origin.alias("detail"),
+        lit(None).cast("binary").alias("raw"),
     )
 
 
-def _conflicts() -> Column:
-    return col("payload") != col("first_payload")
-
-
-def _decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        yield _silver_batch(batch)
-
-
-def _silver_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+def decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the silver rows of messages: columns KEY, `received` and MESSAGE."""
     messages = zip(*(batch.column(name).to_pylist() for name in MESSAGE), strict=True)
     readings = [decode(*message) for message in messages]
     times = pa.array([reading.event_time for reading in readings], pa.int64())
@@ -85,3 +73,11 @@ def _silver_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
         columns[name] = pa.array(values, schema.field(name).type)
     arrays = [columns[field.name].cast(field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    yield from map(decoded, batches)
+
+
+def _conflicts() -> Column:
+    return col("payload") != col("first_payload")

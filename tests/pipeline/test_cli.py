@@ -4,11 +4,13 @@ import sys
 import time
 from importlib.metadata import version
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from pipeline.checkpoint import locked
 from pipeline.cli import main
+from pipeline.errors import JobError, PipelineError
 from pipeline.settings import make_settings
 from tests.support.landing_files import put_records, record
 from tests.support.pipeline_tables import sizes
@@ -136,8 +138,31 @@ def test_two_runs_do_not_work_on_the_same_tables(
     assert main(once(tmp_path)) == 0
 
 
-@pytest.mark.spark
-@pytest.mark.slow
+ENDS = [
+    (PipelineError("no way in"), 2, "no way in"),
+    (OSError(28, "No space left on device", "tables/x"), 2, "tables/x: No space left on device"),
+    (OSError("odd"), 2, "odd"),
+    (JobError("gave up"), 1, "gave up"),
+    (KeyboardInterrupt(), 130, "interrupted; what was committed stays"),
+]
+
+
+@pytest.mark.parametrize(("error", "status", "line"), ENDS, ids=range(len(ENDS)))
+def test_an_error_is_a_status_and_a_line(
+    error: BaseException,
+    status: int,
+    line: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def failing(options: object) -> NoReturn:
+        raise error
+
+    monkeypatch.setattr("pipeline.cli._once", failing)
+    assert main(["once"]) == status
+    assert capsys.readouterr() == ("", f"tidegate-pipeline: {line}\n")
+
+
 @pytest.mark.spark
 @pytest.mark.slow
 def test_a_kill_in_the_middle_and_then_a_quiet_run(tmp_path: Path) -> None:

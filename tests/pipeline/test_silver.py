@@ -1,16 +1,17 @@
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
+from pyspark.sql import Observation
 
 from pipeline import reasons
-from pipeline.columns import BRONZE, SILVER, ddl, names
+from pipeline.columns import BRONZE, KEY, SILVER, arrow_schema, ddl, names
+from pipeline.silver import MESSAGE, conflicts, decoded, judged, silver
 from tests.support.landing_files import EPOCH, GATEWAY, TIME, reading
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-pytestmark = pytest.mark.spark
 
 OLD, NEW = 6, 7
 """Batches: one that was committed, and the one that is done now."""
@@ -68,11 +69,8 @@ def bronze(spark: "SparkSession") -> "DataFrame":
     return frame.repartition(3, "payload")
 
 
+@pytest.mark.spark
 def test_silver_keeps_the_first_row_of_each_key(bronze: "DataFrame") -> None:
-    from pyspark.sql import Observation
-
-    from pipeline.silver import judged, silver
-
     conflicting = Observation()
     rows = silver(judged(bronze, NEW), conflicting).collect()
     assert {found.seq: found.value for found in rows} == SILVER_VALUES
@@ -80,9 +78,8 @@ def test_silver_keeps_the_first_row_of_each_key(bronze: "DataFrame") -> None:
     assert conflicting.get == {"rows": len(CONFLICTS)}
 
 
+@pytest.mark.spark
 def test_a_known_key_with_another_payload_is_a_conflict(bronze: "DataFrame") -> None:
-    from pipeline.silver import conflicts, judged
-
     rows = conflicts(judged(bronze, NEW)).collect()
     assert {
         (found.seq, found.landing_file, found.line, found.detail) for found in rows
@@ -91,11 +88,8 @@ def test_a_known_key_with_another_payload_is_a_conflict(bronze: "DataFrame") -> 
     assert len(rows) == len(CONFLICTS)
 
 
+@pytest.mark.spark
 def test_silver_has_all_columns_typed(spark: "SparkSession") -> None:
-    from pyspark.sql import Observation
-
-    from pipeline.silver import judged, silver
-
     payload = reading(21.5, unit="°C", quality="good", time=TIME - 20 * 3_600_000)
     frame = spark.createDataFrame(
         [row(1, NEW, "a", 1, 1, payload), row(2, NEW, "a", 2, None, b"\xff")],
@@ -125,3 +119,24 @@ def test_silver_has_all_columns_typed(spark: "SparkSession") -> None:
     assert second["event_date"] == date(2025, 11, 21)
     assert second["decode_error"] == "not UTF-8 at byte 1"
     assert (second["lateness_ms"], second["node"], second["value_text"]) == (None, None, None)
+
+
+def test_decoded_fills_the_schema_without_spark() -> None:
+    messages: list[dict[str, object]] = [
+        {"seq": 1, "received": TIME + 5, "topic": "sensors/n1/a", "payload": reading("on")},
+        {"seq": 2, "received": None, "topic": "else", "payload": b"\xff"},
+    ]
+    kinds = arrow_schema(BRONZE)
+    names_in = (*KEY, "received", *MESSAGE)
+    batch = pa.RecordBatch.from_pylist(
+        [
+            {"gateway_id": GATEWAY, "epoch": EPOCH, "stream": "main", "time": TIME} | fields
+            for fields in messages
+        ],
+        pa.schema([kinds.field(name) for name in names_in]),
+    )
+    rows = decoded(batch)
+    assert rows.schema == arrow_schema(SILVER)
+    assert rows.column("value_text").to_pylist() == ["on", None]
+    assert rows.column("lateness_ms").to_pylist() == [5, None]
+    assert decoded(batch.slice(0, 0)).num_rows == 0
