@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from gateway.mqtt.alias_figures import InboundFigures
 from gateway.mqtt.decode import decode
 from gateway.mqtt.encode import encode
 from gateway.mqtt.framing import Framer
+from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.output import Output
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
@@ -48,6 +50,7 @@ class Connection:
         "bytes_sent",
         "maximum_packet_size",
         "on_output",
+        "outbound_aliases",
         "output",
         "packets_received",
         "packets_sent",
@@ -60,9 +63,11 @@ class Connection:
         maximum_packet_size: int,
         topic_alias_maximum: int = 0,
         on_output: Callable[[], None] = lambda: None,
+        inbound_figures: InboundFigures | None = None,
     ) -> None:
         self._framer = Framer(maximum_packet_size)
-        self._aliases = InboundAliases(topic_alias_maximum)
+        self._aliases = InboundAliases(topic_alias_maximum, inbound_figures or InboundFigures())
+        self.outbound_aliases: OutboundAliases | None = None  # a client asks for them in CONNECT
         self.output = Output()
         self.on_output = on_output  # called once before each data_to_send that has news
         self.touched = False
@@ -122,6 +127,12 @@ class Connection:
         if data is not None:
             self.bytes_sent += len(data)
         return data
+
+    def close(self) -> None:
+        """Give back what is kept for its topic aliases; nothing is received or sent any more."""
+        self._aliases.close()
+        if self.outbound_aliases is not None:
+            self.outbound_aliases.close()
 
     @property
     def congested(self) -> bool:

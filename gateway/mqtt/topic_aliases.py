@@ -1,21 +1,26 @@
 """The topic aliases that a client sets on one network connection (MQTT 5, section 3.3.2.3.4)."""
 
+from gateway.mqtt.alias_figures import InboundFigures
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.reason_codes import ReasonCode
+
+ALIAS_PROPERTY = 3
+"""Bytes of the property Topic Alias: its identifier and a two byte integer."""
 
 
 class InboundAliases:
     """What each alias of one connection stands for; a new connection starts anew [MQTT-3.3.2-7].
 
     `maximum` is the Topic Alias Maximum that the server stated, 0 for none: so many topic names
-    are kept, no more.
+    of at most 65,535 bytes are kept, no more, in an array that is made when the first alias comes.
     """
 
-    __slots__ = ("_maximum", "_topics")
+    __slots__ = ("_figures", "_maximum", "_topics")
 
-    def __init__(self, maximum: int) -> None:
+    def __init__(self, maximum: int, figures: InboundFigures) -> None:
         self._maximum = maximum
-        self._topics = [""] * (maximum + 1)
+        self._figures = figures
+        self._topics: list[str] = []
 
     def resolve(self, topic: str, alias: int | None) -> str:
         """Return the topic name of a PUBLISH, and let `alias` stand for it from now on.
@@ -32,10 +37,36 @@ class InboundAliases:
                 f"topic alias {alias}; allowed: {self._allowed()}", ReasonCode.TOPIC_ALIAS_INVALID
             )
         if topic:
-            self._topics[alias] = topic
-        elif not self._topics[alias]:
+            self._set(alias, topic)
+            return topic
+        known = self._topics[alias] if self._topics else ""
+        if not known:
             raise ProtocolError(f"topic alias {alias} stands for no topic name yet")
-        return self._topics[alias]
+        self._figures.hits += 1
+        self._figures.bytes_saved += size_of(known) - ALIAS_PROPERTY
+        return known
+
+    def close(self) -> None:
+        """Forget every alias: the connection is over."""
+        self._figures.bytes_held -= sum(map(size_of, self._topics))
+        self._topics = []
+
+    def _set(self, alias: int, topic: str) -> None:
+        if not self._topics:
+            self._topics = [""] * (self._maximum + 1)
+        figures, before = self._figures, self._topics[alias]
+        figures.mappings += 1
+        figures.bytes_saved -= ALIAS_PROPERTY
+        if before == topic:
+            return
+        figures.evictions += before != ""
+        figures.bytes_held += size_of(topic) - size_of(before)
+        self._topics[alias] = topic
 
     def _allowed(self) -> str:
         return f"1 to {self._maximum}" if self._maximum else "none"
+
+
+def size_of(topic: str) -> int:
+    """Return the bytes of a topic name on the wire, without its length."""
+    return len(topic) if topic.isascii() else len(topic.encode())

@@ -117,3 +117,45 @@ def test_what_belongs_to_the_publishers_connection_is_left_out() -> None:
         template.wire(1, False, False, 1, (2, 3))
         == b"\x32\x0b\x00\x01t\x00\x01\x04\x0b\x02\x0b\x03x"
     )
+
+
+@given(topic_names, st.data(), RECEIVERS, st.integers(1, 0xFFFF), st.booleans())
+def test_with_an_alias_each_receiver_gets_the_same_message(
+    topic: str,
+    data: st.DataObject,
+    receivers: list[tuple[int, bool, bool, int, tuple[int, ...], int | None]],
+    alias: int,
+    with_topic: bool,
+) -> None:
+    properties = data.draw(any_properties(PUBLISH, 5))
+    template = PublishTemplate(topic, data.draw(binaries), properties, 5)
+    for qos, retain, _, packet_id, identifiers, expiry in receivers:
+        raw = template.wire_with_alias(
+            qos, retain, packet_id, alias, with_topic, identifiers, expiry
+        )
+        expected = decoded(template.wire(qos, retain, False, packet_id, identifiers, expiry), 5)
+        assert isinstance(expected, Publish)
+        expected.topic = topic if with_topic else ""
+        expected.properties = replace(expected.properties, topic_alias=alias)
+        assert decoded(raw, 5) == expected
+        assert len(raw) <= template.largest(len(identifiers))
+
+
+def test_what_an_alias_adds_and_saves() -> None:
+    template = PublishTemplate("a/b/c", b"x", NO_PROPERTIES, 5)
+    assert template.wire(0, False, False, 0) == b"\x30\x09\x00\x05a/b/c\x00x"
+    assert template.wire_with_alias(0, False, 0, 2, True) == (
+        b"\x30\x0c\x00\x05a/b/c\x03\x23\x00\x02x"
+    )
+    assert template.wire_with_alias(0, False, 0, 2, False) == b"\x30\x07\x00\x00\x03\x23\x00\x02x"
+    assert template.wire_with_alias(1, True, 258, 9, False) == (
+        b"\x33\x09\x00\x00\x01\x02\x03\x23\x00\x09x"
+    )
+
+
+def test_with_an_alias_an_interval_is_not_kept_either() -> None:
+    template = PublishTemplate("t", b"x", DESCRIBED, 5)
+    own, shorter, again = (
+        template.wire_with_alias(0, False, 0, 1, False, (), expiry) for expiry in (60, 59, 60)
+    )
+    assert shorter != own == again

@@ -1,14 +1,21 @@
-"""What a topic alias stands for."""
+"""What a topic alias that a client set stands for."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from gateway.mqtt.alias_figures import InboundFigures
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.mqtt.topic_aliases import InboundAliases
+from gateway.mqtt.topic_aliases import InboundAliases, size_of
+
+
+def opened(maximum: int, figures: InboundFigures | None = None) -> InboundAliases:
+    return InboundAliases(maximum, figures or InboundFigures())
 
 
 def test_an_alias_stands_for_the_last_topic_name_it_came_with() -> None:
-    aliases = InboundAliases(3)
+    aliases = opened(3)
     assert aliases.resolve("a", 1) == "a"
     assert aliases.resolve("b", 3) == "b"
     assert aliases.resolve("", 1) == "a"
@@ -17,8 +24,16 @@ def test_an_alias_stands_for_the_last_topic_name_it_came_with() -> None:
     assert aliases.resolve("", 3) == "b"
 
 
+def test_a_topic_name_may_have_two_aliases() -> None:
+    aliases = opened(2)
+    for alias in (1, 2):
+        assert aliases.resolve("a", alias) == "a"
+    assert aliases.resolve("b", 1) == "b"
+    assert [aliases.resolve("", alias) for alias in (1, 2)] == ["b", "a"]
+
+
 def test_without_an_alias_the_topic_name_counts_and_no_alias_changes() -> None:
-    aliases = InboundAliases(1)
+    aliases = opened(1)
     aliases.resolve("a", 1)
     assert aliases.resolve("b", None) == "b"
     assert aliases.resolve("", 1) == "a"
@@ -33,21 +48,93 @@ def test_an_alias_out_of_range_is_invalid(
     topic: str, maximum: int, alias: int, allowed: str
 ) -> None:
     with pytest.raises(ProtocolError) as raised:
-        InboundAliases(maximum).resolve(topic, alias)
+        opened(maximum).resolve(topic, alias)
     assert raised.value.reason_code == ReasonCode.TOPIC_ALIAS_INVALID
     assert raised.value.reason == f"topic alias {alias}; allowed: {allowed}"
 
 
 @pytest.mark.parametrize("alias", [None, 2])
-def test_nothing_to_find_the_topic_name_by_is_a_protocol_error(alias: int | None) -> None:
-    aliases = InboundAliases(2)
-    aliases.resolve("a", 1)
+@pytest.mark.parametrize("used_before", [True, False])
+def test_nothing_to_find_the_topic_name_by_is_a_protocol_error(
+    alias: int | None, used_before: bool
+) -> None:
+    aliases = opened(2)
+    if used_before:
+        aliases.resolve("a", 1)
     with pytest.raises(ProtocolError) as raised:
         aliases.resolve("", alias)
     assert raised.value.reason_code == ReasonCode.PROTOCOL_ERROR
 
 
 def test_connections_share_no_aliases() -> None:
-    InboundAliases(1).resolve("a", 1)
+    figures = InboundFigures()
+    opened(1, figures).resolve("a", 1)
     with pytest.raises(ProtocolError):
-        InboundAliases(1).resolve("", 1)
+        opened(1, figures).resolve("", 1)
+
+
+def test_a_connection_without_aliases_has_no_array() -> None:
+    aliases = opened(65_535)
+    aliases.resolve("a", None)
+    with pytest.raises(ProtocolError):
+        aliases.resolve("", 1)
+    assert not aliases._topics
+
+
+def test_figures() -> None:
+    figures = InboundFigures()
+    aliases = opened(2, figures)
+    aliases.resolve("12345", 1)
+    aliases.resolve("12345", 1)  # set again, to the same
+    aliases.resolve("ä", 2)
+    aliases.resolve("", 1)
+    aliases.resolve("1234567", 1)
+    for _ in range(4):
+        aliases.resolve("", 1)
+    aliases.resolve("", 2)
+    assert figures.values() == {
+        "hits": 6,
+        "mappings": 4,
+        "evictions": 1,
+        "bytes_saved": (5 - 3) + 4 * (7 - 3) + (2 - 3) - 4 * 3,
+        "bytes_held": 9,
+        "hit_rate": 60.0,
+    }
+    other = opened(1, figures)
+    other.resolve("abc", 1)
+    assert figures.bytes_held == 12
+    for each in (aliases, aliases, other):
+        each.close()
+    assert figures.bytes_held == 0
+
+
+def test_before_the_first_alias_nothing_is_counted() -> None:
+    assert set(InboundFigures().values().values()) == {0}
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["", "", "a", "b/c", "ä"]), st.none() | st.integers(0, 5))
+)
+
+
+@given(STEPS, st.integers(0, 4))
+def test_it_does_what_a_dictionary_does(steps: list[tuple[str, int | None]], maximum: int) -> None:
+    figures, model = InboundFigures(), dict[int, str]()
+    aliases = opened(maximum, figures)
+    for topic, alias in steps:
+        allowed = alias is None or 1 <= alias <= maximum
+        if not allowed or not (topic or (alias is not None and alias in model)):
+            with pytest.raises(ProtocolError):
+                aliases.resolve(topic, alias)
+            continue
+        if topic and alias is not None:
+            model[alias] = topic
+        assert aliases.resolve(topic, alias) == (topic or model[alias or 0])
+        assert len(aliases._topics) in (0, maximum + 1)
+    assert figures.bytes_held == sum(map(size_of, model.values()))
+    aliases.close()
+    assert figures.bytes_held == 0
+
+
+def test_bytes_are_those_on_the_wire() -> None:
+    assert [size_of(topic) for topic in ("", "a/b", "ä", "🌡")] == [0, 3, 2, 4]
