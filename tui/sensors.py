@@ -1,5 +1,6 @@
 """The sensors that were heard, each with its last reading and a few before it."""
 
+import math
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 
@@ -44,14 +45,8 @@ class Sensor:
         """Return the seconds since the last reading; None when nobody knows."""
         return None if self.updated is None else max(0.0, now - self.updated)
 
-    def late(self, now: float) -> bool:
-        """Return whether the sensor is silent for much longer than it usually is."""
-        if self.usual_interval is None or self.heard is None:
-            return False
-        return now - self.heard > max(LATE_AFTER, LATE_FACTOR * self.usual_interval)
-
-    def hear(self, payload: bytes, now: float, *, retained: bool) -> None:
-        """Take the next message of this topic."""
+    def hear(self, payload: bytes, now: float, *, retained: bool, listening_since: float) -> None:
+        """Take the next message; an interval in which nobody listened says nothing."""
         self.reading = read(payload)
         self.payload = payload[:MAX_PAYLOAD]
         self.retained = retained
@@ -61,7 +56,7 @@ class Sensor:
         if retained:
             self.updated = self.reading.time
             return
-        if self.heard is not None:
+        if self.heard is not None and self.heard >= listening_since:
             self._note_interval(now - self.heard)
         self.heard = self.updated = now
 
@@ -81,6 +76,8 @@ class Sensors:
         """messages whose topic was too long"""
         self.revision = 0
         """rises whenever a sensor is added or dropped"""
+        self._listening_since = 0.0
+        self._listened_until = math.inf
         self._by_topic: OrderedDict[str, Sensor] = OrderedDict()
 
     def __len__(self) -> int:
@@ -99,7 +96,7 @@ class Sensors:
         if sensor is None:
             sensor = self._add(topic)
         self._by_topic.move_to_end(topic)
-        sensor.hear(payload, now, retained=retained)
+        sensor.hear(payload, now, retained=retained, listening_since=self._listening_since)
 
     def matching(self, words: str) -> list[str]:
         """Return, sorted, the topics that contain each of these words, in any case."""
@@ -108,9 +105,25 @@ class Sensors:
             topic for topic in self._by_topic if all(word in topic.casefold() for word in wanted)
         )
 
+    def listen(self, now: float) -> None:
+        """Count silence from now on: there is a connection."""
+        self._listening_since, self._listened_until = now, math.inf
+
+    def stop_listening(self, now: float) -> None:
+        """Count silence no longer: there is no connection."""
+        self._listened_until = min(now, self._listened_until)
+
+    def is_late(self, sensor: Sensor, now: float) -> bool:
+        """Return whether the sensor is silent for much longer than it usually is."""
+        if sensor.usual_interval is None or sensor.heard is None:
+            return False
+        silent_since = max(sensor.heard, self._listening_since)
+        silence = min(now, self._listened_until) - silent_since
+        return silence > max(LATE_AFTER, LATE_FACTOR * sensor.usual_interval)
+
     def late(self, now: float) -> int:
         """Return how many sensors are late."""
-        return sum(sensor.late(now) for sensor in self._by_topic.values())
+        return sum(self.is_late(sensor, now) for sensor in self._by_topic.values())
 
     def _add(self, topic: str) -> Sensor:
         if len(self._by_topic) >= self.limit:

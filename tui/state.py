@@ -103,12 +103,12 @@ class GatewayState:
         """Derive the rates when a round of counters is complete; call a few times a second."""
         if not self.rates.settle(now):
             return Change.NOTHING
-        self.traffic_history.append(self.rates.get(figures.RECEIVED) or 0.0)
+        self.traffic_history.append(self.incoming() or 0.0)
         self.outbox_history.append(float(self.counts.get(figures.OUTBOX_ROWS, 0)))
         return Change.FIGURES
 
-    def begin(self) -> None:
-        """Forget what a gateway tells anew to each subscriber; keep the sensors and the log."""
+    def begin(self, now: float) -> None:
+        """Forget what a gateway tells anew at each connection; keep the sensors and the log."""
         self.counts.clear()
         self.words.clear()
         self.ports.clear()
@@ -116,6 +116,7 @@ class GatewayState:
         self.rates.forget()
         self.uptime = None
         self.left_out = 0
+        self.sensors.listen(now)
 
     def note(self, level: str, message: str, now: float) -> None:
         """Add a line of the screen's own to the log."""
@@ -127,6 +128,12 @@ class GatewayState:
         A gateway publishes a count when it first differs from 0.
         """
         return self.counts.get(name, 0 if figures.GATEWAY_ID in self.words else None)
+
+    def incoming(self) -> float | None:
+        """Return the messages per second that clients publish and bridges read."""
+        parts = [self.rates.get(name) for name in (figures.RECEIVED, figures.SERIAL_READINGS)]
+        known = [part for part in parts if part is not None]
+        return sum(known) if known else None
 
     def word(self, name: str) -> str:
         """Return a text; empty while it is not known."""

@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event
 
 import pytest
 from paho.mqtt.client import Client
@@ -49,13 +50,28 @@ def rendered(app: App[None]) -> str:
     return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
 
 
+async def until(condition: Callable[[], object], told: Callable[[], str] = str) -> None:
+    """Return when the condition holds; fail at the deadline with what is `told`."""
+    end = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < end, f"not in time: {told()}"
+        await asyncio.sleep(0.02)
+
+
 async def shown(pilot: Pilot[None], *texts: str) -> str:
     """Return the screen's text once all of these are in it; fail at the deadline."""
-    end = time.monotonic() + DEADLINE
-    while any(text not in rendered(pilot.app) for text in texts):
-        assert time.monotonic() < end, f"{texts} not all in\n{rendered(pilot.app)}"
-        await asyncio.sleep(0.02)
-    return rendered(pilot.app)
+    app = pilot.app
+    await until(
+        lambda: all(text in rendered(app) for text in texts), lambda: f"{texts}\n{rendered(app)}"
+    )
+    return rendered(app)
+
+
+async def gone(pilot: Pilot[None], text: str) -> str:
+    """Return the screen's text once this is no longer in it; fail at the deadline."""
+    app = pilot.app
+    await until(lambda: text not in rendered(app), lambda: f"{text} in\n{rendered(app)}")
+    return rendered(app)
 
 
 async def press(pilot: Pilot[None], *keys: str) -> None:
@@ -66,15 +82,6 @@ async def press(pilot: Pilot[None], *keys: str) -> None:
     for key in keys:
         pilot.app.post_message(events.Key(key, " " if key == "space" else None))
         await pilot._wait_for_screen()
-
-
-async def gone(pilot: Pilot[None], text: str) -> str:
-    """Return the screen's text once this is no longer in it; fail at the deadline."""
-    end = time.monotonic() + DEADLINE
-    while text in rendered(pilot.app):
-        assert time.monotonic() < end, f"{text!r} still in\n{rendered(pilot.app)}"
-        await asyncio.sleep(0.02)
-    return rendered(pilot.app)
 
 
 class Mosquitto:
@@ -123,10 +130,13 @@ class Publisher:
         self._client.on_message = lambda _client, _userdata, message: self.orders.append(
             bytes(message.payload).decode()
         )
+        subscribed = Event()
+        self._client.on_subscribe = lambda *_: subscribed.set()
         self._client.connect("127.0.0.1", port)
         self._client.loop_start()
         eventually(self._client.is_connected)
         self._client.subscribe(TOPICS.uplink_order, 1)
+        eventually(subscribed.is_set)
 
     def tell(self, **figures: object) -> None:
         """Publish retained figures; `__` in a name stands for `/`."""

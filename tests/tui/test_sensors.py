@@ -31,7 +31,7 @@ def test_a_retained_message_is_as_old_as_it_says() -> None:
     sensors.hear("b", b"1", NOW, retained=True)
     assert heard(sensors, "a").age(NOW) == 10
     assert heard(sensors, "b").age(NOW) is None
-    assert not heard(sensors, "a").late(NOW + 9_999)
+    assert sensors.late(NOW + 9_999) == 0
 
 
 def test_a_clock_ahead_of_ours_gives_no_negative_age() -> None:
@@ -55,9 +55,24 @@ def test_late_is_three_times_the_usual_interval() -> None:
     for number in range(5):
         sensors.hear("slow", b"1", NOW + 60 * number)
     last = NOW + 240
-    assert not heard(sensors, "slow").late(last + 170)
-    assert heard(sensors, "slow").late(last + 181)
+    slow = heard(sensors, "slow")
+    assert not sensors.is_late(slow, last + 170)
+    assert sensors.is_late(slow, last + 181)
     assert sensors.late(last + 181) == 1
+
+
+def test_silence_counts_only_while_somebody_listens() -> None:
+    sensors = Sensors()
+    for second in (0, 10, 20):
+        sensors.hear("a", b"1", NOW + second)
+    sensors.stop_listening(NOW + 25)
+    sensors.stop_listening(NOW + 300)
+    assert sensors.late(NOW + 500) == 0
+    sensors.listen(NOW + 500)
+    assert sensors.late(NOW + 530) == 0
+    assert sensors.late(NOW + 531) == 1
+    sensors.hear("a", b"1", NOW + 540)
+    assert heard(sensors, "a").usual_interval == 10
 
 
 def test_nothing_is_late_before_half_a_minute_or_after_one_message() -> None:

@@ -130,7 +130,7 @@ def test_begin_forgets_what_is_told_anew() -> None:
         ("uptime", b"5 seconds"),
     )
     state.apply("sensors/n1/temperature", b"21", NOW)
-    state.begin()
+    state.begin(NOW)
     assert (state.counts, state.words, state.ports, state.alarms) == ({}, {}, {}, {})
     assert state.uptime is None
     assert len(state.sensors) == len(state.log) == 1
