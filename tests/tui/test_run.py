@@ -1,0 +1,126 @@
+"""The command as a person starts it: on a pseudo-terminal, against a real gateway."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from paho.mqtt.publish import single
+
+from tests.tui.conftest import DEADLINE, eventually, free_port, listens
+from tui.app import run
+
+TIDEGATE = [sys.executable, "-c", "import gateway.cli.main as cli; raise SystemExit(cli.main())"]
+ESCAPES = re.compile(rb"\x1b(\[[0-9;?<>=]*[a-zA-Z]|\][^\x07]*\x07|P[^\x1b]*\x1b\\)")
+
+
+class Terminal:
+    """A command on a pseudo-terminal of 100 by 30 cells."""
+
+    def __init__(self, command: list[str]) -> None:
+        self._ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+        environment = os.environ | {"TERM": "xterm-256color"}
+        self.process = subprocess.Popen(
+            command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment
+        )
+        os.close(theirs)
+        self._output = b""
+
+    def read_until(self, text: str) -> None:
+        """Read until the output, without its escape sequences, holds this text."""
+        end = time.monotonic() + DEADLINE
+        while text.encode() not in ESCAPES.sub(b"", self._output):
+            left = end - time.monotonic()
+            assert left > 0, f"{text!r} not in {ESCAPES.sub(b'', self._output)[-2000:]!r}"
+            if select.select([self._ours], [], [], left)[0]:
+                self._output += os.read(self._ours, 65_536)
+
+    def type(self, keys: str) -> None:
+        """Press keys."""
+        os.write(self._ours, keys.encode())
+
+    def end(self) -> int:
+        """Read on until the command ends and return its exit status."""
+        with suppress(OSError):  # it has closed the terminal
+            while select.select([self._ours], [], [], DEADLINE)[0] and os.read(self._ours, 65_536):
+                continue
+        return self.process.wait(DEADLINE)
+
+    def close(self) -> None:
+        """End the command if need be and give the terminal back."""
+        self.process.kill()
+        self.process.wait()
+        os.close(self._ours)
+
+
+@pytest.fixture
+def gateway(tmp_path: Path) -> Iterator[int]:
+    """The port of a running gateway with an uplink to a directory."""
+    port = free_port()
+    configuration = tmp_path / "gateway.toml"
+    configuration.write_text(
+        '[gateway]\nid = "barn"\n'
+        f'[[listener]]\nhost = "127.0.0.1"\nport = {port}\n'
+        "[broker]\nsys_interval = 1\n"
+        f'[uplink]\ndirectory = "{tmp_path / "landing"}"\n'
+    )
+    data = str(tmp_path / "data")
+    arguments = ["run", "--config", str(configuration), "--data", data]
+    process = subprocess.Popen(
+        [*TIDEGATE, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        eventually(lambda: listens(port))
+        yield port
+    finally:
+        process.terminate()
+        process.wait(DEADLINE)
+
+
+@pytest.fixture
+def terminal(gateway: int) -> Iterator[Terminal]:
+    opened = Terminal([*TIDEGATE, "tui", f"mqtt://127.0.0.1:{gateway}"])
+    yield opened
+    opened.close()
+
+
+def test_a_session_with_a_real_gateway(gateway: int, terminal: Terminal) -> None:
+    terminal.read_until("● connected")
+    terminal.read_until("barn")
+    single(
+        "sensors/n1/temperature", '{"value":21.5,"unit":"°C"}', hostname="127.0.0.1", port=gateway
+    )
+    terminal.read_until("n1/temperature")
+    terminal.read_until("21.5")
+    terminal.type("p")
+    terminal.read_until("the uplink is paused")
+    terminal.read_until("‖ paused")
+    terminal.type("q")
+    assert terminal.end() == 0
+
+
+@pytest.mark.parametrize("url", ["localhost:1883", "http://127.0.0.1", "mqtt://u:secret@h:x"])
+def test_a_url_that_cannot_be_used(url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(url) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("tidegate tui: URL ")
+    assert told.count("\n") == 1
+    assert "secret" not in told
+
+
+def test_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("mqtt://127.0.0.1:1") == 2
+    assert capsys.readouterr().err == (
+        "tidegate tui: standard input and error must be a terminal\n"
+    )

@@ -1,0 +1,34 @@
+"""The counts of the way to the fleet."""
+
+from tui import figures
+from tui.state import GatewayState
+from tui.text import amount, size
+from tui.widgets.live import Live
+from tui.widgets.pairs import pair_lines
+
+SHOWN = (
+    ("in flight", figures.UPLINK_INFLIGHT),
+    ("acknowledged", figures.UPLINK_ACKNOWLEDGED),
+    ("sent again", figures.UPLINK_RESENT),
+    ("refused", figures.UPLINK_REFUSED),
+    ("filtered", figures.RULES_FILTERED),
+    ("reconnections", figures.UPLINK_RECONNECTS),
+    ("outbox full", figures.OUTBOX_REJECTED),
+    ("not yet on disk", figures.STORAGE_PENDING),
+    ("failed commits", figures.STORAGE_FAILURES),
+    ("dropped", figures.DROPPED),
+)
+
+
+class Uplink(Live):
+    """Name and count, most telling first, as many as there is room for."""
+
+    def __init__(self) -> None:
+        super().__init__(id="uplink", classes="panel")
+        self.border_title = "Uplink"
+
+    def show(self, state: GatewayState) -> None:
+        """Draw the counts."""
+        pairs = [(label, amount(state.count(name))) for label, name in SHOWN]
+        pairs.append(("outbox size", size(state.count(figures.OUTBOX_BYTES))))
+        self.put(pair_lines(pairs, self.content_size.width))
