@@ -51,6 +51,17 @@ def rate(each_second: float | None) -> str:
     return f"{each_second / 1e6:,.1f}M/s"
 
 
+def brief_rate(each_second: float) -> str:
+    """Return a rate in at most 6 cells: `0.4/s`, `812/s`, `1.3k/s`, `16k/s`, `2.5M/s`."""
+    if each_second < 999.5:
+        return rate(each_second)
+    if each_second < 9_950:
+        return f"{each_second / 1e3:.1f}k/s"
+    if each_second < 999_500:
+        return f"{each_second / 1e3:.0f}k/s"
+    return f"{min(each_second / 1e6, 9.9):.1f}M/s"
+
+
 def span(seconds: float | None) -> str:
     """Return a span of time as `12s`, `2m 11s`, `3h 05m`, `4d 03h`; a negative one as `0s`."""
     if seconds is None:

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tui.text import amount, fit, printable, rate, size, span, sparkline, time_of_day
+from tui.text import amount, brief_rate, fit, printable, rate, size, span, sparkline, time_of_day
 
 
 @pytest.mark.parametrize(
@@ -63,6 +63,23 @@ def test_fit_gives_exactly_the_width(text: str, width: int, right: bool) -> None
 )
 def test_rate(each_second: float | None, shown: str) -> None:
     assert rate(each_second) == shown
+
+
+@pytest.mark.parametrize(
+    ("each_second", "shown"),
+    [
+        (0.44, "0.4/s"),
+        (999.4, "999/s"),
+        (999.6, "1.0k/s"),
+        (9_949.0, "9.9k/s"),
+        (16_100.0, "16k/s"),
+        (999_600.0, "1.0M/s"),
+        (1e12, "9.9M/s"),
+    ],
+)
+def test_brief_rate(each_second: float, shown: str) -> None:
+    assert brief_rate(each_second) == shown
+    assert len(shown) <= 6
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from textual.content import Content
 
-from tui.text import rate
+from tui.text import brief_rate
 from tui.widgets.live import Live
 
 FRAMES = ("━╺━▶", "━━╺▶", "╺━━▶")
@@ -18,7 +18,7 @@ class FlowArrow(Live):
 
     def show(self, each_second: float | None, now: float, stopped: str = "") -> None:
         """Draw the arrow; `stopped` is the state word of a link that lets nothing pass."""
-        label = rate(each_second) if each_second is not None else ""
+        label = brief_rate(each_second) if each_second is not None else ""
         if stopped:
             body, style = STOPPED.get(stopped, IDLE), "$text-warning"
         elif each_second:
