@@ -76,6 +76,7 @@ class Broker:
             arrival.maximum_packet_size or self.settings.maximum_packet_size,
             self.settings.topic_alias_maximum,
             on_output,
+            receive_maximum=self.settings.receive_maximum,
         )
         client = Client(connection, authenticator, peer, instant.monotonic, arrival)
         self.connections.add(client)

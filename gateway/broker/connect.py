@@ -98,7 +98,9 @@ def _accept(
     broker.clients[session.client_id] = client
     # [MQTT-3.2.2-2], [MQTT-3.2.2-3]
     properties = _properties(broker, client, packet, assigned=assigned)
-    client.send(ConnAck(present, properties=properties))
+    if not client.connection.send(ConnAck(present, properties=properties)):
+        client.close()  # its Maximum Packet Size does not even let us tell it our limits
+        return
     logger.info(
         "client %r connected from %s (MQTT %s)",
         session.client_id[:SHOWN],
@@ -131,6 +133,7 @@ def _properties(broker: "Broker", client: Client, packet: Connect, *, assigned: 
     return Properties(
         assigned_client_identifier=packet.client_id if assigned else None,  # [MQTT-3.2.2-16]
         server_keep_alive=client.keep_alive if imposed else None,  # [MQTT-3.2.2-21]
+        receive_maximum=broker.settings.receive_maximum,
         maximum_packet_size=size,
         topic_alias_maximum=broker.settings.topic_alias_maximum or None,
         user_properties=(WHERE_PROPERTY,),

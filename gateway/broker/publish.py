@@ -7,6 +7,7 @@ from gateway.broker.access import may_publish
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
 from gateway.broker.stage import session_of
+from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.packets import MQTT_5, PubAck, PubComp, Publish, PubRec, PubRel
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.routing.where.message import Message
@@ -23,42 +24,58 @@ def handle_publish(broker: "Broker", client: Client, packet: Publish, instant: I
     """Route a message and queue the answer that its QoS asks for."""
     session = session_of(client)
     broker.counters.add("publish/messages/received")
-    if packet.qos == 2 and packet.packet_id in session.incoming:
-        # [MQTT-4.3.3-10]: not delivered a second time. The first time may have been on another
-        # connection, and what it gathered not be on disk yet
-        client.send(PubRec(packet.packet_id), broker.durability.mark())
-        return
-    pending = broker.durability.pending_rows
-    code = _publish(broker, session, packet, instant)
+    if packet.properties.subscription_identifiers:  # [MQTT-3.3.4-6]
+        raise ProtocolError("PUBLISH from a client with a subscription identifier")
     if packet.qos == 0:
-        return
+        _publish(broker, session, packet, instant)
+    elif packet.qos == 2 and packet.packet_id in session.incoming:
+        _repeat(broker, client, session, packet.packet_id)
+    else:
+        client.connection.count_publish()
+        pending = broker.durability.pending_rows
+        code = _publish(broker, session, packet, instant)
+        # the answer leaves after the rows that the message made (design, section 2)
+        mark = broker.durability.mark() if broker.durability.pending_rows != pending else 0
+        _answer(client, session, packet, code, mark)
+
+
+def _repeat(broker: "Broker", client: Client, session: Session, packet_id: int) -> None:
+    """Answer a QoS 2 message that was taken before, and do not deliver it [MQTT-4.3.3-10].
+
+    The first time may have been on another connection: what it gathered may not be on disk yet,
+    and this connection has not counted it.
+    """
+    if not session.incoming[packet_id]:
+        client.connection.count_publish()
+        session.incoming[packet_id] = True
+    client.send(PubRec(packet_id), broker.durability.mark())
+
+
+def _answer(client: Client, session: Session, packet: Publish, code: ReasonCode, mark: int) -> None:
     if code >= FAILURE and client.connection.version != MQTT_5:
         if code in RETRY:
             # MQTT 3.1.1 has no negative PUBACK; silence and a new connection make the client retry
             client.close()
             return
         code = ReasonCode.SUCCESS  # what will never be taken is acknowledged, or it comes for ever
-    # the answer leaves after the rows that the message made (design, section 2)
-    mark = broker.durability.mark() if broker.durability.pending_rows != pending else 0
     if packet.qos == 1:
-        client.send(PubAck(packet.packet_id, code), mark)  # [MQTT-4.3.2-4]
+        client.connection.acknowledge(PubAck(packet.packet_id, code), mark)  # [MQTT-4.3.2-4]
+    elif code >= FAILURE:  # ends the exchange (section 4.3.3)
+        client.connection.acknowledge(PubRec(packet.packet_id, code), mark)
     else:
-        if code < FAILURE:
-            session.incoming.add(packet.packet_id)
+        session.incoming[packet.packet_id] = True
         client.send(PubRec(packet.packet_id, code), mark)  # [MQTT-4.3.3-8]
 
 
 def handle_pubrel(_broker: "Broker", client: Client, packet: PubRel, _instant: Instant) -> None:
     """Forget the packet identifier of a QoS 2 message [MQTT-4.3.3-11], [MQTT-4.3.3-12]."""
-    incoming = session_of(client).incoming
-    known = packet.packet_id in incoming
-    incoming.discard(packet.packet_id)
-    client.send(
-        PubComp(
-            packet.packet_id,
-            ReasonCode.SUCCESS if known else ReasonCode.PACKET_IDENTIFIER_NOT_FOUND,
-        )
-    )
+    counted = session_of(client).incoming.pop(packet.packet_id, None)
+    if counted:
+        client.connection.acknowledge(PubComp(packet.packet_id))
+    elif counted is None:
+        client.send(PubComp(packet.packet_id, ReasonCode.PACKET_IDENTIFIER_NOT_FOUND))
+    else:  # of an earlier connection: this one has not counted it
+        client.send(PubComp(packet.packet_id))
 
 
 def _publish(broker: "Broker", session: Session, packet: Publish, instant: Instant) -> ReasonCode:

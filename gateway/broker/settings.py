@@ -9,6 +9,7 @@ class BrokerSettings:
 
     maximum_packet_size: int = 4 * 1024 * 1024
     connect_timeout: int = 10
+    receive_maximum: int = 1_000  # QoS 1 and 2 messages of one client, not acknowledged yet
     topic_alias_maximum: int = 16
     maximum_subscriptions: int = 200_000  # of one client
     maximum_filtered_subscriptions: int = 64  # of one client, $where language section 11

@@ -6,6 +6,7 @@ from dataclasses import replace
 from gateway.mqtt.alias_figures import InboundFigures
 from gateway.mqtt.decode import decode
 from gateway.mqtt.encode import encode
+from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.output import Output
@@ -17,11 +18,13 @@ from gateway.mqtt.packets import (
     Disconnect,
     Packet,
     PubAck,
+    PubComp,
     Publish,
     PubRec,
     SubAck,
     UnsubAck,
 )
+from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topic_aliases import InboundAliases
 
 NO_LIMIT = 0xFFFFFFFF
@@ -31,6 +34,9 @@ CONNECT = 0x10
 
 CONNECT_5 = b"\x00\x04MQTT\x05"
 """How the variable header of an MQTT 5 CONNECT begins (section 3.1.2)."""
+
+MAXIMUM_RECEIVE_MAXIMUM = 65_535
+"""QoS 1 and 2 messages without acknowledgement where no Receive Maximum says less."""
 
 MAXIMUM_UNSENT = 1024 * 1024
 """Bytes that may wait for a slow reader before its messages stay in the delivery queue."""
@@ -46,6 +52,7 @@ class Connection:
     __slots__ = (
         "_aliases",
         "_framer",
+        "_publishes",
         "bytes_received",
         "bytes_sent",
         "maximum_packet_size",
@@ -54,6 +61,7 @@ class Connection:
         "output",
         "packets_received",
         "packets_sent",
+        "receive_maximum",
         "touched",
         "version",
     )
@@ -64,6 +72,7 @@ class Connection:
         topic_alias_maximum: int = 0,
         on_output: Callable[[], None] = lambda: None,
         inbound_figures: InboundFigures | None = None,
+        receive_maximum: int = MAXIMUM_RECEIVE_MAXIMUM,
     ) -> None:
         self._framer = Framer(maximum_packet_size)
         self._aliases = InboundAliases(topic_alias_maximum, inbound_figures or InboundFigures())
@@ -73,6 +82,8 @@ class Connection:
         self.touched = False
         self.version = 0  # unknown until CONNECT
         self.maximum_packet_size = NO_LIMIT
+        self.receive_maximum = receive_maximum
+        self._publishes = 0  # of QoS 1 and 2 that were counted, since the beginning
         self.packets_received = 0
         self.packets_sent = 0
         self.bytes_received = 0
@@ -104,13 +115,42 @@ class Connection:
         if alias is not None or not packet.topic:
             packet.topic = self._aliases.resolve(packet.topic, alias)
 
-    def send(self, packet: Packet, mark: int = 0) -> None:
-        """Queue a packet; it leaves once every batch up to `mark` is on disk."""
+    @property
+    def unacknowledged(self) -> int:
+        """QoS 1 and 2 PUBLISH packets of the client whose last acknowledgement has not left."""
+        return self._publishes - self.output.acknowledgements
+
+    def count_publish(self) -> None:
+        """Count a QoS 1 or 2 PUBLISH against our Receive Maximum [MQTT-3.3.4-8].
+
+        Raises ProtocolError when that is exceeded: an acknowledgement that waits for a commit, or
+        for a slow reader, has not been sent. Before MQTT 5 clients know of no such maximum.
+        """
+        self._publishes += 1
+        if self.unacknowledged > self.receive_maximum and self.version == MQTT_5:
+            raise ProtocolError(
+                f"more than {self.receive_maximum} QoS 1 and 2 messages without acknowledgement",
+                ReasonCode.RECEIVE_MAXIMUM_EXCEEDED,
+            )
+
+    def acknowledge(self, packet: PubAck | PubRec | PubComp, mark: int = 0) -> None:
+        """Queue the packet that ends the exchange of a PUBLISH which `count_publish` counted."""
+        if self.send(packet, mark):
+            self.output.note_acknowledgement()
+
+    def send(self, packet: Packet, mark: int = 0) -> bool:
+        """Queue a packet; it leaves once every batch up to `mark` is on disk.
+
+        Returns False for one above the client's Maximum Packet Size, which is not sent
+        [MQTT-3.1.2-24].
+        """
         data = encode(packet, self.version or MQTT_3_1_1)
         if len(data) > self.maximum_packet_size:
             data = encode(without_reason(packet), self.version)
-        if len(data) <= self.maximum_packet_size:
-            self.send_encoded(data, mark)
+            if len(data) > self.maximum_packet_size:
+                return False
+        self.send_encoded(data, mark)
+        return True
 
     def send_encoded(self, data: bytes, mark: int = 0) -> None:
         """Queue the bytes of one packet that somebody else encoded."""

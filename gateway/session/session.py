@@ -39,7 +39,8 @@ class Session:
         self.subscriptions: dict[str, int] = {}  # topic filter to the router's number
         self.queue = DeliveryQueue()
         self.inflight = Inflight(MAXIMUM_INFLIGHT)
-        self.incoming: set[int] = set()  # QoS 2 packet identifiers that wait for PUBREL
+        # QoS 2 packet identifiers that wait for PUBREL, True for those of this connection
+        self.incoming: dict[int, bool] = {}
         self.will: Will | None = None
 
     @property
@@ -50,6 +51,7 @@ class Session:
     def attach(self, connection: Connection, receive_maximum: int) -> None:
         """Use this network connection from now on; `pump` sends what waits for it."""
         self.connection = connection
+        self.incoming = dict.fromkeys(self.incoming, False)
         self.inflight.begin(min(receive_maximum, MAXIMUM_INFLIGHT))
 
     def detach(self) -> None:

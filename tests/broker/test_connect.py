@@ -38,10 +38,23 @@ def test_a_client_is_accepted_in_its_own_version(harness: Harness, version: int)
 
 
 def test_mqtt_5_is_told_the_limits_and_that_where_is_understood() -> None:
-    harness = Harness(BrokerSettings(maximum_packet_size=5_000, topic_alias_maximum=3))
-    assert harness.connect().connack.properties == Properties(
-        maximum_packet_size=5_000, topic_alias_maximum=3, user_properties=(("$where", "1"),)
+    harness = Harness(
+        BrokerSettings(maximum_packet_size=5_000, topic_alias_maximum=3, receive_maximum=20)
     )
+    assert harness.connect().connack.properties == Properties(
+        receive_maximum=20,
+        maximum_packet_size=5_000,
+        topic_alias_maximum=3,
+        user_properties=(("$where", "1"),),
+    )
+
+
+def test_a_client_that_can_be_told_nothing_is_let_go(harness: Harness) -> None:
+    client = harness.open()
+    client.send(Connect("c", properties=Properties(maximum_packet_size=10)))
+    assert not client.take()
+    assert client.closed()
+    assert not harness.broker.sessions
 
 
 def test_without_topic_aliases_there_is_no_topic_alias_maximum() -> None:

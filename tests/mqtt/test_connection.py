@@ -168,6 +168,19 @@ def test_what_is_too_large_all_the_same_is_not_sent() -> None:
     assert connection.packets_sent == 0
 
 
+def test_an_acknowledgement_that_is_too_large_has_not_been_sent() -> None:
+    connection = connected()
+    connection.maximum_packet_size = 4
+    connection.count_publish()
+    connection.acknowledge(PubAck(1, CODE))
+    assert connection.data_to_send(0) is None
+    assert connection.unacknowledged == 1
+    connection.acknowledge(PubAck(1))
+    assert connection.unacknowledged == 1
+    assert bytes(connection.data_to_send(0) or b"") == b"\x40\x02\x00\x01"
+    assert connection.unacknowledged == 0
+
+
 def test_congestion_is_a_matter_of_unsent_bytes() -> None:
     connection = connected()
     connection.send_encoded(b"x" * (MAXIMUM_UNSENT - 1))

@@ -75,3 +75,22 @@ def test_order_is_kept_and_no_mark_is_passed(steps: list[tuple[str, int]]) -> No
             assert left == b"".join(b"%02d" % one for one, _ in owed[:free])
             del owed[:free]
             assert output.size == 2 * len(owed)
+
+
+def test_an_acknowledgement_counts_once_it_has_left() -> None:
+    output = Output()
+    output.append(b"a")
+    output.note_acknowledgement()
+    output.append(b"b", 1)
+    output.append(b"c")
+    output.note_acknowledgement()
+    output.note_acknowledgement()
+    output.append(b"d", 2)
+    output.note_acknowledgement()
+    assert output.acknowledgements == 0
+    output.take(0)
+    assert output.acknowledgements == 1
+    output.take(0)
+    assert output.acknowledgements == 1
+    output.take(2)
+    assert output.acknowledgements == 4

@@ -1,0 +1,203 @@
+"""Our Receive Maximum (MQTT 5, sections 3.3.4 and 4.9): counted until the answer has left."""
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+
+from gateway.broker.settings import BrokerSettings
+from gateway.mqtt.packets import (
+    MQTT_3_1_1,
+    Disconnect,
+    PubAck,
+    PubComp,
+    Publish,
+    PubRec,
+    PubRel,
+)
+from gateway.mqtt.properties import Properties
+from gateway.mqtt.reason_codes import ReasonCode
+from tests.support.broker_harness import Disk, Harness, Inline, MemoryClient
+
+MAXIMUM = 3
+
+
+def make_harness(disk: Disk | None = None) -> Harness:
+    harness = Harness(BrokerSettings(receive_maximum=MAXIMUM), disk)
+    harness.broker.subscribe_inline(Inline("outbox", disk), ["up/#"])
+    return harness
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return make_harness()
+
+
+def publishes(count: int, qos: int, first: int = 1, topic: str = "up/a") -> list[Publish]:
+    return [Publish(topic, b"x", qos, packet_id=first + number) for number in range(count)]
+
+
+def refused(client: MemoryClient) -> bool:
+    """Return whether the client was disconnected for exceeding the maximum."""
+    packets = client.take()
+    last = packets[-1] if packets else None
+    exceeded = isinstance(last, Disconnect) and last.reason_code == 0x93
+    assert exceeded == client.closed()
+    return exceeded
+
+
+def test_the_client_is_told(harness: Harness) -> None:
+    assert harness.connect().connack.properties.receive_maximum == MAXIMUM
+    assert harness.connect("old", MQTT_3_1_1).connack.properties == Properties()
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+def test_what_waits_for_a_commit_is_not_acknowledged(qos: int) -> None:
+    harness = make_harness(Disk())
+    client = harness.connect()
+    client.send(*publishes(MAXIMUM, qos))
+    assert not refused(client)
+    client.send(*publishes(1, qos, first=9))
+    assert not refused(client)  # the DISCONNECT waits behind what it may not overtake
+    harness.commit()
+    assert refused(client)
+
+
+def test_what_has_left_makes_room() -> None:
+    harness = make_harness(Disk())
+    client = harness.connect()
+    for first in (1, 4, 7):
+        client.send(*publishes(MAXIMUM, 1, first))
+        harness.commit()
+        assert len(client.take()) == MAXIMUM
+    assert client.client.connection.unacknowledged == 0
+
+
+def test_packets_of_one_read_cannot_have_seen_their_answers(harness: Harness) -> None:
+    client = harness.connect()
+    client.send(*publishes(MAXIMUM + 1, 1))
+    assert refused(client)
+
+
+def test_an_answer_that_the_client_does_not_read_has_not_been_sent(harness: Harness) -> None:
+    client = harness.connect()
+    client.reads = False
+    for packet in publishes(MAXIMUM + 1, 1):
+        client.send(packet)
+    client.reads = True
+    harness.settle()
+    assert refused(client)
+
+
+def test_qos_0_counts_for_nothing(harness: Harness) -> None:
+    client = harness.connect()
+    client.send(*publishes(MAXIMUM, 1), *publishes(10, 0))
+    assert not refused(client)
+
+
+def test_qos_2_counts_until_pubcomp(harness: Harness) -> None:
+    client = harness.connect()
+    for packet in publishes(MAXIMUM, 2):
+        client.send(packet)
+    client.send(PubRel(2))
+    client.send(*publishes(1, 1, first=9))
+    assert client.take()[-2:] == [PubComp(2), PubAck(9)]
+    client.send(PubRel(2))  # unknown by now: its PUBCOMP gives nothing back
+    client.send(*publishes(1, 2, first=9))
+    client.send(*publishes(1, 2, first=10))
+    assert refused(client)
+
+
+def test_a_pubrec_that_refuses_gives_its_place_back(harness: Harness) -> None:
+    client = harness.connect()
+    for packet in publishes(10, 2, topic="$SYS/x"):
+        client.send(packet)
+    answers = [packet.reason_code for packet in client.take() if isinstance(packet, PubRec)]
+    assert answers == [ReasonCode.NOT_AUTHORIZED] * 10
+    assert not client.closed()
+
+
+def test_a_repetition_on_the_same_connection_is_not_counted_twice(harness: Harness) -> None:
+    client = harness.connect()
+    for _ in range(10):
+        client.send(Publish("up/a", b"x", 2, dup=True, packet_id=1))
+    assert not refused(client)
+    assert client.client.connection.unacknowledged == 1
+
+
+def test_a_new_connection_begins_to_count_anew(harness: Harness) -> None:
+    harness.persistent().send(*publishes(MAXIMUM, 2))
+    client = harness.persistent()
+    client.send(PubRel(1), PubRel(1))
+    assert client.take() == [PubComp(1), PubComp(1, ReasonCode.PACKET_IDENTIFIER_NOT_FOUND)]
+    assert client.client.connection.unacknowledged == 0
+    client.send(*publishes(2, 2, first=2), PubRel(2), *publishes(1, 2, first=5))
+    assert client.client.connection.unacknowledged == 2
+    client.send(*publishes(2, 2, first=6))
+    assert refused(client)
+
+
+def test_mqtt_3_1_1_knows_no_maximum(harness: Harness) -> None:
+    client = harness.connect("old", MQTT_3_1_1)
+    client.send(*publishes(10, 1), *publishes(10, 2))
+    assert len(client.take()) == 20
+    assert not client.closed()
+
+
+class ReceiveMaximum(RuleBasedStateMachine):
+    """A client and a plain model of what is not acknowledged, whatever comes in what order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.disk = Disk()
+        self.harness = make_harness(self.disk)
+        self.client = self.harness.connect()
+        self.open: dict[int, int] = {}  # packet identifier to QoS
+        self.ended: list[int] = []  # their answers wait for the commit
+        self.next = 0
+
+    @rule(qos=st.sampled_from([1, 2]))
+    @precondition(lambda self: len(self.open) + len(self.ended) < MAXIMUM)
+    def publish(self, qos: int) -> None:
+        self.next += 1
+        self.client.send(Publish("up/a", b"x", qos, packet_id=self.next))
+        if qos == 1:
+            self.ended.append(self.next)
+        else:
+            self.open[self.next] = qos
+        self.check()
+
+    @rule()
+    def repeat(self) -> None:
+        for packet_id in self.open:
+            self.client.send(Publish("up/a", b"x", 2, dup=True, packet_id=packet_id))
+        self.check()
+
+    @rule()
+    @precondition(lambda self: self.open)
+    def release(self) -> None:
+        packet_id = next(iter(self.open))
+        del self.open[packet_id]
+        self.client.send(PubRel(packet_id))
+        self.ended.append(packet_id)
+        if not self.disk.pending_rows:
+            self.ended.clear()  # nothing is in front of the PUBCOMP
+        self.check()
+
+    @rule()
+    def commit(self) -> None:
+        self.harness.commit()
+        self.ended.clear()
+        self.check()
+
+    def check(self) -> None:
+        assert not self.client.closed()
+        assert self.client.client.connection.unacknowledged == len(self.open) + len(self.ended)
+
+    def teardown(self) -> None:
+        left = MAXIMUM - len(self.open) - len(self.ended)
+        self.client.send(*publishes(left + 1, 2, first=self.next + 1))
+        self.harness.commit()
+        assert refused(self.client)
+
+
+TestReceiveMaximum = ReceiveMaximum.TestCase
