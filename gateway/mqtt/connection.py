@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from gateway.mqtt.alias_figures import InboundFigures
-from gateway.mqtt.decode import decode
+from gateway.mqtt.decode import check_first_packet, decode
 from gateway.mqtt.encode import encode
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.framing import Framer
@@ -98,6 +98,8 @@ class Connection:
         """Return the next whole packet, None while more bytes are needed; raise MqttError."""
         frame = self._framer.next_frame()
         if frame is None:
+            if not self.version and self._framer.first_byte is not None:
+                check_first_packet(self._framer.first_byte)  # HTTP, say: don't wait for the rest
             return None
         buffer, first_byte, start, end = frame
         if not self.version and first_byte == CONNECT and buffer.startswith(CONNECT_5, start):

@@ -43,6 +43,12 @@ _PUBLISH = 0x30
 _TYPE = 0xF0
 
 
+def check_first_packet(first_byte: int) -> None:
+    """Raise ProtocolError unless this is the first byte of a CONNECT, whatever its flags."""
+    if first_byte & _TYPE != _CONNECT:  # [MQTT-3.1.0-1]
+        raise ProtocolError(f"a packet of type {first_byte >> 4} before CONNECT")
+
+
 def decode(buffer: bytes, first_byte: int, start: int, end: int, version: int) -> Packet:
     """Return the packet whose body is `buffer[start:end]`, as `Framer.next_frame` found it.
 
@@ -51,8 +57,8 @@ def decode(buffer: bytes, first_byte: int, start: int, end: int, version: int) -
     """
     if first_byte & _TYPE == _PUBLISH and version:
         return read_publish(buffer, first_byte, start, end, version)
-    if not version and first_byte & _TYPE != _CONNECT:  # [MQTT-3.1.0-1]
-        raise ProtocolError(f"a packet of type {first_byte >> 4} before CONNECT")
+    if not version:
+        check_first_packet(first_byte)
     reader = READERS.get(first_byte)
     if reader is None:  # [MQTT-2.1.3-1]
         raise MalformedPacket(

@@ -38,6 +38,12 @@ class Framer:
             self._gathered += data
             self._missing -= len(data)
 
+    @property
+    def first_byte(self) -> int | None:
+        """The first byte of the packet that is not whole yet; None while none has come."""
+        pending = self._gathered or self._buffer[self._position :]
+        return pending[0] if pending else None
+
     def next_frame(self) -> tuple[bytes, int, int, int] | None:
         """Return (buffer, first byte, start of the body, end of the body) of the next packet.
 

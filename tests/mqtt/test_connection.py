@@ -189,3 +189,21 @@ def test_congestion_is_a_matter_of_unsent_bytes() -> None:
     congested.append(connection.congested)
     connection.data_to_send(0)
     assert [*congested, connection.congested] == [False, True, False]
+
+
+def test_what_cannot_become_a_connect_is_refused_at_its_first_byte() -> None:
+    connection = Connection(1_024)
+    connection.receive(b"G")
+    with pytest.raises(ProtocolError):
+        connection.next_packet()
+
+
+def test_half_a_connect_is_waited_for() -> None:
+    connection = Connection(1_024)
+    assert connection.next_packet() is None
+    data = encode(Connect("c"), MQTT_5)
+    for position in range(len(data) - 1):
+        connection.receive(data[position : position + 1])
+        assert connection.next_packet() is None
+    connection.receive(data[-1:])
+    assert connection.next_packet() == Connect("c")
