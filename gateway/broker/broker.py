@@ -15,6 +15,8 @@ from gateway.broker.instant import Instant
 from gateway.broker.settings import BrokerSettings
 from gateway.broker.store import Durability, InMemory
 from gateway.counters import Counters
+from gateway.mqtt.alias_budget import AliasBudget
+from gateway.mqtt.alias_figures import InboundFigures
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.packets import MQTT_5, ConnAck
@@ -55,6 +57,12 @@ class Broker:
         self.router = Router(counters)
         self.retained = RetainedMessages()
         self.expressions = Expressions(settings.maximum_expressions)
+        self.inbound_alias_figures = InboundFigures()
+        self.alias_budget = AliasBudget(
+            settings.topic_alias_client_bytes,
+            settings.topic_alias_soft_bytes,
+            settings.topic_alias_hard_bytes,
+        )
         self.sessions: dict[str, Session] = {}
         self.clients: dict[str, Client] = {}
         self.connections: set[Client] = set()  # also those without a session yet, or any more
@@ -76,6 +84,7 @@ class Broker:
             arrival.maximum_packet_size or self.settings.maximum_packet_size,
             self.settings.topic_alias_maximum,
             on_output,
+            self.inbound_alias_figures,
             receive_maximum=self.settings.receive_maximum,
         )
         client = Client(connection, authenticator, peer, instant.monotonic, arrival)
@@ -110,6 +119,7 @@ class Broker:
         self._packets_received += client.connection.packets_received
         self._packets_sent += client.connection.packets_sent
         sessions.leave(self, client, instant)
+        client.connection.close()
 
     def publish(self, message: Message, instant: Instant) -> ReasonCode:
         """Route a message from a part of the gateway, as if a client had published it."""

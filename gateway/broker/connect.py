@@ -7,8 +7,9 @@ from gateway.broker import sessions
 from gateway.broker.access import may_publish
 from gateway.broker.client import KEEP_ALIVE_TOLERANCE, Client
 from gateway.broker.instant import Instant
-from gateway.mqtt.connection import NO_LIMIT
+from gateway.mqtt.connection import NO_LIMIT, Connection
 from gateway.mqtt.errors import ProtocolError
+from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.packets import MQTT_5, ConnAck, Connect
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
@@ -94,6 +95,7 @@ def _accept(
     session.expiry_interval = _expiry_interval(packet)
     session.attach(client.connection, packet.properties.receive_maximum or MAXIMUM_PACKET_ID)
     client.session = session
+    _allow_aliases(broker, client.connection, packet)
     client.keep_alive = _keep_alive(client, packet)
     broker.clients[session.client_id] = client
     # [MQTT-3.2.2-2], [MQTT-3.2.2-3]
@@ -109,6 +111,20 @@ def _accept(
     )
     _watch_keep_alive(broker, client, instant)
     session.pump(instant.monotonic)
+
+
+def _allow_aliases(broker: "Broker", connection: Connection, packet: Connect) -> None:
+    """Shorten what is sent by topic aliases, as far as the client takes them.
+
+    [MQTT-3.1.2-26] [MQTT-3.3.2-11]: none above its Topic Alias Maximum, [MQTT-3.1.2-27] none at
+    all without one.
+    """
+    theirs = packet.properties.topic_alias_maximum or 0
+    maximum = min(theirs, broker.settings.topic_alias_maximum_out)
+    if maximum:
+        connection.outbound_aliases = OutboundAliases(
+            maximum, connection.maximum_packet_size, broker.alias_budget
+        )
 
 
 def _expiry_interval(packet: Connect) -> int:

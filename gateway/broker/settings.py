@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from gateway.mqtt.alias_budget import CLIENT_BYTES, HARD_BYTES, SOFT_BYTES
+
 
 @dataclass(frozen=True, slots=True)
 class BrokerSettings:
@@ -10,7 +12,11 @@ class BrokerSettings:
     maximum_packet_size: int = 4 * 1024 * 1024
     connect_timeout: int = 10
     receive_maximum: int = 1_000  # QoS 1 and 2 messages of one client, not acknowledged yet
-    topic_alias_maximum: int = 16
+    topic_alias_maximum: int = 16  # that clients set on one connection
+    topic_alias_maximum_out: int = 128  # that we set on one connection
+    topic_alias_client_bytes: int = CLIENT_BYTES
+    topic_alias_soft_bytes: int = SOFT_BYTES
+    topic_alias_hard_bytes: int = HARD_BYTES
     maximum_subscriptions: int = 200_000  # of one client
     maximum_filtered_subscriptions: int = 64  # of one client, $where language section 11
     maximum_expressions: int = 10_000  # distinct ones, $where language section 11

@@ -142,14 +142,14 @@ class Session:
         if message.message_expiry is not None and connection.version == MQTT_5:
             # [MQTT-3.3.2-6]: the interval less the time the message has been waiting here
             expiry = max(0, message.message_expiry - int(now - message.arrived))
-        data = templates.template(connection.version).wire(
-            delivery.qos,
-            delivery.retain,
-            dup,
-            packet_id,
-            delivery.subscription_identifiers,
-            message_expiry_interval=expiry,
-        )
+        template = templates.template(connection.version)
+        qos, retain = delivery.qos, delivery.retain
+        identifiers = delivery.subscription_identifiers
+        aliases = connection.outbound_aliases
+        if aliases is None or dup:
+            data = template.wire(qos, retain, dup, packet_id, identifiers, expiry)
+        else:
+            data = aliases.wire(template, qos, retain, packet_id, identifiers, expiry)
         if len(data) > connection.maximum_packet_size:
             self.counters.add("publish/messages/dropped")
             return False
