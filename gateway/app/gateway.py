@@ -114,6 +114,10 @@ class Gateway:
             maximum_packet_size=limits.maximum_packet_size,
             connect_timeout=limits.connect_timeout,
             topic_alias_maximum=limits.topic_alias_maximum,
+            topic_alias_maximum_out=limits.topic_alias_maximum_out,
+            topic_alias_client_bytes=limits.topic_alias_client_bytes,
+            topic_alias_soft_bytes=limits.topic_alias_soft_bytes,
+            topic_alias_hard_bytes=limits.topic_alias_hard_bytes,
         )
         self.broker = Broker(
             settings,

@@ -10,7 +10,7 @@ from gateway.broker.instant import Instant
 from gateway.mqtt.connection import NO_LIMIT, Connection
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.outbound_aliases import OutboundAliases
-from gateway.mqtt.packets import MQTT_5, ConnAck, Connect
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, ConnAck, Connect
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.inflight import MAXIMUM_PACKET_ID
@@ -54,11 +54,10 @@ def _examine(client: Client, packet: Connect) -> tuple[ReasonCode, str]:
             ReasonCode.BAD_AUTHENTICATION_METHOD,
             f"authentication method {method!r} is not supported",
         )
-    if not packet.client_id and packet.protocol_version != MQTT_5 and not packet.clean_start:
-        # [MQTT-3.1.3-8] of MQTT 3.1.1
+    if not packet.client_id and not _may_be_assigned(packet):
         return (
             ReasonCode.CLIENT_IDENTIFIER_NOT_VALID,
-            "an empty client identifier needs a clean session",
+            "an empty client identifier needs MQTT 3.1.1 or 5, and before MQTT 5 a clean session",
         )
     if client.arrival.username is not None:
         packet.username = client.arrival.username
@@ -72,6 +71,13 @@ def _examine(client: Client, packet: Connect) -> tuple[ReasonCode, str]:
             f"the will's topic {packet.will.topic[:SHOWN]!r} is not writable",
         )
     return ReasonCode.SUCCESS, ""
+
+
+def _may_be_assigned(packet: Connect) -> bool:
+    """Say whether a client may leave its identifier to us: MQTT 3.1 wants 1 to 23 characters."""
+    if packet.protocol_version == MQTT_3_1_1:
+        return packet.clean_start  # [MQTT-3.1.3-8] of MQTT 3.1.1
+    return packet.protocol_version == MQTT_5
 
 
 def _refuse(

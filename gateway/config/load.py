@@ -65,7 +65,7 @@ class Reader:
             file=self._file,
             gateway_id=gateway.get("id") or self._host_name(),
             listeners=listeners or (ListenerConfig(),),
-            broker=BrokerConfig(**self._table(document, "broker", schema.BROKER)),
+            broker=self._broker(document),
             uplink=self._uplink(document),
             serial=tuple(
                 SerialConfig(**settings)
@@ -94,6 +94,17 @@ class Reader:
                 key, value, allowed = mistake
                 raise ConfigurationError(self._file, f"listener[{place}].{key}", value, allowed)
         return tuple(ListenerConfig(**settings) for settings in tables)
+
+    def _broker(self, document: dict[str, Any]) -> BrokerConfig:
+        broker = BrokerConfig(**self._table(document, "broker", schema.BROKER))
+        if broker.topic_alias_soft_bytes > broker.topic_alias_hard_bytes:
+            raise ConfigurationError(
+                self._file,
+                "broker.topic_alias_soft_bytes",
+                broker.topic_alias_soft_bytes,
+                f"at most topic_alias_hard_bytes, which is {broker.topic_alias_hard_bytes}",
+            )
+        return broker
 
     def _uplink(self, document: dict[str, Any]) -> UplinkConfig | None:
         if "uplink" not in document:

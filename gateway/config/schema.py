@@ -46,6 +46,10 @@ BROKER: Section = {
     "maximum_packet_size": PACKET_SIZE,
     "connect_timeout": whole_number(1, 3600),
     "topic_alias_maximum": whole_number(0, 65_535),
+    "topic_alias_maximum_out": whole_number(0, 65_535),
+    "topic_alias_client_bytes": whole_number(0, 1024**3),
+    "topic_alias_soft_bytes": whole_number(0, 1024**4),
+    "topic_alias_hard_bytes": whole_number(0, 1024**4),
     "sys_interval": number(0.1, 3600),
 }
 

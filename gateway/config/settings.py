@@ -37,6 +37,10 @@ class BrokerConfig:
     connect_timeout: int = 10
     topic_alias_maximum: int = 16
     sys_interval: float = 1.0
+    topic_alias_maximum_out: int = 128
+    topic_alias_client_bytes: int = 32 * 1024
+    topic_alias_soft_bytes: int = 16 * 1024 * 1024
+    topic_alias_hard_bytes: int = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,3 +90,7 @@ class SysTopics:
         received, sent = broker.packets()
         counters.set("messages/received", received)
         counters.set("messages/sent", sent)
+        for name, value in broker.inbound_alias_figures.values().items():
+            counters.set(f"tidegate/aliases/in/{name}", value)
+        for name, value in broker.alias_budget.figures.values().items():
+            counters.set(f"tidegate/aliases/out/{name}", value)

@@ -92,6 +92,10 @@ def test_everything(read: Load) -> None:
         connect_timeout = 3600
         topic_alias_maximum = 0
         sys_interval = 10
+        topic_alias_maximum_out = 65535
+        topic_alias_client_bytes = 0
+        topic_alias_soft_bytes = 1000
+        topic_alias_hard_bytes = 1000
         [uplink]
         directory = "/srv/landing"
         username = "barn"
@@ -122,7 +126,7 @@ def test_everything(read: Load) -> None:
         ListenerConfig("0.0.0.0", 8883, False, "/etc/tidegate/passwords"),
         ListenerConfig("::1", 1),
     )
-    assert configuration.broker == BrokerConfig(1024, 3600, 0, 10.0)
+    assert configuration.broker == BrokerConfig(1024, 3600, 0, 10.0, 65535, 0, 1000, 1000)
     assert configuration.uplink == UplinkConfig(
         directory="/srv/landing",
         username="barn",
@@ -246,6 +250,18 @@ MISTAKES: list[tuple[str, str, object, str]] = [
     ("[broker]\nmaximum_packet_size = 1023", "broker.maximum_packet_size", 1023, "from 1024 to"),
     ("[broker]\nconnect_timeout = 0", "broker.connect_timeout", 0, "from 1 to 3600"),
     ("[broker]\ntopic_alias_maximum = -1", "broker.topic_alias_maximum", -1, "from 0 to 65535"),
+    (
+        "[broker]\ntopic_alias_maximum_out = 65536",
+        "broker.topic_alias_maximum_out",
+        65536,
+        "from 0 to 65535",
+    ),
+    (
+        "[broker]\ntopic_alias_client_bytes = -1",
+        "broker.topic_alias_client_bytes",
+        -1,
+        "from 0 to 1073741824",
+    ),
     ("[broker]\nsys_interval = 0.05", "broker.sys_interval", 0.05, "from 0.1 to 3600"),
     ("[broker]\nsys_interval = inf", "broker.sys_interval", float("inf"), "from 0.1 to 3600"),
     ("[[uplink.rule]]\ntopic = ''", "uplink.rule[0].topic", "", TEXT),
@@ -262,6 +278,12 @@ MISTAKES: list[tuple[str, str, object, str]] = [
     ("[[serial]]", "serial[0].port", None, "must be given"),
     ("[[simulator]]", "simulator[0].port", None, "must be given"),
     ("[[uplink.rule]]\nwhere = 'a'", "uplink.rule[0].topic", None, "must be given"),
+    (
+        "[broker]\ntopic_alias_soft_bytes = 9\ntopic_alias_hard_bytes = 8",
+        "broker.topic_alias_soft_bytes",
+        9,
+        "at most topic_alias_hard_bytes, which is 8",
+    ),
     ("[uplink]\nurl = 'mqtt://a'\ndirectory = 'b'", "uplink.directory", "b", "not both"),
 ]
 
