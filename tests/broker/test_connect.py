@@ -107,6 +107,14 @@ def test_an_empty_client_identifier_of_mqtt_3_1_1_needs_a_clean_session(harness:
     assert harness.counters.count("tidegate/clients/refused") == 1
 
 
+@pytest.mark.parametrize("clean_start", [True, False])
+def test_mqtt_3_1_has_no_empty_client_identifier(harness: Harness, clean_start: bool) -> None:
+    client = harness.open(MQTT_3_1)
+    client.send(Connect("", MQTT_3_1, clean_start))
+    assert client.take() == [ConnAck(False, ReasonCode.CLIENT_IDENTIFIER_NOT_VALID)]
+    assert client.closed()
+
+
 REFUSED = {
     "enhanced authentication": (
         Connect("c", properties=Properties(authentication_method="SCRAM-SHA-256")),
