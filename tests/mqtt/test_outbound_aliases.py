@@ -113,6 +113,24 @@ def test_a_mapping_that_was_used_makes_way_at_once() -> None:
         assert aliases.choose(name(number)) == (1, KNOWN)
 
 
+def test_how_many_topics_pass_between_two_replacements() -> None:
+    aliases, numbers = opened(1), iter(range(1_000))
+    aliases.choose(name(0))
+
+    def passed(*, used: bool) -> int:
+        """Use the mapping or not, then count the topics until it is replaced."""
+        (topic,) = held(aliases)
+        if used:
+            aliases.choose(topic)
+        for count in range(1, 100):
+            if aliases.choose(write_string(f"requests/{next(numbers)}")) != NONE:
+                return count
+        raise AssertionError
+
+    assert [passed(used=False) for _ in range(7)] == [1, 2, 4, 8, 16, 32, 32]
+    assert [passed(used=True) for _ in range(7)] == [32, 16, 8, 4, 2, 1, 1]
+
+
 def test_bytes_of_one_connection_are_bounded() -> None:
     budget = AliasBudget(client_bytes=3 * SIZE)
     aliases = opened(100, budget)
@@ -147,9 +165,17 @@ def test_at_the_soft_limit_nobody_gets_a_further_alias() -> None:
     assert third.choose(name(1)) == (1, NEW)
 
 
+def test_up_to_the_hard_limit_a_longer_topic_takes_over() -> None:
+    budget = AliasBudget(soft_bytes=SIZE, hard_bytes=SIZE + 1)
+    aliases = opened(5, budget)
+    aliases.choose(name(1))
+    assert aliases.choose(name(1) + b"x") == (1, NEW)
+    assert budget.figures.bytes_held == SIZE + 1
+
+
 def test_at_the_hard_limit_a_connection_gives_up_every_alias() -> None:
-    longer = write_string("site/floor/device-00/temperature")
-    budget = AliasBudget(soft_bytes=3 * SIZE, hard_bytes=3 * SIZE + 5)
+    longer = name(0) + b"xx"
+    budget = AliasBudget(soft_bytes=3 * SIZE, hard_bytes=3 * SIZE + 1)
     first, second = opened(5, budget), opened(5, budget)
     first.choose(name(1))
     first.choose(name(2))
@@ -160,6 +186,19 @@ def test_at_the_hard_limit_a_connection_gives_up_every_alias() -> None:
     assert budget.figures.bytes_held == SIZE
     assert second.choose(name(1)) == (1, KNOWN)
     assert first.choose(name(2)) == (1, NEW), "below the soft limit it begins anew"
+
+
+def test_after_the_hard_limit_no_two_topics_share_an_alias() -> None:
+    budget = AliasBudget(client_bytes=3 * SIZE)
+    aliases = opened(5, budget)
+    for number in range(3):
+        for _ in range(2):
+            aliases.choose(name(number))
+    assert aliases.choose(name(0) + b"x") == (2, NEW), "1 is free"
+    budget.hard_bytes = 0
+    assert aliases.choose(name(0) + b"xx") == NONE
+    budget.hard_bytes = 10 * SIZE
+    assert {aliases.choose(name(number)) for number in range(3)} == {(1, NEW), (2, NEW), (3, NEW)}
 
 
 def test_what_a_mapping_counts_is_what_it_occupies() -> None:

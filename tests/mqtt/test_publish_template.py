@@ -153,6 +153,13 @@ def test_what_an_alias_adds_and_saves() -> None:
     )
 
 
+def test_no_packet_is_larger_than_the_largest() -> None:
+    described = Properties(content_type="x" * 40_000, message_expiry_interval=60)
+    template = PublishTemplate("t", b"x" * 3_000_000, described, 5)
+    raw = template.wire_with_alias(2, True, 1, 2, True, (268_435_455,) * 2)
+    assert template.largest(2) - 1 <= len(raw) <= template.largest(2)
+
+
 def test_with_an_alias_an_interval_is_not_kept_either() -> None:
     template = PublishTemplate("t", b"x", DESCRIBED, 5)
     own, shorter, again = (
