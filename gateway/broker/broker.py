@@ -25,6 +25,8 @@ from gateway.routing.retained import RetainedMessages
 from gateway.routing.router import Router
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.message import Message
+from gateway.session.limits import SessionLimits
+from gateway.session.queue_memory import QueueMemory
 from gateway.session.session import Session
 
 logger = logging.getLogger(__name__)
@@ -62,6 +64,13 @@ class Broker:
             settings.topic_alias_client_bytes,
             settings.topic_alias_soft_bytes,
             settings.topic_alias_hard_bytes,
+        )
+        self.queue_memory = QueueMemory(settings.maximum_queued_bytes_total)
+        self.session_limits = SessionLimits(
+            settings.maximum_inflight,
+            settings.maximum_queued_messages,
+            settings.maximum_queued_bytes,
+            self.queue_memory,
         )
         self.sessions: dict[str, Session] = {}
         self.clients: dict[str, Client] = {}

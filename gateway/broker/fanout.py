@@ -23,8 +23,7 @@ def publish(broker: "Broker", message: Message, instant: Instant) -> ReasonCode:
     will not come again, so that everyone who can take it gets it.
     """
     recipients = broker.router.recipients(message)
-    if message.qos and not all(has_room(recipient) for recipient in recipients):
-        broker.counters.add("publish/messages/dropped")
+    if message.qos and not _has_room(recipients):
         return ReasonCode.QUOTA_EXCEEDED
     if message.retain and not broker.retained.accepts(message):
         broker.counters.add("tidegate/retained/rejected")
@@ -42,10 +41,14 @@ def publish(broker: "Broker", message: Message, instant: Instant) -> ReasonCode:
     return ReasonCode.SUCCESS if recipients else ReasonCode.NO_MATCHING_SUBSCRIBERS
 
 
-def has_room(recipient: Recipient) -> bool:
-    """Return False if an acknowledged message could only be lost on this recipient."""
-    subscriber = recipient.subscriber
-    return not isinstance(subscriber, Session) or subscriber.has_room(recipient.qos)
+def _has_room(recipients: list[Recipient]) -> bool:
+    """Return False, and count it, if an acknowledged message would be lost on a recipient."""
+    for recipient in recipients:
+        subscriber = recipient.subscriber
+        if isinstance(subscriber, Session) and not subscriber.has_room(recipient.qos):
+            subscriber.count_refusal()
+            return False
+    return True
 
 
 def deliver(recipients: list[Recipient], message: Message, instant: Instant) -> None:

@@ -36,7 +36,7 @@ def resume(broker: "Broker", packet: Connect, instant: Instant) -> tuple[Session
         session.will = None
         _stop_waiting(broker, session)
         return session, True
-    session = Session(packet.client_id, broker.counters)
+    session = Session(packet.client_id, broker.counters, broker.session_limits)
     broker.sessions[packet.client_id] = session
     return session, False
 
@@ -66,6 +66,7 @@ def end(broker: "Broker", session: Session, instant: Instant) -> None:
     for number in session.subscriptions.values():
         broker.router.discard(number)
     session.subscriptions.clear()
+    session.discard()
     del broker.sessions[session.client_id]
     _stop_waiting(broker, session)
     if session.will is not None:

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 
 from gateway.mqtt.alias_budget import CLIENT_BYTES, HARD_BYTES, SOFT_BYTES
+from gateway.session.delivery_queue import MAXIMUM_BYTES, MAXIMUM_MESSAGES
+from gateway.session.limits import MAXIMUM_INFLIGHT
+from gateway.session.queue_memory import MAXIMUM_BYTES_TOTAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +20,10 @@ class BrokerSettings:
     topic_alias_client_bytes: int = CLIENT_BYTES
     topic_alias_soft_bytes: int = SOFT_BYTES
     topic_alias_hard_bytes: int = HARD_BYTES
+    maximum_inflight: int = MAXIMUM_INFLIGHT  # of one session
+    maximum_queued_messages: int = MAXIMUM_MESSAGES  # of one session
+    maximum_queued_bytes: int = MAXIMUM_BYTES  # of one session
+    maximum_queued_bytes_total: int = MAXIMUM_BYTES_TOTAL  # of all sessions
     maximum_subscriptions: int = 200_000  # of one client
     maximum_filtered_subscriptions: int = 64  # of one client, $where language section 11
     maximum_expressions: int = 10_000  # distinct ones, $where language section 11

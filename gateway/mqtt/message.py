@@ -10,8 +10,9 @@ class Message:
     """One accepted message; absent optional fields are None.
 
     `received_at` is wall time in milliseconds since 1970, `arrived` monotonic seconds of the
-    same moment (what expiry counts from), `qos` and `retain` are the publisher's. The fields
-    that begin with an underscore keep what `$where` has worked out of the others.
+    same moment (what expiry counts from), `qos` and `retain` are the publisher's. `size` is what
+    `message_size` has worked out, 0 before; `holders` counts the places in queues that hold it.
+    The fields that begin with an underscore keep what `$where` has worked out of the others.
     """
 
     __slots__ = (
@@ -23,6 +24,7 @@ class Message:
         "client_id",
         "content_type",
         "correlation_data",
+        "holders",
         "message_expiry",
         "payload",
         "payload_format",
@@ -30,6 +32,7 @@ class Message:
         "received_at",
         "response_topic",
         "retain",
+        "size",
         "topic",
         "user_properties",
         "username",
@@ -67,6 +70,8 @@ class Message:
         self.message_expiry = message_expiry
         self.payload_format = payload_format
         self.user_properties = user_properties
+        self.size = 0
+        self.holders = 0
         self._decoded: str | None = UNKNOWN
         self._json: Any = UNKNOWN
         self._levels: list[str] = UNKNOWN

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from gateway.mqtt.message import Message
 from gateway.mqtt.message_expiry import expired
 from gateway.mqtt.message_size import message_size
+from gateway.session.queue_memory import DELIVERY_OVERHEAD, QueueMemory
 
 MAXIMUM_MESSAGES = 50_000
 """Deliveries that wait for one session: a night without the client at one a second."""
 
 MAXIMUM_BYTES = 64 * 1024 * 1024
 """Bytes of what waits for one session; 50,000 messages of 700 bytes fit."""
-
-DELIVERY_OVERHEAD = 100
-"""Bytes of a delivery beside its message: the object and its place in the queue."""
 
 
 @dataclass(slots=True)
@@ -44,16 +42,21 @@ class DeliveryQueue:
     """Deliveries in the order they were appended, within bounds of number and bytes.
 
     A full queue refuses the newest, never drops what waits already: that was acknowledged to
-    its publisher. The caller counts what was refused.
+    its publisher. So does every queue while the `memory` that they share is full. The caller counts
+    what was refused.
     """
 
-    __slots__ = ("_bytes", "_deliveries", "maximum_bytes", "maximum_messages")
+    __slots__ = ("_bytes", "_deliveries", "_memory", "maximum_bytes", "maximum_messages")
 
     def __init__(
-        self, maximum_messages: int = MAXIMUM_MESSAGES, maximum_bytes: int = MAXIMUM_BYTES
+        self,
+        maximum_messages: int = MAXIMUM_MESSAGES,
+        maximum_bytes: int = MAXIMUM_BYTES,
+        memory: QueueMemory | None = None,
     ) -> None:
         self.maximum_messages = maximum_messages
         self.maximum_bytes = maximum_bytes
+        self._memory = memory or QueueMemory()
         self._deliveries: deque[Delivery] = deque()
         self._bytes = 0
 
@@ -68,7 +71,11 @@ class DeliveryQueue:
     @property
     def full(self) -> bool:
         """True if the next `append` is refused, whatever its size."""
-        return len(self._deliveries) >= self.maximum_messages or self._bytes >= self.maximum_bytes
+        return (
+            len(self._deliveries) >= self.maximum_messages
+            or self._bytes >= self.maximum_bytes
+            or self._memory.full
+        )
 
     def append(self, delivery: Delivery) -> bool:
         """Queue the delivery; return False, and leave it out, if the queue is full."""
@@ -76,6 +83,7 @@ class DeliveryQueue:
             return False
         self._deliveries.append(delivery)
         self._bytes += delivery.size
+        self._memory.add(delivery.message)
         return True
 
     def first(self) -> Delivery:
@@ -86,7 +94,12 @@ class DeliveryQueue:
         """Remove and return the delivery that is next; raises IndexError if none waits."""
         delivery = self._deliveries.popleft()
         self._bytes -= delivery.size
+        self._memory.remove(delivery.message)
         return delivery
+
+    def clear(self) -> None:
+        """Remove everything: the session has ended."""
+        self._keep(lambda _: False)
 
     def remove_expired(self, now: float) -> int:
         """Remove what has expired at `now` (monotonic seconds) [MQTT-3.3.2-5]; return how many."""
@@ -97,9 +110,13 @@ class DeliveryQueue:
         return self._keep(lambda delivery: delivery.qos > 0)
 
     def _keep(self, wanted: Callable[[Delivery], bool]) -> int:
+        kept: deque[Delivery] = deque()
         before = len(self._deliveries)
-        kept = [delivery for delivery in self._deliveries if wanted(delivery)]
-        if len(kept) < before:
-            self._deliveries = deque(kept)
-            self._bytes = sum(delivery.size for delivery in kept)
+        for delivery in self._deliveries:
+            if wanted(delivery):
+                kept.append(delivery)
+            else:
+                self._bytes -= delivery.size
+                self._memory.remove(delivery.message)
+        self._deliveries = kept
         return before - len(kept)

@@ -3,9 +3,14 @@
 from collections import deque
 from dataclasses import dataclass
 
+from gateway.mqtt.message_size import message_size
 from gateway.session.delivery_queue import Delivery
+from gateway.session.queue_memory import QueueMemory
 
 MAXIMUM_PACKET_ID = 65_535
+
+MAXIMUM_BYTES = 1024 * 1024
+"""Bytes of a session's inflight messages; the last may exceed it. The rest stays in the queue."""
 
 
 @dataclass(slots=True)
@@ -19,12 +24,13 @@ class InflightMessage:
 class Inflight:
     """The window of one session's outgoing messages, by packet identifier, in sending order."""
 
-    __slots__ = ("_again", "_last", "_messages", "limit")
+    __slots__ = ("_again", "_bytes", "_last", "_messages", "limit")
 
     def __init__(self, limit: int) -> None:
         self._messages: dict[int, InflightMessage] = {}
         self._again: deque[int] = deque()  # what this connection has not been sent yet
         self._last = 0
+        self._bytes = 0
         self.limit = limit  # the client's Receive Maximum, or ours where that is less
 
     def __len__(self) -> int:
@@ -32,8 +38,10 @@ class Inflight:
 
     @property
     def has_room(self) -> bool:
-        """False while the client's Receive Maximum is reached [MQTT-3.3.4-9]."""
-        return len(self._messages) - len(self._again) < self.limit
+        """False while the client's Receive Maximum is reached [MQTT-3.3.4-9], or our own bounds."""
+        return len(self._messages) - len(self._again) < self.limit and (
+            self._bytes < MAXIMUM_BYTES or bool(self._again)  # to send again costs nothing more
+        )
 
     @property
     def to_send_again(self) -> bool:
@@ -62,6 +70,7 @@ class Inflight:
                 break
         self._last = packet_id
         self._messages[packet_id] = InflightMessage(delivery)
+        self._bytes += message_size(delivery.message)
         return packet_id
 
     def find(self, packet_id: int) -> InflightMessage | None:
@@ -71,6 +80,18 @@ class Inflight:
     def remove(self, packet_id: int) -> InflightMessage | None:
         """Forget and return the message; its packet identifier is free again."""
         message = self._messages.pop(packet_id, None)
-        if message is not None and packet_id in self._again:
-            self._again.remove(packet_id)
+        if message is not None:
+            self._bytes -= message_size(message.delivery.message)
+            if self._again and packet_id in self._again:
+                self._again.remove(packet_id)
         return message
+
+    def hold(self, memory: QueueMemory) -> None:
+        """Count what is here in `memory` while no connection can acknowledge it."""
+        for message in self._messages.values():
+            memory.add(message.delivery.message)
+
+    def release(self, memory: QueueMemory) -> None:
+        """Undo `hold`."""
+        for message in self._messages.values():
+            memory.remove(message.delivery.message)

@@ -5,13 +5,11 @@ from gateway.mqtt.connection import Connection
 from gateway.mqtt.packets import MQTT_5, PubRel, Will
 from gateway.session.delivery_queue import Delivery, DeliveryQueue
 from gateway.session.inflight import Inflight
+from gateway.session.limits import SessionLimits
 from gateway.session.templates import Templates
 
 NEVER = 0xFFFFFFFF
 """A Session Expiry Interval that does not end (MQTT 5, section 3.1.2.11.2)."""
-
-MAXIMUM_INFLIGHT = 100
-"""Unacknowledged messages to one client, where its own Receive Maximum is not less."""
 
 
 class Session:
@@ -24,21 +22,27 @@ class Session:
         "expiry_interval",
         "incoming",
         "inflight",
+        "limits",
         "queue",
         "subscriptions",
         "username",
         "will",
     )
 
-    def __init__(self, client_id: str, counters: Counters) -> None:
+    def __init__(
+        self, client_id: str, counters: Counters, limits: SessionLimits | None = None
+    ) -> None:
         self.client_id = client_id
         self.counters = counters
+        self.limits = limits = limits or SessionLimits()
         self.username: str | None = None
         self.connection: Connection | None = None
         self.expiry_interval = 0
         self.subscriptions: dict[str, int] = {}  # topic filter to the router's number
-        self.queue = DeliveryQueue()
-        self.inflight = Inflight(MAXIMUM_INFLIGHT)
+        self.queue = DeliveryQueue(
+            limits.maximum_queued_messages, limits.maximum_queued_bytes, limits.memory
+        )
+        self.inflight = Inflight(limits.maximum_inflight)
         # QoS 2 packet identifiers that wait for PUBREL, True for those of this connection
         self.incoming: dict[int, bool] = {}
         self.will: Will | None = None
@@ -52,18 +56,47 @@ class Session:
         """Use this network connection from now on; `pump` sends what waits for it."""
         self.connection = connection
         self.incoming = dict.fromkeys(self.incoming, False)
-        self.inflight.begin(min(receive_maximum, MAXIMUM_INFLIGHT))
+        self.inflight.release(self.limits.memory)
+        self.inflight.begin(min(receive_maximum, self.limits.maximum_inflight))
 
     def detach(self) -> None:
         """Do without a connection: QoS 0 messages that waited for it are given up."""
+        if self.connection is None:
+            return
         self.connection = None
+        self.inflight.hold(self.limits.memory)
         dropped = self.queue.remove_qos_0()
         if dropped:
             self.counters.add("publish/messages/dropped", dropped)
 
+    def discard(self) -> None:
+        """Give up what is still owed: the session has ended, and has no connection."""
+        self.queue.clear()
+        self.inflight.release(self.limits.memory)
+        self.inflight = Inflight(self.limits.maximum_inflight)
+
+    def ready(self, qos: int) -> bool:
+        """Return whether a message of this QoS would be sent at once."""
+        connection = self.connection
+        return (
+            connection is not None
+            and not connection.congested
+            and not len(self.queue)
+            and not self.inflight.to_send_again
+            and (qos == 0 or self.inflight.has_room)
+        )
+
     def has_room(self, qos: int) -> bool:
-        """Return False if a message of this QoS could only be kept by losing another."""
-        return qos == 0 or not self.persistent or not self.queue.full
+        """Return False if a message of this QoS would be lost, which the session must not lose."""
+        return qos == 0 or not self.persistent or not self.queue.full or self.ready(qos)
+
+    def count_refusal(self) -> None:
+        """Count a message that there was no room for."""
+        self.counters.add("publish/messages/dropped")
+        if self.limits.memory.full:
+            self.counters.add("tidegate/queues/rejected_for_memory")
+        else:
+            self.counters.add("tidegate/queues/rejected")
 
     def deliver(self, delivery: Delivery, templates: Templates, now: float) -> None:
         """Send the delivery, queue it, or count it as dropped."""
@@ -114,7 +147,7 @@ class Session:
 
     def _enqueue(self, delivery: Delivery) -> None:
         if not self.queue.append(delivery):
-            self.counters.add("publish/messages/dropped")
+            self.count_refusal()
 
     def _send_counted(
         self, connection: Connection, delivery: Delivery, templates: Templates, now: float

@@ -87,6 +87,8 @@ class SysTopics:
         counters.set("subscriptions/count", len(broker.router))
         counters.set("retained messages/count", len(broker.retained))
         counters.set("store/messages/bytes", broker.retained.bytes)
+        counters.set("tidegate/queues/messages", broker.queue_memory.deliveries)
+        counters.set("tidegate/queues/bytes", broker.queue_memory.bytes)
         received, sent = broker.packets()
         counters.set("messages/received", received)
         counters.set("messages/sent", sent)

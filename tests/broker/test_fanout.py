@@ -1,9 +1,12 @@
 import pytest
 
+from gateway.broker.settings import BrokerSettings
+from gateway.mqtt.message_size import message_size
 from gateway.mqtt.packets import MQTT_3_1_1, PubAck, Publish, PubRec
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.routing.where.message import Message
 from gateway.session.delivery_queue import DeliveryQueue
-from gateway.session.session import MAXIMUM_INFLIGHT
+from gateway.session.limits import MAXIMUM_INFLIGHT
 from tests.support.broker_harness import Harness, Inline
 
 QUOTA = ReasonCode.QUOTA_EXCEEDED
@@ -32,6 +35,7 @@ def test_a_full_queue_refuses_the_message_for_everyone(absent: Harness, qos: int
     assert not other.take()
     assert len(absent.broker.retained) == 0
     assert absent.counters.count("publish/messages/dropped") == 1
+    assert absent.counters.count("tidegate/queues/rejected") == 1
 
 
 def test_mqtt_3_1_1_is_closed_and_can_try_again(absent: Harness) -> None:
@@ -65,6 +69,28 @@ def test_a_session_that_ends_with_its_connection_refuses_nothing(harness: Harnes
         assert harness.publish("a", qos=1) == ReasonCode.SUCCESS
     assert len(session.queue) == 2
     assert harness.counters.count("publish/messages/dropped") == 1
+
+
+def test_what_all_sessions_hold_back_is_bounded() -> None:
+    harness = Harness(BrokerSettings(maximum_queued_bytes_total=5_000))
+    for name in ("x", "y"):
+        client = harness.persistent(name)
+        client.subscribe("a", 1)
+        client.drop()
+    here = harness.persistent("here")
+    here.subscribe("b", 1)
+    accepted = 0
+    while harness.publish("a", b"x" * 100, qos=1) == ReasonCode.SUCCESS:
+        accepted += 1
+    assert accepted == 1 + 5_000 // (message_size(Message("a", b"x" * 100)) + 200)
+    assert harness.publish("b", qos=1) == ReasonCode.SUCCESS  # it need not wait
+    assert harness.publish("a") == ReasonCode.SUCCESS  # nobody keeps it
+    assert harness.counters.count("tidegate/queues/rejected_for_memory") == 1
+    harness.persistent("x", clean_start=True)
+    assert harness.publish("a", qos=1) == ReasonCode.SUCCESS
+    assert harness.broker.queue_memory.messages == accepted + 1
+    harness.persistent("y", clean_start=True)
+    assert harness.broker.queue_memory.bytes == 0
 
 
 @pytest.mark.parametrize("qos", [1, 2])

@@ -8,7 +8,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from gateway.mqtt.message_size import message_size
 from gateway.routing.where.message import Message
-from gateway.session.delivery_queue import DELIVERY_OVERHEAD, Delivery, DeliveryQueue
+from gateway.session.delivery_queue import Delivery, DeliveryQueue
+from gateway.session.queue_memory import DELIVERY_OVERHEAD, QueueMemory
 
 
 def reading(number: int, expiry: int | None = None) -> Message:
@@ -80,6 +81,25 @@ def test_remove_qos_0() -> None:
     assert queue.remove_qos_0() == 0
 
 
+def test_clear() -> None:
+    memory = QueueMemory()
+    queue = DeliveryQueue(memory=memory)
+    for number in range(3):
+        queue.append(Delivery(reading(number), 1))
+    queue.clear()
+    assert (len(queue), queue.bytes, memory.bytes) == (0, 0, 0)
+
+
+def test_queues_that_share_a_full_memory_refuse_the_newest() -> None:
+    memory = QueueMemory(maximum_bytes=1)
+    first, second = DeliveryQueue(memory=memory), DeliveryQueue(memory=memory)
+    assert first.append(Delivery(reading(1), 1))
+    assert second.full
+    assert not second.append(Delivery(reading(2), 1))
+    first.popleft()
+    assert second.append(Delivery(reading(2), 1))
+
+
 def test_a_delivery_takes_about_what_it_is_counted_for() -> None:
     message = reading(1)
     queue = DeliveryQueue()
@@ -97,7 +117,8 @@ class QueueAgainstDeque(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.limit = 1_500
-        self.queue = DeliveryQueue(maximum_messages=4, maximum_bytes=self.limit)
+        self.memory = QueueMemory()
+        self.queue = DeliveryQueue(4, self.limit, self.memory)
         self.accepted: deque[Delivery] = deque()
 
     @rule(size=st.integers(0, 900), qos=st.integers(0, 2), expiry=st.none() | st.integers(0, 9))
@@ -134,7 +155,8 @@ class QueueAgainstDeque(RuleBasedStateMachine):
     @invariant()
     def accounts(self) -> None:
         assert len(self.queue) == len(self.accepted)
-        assert self.queue.bytes == self.size()
+        assert self.queue.bytes == self.memory.bytes == self.size()
+        assert self.memory.messages == self.memory.deliveries == len(self.accepted)
 
     def size(self) -> int:
         return sum(DELIVERY_OVERHEAD + message_size(held.message) for held in self.accepted)

@@ -2,7 +2,7 @@ import pytest
 
 from gateway.routing.where.message import Message
 from gateway.session.delivery_queue import Delivery
-from gateway.session.inflight import MAXIMUM_PACKET_ID, Inflight
+from gateway.session.inflight import MAXIMUM_BYTES, MAXIMUM_PACKET_ID, Inflight
 
 
 def delivery(name: str = "a") -> Delivery:
@@ -46,6 +46,21 @@ def test_room_ends_at_the_limit() -> None:
     inflight.remove(1)
     assert [*room, inflight.has_room] == [True, True, False, True]
     assert len(inflight) == 1
+
+
+def test_what_is_to_be_sent_again_has_room_however_large() -> None:
+    inflight = Inflight(4)
+    for _ in range(2):
+        inflight.add(Delivery(Message("a", b"x" * MAXIMUM_BYTES, 1), 1))
+    room = [inflight.has_room]
+    inflight.begin(4)
+    for _ in range(2):
+        room.append(inflight.has_room)
+        inflight.send_again()
+    for packet_id in (1, 2):
+        room.append(inflight.has_room)
+        inflight.remove(packet_id)
+    assert [*room, inflight.has_room] == [False, True, True, False, False, True]
 
 
 def test_a_new_connection_is_sent_everything_again_in_order() -> None:

@@ -11,7 +11,8 @@ from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import MQTT_5, Packet, Publish, PubRel
 from gateway.routing.where.message import Message
 from gateway.session.delivery_queue import Delivery, DeliveryQueue
-from gateway.session.session import MAXIMUM_INFLIGHT, Session
+from gateway.session.limits import MAXIMUM_INFLIGHT, SessionLimits
+from gateway.session.session import Session
 from gateway.session.templates import Templates
 
 
@@ -86,6 +87,67 @@ def test_room_is_what_a_persistent_session_has_in_its_queue() -> None:
     assert session.has_room(1)
 
 
+@pytest.mark.parametrize("qos", [1, 2])
+def test_where_all_sessions_memory_is_full_only_what_need_not_wait_is_taken(qos: int) -> None:
+    session, connection = attached(receive_maximum=2)
+    message = Message("a", b"x" * 1_000, 1)
+    session.limits.memory.maximum_bytes = 1
+    assert session.has_room(qos)
+    session.limits.memory.add(message)  # by some other session
+    assert session.has_room(qos)
+    for _ in range(2):
+        deliver(session, qos=qos)
+    assert not session.has_room(qos)
+    assert session.has_room(0)
+    deliver(session, qos=qos)
+    assert len(payloads(connection)) == 2
+    assert session.counters.values == {
+        "publish/messages/sent": 2,
+        "publish/messages/dropped": 1,
+        "tidegate/queues/rejected_for_memory": 1,
+    }
+    session.limits.memory.remove(message)
+    deliver(session, qos=qos)
+    assert len(session.queue) == 1
+    session.detach()
+    assert not session.has_room(qos)
+
+
+def test_a_session_without_a_connection_counts_what_is_inflight_too() -> None:
+    session, connection = attached(receive_maximum=2)
+    memory = session.limits.memory
+    for qos in (1, 2, 1, 0):
+        deliver(session, qos=qos)
+    assert (memory.messages, memory.deliveries) == (2, 2)
+    session.detach()
+    assert (memory.messages, memory.deliveries) == (3, 3)
+    session.attach(connection, 2)
+    assert (memory.messages, memory.deliveries) == (1, 1)
+    session.detach()
+    session.discard()
+    assert (memory.messages, memory.deliveries, memory.bytes) == (0, 0, 0)
+    assert not len(session.queue)
+    assert not len(session.inflight)
+
+
+def test_limits() -> None:
+    limits = SessionLimits(
+        maximum_inflight=2, maximum_queued_messages=3, maximum_queued_bytes=2_000
+    )
+    session = Session("c", Counters(), limits)
+    session.expiry_interval = 60
+    session.attach(open_connection(), 10)
+    for _ in range(6):
+        deliver(session)
+    assert (len(session.inflight), len(session.queue)) == (2, 3)
+    for _ in range(3):
+        session.queue.popleft()
+    for _ in range(3):
+        deliver(session, b"x" * 1_000)
+    assert len(session.queue) == 2
+    assert session.counters.count("tidegate/queues/rejected") == 2
+
+
 def test_a_full_window_stops_what_waits_behind_it() -> None:
     session, connection = attached(receive_maximum=1)
     for payload in (b"1", b"2"):
@@ -110,16 +172,29 @@ def test_a_slow_reader_is_given_no_more_than_it_can_have_unsent() -> None:
 
 def test_a_slow_reader_is_sent_nothing_again_either() -> None:
     session, connection = attached()
-    for _ in range(10):
+    for _ in range(3):
+        deliver(session, b"x" * 500_000)
+    assert len(payloads(connection)) == 3
+    session.detach()
+    session.attach(connection := open_connection(), 10)
+    connection.send(Publish("other", b"x" * 900_000))
+    for sent in (2, 2):
+        session.pump(0.0)
+        assert len(payloads(connection)) == sent
+
+
+def test_the_window_is_bounded_in_bytes_too() -> None:
+    session, connection = attached()
+    for _ in range(4):
         deliver(session, b"x" * 500_000)
     assert len(payloads(connection)) == 3
     session.pump(0.0)
-    session.detach()
-    session.attach(connection := open_connection(), 10)
-    session.pump(0.0)
-    assert len(payloads(connection)) == 3
-    session.pump(0.0)
-    assert len(payloads(connection)) == 3
+    assert connection.data_to_send(0) is None
+    for packet_id in (1, 2):
+        session.inflight.remove(packet_id)
+        session.pump(0.0)
+    assert len(payloads(connection)) == 1
+    assert len(session.inflight) == 2
 
 
 def test_qos_0_that_waits_is_given_up_with_the_connection() -> None:
