@@ -127,8 +127,12 @@ def test_a_topic_alias_is_resolved_and_not_passed_on(harness: Harness) -> None:
         (Publish("", b"2", properties=Properties(topic_alias=3)), ReasonCode.PROTOCOL_ERROR),
         (Publish("a", properties=Properties(topic_alias=17)), ReasonCode.TOPIC_ALIAS_INVALID),
         (Publish("a/+"), ReasonCode.TOPIC_NAME_INVALID),
+        (
+            Publish("a", properties=Properties(subscription_identifiers=(1,))),
+            ReasonCode.PROTOCOL_ERROR,
+        ),
     ],
-    ids=["unset alias", "alias too large", "wildcard"],
+    ids=["unset alias", "alias too large", "wildcard", "subscription identifier"],
 )
 def test_what_cannot_be_published_closes_the_connection(
     harness: Harness, publish: Publish, code: ReasonCode

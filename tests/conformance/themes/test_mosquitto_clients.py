@@ -1,0 +1,170 @@
+"""mosquitto_pub and mosquitto_sub, with which people try a broker."""
+
+import subprocess
+from collections import deque
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.support.gateway_process import SECONDS, GatewayProcess
+from tests.support.requirements import find_program
+
+pytestmark = pytest.mark.mosquitto_clients
+
+VERSIONS = ["mqttv31", "mqttv311", "mqttv5"]
+
+
+class Subscriber:
+    """mosquitto_sub, started and subscribed."""
+
+    def __init__(self, port: int, *arguments: str) -> None:
+        program = find_program("mosquitto_sub")
+        assert program is not None
+        # -d says when it is subscribed; stdbuf, since it writes to a pipe
+        self.process = subprocess.Popen(
+            ["stdbuf", "-oL", program, "-p", str(port), "-d", "-F", "=%t %q %r %p", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.output: list[str] = []
+        self._messages: deque[str] = deque()  # some come before the SUBACK
+        while not self.line().startswith("Subscribed"):
+            pass
+
+    def line(self) -> str:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        assert line, "".join(self.output)
+        self.output.append(line)
+        if line.startswith("="):
+            self._messages.append(line[1:].rstrip("\n"))
+        return line
+
+    def message(self) -> str:
+        """Return topic, QoS, retain flag and payload of the next message."""
+        while not self._messages:
+            self.line()
+        return self._messages.popleft()
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.communicate(timeout=SECONDS)
+
+
+Subscribe = Callable[..., Subscriber]
+PublishOnce = Callable[..., None]
+
+
+@pytest.fixture
+def subscribe(gateway: GatewayProcess) -> Iterator[Subscribe]:
+    """Give a function that starts mosquitto_sub."""
+    started: list[Subscriber] = []
+
+    def start(*arguments: str) -> Subscriber:
+        started.append(Subscriber(gateway.port, *arguments))
+        return started[-1]
+
+    yield start
+    for subscriber in started:
+        subscriber.close()
+
+
+@pytest.fixture
+def publish(gateway: GatewayProcess) -> PublishOnce:
+    """Give a function that runs mosquitto_pub."""
+
+    def run(*arguments: str) -> None:
+        program = find_program("mosquitto_pub")
+        assert program is not None
+        done = subprocess.run(
+            [program, "-p", str(gateway.port), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+    return run
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("qos", ["0", "1", "2"])
+def test_a_message_in_each_qos(
+    subscribe: Subscribe, publish: PublishOnce, name: str, version: str, qos: str
+) -> None:
+    subscriber = subscribe("-V", version, "-t", f"{name}/#", "-q", qos)
+    publish("-V", version, "-t", f"{name}/a", "-m", "21.5 °C", "-q", qos)
+    assert subscriber.message() == f"{name}/a {qos} 0 21.5 °C"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_retained_and_cleared(
+    subscribe: Subscribe, publish: PublishOnce, name: str, version: str
+) -> None:
+    publish("-V", version, "-t", f"{name}/a", "-m", "kept", "-r", "-q", "1")
+    publish("-V", version, "-t", f"{name}/b", "-m", "gone", "-r", "-q", "1")
+    publish("-V", version, "-t", f"{name}/b", "-n", "-r", "-q", "1")
+    subscriber = subscribe("-V", version, "-t", f"{name}/#")
+    publish("-V", version, "-t", f"{name}/c", "-m", "last")
+    seen = {subscriber.message(), subscriber.message()}
+    assert seen == {f"{name}/a 0 1 kept", f"{name}/c 0 0 last"}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_session_that_lasts(
+    subscribe: Subscribe, publish: PublishOnce, name: str, version: str
+) -> None:
+    lasting = ["-V", version, "-i", name, "-c", "-t", f"{name}/#", "-q", "1"]
+    if version == "mqttv5":
+        lasting += ["-x", "60"]
+    subscribe(*lasting).close()
+    for number in range(3):
+        publish("-V", version, "-t", f"{name}/a", "-m", str(number), "-q", "1")
+    again = subscribe(*lasting)
+    assert sorted(again.message() for _ in range(3)) == [f"{name}/a 1 0 {n}" for n in range(3)]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_will(subscribe: Subscribe, name: str, version: str) -> None:
+    watcher = subscribe("-V", version, "-t", f"{name}/#")
+    leaver = subscribe(
+        *("-V", version, "-t", f"{name}-other", "--will-topic", f"{name}/will"),
+        *("--will-payload", "gone"),
+    )
+    leaver.close()  # a kill
+    assert watcher.message() == f"{name}/will 0 0 gone"
+
+
+def test_many_lines(subscribe: Subscribe, gateway: GatewayProcess, name: str) -> None:
+    subscriber = subscribe("-t", f"{name}/#", "-q", "1")
+    program = find_program("mosquitto_pub")
+    assert program is not None
+    subprocess.run(
+        [program, "-p", str(gateway.port), "-t", f"{name}/a", "-q", "1", "-l"],
+        input="".join(f"{number}\n" for number in range(1_000)),
+        text=True,
+        timeout=SECONDS,
+        check=True,
+    )
+    payloads = [subscriber.message().rpartition(" ")[2] for _ in range(1_000)]
+    assert payloads == [str(number) for number in range(1_000)]
+
+
+def test_where(subscribe: Subscribe, publish: PublishOnce, name: str) -> None:
+    subscriber = subscribe(
+        *("-V", "mqttv5", "-t", f"{name}/+"),
+        *("-D", "subscribe", "user-property", "$where", "payload.value > 20 AND site = 'A'"),
+    )
+    for value, site in ((21, "B"), (19, "A"), (30, "A")):
+        publish(
+            *("-V", "mqttv5", "-t", f"{name}/{value}", "-m", f'{{"value":{value}}}'),
+            *("-D", "publish", "user-property", "site", site),
+        )
+    assert subscriber.message() == f'{name}/30 0 0 {{"value":30}}'
+
+
+def test_system_topics(subscribe: Subscribe) -> None:
+    subscriber = subscribe("-t", "$SYS/broker/version")
+    assert subscriber.message().startswith("$SYS/broker/version 0 1 tidegate ")
