@@ -1,0 +1,60 @@
+"""Unix sockets: made with their permissions, and removed when nobody listens any more."""
+
+import errno
+import socket
+import stat
+from pathlib import Path
+
+from gateway.errors import StartError
+
+PROBE_TIMEOUT = 1.0
+"""Seconds to find out whether somebody listens at a path."""
+
+
+def bind_unix_socket(path: Path, mode: int, backlog: int) -> socket.socket:
+    """Return a socket that listens at `path`; raise StartError or OSError if it cannot be had.
+
+    What an earlier process left behind is removed. The socket listens from the beginning, so that
+    another gateway that starts at this moment does not take it for such a leftover; its
+    permissions are set before, so that nobody connects who may not.
+    """
+    _remove_leftover(path)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listening.bind(str(path))
+        path.chmod(mode)
+        listening.listen(backlog)
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+def remove_unix_socket(path: Path, listening: socket.socket) -> None:
+    """Close the socket and remove its file, if another has not taken its place."""
+    listening.close()
+    if not _answers(path):
+        path.unlink(missing_ok=True)
+
+
+def _remove_leftover(path: Path) -> None:
+    try:
+        kind = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(kind):
+        raise StartError(f"cannot listen on {path}: there is a file that is no socket")
+    if _answers(path):
+        raise StartError(f"cannot listen on {path}: another process listens there")
+    path.unlink(missing_ok=True)
+
+
+def _answers(path: Path) -> bool:
+    """Return whether somebody listens at the path, or may: only a refusal says that nobody does."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(PROBE_TIMEOUT)
+        try:
+            probe.connect(str(path))
+        except OSError as error:
+            return error.errno not in (errno.ECONNREFUSED, errno.ENOENT)
+    return True
