@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.certificates import Authority, Pair
 from tests.support.server import HeldWriter, Server, serve
 from tests.support.storage import Store, open_store
 
@@ -33,3 +34,15 @@ async def held(held_writer: HeldWriter) -> AsyncIterator[Server]:
     running = await serve(held_writer)
     yield running
     await running.close()
+
+
+@pytest.fixture(scope="session")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """Give the certificate authority that the tests' servers and clients trust."""
+    return Authority(tmp_path_factory.mktemp("authority"))
+
+
+@pytest.fixture(scope="session")
+def server_pair(authority: Authority) -> Pair:
+    """Give the certificate of the tests' servers, valid for localhost and 127.0.0.1."""
+    return authority.issue("localhost")

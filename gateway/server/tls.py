@@ -1,0 +1,102 @@
+"""TLS of a listener: versions, ciphers and certificates (RFC 9325)."""
+
+import ssl
+from pathlib import Path
+from typing import Any
+
+from gateway.config.errors import ConfigurationError
+from gateway.config.settings import ListenerConfig
+
+CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20"
+"""Of TLS 1.2 only forward secrecy with authenticated encryption; TLS 1.3 has nothing else."""
+
+OPTIONS = (
+    ssl.OP_NO_COMPRESSION
+    | ssl.OP_NO_RENEGOTIATION
+    | ssl.OP_CIPHER_SERVER_PREFERENCE
+    | ssl.OP_SINGLE_ECDH_USE
+)
+
+FILES = ("tls_certificate", "tls_key", "client_ca")
+
+
+def server_context(settings: ListenerConfig, file: str, place: int) -> ssl.SSLContext | None:
+    """Return the TLS context of the listener at this place of the configuration file, if any.
+
+    Raises ConfigurationError if a file cannot be read, is not what it should be, or the key does
+    not fit the certificate.
+    """
+    if settings.tls_certificate is None:
+        return None
+    try:
+        for key in FILES:
+            _check_readable(settings, key)
+        return _context(settings, settings.tls_certificate)
+    except _FileError as error:
+        key = f"listener[{place}].{error.key}"
+        raise ConfigurationError(
+            file, key, getattr(settings, error.key), error.allowed
+        ) from error.__cause__
+
+
+def common_name(certificate: dict[str, Any] | None) -> str | None:
+    """Return the common name of a certificate as the ssl module gives it.
+
+    None if it has not exactly one, or one with control characters in it: who that is depends on
+    who reads it.
+    """
+    subject = (certificate or {}).get("subject", ())
+    names = [value for part in subject for key, value in part if key == "commonName"]
+    if len(names) != 1 or not names[0].isprintable():
+        return None
+    return str(names[0]) or None
+
+
+class _FileError(Exception):
+    def __init__(self, key: str, allowed: str) -> None:
+        super().__init__(key)
+        self.key = key
+        self.allowed = allowed
+
+
+def _check_readable(settings: ListenerConfig, key: str) -> None:
+    path = getattr(settings, key)
+    if path is None:
+        return
+    try:
+        with Path(path).open("rb"):
+            pass
+    except OSError as error:
+        raise _FileError(key, f"a file that can be read ({error.strerror})") from error
+
+
+def _context(settings: ListenerConfig, certificate: str) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.options |= OPTIONS
+    context.set_ciphers(CIPHERS)
+    _check_certificates(certificate, "tls_certificate")
+    try:
+        context.load_cert_chain(certificate, settings.tls_key, _no_passphrase)
+    except (ssl.SSLError, ValueError) as error:
+        if getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
+            raise _FileError("tls_key", "the private key of tls_certificate") from error
+        allowed = f"a private key in PEM, without a passphrase ({error})"
+        raise _FileError("tls_key", allowed) from error
+    if settings.client_ca is not None:
+        _check_certificates(settings.client_ca, "client_ca")
+        context.load_verify_locations(settings.client_ca)
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def _check_certificates(path: str, key: str) -> None:
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(path)
+    except ssl.SSLError as error:
+        raise _FileError(key, "certificates in PEM") from error
+
+
+def _no_passphrase() -> str:
+    """Nobody sits at a terminal to be asked."""
+    raise ValueError("it has one")
