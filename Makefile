@@ -55,13 +55,13 @@ clean: ## remove what the targets made, but never var/
 	find gateway -name '*.so' -delete
 
 $(GATEWAY): $(RECIPE)
-	@tools/setup.sh install serial,tui
+	@tools/setup.sh install serial,tui,websocket
 	@touch $@
 
 $(PIPELINE): $(RECIPE)
-	@tools/setup.sh install serial,tui,pipeline
+	@tools/setup.sh install serial,tui,websocket,pipeline
 	@touch $(GATEWAY) $@
 
 $(DEVELOP): $(RECIPE)
-	@TIDEGATE_CYTHON=off tools/setup.sh install serial,tui,pipeline "dev"
+	@TIDEGATE_CYTHON=off tools/setup.sh install serial,tui,websocket,pipeline "dev"
 	@touch $(GATEWAY) $(PIPELINE) $@

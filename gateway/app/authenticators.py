@@ -21,6 +21,8 @@ class _Either:
 def authenticator(configuration: Configuration, place: int) -> Authenticator:
     """Return who decides at the listener at this place; raise ConfigurationError."""
     listener = configuration.listeners[place]
+    if listener.tls_identity is not None:
+        return Nobody()  # but those whom their certificate names, who are not asked
     if listener.password_file is None:
         return Nobody() if listener.allow_anonymous is False else Anonymous()
     password_file = load(Path(listener.password_file))

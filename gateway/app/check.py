@@ -1,5 +1,6 @@
-"""What a configuration says beyond its form: topic filters and expressions that are valid."""
+"""What a configuration says beyond its form: files, topic filters and expressions work."""
 
+from gateway.app.listeners import check_listeners
 from gateway.config.errors import ConfigurationError
 from gateway.config.settings import Configuration
 from gateway.mqtt.errors import MqttError
@@ -9,7 +10,8 @@ from gateway.routing.where.errors import WhereError
 
 
 def check_configuration(configuration: Configuration) -> None:
-    """Raise ConfigurationError at the first rule that cannot work."""
+    """Raise ConfigurationError, or StartError, at the first thing that cannot work."""
+    check_listeners(configuration)
     rules = configuration.uplink.rules if configuration.uplink is not None else ()
     for place, rule in enumerate(rules):
         key = f"uplink.rule[{place}]"

@@ -9,10 +9,10 @@ from contextlib import AsyncExitStack
 from importlib.metadata import version
 from pathlib import Path
 
-from gateway.app.authenticators import authenticator
 from gateway.app.control import Control
 from gateway.app.data_folder import DataFolder
 from gateway.app.descriptors import raise_limit
+from gateway.app.listeners import make_listeners, reload_listeners
 from gateway.app.sensors import start_sensors
 from gateway.app.telemetry import Telemetry
 from gateway.app.uplink import start_uplink
@@ -50,6 +50,7 @@ async def serve(
     async with AsyncExitStack() as stack:
         gateway = Gateway(configuration, data, stack)
         await gateway.start(durable=durable)
+        loop.add_signal_handler(signal.SIGHUP, reload_listeners, gateway)
         notify.ready(gateway.status)
         stack.callback(notify.stopping)
         logger.info("tidegate %s: %s", version("tidegate"), gateway.status)
@@ -73,8 +74,8 @@ class Gateway:
     @property
     def status(self) -> str:
         """One line that says what runs and where."""
-        ports = ", ".join(f"{each.host}:{each.port}" for each in self.listeners)
-        return f"gateway {self.configuration.gateway_id} listens on {ports}"
+        places = ", ".join(each.description for each in self.listeners)
+        return f"gateway {self.configuration.gateway_id} listens on {places}"
 
     async def start(self, *, durable: bool) -> None:
         """Start every part; raise TidegateError if one cannot work."""
@@ -137,9 +138,7 @@ class Gateway:
 
     async def _bind_listeners(self) -> None:
         """Take every address first: a busy port ends the start before anything is sent."""
-        for place, settings in enumerate(self.configuration.listeners):
-            who = authenticator(self.configuration, place)
-            listener = Listener(settings.host, settings.port, who, self.turn)
+        for listener in make_listeners(self):
             await listener.bind()
             self.stack.push_async_callback(listener.close)
             self.listeners.append(listener)

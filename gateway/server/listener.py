@@ -1,44 +1,125 @@
-"""A port at which clients connect."""
+"""A place at which clients connect."""
 
 import asyncio
 import os
-import weakref
+import socket
+import ssl
+from functools import partial
+from pathlib import Path
+from typing import cast
 
 from gateway.broker.access import Authenticator
+from gateway.broker.arrival import Arrival
+from gateway.config.settings import ListenerConfig
 from gateway.errors import StartError
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.server.gate import Gate, Room, Verdict
+from gateway.server.layers import Layers
+from gateway.server.peer import address_name
+from gateway.server.tls import common_name
 from gateway.server.transport import ClientTransport
 from gateway.server.turn import Turn
+from gateway.server.unix_socket import bind_unix_socket, remove_unix_socket
 
 BACKLOG = 1024
 """Connections that the kernel holds until they are accepted: a fleet that comes back at once."""
+
+ACCEPTED_AT_ONCE = 64
+"""Connections of that backlog that are accepted before others have their turn."""
 
 CLOSE_TIMEOUT = 1.0
 """Seconds that clients have at a stop to read the last answers."""
 
 POLL_INTERVAL = 0.01
 
+PROBES = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 300),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 30),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 4),
+)
+"""After 5 minutes of silence the kernel asks, in seconds: for clients without keep alive."""
+
 
 class Listener:
-    """Accepts connections on one address and keeps track of them."""
+    """Accepts connections at one address and keeps track of them.
 
-    def __init__(self, host: str, port: int, authenticator: Authenticator, turn: Turn) -> None:
-        self.host = host
-        self.port = port
-        self._authenticator = authenticator
+    `authenticator` and `layers.tls` can be replaced: who connects from then on gets the new ones.
+    """
+
+    def __init__(
+        self,
+        settings: ListenerConfig,
+        authenticator: Authenticator,
+        turn: Turn,
+        *,
+        tls: ssl.SSLContext | None = None,
+        room: Room | None = None,
+    ) -> None:
+        self.settings = settings
+        self.authenticator = authenticator
+        self.port = settings.port
         self._turn = turn
+        broker = turn.broker
+        self._maximum_packet_size = (
+            settings.maximum_packet_size or broker.settings.maximum_packet_size
+        )
+        self.layers = Layers(
+            settings,
+            tls,
+            broker.counters,
+            self._maximum_packet_size,
+            broker.settings.connect_timeout,
+        )
+        self._gate = Gate(self.address, settings, broker.counters, room)
         self._server: asyncio.Server | None = None
-        self._transports: weakref.WeakSet[ClientTransport] = weakref.WeakSet()
+        self._unix_socket: socket.socket | None = None
+        self._clients: set[ClientTransport] = set()
+
+    @property
+    def address(self) -> str:
+        """Where it listens, for people."""
+        settings = self.settings
+        if settings.path is not None:
+            return settings.path
+        return address_name((settings.host, self.port))
+
+    @property
+    def description(self) -> str:
+        """Its address, and how one speaks there."""
+        words = [
+            word
+            for word, used in (("TLS", self.layers.tls), ("WebSocket", self.settings.websocket))
+            if used
+        ]
+        return f"{self.address} ({' and '.join(words)})" if words else self.address
 
     async def bind(self) -> None:
         """Take the address, but no connection yet; raise StartError if it cannot be had."""
         loop = asyncio.get_running_loop()
         try:
+            if self.settings.path is not None:
+                path, mode = Path(self.settings.path), self.settings.mode
+                self._unix_socket = bind_unix_socket(path, mode, BACKLOG)
+                self._server = await loop.create_unix_server(
+                    self._accept,
+                    sock=self._unix_socket,
+                    backlog=ACCEPTED_AT_ONCE,
+                    start_serving=False,
+                )
+                return
             self._server = await loop.create_server(
-                self._accept, self.host, self.port, backlog=BACKLOG, start_serving=False
+                self._accept,
+                self.settings.host,
+                self.port,
+                backlog=ACCEPTED_AT_ONCE,
+                start_serving=False,
             )
         except OSError as error:
             raise self._cannot_listen(error) from error
+        for each in self._server.sockets:
+            for probe in PROBES:
+                each.setsockopt(*probe)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def serve(self) -> None:
@@ -47,6 +128,9 @@ class Listener:
             return
         try:
             await self._server.start_serving()
+            for each in self._server.sockets:
+                with each.dup() as same:
+                    same.listen(BACKLOG)
         except OSError as error:
             raise self._cannot_listen(error) from error
 
@@ -58,26 +142,60 @@ class Listener:
         if self._server is None:
             return
         self._server.close()
-        for transport in list(self._transports):
-            transport.disconnect(ReasonCode.SERVER_SHUTTING_DOWN, "the gateway stops")
+        if self._unix_socket is not None:
+            remove_unix_socket(Path(self.address), self._unix_socket)
+        self.layers.abort_handshakes()
+        for client in list(self._clients):
+            client.disconnect(ReasonCode.SERVER_SHUTTING_DOWN, "the gateway stops")
         await self.wait_closed()
 
     async def wait_closed(self) -> None:
         """Wait until the last clients have read what was sent to them, or are too slow."""
-        deadline = asyncio.get_running_loop().time() + CLOSE_TIMEOUT
-        while any(each.open for each in self._transports):
-            if asyncio.get_running_loop().time() >= deadline:
-                for transport in list(self._transports):
-                    transport.abort()
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + CLOSE_TIMEOUT
+        while self._clients:
+            if loop.time() >= deadline or not any(each.owes for each in self._clients):
+                for client in list(self._clients):
+                    client.abort()
             await asyncio.sleep(POLL_INTERVAL)
 
     def _cannot_listen(self, error: OSError) -> StartError:
         # asyncio repeats the address in its own text; a resolver's errors have negative numbers
         number = error.errno or 0
         reason = os.strerror(number) if number > 0 else error.strerror
-        return StartError(f"cannot listen on {self.host}:{self.port}: {reason}")
+        return StartError(f"cannot listen on {self.address}: {reason or error}")
 
-    def _accept(self) -> ClientTransport:
-        transport = ClientTransport(self._turn, self._authenticator)
-        self._transports.add(transport)
-        return transport
+    def _accept(self) -> asyncio.BaseProtocol:
+        now = self._turn.instant.monotonic
+        verdict = self._gate.judge(now)
+        if verdict is Verdict.CLOSED:
+            return _Closed()
+        refusal = None
+        if verdict is Verdict.REFUSED:
+            refusal = f"this listener holds its {self._gate.maximum} connections"
+        arrival = partial(self._arrival, now, refusal)
+        client = ClientTransport(self._turn, self.authenticator, arrival, self._lost)
+        self._clients.add(client)
+        return self.layers.around(client)
+
+    def _arrival(
+        self, opened: float, refusal: str | None, transport: asyncio.BaseTransport
+    ) -> Arrival:
+        settings = self.settings
+        username = None
+        if settings.tls_identity is not None:
+            username = common_name(transport.get_extra_info("peercert"))
+        return Arrival(
+            opened, username, settings.maximum_packet_size, settings.maximum_keep_alive, refusal
+        )
+
+    def _lost(self, client: ClientTransport) -> None:
+        self._clients.discard(client)
+        self._gate.leave()
+
+
+class _Closed(asyncio.Protocol):
+    """Ends a connection at its beginning."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        cast("asyncio.Transport", transport).abort()

@@ -2,12 +2,15 @@
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import cast
 
 from gateway.broker.access import Authenticator
+from gateway.broker.arrival import PLAIN, Arrival
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.server.peer import peer_name
 from gateway.server.turn import Turn
 
 logger = logging.getLogger(__name__)
@@ -16,7 +19,7 @@ HIGH_WATER = 256 * 1024
 """Bytes in the socket's write buffer from which on a connection is given no more."""
 
 CLOSE_TIMEOUT = 5.0
-"""Seconds that a connection that is being closed has to read what is owed to it."""
+"""Seconds that a peer has to read what is owed to it, and to close, when the connection ends."""
 
 MISTAKE = "unexpected error; closing client at %s"
 
@@ -24,21 +27,33 @@ MISTAKE = "unexpected error; closing client at %s"
 class ClientTransport(asyncio.Protocol):
     """Carries bytes between a socket and the broker; writes only at the end of a turn."""
 
-    def __init__(self, turn: Turn, authenticator: Authenticator) -> None:
+    def __init__(
+        self,
+        turn: Turn,
+        authenticator: Authenticator,
+        arrival: Callable[[asyncio.BaseTransport], Arrival] = lambda _: PLAIN,
+        on_lost: Callable[["ClientTransport"], None] = lambda _: None,
+    ) -> None:
         self._turn = turn
         self._authenticator = authenticator
+        self._arrival = arrival
+        self._on_lost = on_lost
         self._transport: asyncio.Transport | None = None
         self._client: Client | None = None
         self._paused = False  # the peer reads too slowly
+        self._finished = False  # everything is written, nothing will be
         self._abort: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Give the connection its broker client."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=HIGH_WATER)
-        peer = _name(transport.get_extra_info("peername"))
         self._client = self._turn.broker.open(
-            self._authenticator, peer, self._touch, self._turn.instant
+            self._authenticator,
+            peer_name(transport),
+            self._touch,
+            self._turn.instant,
+            self._arrival(transport),
         )
 
     def data_received(self, data: bytes) -> None:
@@ -58,18 +73,20 @@ class ClientTransport(asyncio.Protocol):
             self._transport.pause_reading()  # answers that nobody reads must not pile up
 
     def eof_received(self) -> bool:
-        """Let the transport close itself."""
+        """Let the transport close itself, which takes until the peer has read what was written."""
+        if self._transport is not None:
+            self._expire(self._transport)
         return False
 
     def connection_lost(self, error: Exception | None) -> None:
         """Tell the broker; `error` is None after an orderly end."""
-        if self._client is not None:
-            if error is not None:
-                logger.info("client at %s: %s", self._client.peer, error)
-            self._turn.broker.lost(self._client, self._turn.instant)
+        if self._client is not None and error is not None:
+            logger.info("client at %s: %s", self._client.peer, error)
+        self._leave()
         self._transport = None
         if self._abort is not None:
             self._abort.cancel()
+        self._on_lost(self)
 
     def pause_writing(self) -> None:
         """Note that the peer reads too slowly."""
@@ -83,7 +100,7 @@ class ClientTransport(asyncio.Protocol):
     def flush(self, committed: int, now: Instant) -> bool:
         """Write what may leave; return True if the rest waits for a later batch."""
         client, transport = self._client, self._transport
-        if client is None or transport is None or transport.is_closing():
+        if client is None or transport is None or transport.is_closing() or self._finished:
             return False
         try:
             return self._write(client, transport, committed, now)
@@ -108,7 +125,9 @@ class ClientTransport(asyncio.Protocol):
             session.pump(now.monotonic)
         waits = connection.output.size > 0
         if client.closing:
-            self._close(transport, now=not waits)
+            self._expire(transport)
+            if not waits:
+                self._finish(transport)
         elif not connection.congested:
             transport.resume_reading()
         return waits and not self._paused
@@ -119,9 +138,10 @@ class ClientTransport(asyncio.Protocol):
             self._transport.abort()
 
     @property
-    def open(self) -> bool:
-        """True until the socket is closed and what was written to it is gone."""
-        return self._transport is not None
+    def owes(self) -> bool:
+        """True while something is still to be sent, or to be closed in an orderly way."""
+        transport = self._transport
+        return transport is not None and not (self._finished and transport.can_write_eof())
 
     def disconnect(self, reason_code: ReasonCode, reason: str) -> None:
         """End the connection from our side."""
@@ -131,17 +151,33 @@ class ClientTransport(asyncio.Protocol):
     def _touch(self) -> None:
         self._turn.touch(self)
 
-    def _close(self, transport: asyncio.Transport, *, now: bool) -> None:
-        """Close once everything is sent; a peer that reads nothing is not waited for long."""
+    def _expire(self, transport: asyncio.Transport) -> None:
+        """Wait no longer than CLOSE_TIMEOUT for a peer that reads nothing, or does not close."""
         if self._abort is None:
             loop = asyncio.get_running_loop()
-            self._abort = loop.call_later(CLOSE_TIMEOUT, transport.abort)
-        if now:
+            self._abort = loop.call_later(CLOSE_TIMEOUT, self._give_up, transport)
+
+    def _give_up(self, transport: asyncio.Transport) -> None:
+        self._turn.broker.counters.add("tidegate/connections/aborted")
+        transport.abort()
+
+    def _finish(self, transport: asyncio.Transport) -> None:
+        """End the connection for the broker at once, and the socket's as gently as it can be.
+
+        Closing a socket while its peer still sends would reset it, and the peer might never see
+        why: so only our half is closed, and the peer closes the other.
+        """
+        self._finished = True
+        asyncio.get_running_loop().call_soon(self._leave)
+        if transport.can_write_eof() and not transport.get_write_buffer_size():
+            try:
+                transport.write_eof()
+            except OSError:  # the peer was faster
+                transport.abort()
+        else:
             transport.close()
 
-
-def _name(peername: object) -> str:
-    if isinstance(peername, tuple) and len(peername) >= 2:
-        host, port = peername[0], peername[1]
-        return f"[{host}]:{port}" if ":" in str(host) else f"{host}:{port}"
-    return str(peername or "unknown")
+    def _leave(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            self._turn.broker.lost(client, self._turn.instant)

@@ -3,6 +3,7 @@ import asyncio
 import pytest
 
 from gateway.broker.access import Anonymous
+from gateway.config.settings import ListenerConfig
 from gateway.errors import StartError
 from gateway.mqtt.packets import MQTT_3_1_1, Disconnect, PubAck, Publish, Will
 from gateway.mqtt.reason_codes import ReasonCode
@@ -14,7 +15,7 @@ from tests.support.storage import Store, until
 
 
 async def test_nobody_is_let_in_before_the_gateway_is_ready(held: Server) -> None:
-    listener = Listener(HOST, 0, Anonymous(), held.turn)
+    listener = Listener(ListenerConfig(HOST, 0), Anonymous(), held.turn)
     await listener.bind()
     with pytest.raises(ConnectionRefusedError):
         await RawClient.open(listener.port)
@@ -24,7 +25,7 @@ async def test_nobody_is_let_in_before_the_gateway_is_ready(held: Server) -> Non
 
 
 async def test_a_busy_port_is_named(held: Server) -> None:
-    second = Listener(HOST, held.port, Anonymous(), held.turn)
+    second = Listener(ListenerConfig(HOST, held.port), Anonymous(), held.turn)
     with pytest.raises(StartError, match=f"cannot listen on {HOST}:{held.port}: .*in use"):
         await second.bind()
     await second.serve()
@@ -32,7 +33,7 @@ async def test_a_busy_port_is_named(held: Server) -> None:
 
 
 async def test_a_port_that_another_takes_between_bind_and_serve(held: Server) -> None:
-    first, second = (Listener(HOST, 0, Anonymous(), held.turn) for _ in range(2))
+    first, second = (Listener(ListenerConfig(HOST, 0), Anonymous(), held.turn) for _ in range(2))
     await first.bind()
     second.port = first.port
     await second.bind()
@@ -45,11 +46,11 @@ async def test_a_port_that_another_takes_between_bind_and_serve(held: Server) ->
 
 async def test_an_address_that_is_not_ours_is_named(held: Server) -> None:
     with pytest.raises(StartError, match=r"cannot listen on 192\.0\.2\.1:"):
-        await Listener("192.0.2.1", 1883, Anonymous(), held.turn).bind()
+        await Listener(ListenerConfig("192.0.2.1", 1883), Anonymous(), held.turn).bind()
 
 
 async def test_ipv6(held: Server) -> None:
-    listener = Listener("::1", 0, Anonymous(), held.turn)
+    listener = Listener(ListenerConfig("::1", 0), Anonymous(), held.turn)
     try:
         await listener.bind()
     except StartError:
@@ -110,4 +111,4 @@ async def test_a_client_that_reads_nothing_does_not_hold_up_the_stop(
 
 
 async def test_closing_what_never_listened(held: Server) -> None:
-    await Listener(HOST, 0, Anonymous(), held.turn).close()
+    await Listener(ListenerConfig(HOST, 0), Anonymous(), held.turn).close()

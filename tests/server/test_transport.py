@@ -26,7 +26,7 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server import transport as transport_module
-from gateway.server.transport import _name
+from gateway.server.peer import address_name
 from gateway.storage.database import FILE_NAME
 from tests.support.raw_client import RawClient
 from tests.support.server import HeldWriter, Server, serve
@@ -300,4 +300,4 @@ async def test_bytes_are_counted(held: Server) -> None:
     ],
 )
 def test_a_peer_has_a_name(peername: object, name: str) -> None:
-    assert _name(peername) == name
+    assert address_name(peername) == name

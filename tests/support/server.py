@@ -1,5 +1,6 @@
 """A broker behind a real listener, in the event loop of the test."""
 
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -7,6 +8,7 @@ from gateway.broker.access import Anonymous, Authenticator
 from gateway.broker.broker import Broker
 from gateway.broker.settings import BrokerSettings
 from gateway.clock import Clock
+from gateway.config.settings import ListenerConfig
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
@@ -91,6 +93,8 @@ async def serve(
     writer: Writer | HeldWriter,
     settings: BrokerSettings | None = None,
     authenticator: Authenticator | None = None,
+    listener_settings: ListenerConfig | None = None,
+    tls: ssl.SSLContext | None = None,
 ) -> Server:
     counters = Counters()
     broker = Broker(
@@ -102,7 +106,9 @@ async def serve(
     turn = Turn(broker, writer, Clock())  # type: ignore[arg-type]  # by shape
     rows = Rows(writer)
     broker.subscribe_inline(rows, ["up/#"])
-    listener = Listener(HOST, 0, authenticator or Anonymous(), turn)
+    listener = Listener(
+        listener_settings or ListenerConfig(HOST, 0), authenticator or Anonymous(), turn, tls=tls
+    )
     await listener.bind()
     await listener.serve()
     return Server(broker, turn, listener, counters, rows, Clients(listener.port))

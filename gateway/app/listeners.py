@@ -1,0 +1,64 @@
+"""The listeners of a gateway, as its configuration has them."""
+
+import logging
+from typing import TYPE_CHECKING
+
+from gateway.app.authenticators import authenticator
+from gateway.app.descriptors import connection_limit
+from gateway.config.errors import ConfigurationError
+from gateway.config.settings import Configuration
+from gateway.server.gate import Room
+from gateway.server.layers import load_websocket
+from gateway.server.listener import Listener
+from gateway.server.tls import server_context
+
+if TYPE_CHECKING:
+    from gateway.app.gateway import Gateway
+
+logger = logging.getLogger(__name__)
+
+
+def make_listeners(gateway: "Gateway") -> list[Listener]:
+    """Return the listeners, not bound yet; raise ConfigurationError or StartError."""
+    configuration = gateway.configuration
+    room = Room(connection_limit())
+    return [
+        Listener(
+            settings,
+            authenticator(configuration, place),
+            gateway.turn,
+            tls=server_context(settings, configuration.file, place),
+            room=room,
+        )
+        for place, settings in enumerate(configuration.listeners)
+    ]
+
+
+def reload_listeners(gateway: "Gateway") -> None:
+    """Read certificates and password files again, for those who connect from now on.
+
+    A listener whose files cannot be used keeps what it has, and the alarm `listener` says why.
+    """
+    configuration = gateway.configuration
+    trouble = ""
+    for place, listener in enumerate(gateway.listeners):
+        try:
+            who = authenticator(configuration, place)
+            tls = server_context(listener.settings, configuration.file, place)
+        except ConfigurationError as error:
+            trouble = str(error)
+            logger.error("%s keeps its old files: %s", listener.address, error)  # noqa: TRY400 - a mistake of the file, not of ours
+            continue
+        listener.authenticator, listener.layers.tls = who, tls
+    gateway.telemetry.alarm("listener", trouble)
+    if not trouble:
+        logger.info("certificates and password files are read again")
+
+
+def check_listeners(configuration: Configuration) -> None:
+    """Raise ConfigurationError or StartError at the first listener that cannot work."""
+    for place, settings in enumerate(configuration.listeners):
+        authenticator(configuration, place)
+        server_context(settings, configuration.file, place)
+        if settings.websocket:
+            load_websocket()

@@ -1,0 +1,68 @@
+"""What lies between a socket and a client of one listener: TLS, WebSocket, both or nothing."""
+
+import asyncio
+import ssl
+from typing import TYPE_CHECKING
+
+from gateway.config.settings import ListenerConfig
+from gateway.counters import Counters
+from gateway.errors import StartError
+from gateway.server.tls_connection import TlsConnection
+
+if TYPE_CHECKING:
+    from gateway.server.websocket import WebSocketConnection
+
+
+class Layers:
+    """Builds the protocols around each client of a listener; `tls` can be replaced any time.
+
+    Raises StartError if WebSocket is asked for and its extra is not installed.
+    """
+
+    def __init__(
+        self,
+        settings: ListenerConfig,
+        tls: ssl.SSLContext | None,
+        counters: Counters,
+        maximum_packet_size: int,
+        connect_timeout: int,
+    ) -> None:
+        self.tls = tls
+        self._origins = settings.websocket_origins
+        self._counters = counters
+        self._maximum_packet_size = maximum_packet_size
+        self._connect_timeout = connect_timeout
+        self._websocket = load_websocket() if settings.websocket else None
+        self._shaking_hands: set[TlsConnection] = set()
+
+    def around(self, client: asyncio.Protocol) -> asyncio.BaseProtocol:
+        """Return the protocol that the socket talks to."""
+        if self._websocket is not None:
+            client = self._websocket(
+                client, self._maximum_packet_size, self._origins, self._counters
+            )
+        if self.tls is None:
+            return client
+        connection = TlsConnection(
+            client, self.tls, self._connect_timeout, self._counters, self._shaking_hands.discard
+        )
+        self._shaking_hands.add(connection)
+        return connection
+
+    def abort_handshakes(self) -> None:
+        """Close the sockets behind which there is no client yet."""
+        for connection in list(self._shaking_hands):
+            connection.abort()
+
+
+def load_websocket() -> "type[WebSocketConnection]":
+    """Return the class; raise StartError if its extra is not installed."""
+    try:
+        from gateway.server.websocket import WebSocketConnection
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "websockets":
+            raise
+        raise StartError(
+            "a WebSocket listener needs its extra: pip install 'tidegate[websocket]'"
+        ) from error
+    return WebSocketConnection

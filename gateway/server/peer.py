@@ -1,0 +1,25 @@
+"""The name of a peer in log lines."""
+
+import asyncio
+import socket
+import struct
+
+CREDENTIALS = struct.Struct("iII")  # struct ucred: process, user and group (unix(7))
+
+
+def peer_name(transport: asyncio.BaseTransport) -> str:
+    """Return address and port, or who connected to a Unix socket."""
+    sock = transport.get_extra_info("socket")
+    if sock is not None and sock.family == socket.AF_UNIX:
+        raw = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+        process, user, _ = CREDENTIALS.unpack(raw)
+        return f"process {process} of user {user}"
+    return address_name(transport.get_extra_info("peername"))
+
+
+def address_name(address: object) -> str:
+    """Return `host:port`, with brackets around the host of IPv6."""
+    if isinstance(address, tuple) and len(address) >= 2:
+        host, port = address[0], address[1]
+        return f"[{host}]:{port}" if ":" in str(host) else f"{host}:{port}"
+    return str(address or "unknown")

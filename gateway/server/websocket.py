@@ -1,0 +1,195 @@
+"""MQTT over WebSocket (MQTT 5, section 6; RFC 6455).
+
+The frames are those of the `websockets` package's core without I/O, which needs no other package
+and unmasks in C.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import cast
+
+from websockets.frames import CloseCode, Frame, Opcode
+from websockets.http11 import Request
+from websockets.protocol import SEND_EOF, Event, State
+from websockets.server import ServerProtocol
+from websockets.typing import Origin, Subprotocol
+
+from gateway.counters import Counters
+from gateway.server.frame_transport import FrameTransport
+from gateway.server.peer import peer_name
+from gateway.server.websocket_handshake import (
+    MAXIMUM_REQUEST,
+    answer,
+    refuse_garbage,
+    refuse_size,
+)
+
+logger = logging.getLogger(__name__)
+_core_logger = logging.getLogger(f"{__name__}.core")
+_core_logger.setLevel(logging.WARNING)  # below it says what we say
+
+SUBPROTOCOLS = (Subprotocol("mqtt"), Subprotocol("mqttv3.1"))
+"""[MQTT-6.0.0-3]; the second was MQTT 3.1's."""
+
+SMALLEST_FRAME_LIMIT = 64 * 1024
+"""Bytes of a frame that are taken however small packets have to be: a frame may hold several."""
+
+PONG = 0x8A
+
+
+class WebSocketConnection(asyncio.Protocol):
+    """Carries the binary frames of a socket to a protocol as its bytes, and back.
+
+    A packet may be spread over frames and a frame may hold several [MQTT-6.0.0-2]; each write
+    becomes one frame.
+    """
+
+    def __init__(
+        self,
+        inner: asyncio.Protocol,
+        maximum_packet_size: int,
+        origins: Sequence[str] | None,
+        counters: Counters,
+    ) -> None:
+        self.inner = inner
+        self._counters = counters
+        self._core = ServerProtocol(
+            subprotocols=SUBPROTOCOLS,
+            origins=None if origins is None else [None, *(Origin(each) for each in origins)],
+            max_size=(None, max(maximum_packet_size, SMALLEST_FRAME_LIMIT)),
+            logger=_core_logger,
+        )
+        self._transport: asyncio.Transport | None = None
+        self._peer = "unknown"
+        self._request_size = 0
+        self._paused = False
+        self._pong = b""  # the last that could not be written, which answers all before it
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Let the inner protocol speak as soon as the handshake is over."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._peer = peer_name(transport)
+        self.inner.connection_made(FrameTransport(self, self._transport))
+
+    def data_received(self, data: bytes) -> None:
+        """Give the inner protocol what the binary frames hold."""
+        core = self._core
+        if core.eof_sent:
+            return
+        connecting = core.state is State.CONNECTING
+        core.receive_data(data)
+        events = core.events_received()
+        if connecting:
+            self._shake_hands(events, len(data))
+        else:
+            self._take(cast("list[Frame]", events))
+        self._send()
+
+    def eof_received(self) -> bool | None:
+        """Let the transport close itself."""
+        return self.inner.eof_received()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Tell the inner protocol."""
+        self.inner.connection_lost(error)
+
+    def pause_writing(self) -> None:
+        """Note that the peer reads too slowly."""
+        self._paused = True
+        self.inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Note that there is room again."""
+        self._paused = False
+        self._write(self._pong)
+        self._pong = b""
+        self.inner.resume_writing()
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Send one binary frame [MQTT-6.0.0-1]; nothing before the handshake and after closing."""
+        if self._core.state is State.OPEN:
+            self._core.send_binary(data)
+            self._send()
+
+    def close(self) -> None:
+        """Begin the closing handshake, if a handshake was."""
+        if self._core.state is State.OPEN:
+            self._core.send_close(CloseCode.NORMAL_CLOSURE)
+            self._send()
+        elif self._core.state is State.CONNECTING and self._transport is not None:
+            self._transport.close()
+
+    @property
+    def closing(self) -> bool:
+        """True once either side has begun to close."""
+        return self._core.eof_sent or self._core.state in (State.CLOSING, State.CLOSED)
+
+    def _shake_hands(self, events: list[Event], size: int) -> None:
+        """Answer the request once it is whole.
+
+        A client waits for the answer before it sends a frame (RFC 6455, section 4.1).
+        """
+        core = self._core
+        over = core.eof_sent  # what came is no HTTP, or a frame that ends all
+        core.data_to_send()  # nothing but that end, or an answer to a frame before its time
+        self._request_size += size
+        if self._request_size > MAXIMUM_REQUEST:
+            response = refuse_size(core)
+        elif over or len(events) > 1:
+            response = refuse_garbage(core)
+        elif events:
+            response = answer(core, cast("Request", events[0]))
+        else:
+            return
+        if response.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
+            self._counters.add("tidegate/connections/websocket_refused")
+            status = f"{response.status_code} {response.reason_phrase}"
+            logger.info("no WebSocket with %s: %s", self._peer, status)
+        if over:
+            self._write(response.serialize())
+            self._end()
+        else:
+            core.send_response(response)
+
+    def _take(self, frames: list[Frame]) -> None:
+        payloads = []
+        for frame in frames:
+            if frame.opcode is Opcode.TEXT:  # [MQTT-6.0.0-1]
+                self._core.fail(CloseCode.UNSUPPORTED_DATA, "MQTT is in binary frames")
+                self._note("a text frame")
+                break
+            if frame.opcode in (Opcode.BINARY, Opcode.CONT) and frame.data:
+                payloads.append(bytes(frame.data))
+        if payloads:
+            self.inner.data_received(payloads[0] if len(payloads) == 1 else b"".join(payloads))
+        if self._core.parser_exc is not None:
+            self._note(str(self._core.parser_exc))
+
+    def _note(self, error: str) -> None:
+        self._counters.add("tidegate/connections/websocket_errors")
+        logger.info("closing the WebSocket of %s: %s", self._peer, error)
+
+    def _send(self) -> None:
+        """Write what the core has to say; of pings that a peer asks for and doesn't read, the last.
+
+        That is enough (RFC 6455, section 5.5.3), and bounded.
+        """
+        for data in self._core.data_to_send():
+            if data == SEND_EOF:
+                self._end()
+            elif self._paused and data[0] == PONG:
+                self._pong = data
+            else:
+                self._write(data)
+
+    def _write(self, data: bytes) -> None:
+        if self._transport is not None and data:
+            self._transport.write(data)
+
+    def _end(self) -> None:
+        """Close the socket; the inner protocol sees to it that this does not take for ever."""
+        self.inner.eof_received()
+        if self._transport is not None:
+            self._transport.close()

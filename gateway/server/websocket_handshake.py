@@ -1,0 +1,30 @@
+"""The answer to a WebSocket handshake: who may speak MQTT over HTTP (RFC 6455, section 4.2)."""
+
+from http import HTTPStatus
+
+from websockets.http11 import Request, Response
+from websockets.server import ServerProtocol
+
+PATHS = ("/mqtt", "/")
+
+MAXIMUM_REQUEST = 16 * 1024
+"""Bytes of a request with its header fields: a browser's cookies fit."""
+
+
+def answer(protocol: ServerProtocol, request: Request) -> Response:
+    """Return the response: 101 or a refusal."""
+    path = request.path.partition("?")[0]
+    if path not in PATHS:
+        return protocol.reject(HTTPStatus.NOT_FOUND, f"MQTT is at {PATHS[0]}.\n")
+    return protocol.accept(request)
+
+
+def refuse_garbage(protocol: ServerProtocol) -> Response:
+    """Return the response to what is no request for a WebSocket."""
+    return protocol.reject(HTTPStatus.BAD_REQUEST, "This is not a WebSocket handshake.\n")
+
+
+def refuse_size(protocol: ServerProtocol) -> Response:
+    """Return the response to a request without end."""
+    status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+    return protocol.reject(status, f"At most {MAXIMUM_REQUEST} bytes.\n")

@@ -1,0 +1,280 @@
+"""TLS handshakes that fail, that are never finished, and whom they name."""
+
+import asyncio
+import logging
+import ssl
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gateway.app.authenticators import Nobody
+from gateway.broker.settings import BrokerSettings
+from gateway.config.settings import ListenerConfig
+from gateway.mqtt.encode import encode
+from gateway.mqtt.packets import MQTT_5, ConnAck, Connect, PingReq
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.server.tls import server_context
+from gateway.server.tls_connection import TlsConnection
+from tests.support.certificates import Authority, Pair
+from tests.support.places import Place, open_place
+from tests.support.raw_client import RawClient
+from tests.support.server import HOST
+from tests.support.storage import until
+
+CLIENT_HELLO = bytes.fromhex("160301") + b"\x00\x05\x01\x00\x00\x01\x00"
+
+
+@pytest.fixture
+async def place(tmp_path: Path, authority: Authority, server_pair: Pair) -> AsyncIterator[Place]:
+    opened = await open_place(
+        "tls", tmp_path, authority, server_pair, settings=BrokerSettings(connect_timeout=1)
+    )
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def guarded(tmp_path: Path, authority: Authority, server_pair: Pair) -> AsyncIterator[Place]:
+    """Give a place at which the certificate of a client says who it is."""
+
+    def ask_for_certificates(listener: ListenerConfig) -> ListenerConfig:
+        return replace(listener, client_ca=authority.ca_file, tls_identity="cn")
+
+    opened = await open_place(
+        "tls",
+        tmp_path,
+        authority,
+        server_pair,
+        authenticator=Nobody(),
+        change=ask_for_certificates,
+    )
+    yield opened
+    await opened.close()
+
+
+async def plain(place: Place, data: bytes) -> bytes:
+    """Return all that a server answers to these bytes until it closes."""
+    reader, writer = await asyncio.open_connection(HOST, place.server.port)
+    writer.write(data)
+    async with asyncio.timeout(10):
+        try:
+            answer = await reader.read()
+        except ConnectionError:
+            answer = b""
+    writer.close()
+    return answer
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        encode(Connect("c"), MQTT_5),
+        b"GET / HTTP/1.1\r\n\r\n",
+        CLIENT_HELLO,
+        b"\x16\x03\x01\x40\x00" + b"\xff" * 64,
+        bytes(100),
+    ],
+)
+async def test_what_is_no_tls_disturbs_nobody(
+    place: Place, caplog: pytest.LogCaptureFixture, data: bytes
+) -> None:
+    healthy = await place.connect("healthy")
+    caplog.set_level(logging.INFO)
+    caplog.clear()
+    assert encode(ConnAck(), MQTT_5)[:1] not in (await plain(place, data))[:1]
+    await until(lambda: place.server.counters.count("tidegate/connections/tls_refused") == 1)
+    (record,) = caplog.records
+    assert record.levelno == logging.INFO
+    assert record.message.startswith("no TLS with 127.0.0.1:")
+    assert not await healthy.waiting()
+    assert place.server.counters.count("tidegate/connections/open") == 1
+
+
+async def test_tls_at_a_plain_port_disturbs_nobody(
+    tmp_path: Path,
+    authority: Authority,
+    server_pair: Pair,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    place = await open_place("tcp", tmp_path, authority, server_pair)
+    healthy = await place.connect("healthy")
+    caplog.set_level(logging.INFO)
+    caplog.clear()
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        await asyncio.open_connection(HOST, place.server.port, ssl=place.trust)
+    (record,) = caplog.records
+    assert record.levelno == logging.INFO
+    assert not await healthy.waiting()
+    await place.close()
+
+
+@pytest.mark.parametrize("slowly", [False, True])
+async def test_a_handshake_that_is_not_finished_ends_with_connect_timeout(
+    place: Place, *, slowly: bool
+) -> None:
+    healthy = await place.connect("healthy")
+    loop = asyncio.get_running_loop()
+    begin = loop.time()
+    _, writer = await asyncio.open_connection(HOST, place.server.port)
+    if slowly:
+        writer.write(b"\x16\x03\x01\x10\x00")
+    await until(lambda: place.server.counters.count("tidegate/connections/open") == 2)
+    while place.server.counters.count("tidegate/connections/open") == 2:
+        if slowly:
+            writer.write(b"\x01")
+        await asyncio.sleep(0.05)
+        assert loop.time() - begin < 8
+    assert loop.time() - begin > 0.9
+    assert place.server.counters.count("tidegate/connections/tls_refused") == 1
+    assert not await healthy.waiting()
+    writer.close()
+
+
+async def test_a_peer_that_goes_without_a_word_is_no_news(
+    place: Place, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    _, writer = await asyncio.open_connection(HOST, place.server.port)
+    await until(lambda: place.server.counters.count("tidegate/connections/open") == 1)
+    writer.close()
+    await until(lambda: place.server.counters.count("tidegate/connections/open") == 0)
+    assert not caplog.records
+    assert not place.server.counters.count("tidegate/connections/tls_refused")
+
+
+async def test_connect_may_come_with_the_end_of_the_handshake(place: Place) -> None:
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = place.trust.wrap_bio(incoming, outgoing, server_hostname="localhost")
+    reader, writer = await asyncio.open_connection(HOST, place.server.port)
+    while True:
+        try:
+            tls.do_handshake()
+            break
+        except ssl.SSLWantReadError:
+            writer.write(outgoing.read())
+            incoming.write(await reader.read(65_536))
+    tls.write(encode(Connect("c"), MQTT_5))
+    writer.write(outgoing.read())
+    received = b""
+    while not received:
+        incoming.write(await reader.read(65_536))
+        try:
+            received = tls.read(65_536)
+        except ssl.SSLWantReadError:
+            continue
+    assert received[0] == 0x20
+    writer.close()
+
+
+async def test_a_stop_does_not_wait_for_handshakes(place: Place) -> None:
+    reader, writer = await asyncio.open_connection(HOST, place.server.port)
+    await until(lambda: place.server.counters.count("tidegate/connections/open") == 1)
+    await place.server.listener.close()
+    assert await reader.read() == b""
+    writer.close()
+
+
+async def test_a_connection_reserves_little_memory(place: Place) -> None:
+    await place.connect()
+    (client,) = place.server.listener._clients
+    connection: TlsConnection = client._transport._ssl_protocol  # type: ignore[union-attr]  # asyncio's own
+    assert len(connection._ssl_buffer) == TlsConnection.max_size  # type: ignore[attr-defined]  # asyncio's own
+
+
+async def test_a_new_certificate_serves_those_who_come_from_now_on(
+    place: Place, tmp_path: Path, authority: Authority
+) -> None:
+    before = await place.connect("before")
+    listener = place.server.listener
+    folder = tmp_path / "new"
+    folder.mkdir()
+    other = Authority(folder, "other")
+    pair = other.issue("localhost")
+    changed = replace(listener.settings, tls_certificate=pair.certificate, tls_key=pair.key)
+    listener.layers.tls = server_context(changed, "test", 0)
+    with pytest.raises(ssl.SSLCertVerificationError):
+        await place.open()
+    place.trust = ssl.create_default_context(cafile=other.ca_file)
+    after = await place.connect("after")
+    for client in (before, after):
+        assert not await client.waiting()
+
+
+# --- client certificates --------------------------------------------------------------------
+
+
+async def present(place: Place, pair: Pair | None) -> RawClient:
+    """Return a client with this certificate; the server may refuse it a moment later."""
+    if pair is not None:
+        place.trust.load_cert_chain(pair.certificate, pair.key)
+    return await place.open()
+
+
+@pytest.mark.parametrize("username", [None, "bert"])
+async def test_a_certificate_s_common_name_is_the_user_name(
+    guarded: Place, authority: Authority, username: str | None
+) -> None:
+    client = await present(guarded, authority.issue("anna"))
+    await client.say_connect("c", username=username)
+    assert guarded.server.broker.sessions["c"].username == "anna"
+
+
+@pytest.mark.parametrize("names", [(), ("anna", "root")])
+async def test_a_certificate_that_names_nobody_lets_nobody_in(
+    guarded: Place, authority: Authority, names: tuple[str, ...]
+) -> None:
+    client = await present(guarded, authority.issue(*names))
+    await client.send(Connect("c", username="anna"))
+    connack = await client.receive()
+    assert isinstance(connack, ConnAck)
+    assert connack.reason_code == ReasonCode.BAD_USER_NAME_OR_PASSWORD
+
+
+async def say_connect(place: Place, pair: Pair | None) -> None:
+    client = await present(place, pair)
+    await client.say_connect("c")  # with TLS 1.3 a client learns of its refusal here
+
+
+Make = Callable[[Authority, Path], Pair | None]
+
+
+def from_elsewhere(_: Authority, folder: Path) -> Pair:
+    return Authority(folder, "elsewhere").issue("anna")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(lambda _authority, _folder: None, id="none"),
+        pytest.param(from_elsewhere, id="another authority's"),
+        pytest.param(lambda authority, _folder: authority.issue("anna", days=-1), id="expired"),
+    ],
+)
+async def test_without_a_good_certificate_nobody_comes_in(
+    guarded: Place, authority: Authority, tmp_path: Path, make: Make
+) -> None:
+    with pytest.raises((ssl.SSLError, EOFError, ConnectionError)):
+        await say_connect(guarded, make(authority, tmp_path))
+    await until(lambda: guarded.server.counters.count("tidegate/connections/tls_refused") == 1)
+    assert not guarded.server.broker.sessions
+    await until(lambda: guarded.server.counters.count("tidegate/connections/open") == 0)
+
+
+async def test_certificates_without_an_identity_only_open_the_door(
+    tmp_path: Path, authority: Authority, server_pair: Pair
+) -> None:
+    place = await open_place(
+        "tls",
+        tmp_path,
+        authority,
+        server_pair,
+        change=lambda listener: replace(listener, client_ca=authority.ca_file),
+    )
+    client = await present(place, authority.issue("anna"))
+    await client.say_connect("c", username="bert")
+    assert place.server.broker.sessions["c"].username == "bert"
+    await client.send(PingReq())
+    await client.receive()
+    await place.close()
