@@ -1,6 +1,5 @@
 import contextlib
 import hashlib
-import shutil
 import subprocess
 from pathlib import Path
 from unittest import mock
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from gateway.config.errors import ConfigurationError
 from gateway.server.password_file import MAXIMUM_BYTES, load
+from tests.support.requirements import find_program
 
 # Both were written by mosquitto_passwd 2.0.11 for the password "pässw:ord".
 PASSWORD = "pässw:ord".encode()
@@ -135,18 +135,15 @@ def test_whatever_a_file_holds_there_is_one_kind_of_error(
         assert len(load(path)) == 0
 
 
-MOSQUITTO_PASSWD = shutil.which("mosquitto_passwd")
-
-
 @pytest.mark.mosquitto
-@pytest.mark.skipif(MOSQUITTO_PASSWD is None, reason="mosquitto_passwd is not installed")
 @pytest.mark.parametrize("method", ["sha512", "sha512-pbkdf2"])
 def test_files_that_mosquitto_passwd_writes(path: Path, method: str) -> None:
     passwords = {"barn": "a", "thrée": "$7$:ü ", "x y": "0" * 200}
     path.touch()
+    program = find_program("mosquitto_passwd")
     for username, password in passwords.items():
         subprocess.run(
-            [str(MOSQUITTO_PASSWD), "-H", method, "-b", str(path), username, password],
+            [str(program), "-H", method, "-b", str(path), username, password],
             check=True,
             capture_output=True,
             timeout=20,

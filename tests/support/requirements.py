@@ -7,6 +7,7 @@ one line for each reason to `.pytest_cache/left-out.json`.
 import json
 import os
 import shutil
+import sysconfig
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,6 +34,10 @@ def find_micropython() -> bool:
     return find() is not None
 
 
+def can_compile() -> bool:
+    return bool(shutil.which("cc")) and Path(sysconfig.get_path("include"), "Python.h").is_file()
+
+
 @dataclass(frozen=True, slots=True)
 class Requirement:
     """What a marker stands for: its name to people, whether it is there, how to get it."""
@@ -43,7 +48,9 @@ class Requirement:
 
 
 REQUIREMENTS = {
-    "mosquitto": Requirement("mosquitto", programs("mosquitto"), "sudo apt-get install mosquitto"),
+    "mosquitto": Requirement(
+        "mosquitto", programs("mosquitto", "mosquitto_passwd"), "sudo apt-get install mosquitto"
+    ),
     "mosquitto_clients": Requirement(
         "mosquitto_pub",
         programs("mosquitto_pub", "mosquitto_sub"),
@@ -54,9 +61,14 @@ REQUIREMENTS = {
     ),
     "micropython": Requirement("MicroPython", find_micropython, "tests/support/get_micropython.sh"),
     "systemd": Requirement(
-        "systemd-analyze", programs("systemd-analyze"), "sudo apt-get install systemd"
+        "systemd-analyze",
+        programs("systemd-analyze", "systemd-sysusers", "systemd-tmpfiles"),
+        "sudo apt-get install systemd",
     ),
-    "root": Requirement("being root", lambda: os.geteuid() == 0, "sudo make test"),
+    "compiler": Requirement(
+        "a C compiler (or Python.h)", can_compile, "sudo apt-get install gcc python3-dev"
+    ),
+    "root": Requirement("root's permission", lambda: os.geteuid() == 0, "sudo make test"),
 }
 
 

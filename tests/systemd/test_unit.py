@@ -1,10 +1,10 @@
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.requirements import find_program
 
 SYSTEMD = Path(__file__).parents[2] / "systemd"
 UNIT = (SYSTEMD / "tidegate.service").read_text()
@@ -15,9 +15,8 @@ EXPOSURE = 20
 
 
 def run(program: str, *arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
-    path = shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
-    if path is None:
-        pytest.skip(f"{program} is not installed")
+    path = find_program(program)
+    assert path is not None, program
     return subprocess.run(
         [path, *arguments], input=text, capture_output=True, text=True, timeout=60, check=False
     )
@@ -46,16 +45,19 @@ def test_the_command_is_the_documented_one() -> None:
     ]
 
 
+@pytest.mark.systemd
 def test_systemd_has_nothing_to_say_about_the_unit(unit: Path) -> None:
     verified = run("systemd-analyze", "verify", str(unit))
     assert (verified.returncode, verified.stdout, verified.stderr) == (0, "", "")
 
 
+@pytest.mark.systemd
 def test_systemd_says_what_it_does_not_know(unit: Path) -> None:
     unit.write_text(unit.read_text() + "\n[Service]\nWatchdog=30\n")
     assert "Watchdog" in run("systemd-analyze", "verify", str(unit)).stderr
 
 
+@pytest.mark.systemd
 def test_the_sandbox_leaves_little_open(unit: Path) -> None:
     arguments = ["security", "--offline=true", "--no-pager", str(unit)]
     rated = run("systemd-analyze", f"--threshold={EXPOSURE}", *arguments)
@@ -74,6 +76,7 @@ def test_the_three_files_agree_on_user_groups_and_folders() -> None:
     assert settings("StateDirectory") == ["tidegate"]
 
 
+@pytest.mark.systemd
 def test_sysusers_creates_user_and_group(tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
     text = (SYSTEMD / "sysusers.conf").read_text()
@@ -84,7 +87,8 @@ def test_sysusers_creates_user_and_group(tmp_path: Path) -> None:
     assert groups == {"tidegate", "dialout"}
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give folders to another user")
+@pytest.mark.systemd
+@pytest.mark.root  # who alone may give folders to another user
 def test_tmpfiles_creates_the_folders(tmp_path: Path) -> None:
     users = "root:x:0:0::/root:/bin/sh\ntidegate:x:4242:4243::/:/usr/sbin/nologin\n"
     (tmp_path / "etc").mkdir()

@@ -1,0 +1,81 @@
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.requirements import LEFT_OUT, REQUIREMENTS
+
+ROOT = Path(__file__).parents[1]
+
+TESTS = """
+import pytest
+
+@pytest.mark.mosquitto
+@pytest.mark.parametrize("number", range(3))
+def test_with_mosquitto(number):
+    pass
+
+@pytest.mark.root
+@pytest.mark.systemd
+def test_with_systemd():
+    pass
+
+def test_here():
+    pytest.skip("not on a Tuesday")
+
+def test_always():
+    pass
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Give a project with a few tests and this one's way to leave some out."""
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_few.py").write_text(TESTS)
+    shutil.copy(ROOT / "tests/conftest.py", tmp_path / "tests")
+    shutil.copytree(ROOT / "tests/support", tmp_path / "tests/support")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def run(project: Path, path: str) -> list[str]:
+    """Run the project's tests with this PATH; return what was left out."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=project,
+        env={"PATH": path, "HOME": str(project)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines: list[str] = json.loads((project / LEFT_OUT).read_text())
+    return lines
+
+
+def test_what_is_missing_is_told_once_with_the_way_to_get_it(project: Path) -> None:
+    support = project / "tests/support/requirements.py"
+    text = support.read_text()
+    folders = 'SYSTEM_FOLDERS = "/nowhere"\n'
+    lines = [
+        folders if line.startswith("SYSTEM_FOLDERS") else line for line in text.splitlines(True)
+    ]
+    support.write_text("".join(lines))
+    assert run(project, "/nowhere") == [
+        "mosquitto is missing: 3 tests left out; get it with: sudo apt-get install mosquitto",
+        "not on a Tuesday: 1 test left out",
+        "systemd-analyze is missing: 1 test left out; get it with: sudo apt-get install systemd",
+    ]
+
+
+def test_every_requirement_says_how_to_get_it() -> None:
+    for requirement in REQUIREMENTS.values():
+        assert requirement.name
+        assert requirement.get_it
+        assert "\n" not in requirement.get_it
+        assert isinstance(requirement.is_there(), bool)
