@@ -141,6 +141,17 @@ def expressions() -> SearchStrategy[str]:
     return st.recursive(_leaves, _compound, max_leaves=10)
 
 
+def rule_expressions() -> SearchStrategy[str]:
+    """Expressions that a rule accepts, most of them with functions that remember."""
+    argument = st.sampled_from(["a", "payload.a", "qos", "payload.b", "topic[1]"]) | expressions()
+    calls = st.one_of(
+        st.builds("{}({})".format, st.sampled_from(["PREV", "sent", "CHANGED", "PREV"]), argument),
+        st.builds("DEADBAND({}, {})".format, argument, st.sampled_from(_NUMBERS) | _leaves),
+        st.builds("EVERY({})".format, st.sampled_from(["0", "1", "2.5", "'1'"]) | _leaves),
+    )
+    return st.recursive(st.one_of(calls, calls, _leaves), _compound, max_leaves=6)
+
+
 def token_soup() -> SearchStrategy[str]:
     """Texts made of the language's tokens, most of which are not accepted."""
     tokens = [
@@ -217,3 +228,17 @@ def messages() -> SearchStrategy[Message]:
         payload_format=st.none() | st.integers(0, 1),
         user_properties=st.lists(st.tuples(st.sampled_from(_KEYS), _words), max_size=3).map(tuple),
     )
+
+
+def histories() -> SearchStrategy[list[Message]]:
+    """Messages of few topics one after the other, with values that often come again."""
+    values = st.sampled_from([1, 1.0, 1.5, 2, 7, True, "1", "x", None, [1], {"a": 1}, 2**63 - 1])
+    payloads = st.dictionaries(st.sampled_from(["a", "b"]), values, max_size=2)
+    steps = st.builds(
+        Message,
+        st.sampled_from(["s/1", "s/2"]),
+        payloads.map(lambda value: json.dumps(value).encode()),
+        st.integers(0, 1),
+        received_at=st.integers(0, 9).map(lambda ticks: 1_000_000 + 500 * ticks) | st.none(),
+    )
+    return st.lists(steps | messages(), max_size=8)

@@ -7,11 +7,11 @@ from typing import Any
 
 from gateway.routing.where.message import Message
 
-_VECTORS = Path(__file__).parents[1] / "vectors" / "where-vectors.jsonl"
+VECTORS = Path(__file__).parents[1] / "vectors"
 
 
-def where_vectors() -> list[dict[str, Any]]:
-    with _VECTORS.open(encoding="utf-8") as lines:
+def where_vectors(name: str = "where-vectors.jsonl") -> list[dict[str, Any]]:
+    with (VECTORS / name).open(encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 
 

@@ -1,10 +1,10 @@
 """Text to a compiled expression: the way into this package."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from gateway.routing.where import calculations, fields, logic, predicates
-from gateway.routing.where.closures import Condition, Reader
+from gateway.routing.where.closures import Compiler, Condition, Reader
 from gateway.routing.where.conversions import Value, to_boolean
 from gateway.routing.where.expression import (
     And,
@@ -35,6 +35,9 @@ from gateway.routing.where.folding import can_be, fold
 from gateway.routing.where.message import Message
 from gateway.routing.where.parser import parse
 
+Builder = Callable[[Any, Compiler], Callable[[Message], Any]]
+"""Compiles one kind of node."""
+
 
 class Where:
     """A compiled expression.
@@ -49,7 +52,7 @@ class Where:
         self.text = text
         self.expression = expression
         self.never_true = not can_be(expression, truth=True)
-        self._truth = _COMPILER.truth(expression)
+        self._truth = COMPILER.truth(expression)
 
     def evaluate(self, message: Message) -> bool | None:
         """Return TO_BOOLEAN of the expression's value, None for NULL; never raises."""
@@ -62,37 +65,40 @@ class Where:
 
 def compile_where(text: str) -> Where:
     """Return the compiled expression; raise WhereError if `text` is not accepted."""
-    return Where(text, fold(parse(text), _constant_value))
+    return Where(text, fold(parse(text), constant_value))
 
 
-class _Compiler:
-    """Compiles each node by its row in _BUILDERS."""
+class TreeCompiler:
+    """Compiles each node by its row in a table: that of the language and `more`."""
+
+    def __init__(self, more: Mapping[type[Expression], Builder] | None = None) -> None:
+        self._builders = {**_BUILDERS, **(more or {})}
 
     def value(self, expression: Expression) -> Reader:
-        return _BUILDERS[type(expression)](expression, self)
+        """Return a closure that gives the value of `expression`."""
+        return self._builders[type(expression)](expression, self)
 
     def truth(self, expression: Expression) -> Condition:
-        read = _BUILDERS[type(expression)](expression, self)
+        """Return a closure that gives the TO_BOOLEAN of `expression`."""
+        read = self._builders[type(expression)](expression, self)
         if type(expression) in _CONDITIONS:
             return read
         return lambda message: to_boolean(read(message))
 
 
-def _constant_value(expression: Expression) -> Value:
-    return _COMPILER.value(expression)(_NO_MESSAGE)
+def constant_value(expression: Expression) -> Value:
+    """Give the value of an expression all of whose operands are literals."""
+    return COMPILER.value(expression)(_NO_MESSAGE)
 
 
-def _literal(expression: Literal, _: _Compiler) -> Reader:
+def _literal(expression: Literal, _: Compiler) -> Reader:
     value = expression.value
     return lambda _: value
 
 
-_COMPILER: Final = _Compiler()
 _NO_MESSAGE: Final = Message("")
 
-_Builder = Callable[[Any, _Compiler], Callable[[Message], Any]]
-
-_CONDITIONS: Final[dict[type[Expression], _Builder]] = {
+_CONDITIONS: Final[dict[type[Expression], Builder]] = {
     Not: logic.negation,
     And: logic.conjunction,
     Or: logic.disjunction,
@@ -106,7 +112,7 @@ _CONDITIONS: Final[dict[type[Expression], _Builder]] = {
 }
 """Nodes whose value is a BOOLEAN or NULL and so its own TO_BOOLEAN."""
 
-_BUILDERS: Final[dict[type[Expression], _Builder]] = {
+_BUILDERS: Final[dict[type[Expression], Builder]] = {
     **_CONDITIONS,
     Literal: _literal,
     SystemField: fields.system_field,
@@ -121,3 +127,6 @@ _BUILDERS: Final[dict[type[Expression], _Builder]] = {
     Cast: calculations.cast,
     Call: calculations.call,
 }
+
+COMPILER: Final = TreeCompiler()
+"""Compiles what a subscription filter may contain: all but Stateful."""

@@ -174,6 +174,13 @@ class Call(Expression):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Stateful(Expression):
+    """A call of a function that remembers, by its name in capitals (where-language 13)."""
+
+    function: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class TopicMatches(Expression):
     """`TOPIC_MATCHES('topic filter')`."""
 

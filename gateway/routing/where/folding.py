@@ -19,6 +19,7 @@ from gateway.routing.where.expression import (
     SearchedCase,
     Sign,
     SimpleCase,
+    Stateful,
 )
 from gateway.routing.where.functions import FUNCTIONS
 
@@ -35,7 +36,7 @@ def fold(expression: Expression, evaluate: Callable[[Expression], Value]) -> Exp
     operands = tuple(fold(operand, evaluate) for operand in expression.operands)
     folded = replace(expression, operands=operands)
     constants = [operand.value for operand in operands if isinstance(operand, Literal)]
-    if len(constants) == len(operands):
+    if len(constants) == len(operands) and not isinstance(folded, Stateful):
         return Literal(evaluate(folded))
     if None in constants and _is_null_with_a_null(folded):
         return Literal(None)

@@ -116,8 +116,8 @@ FUNCTIONS: Final = {
     "NULLIF": Function(_null_if, (unchanged,), 2, 2, strict=False),
 }
 
-STATEFUL_FUNCTIONS: Final = frozenset({"PREV", "SENT", "CHANGED", "DEADBAND", "EVERY"})
-"""Known by name, so that their error can say where they belong (where-language 13)."""
+STATEFUL_FUNCTIONS: Final = {"PREV": 1, "SENT": 1, "CHANGED": 1, "DEADBAND": 2, "EVERY": 1}
+"""The functions that remember with the number of their arguments (where-language 13)."""
 
 
 def _to_integer(value: Value) -> int | None:

@@ -26,6 +26,15 @@ NUMERIC_STRING_CODE_POINTS: Final = 64
 INTEGER_LOWEST: Final = -(2**63)
 INTEGER_HIGHEST: Final = 2**63 - 1
 
+RULE_TOPICS: Final = 100_000
+"""Topics that a rule remembers something of; further ones are flagged (where-language 13)."""
+
+RULE_CODE_POINTS: Final = 32 * 1024 * 1024
+"""Code points of the topic names and texts that a rule remembers; what is beyond is flagged, too.
+
+The language has no such limit: topic names and texts alone could fill a small board.
+"""
+
 JSON_BYTES: Final = 262_144
 """Longest payload that is looked at; a longer one is neither text nor JSON."""
 

@@ -14,11 +14,12 @@ from gateway.routing.where.expression import (
     Literal,
     SearchedCase,
     SimpleCase,
+    Stateful,
     TopicMatches,
 )
 from gateway.routing.where.field_parser import read_field
 from gateway.routing.where.functions import FUNCTIONS, STATEFUL_FUNCTIONS, TYPE_NAMES
-from gateway.routing.where.lexer import TokenKind, ascii_upper
+from gateway.routing.where.lexer import Token, TokenKind, ascii_upper
 from gateway.routing.where.token_cursor import TokenCursor
 
 ExpressionParser = Callable[[TokenCursor], Expression]
@@ -114,17 +115,41 @@ def _call(cursor: TokenCursor, expression: ExpressionParser) -> Expression:
     if name == "TOPIC_MATCHES":
         return _topic_matches(cursor)
     if name in STATEFUL_FUNCTIONS:
-        message = f"{name} needs the memory of an uplink rule and is not available here"
-        raise WhereError(token.position, "syntax", message)
+        return _stateful(cursor, expression, token, name)
     if name not in FUNCTIONS:
         raise WhereError(token.position, "syntax", f"there is no function {token.shown()}")
     cursor.open_parenthesis()
     arguments = _arguments(cursor, expression)
     function = FUNCTIONS[name]
     if not function.takes(len(arguments)):
-        message = f"{token.text} takes {function.arity}, not {len(arguments)}"
-        raise WhereError(token.position, "syntax", message)
+        raise _wrong_count(token, function.arity, arguments)
     return Call(name, operands=tuple(arguments))
+
+
+def _stateful(
+    cursor: TokenCursor, expression: ExpressionParser, token: Token, name: str
+) -> Stateful:
+    """Read the arguments of a function that remembers; none of them may remember itself."""
+    if not cursor.stateful:
+        message = f"{name} needs the memory of an uplink rule and is not available here"
+        raise WhereError(token.position, "syntax", message)
+    if cursor.remembering is not None:
+        outer = cursor.remembering
+        message = f"{outer.text} cannot contain {token.text}, which remembers, too"
+        raise WhereError(outer.position, "syntax", message)
+    cursor.remembering = token
+    cursor.open_parenthesis()
+    arguments = _arguments(cursor, expression)
+    cursor.remembering = None
+    count = STATEFUL_FUNCTIONS[name]
+    if len(arguments) != count:
+        raise _wrong_count(token, "1 argument" if count == 1 else f"{count} arguments", arguments)
+    return Stateful(name, operands=tuple(arguments))
+
+
+def _wrong_count(token: Token, arity: str, arguments: list[Expression]) -> WhereError:
+    message = f"{token.text} takes {arity}, not {len(arguments)}"
+    return WhereError(token.position, "syntax", message)
 
 
 def _arguments(cursor: TokenCursor, expression: ExpressionParser) -> list[Expression]:

@@ -32,13 +32,16 @@ from gateway.routing.where.operand_parser import number, operand
 from gateway.routing.where.token_cursor import TokenCursor
 
 
-def parse(text: str) -> Expression:
-    """Return the tree of a whole `$where` value; raise WhereError if it is not accepted."""
+def parse(text: str, *, stateful: bool = False) -> Expression:
+    """Return the tree of a whole `$where` value; raise WhereError if it is not accepted.
+
+    `stateful` allows the functions of an uplink rule (where-language 13).
+    """
     size = len(text.encode(errors="surrogatepass"))
     if size > EXPRESSION_BYTES:
         message = f"the expression has {size} bytes, the limit is {EXPRESSION_BYTES}"
         raise WhereError(0, "limit", message)
-    cursor = TokenCursor(text)
+    cursor = TokenCursor(text, stateful=stateful)
     cursor.take_keyword("WHERE")
     expression = _expression(cursor)
     if cursor.current.kind is not TokenKind.END:

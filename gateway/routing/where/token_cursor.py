@@ -6,14 +6,20 @@ from gateway.routing.where.limits import NESTING_LEVELS
 
 
 class TokenCursor:
-    """Looks at the current token, takes it, or fails at it."""
+    """Looks at the current token, takes it, or fails at it.
 
-    __slots__ = ("_index", "_open_levels", "_tokens", "current")
+    `stateful` says that functions that remember may be called, and `remembering` is the name of
+    the one whose arguments are being read.
+    """
 
-    def __init__(self, text: str) -> None:
+    __slots__ = ("_index", "_open_levels", "_tokens", "current", "remembering", "stateful")
+
+    def __init__(self, text: str, *, stateful: bool = False) -> None:
         self._tokens = tokenize(text)
         self._index = 0
         self._open_levels = 0
+        self.stateful = stateful
+        self.remembering: Token | None = None
         self.current: Token = self._tokens[0]
 
     def advance(self) -> Token:

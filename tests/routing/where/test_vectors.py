@@ -4,16 +4,18 @@ import pytest
 
 from gateway.routing.where.compile import compile_where
 from gateway.routing.where.errors import WhereError
+from gateway.routing.where.rule import compile_rule
 from tests.support.where_vectors import message_of, where_vectors
 from tests.support.where_walker import walk
 
 VECTORS = where_vectors()
+UPLINK = [pytest.param(row, id=row["id"]) for row in where_vectors("where-vectors-uplink.jsonl")]
 RESULTS = [pytest.param(row, id=row["id"]) for row in VECTORS if "result" in row]
 ERRORS = [pytest.param(row, id=row["id"]) for row in VECTORS if "error" in row]
 
 
 def test_the_vectors_are_all_there() -> None:
-    assert (len(RESULTS), len(ERRORS)) == (529, 124)
+    assert (len(RESULTS), len(ERRORS), len(UPLINK)) == (529, 124, 23)
 
 
 @pytest.mark.parametrize("row", RESULTS)
@@ -44,3 +46,20 @@ def test_error(row: dict[str, Any]) -> None:
     with pytest.raises(WhereError) as caught:
         compile_where(row["expr"])
     assert {"position": caught.value.position, "kind": caught.value.kind} == row["error"]
+
+
+@pytest.mark.parametrize("row", UPLINK)
+def test_results_of_a_rule(row: dict[str, Any]) -> None:
+    where = compile_rule(row["expr"])
+    results = []
+    for message in map(message_of, row["messages"]):
+        results.append(where.evaluate(message))
+        where.record(message, results[-1])
+    assert results == row["results"]
+
+
+@pytest.mark.parametrize("row", RESULTS)
+def test_a_rule_without_memory_is_a_filter(row: dict[str, Any]) -> None:
+    where = compile_rule(row["expr"])
+    assert where.slots == 0
+    assert where.evaluate(message_of(row["message"])) is row["result"]

@@ -1,0 +1,66 @@
+"""The expression of an uplink rule, which may remember earlier messages (where-language 13)."""
+
+from collections.abc import Sequence
+
+from gateway.routing.where.compile import TreeCompiler, constant_value
+from gateway.routing.where.conversions import Value
+from gateway.routing.where.expression import Expression, Stateful
+from gateway.routing.where.folding import can_be, fold
+from gateway.routing.where.message import Message
+from gateway.routing.where.parser import parse
+from gateway.routing.where.rule_memory import RuleMemory
+from gateway.routing.where.stateful import Slots
+
+
+class RuleWhere:
+    """A compiled expression with the memory of one rule; no two rules share one.
+
+    `text`, `expression` and `never_true` are as in Where. `evaluate` looks at the memory and
+    leaves it alone, so that a message may still be refused; `record` then makes the message an
+    earlier one. `slots` is the number of values that are remembered of a topic, 0 for an
+    expression without functions that remember.
+    """
+
+    __slots__ = ("_nothing", "_slots", "_truth", "expression", "memory", "never_true", "text")
+
+    def __init__(self, text: str, expression: Expression) -> None:
+        self.text = text
+        self.expression = expression
+        self.never_true = not can_be(expression, truth=True)
+        self.memory = RuleMemory()
+        self._slots = Slots()
+        self._truth = TreeCompiler({Stateful: self._slots.build}).truth(expression)
+        self._nothing = (None,) * len(self._slots)
+
+    @property
+    def slots(self) -> int:
+        """How many values are remembered of a topic."""
+        return len(self._nothing)
+
+    def evaluate(self, message: Message) -> bool | None:
+        """Return TO_BOOLEAN of the expression's value, None for NULL; never raises."""
+        if self._nothing:
+            self._slots.row = self._row(message.topic)
+        return self._truth(message)
+
+    def record(self, message: Message, result: bool | None) -> bool:
+        """Remember `message`, for which `evaluate` gave `result`; return whether anything changed.
+
+        Arguments of PREV and CHANGED are remembered with every message, those of SENT and
+        DEADBAND and the time for EVERY when the result is TRUE.
+        """
+        if not self._nothing:
+            return False
+        known = self._slots.row = self._row(message.topic)
+        row = self._slots.after(message, passed=result is True)
+        if row is known:
+            return False
+        return self.memory.keep(message.topic, row) or known is not self._nothing
+
+    def _row(self, topic: str) -> Sequence[Value]:
+        return self.memory.get(topic) or self._nothing
+
+
+def compile_rule(text: str) -> RuleWhere:
+    """Return the compiled expression of a rule; raise WhereError if `text` is not accepted."""
+    return RuleWhere(text, fold(parse(text, stateful=True), constant_value))
