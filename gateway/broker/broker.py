@@ -73,6 +73,7 @@ class Broker:
             self.queue_memory,
         )
         self.sessions: dict[str, Session] = {}
+        self.persistent_sessions = 0  # of these, those that outlive their connection
         self.clients: dict[str, Client] = {}
         self.connections: set[Client] = set()  # also those without a session yet, or any more
         self._packets_received = 0  # of connections that are gone

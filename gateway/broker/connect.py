@@ -34,7 +34,7 @@ def handle_connect(broker: "Broker", client: Client, packet: Connect, instant: I
         raise ProtocolError("a second CONNECT")  # [MQTT-3.1.0-2]
     client.problem_information = packet.properties.request_problem_information != 0
     client.connection.maximum_packet_size = packet.properties.maximum_packet_size or NO_LIMIT
-    refusal, reason = _examine(client, packet)
+    refusal, reason = _examine(broker, client, packet)
     if refusal is not ReasonCode.SUCCESS:
         _refuse(broker, client, packet, refusal, reason)
         return
@@ -44,7 +44,7 @@ def handle_connect(broker: "Broker", client: Client, packet: Connect, instant: I
     _accept(broker, client, packet, instant, assigned=assigned)
 
 
-def _examine(client: Client, packet: Connect) -> tuple[ReasonCode, str]:
+def _examine(broker: "Broker", client: Client, packet: Connect) -> tuple[ReasonCode, str]:
     if client.arrival.refusal is not None:
         return ReasonCode.QUOTA_EXCEEDED, client.arrival.refusal
     if packet.properties.authentication_method is not None:
@@ -70,6 +70,10 @@ def _examine(client: Client, packet: Connect) -> tuple[ReasonCode, str]:
             ReasonCode.NOT_AUTHORIZED,
             f"the will's topic {packet.will.topic[:SHOWN]!r} is not writable",
         )
+    if not _may_last(broker, packet):
+        broker.counters.add("tidegate/sessions/rejected")
+        limit = broker.settings.maximum_persistent_sessions
+        return ReasonCode.QUOTA_EXCEEDED, f"there are {limit} persistent sessions; no more"
     return ReasonCode.SUCCESS, ""
 
 
@@ -78,6 +82,15 @@ def _may_be_assigned(packet: Connect) -> bool:
     if packet.protocol_version == MQTT_3_1_1:
         return packet.clean_start  # [MQTT-3.1.3-8] of MQTT 3.1.1
     return packet.protocol_version == MQTT_5
+
+
+def _may_last(broker: "Broker", packet: Connect) -> bool:
+    """Return False for a session that would be one more than may outlive their connections."""
+    if not _expiry_interval(broker, packet):
+        return True
+    session = broker.sessions.get(packet.client_id)
+    present = session is not None and session.persistent
+    return present or broker.persistent_sessions < broker.settings.maximum_persistent_sessions
 
 
 def _refuse(
@@ -98,7 +111,7 @@ def _accept(
     session, present = sessions.resume(broker, packet, instant)
     session.username = packet.username
     session.will = packet.will
-    session.expiry_interval = _expiry_interval(packet)
+    sessions.set_expiry(broker, session, _expiry_interval(broker, packet))
     session.attach(client.connection, packet.properties.receive_maximum or MAXIMUM_PACKET_ID)
     client.session = session
     _allow_aliases(broker, client.connection, packet)
@@ -133,10 +146,13 @@ def _allow_aliases(broker: "Broker", connection: Connection, packet: Connect) ->
         )
 
 
-def _expiry_interval(packet: Connect) -> int:
+def _expiry_interval(broker: "Broker", packet: Connect) -> int:
+    """Return the seconds that the session outlives its connection: as asked, within our limit."""
     if packet.protocol_version == MQTT_5:
-        return packet.properties.session_expiry_interval or 0
-    return 0 if packet.clean_start else NEVER
+        interval = packet.properties.session_expiry_interval or 0
+    else:  # [MQTT-3.1.2-6] of MQTT 3.1.1
+        interval = 0 if packet.clean_start else NEVER
+    return min(interval, broker.settings.maximum_session_expiry)
 
 
 def _keep_alive(client: Client, packet: Connect) -> int:
@@ -151,8 +167,11 @@ def _properties(broker: "Broker", client: Client, packet: Connect, *, assigned: 
     if client.connection.version != MQTT_5:
         return NO_PROPERTIES
     imposed = client.keep_alive != packet.keep_alive
+    expiry = _expiry_interval(broker, packet)
+    lowered = expiry != (packet.properties.session_expiry_interval or 0)
     size = client.arrival.maximum_packet_size or broker.settings.maximum_packet_size
     return Properties(
+        session_expiry_interval=expiry if lowered else None,  # section 3.2.2.3.2
         assigned_client_identifier=packet.client_id if assigned else None,  # [MQTT-3.2.2-16]
         server_keep_alive=client.keep_alive if imposed else None,  # [MQTT-3.2.2-21]
         receive_maximum=broker.settings.receive_maximum,

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from gateway.broker import sessions
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
 from gateway.broker.stage import session_of
@@ -14,16 +15,17 @@ if TYPE_CHECKING:
 
 
 def handle_disconnect(
-    _broker: "Broker", client: Client, packet: Disconnect, _instant: Instant
+    broker: "Broker", client: Client, packet: Disconnect, _instant: Instant
 ) -> None:
     """End the connection as the client wishes; its will is dropped [MQTT-3.14.4-3]."""
     session = session_of(client)
     interval = packet.properties.session_expiry_interval
     if interval is not None:
+        interval = min(interval, broker.settings.maximum_session_expiry)
         if interval and not session.persistent:
             # [MQTT-3.14.2-2] with section 3.14.2.2.2
             raise ProtocolError("Session Expiry Interval was 0 at CONNECT and cannot rise")
-        session.expiry_interval = interval
+        sessions.set_expiry(broker, session, interval)
     if packet.reason_code == ReasonCode.SUCCESS:
         session.will = None
     client.close()

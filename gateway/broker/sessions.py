@@ -41,6 +41,12 @@ def resume(broker: "Broker", packet: Connect, instant: Instant) -> tuple[Session
     return session, False
 
 
+def set_expiry(broker: "Broker", session: Session, interval: int) -> None:
+    """Let the session outlive its connections by `interval` seconds, or for ever with NEVER."""
+    broker.persistent_sessions += (interval > 0) - session.persistent
+    session.expiry_interval = interval
+
+
 def leave(broker: "Broker", client: Client, instant: Instant) -> None:
     """Detach a client whose connection ended from its session."""
     session = client.session
@@ -55,7 +61,7 @@ def leave(broker: "Broker", client: Client, instant: Instant) -> None:
         broker.deadlines.set(
             ("expiry", session.client_id),
             instant.monotonic + session.expiry_interval,
-            lambda later: end(broker, session, later),
+            lambda later: _expire(broker, session, later),
         )
     if session.will is not None:
         _delay_will(broker, session, session.will, instant)
@@ -67,10 +73,16 @@ def end(broker: "Broker", session: Session, instant: Instant) -> None:
         broker.router.discard(number)
     session.subscriptions.clear()
     session.discard()
+    set_expiry(broker, session, 0)
     del broker.sessions[session.client_id]
     _stop_waiting(broker, session)
     if session.will is not None:
         _publish_will(broker, session, session.will, instant)
+
+
+def _expire(broker: "Broker", session: Session, instant: Instant) -> None:
+    broker.counters.add("clients/expired")
+    end(broker, session, instant)
 
 
 def _stop_waiting(broker: "Broker", session: Session) -> None:

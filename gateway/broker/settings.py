@@ -6,6 +6,7 @@ from gateway.mqtt.alias_budget import CLIENT_BYTES, HARD_BYTES, SOFT_BYTES
 from gateway.session.delivery_queue import MAXIMUM_BYTES, MAXIMUM_MESSAGES
 from gateway.session.limits import MAXIMUM_INFLIGHT
 from gateway.session.queue_memory import MAXIMUM_BYTES_TOTAL
+from gateway.session.session import NEVER
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,8 @@ class BrokerSettings:
     topic_alias_client_bytes: int = CLIENT_BYTES
     topic_alias_soft_bytes: int = SOFT_BYTES
     topic_alias_hard_bytes: int = HARD_BYTES
+    maximum_session_expiry: int = NEVER  # seconds
+    maximum_persistent_sessions: int = 20_000  # with and without a connection
     maximum_inflight: int = MAXIMUM_INFLIGHT  # of one session
     maximum_queued_messages: int = MAXIMUM_MESSAGES  # of one session
     maximum_queued_bytes: int = MAXIMUM_BYTES  # of one session

@@ -1,9 +1,11 @@
 import pytest
 
+from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
     ConnAck,
+    Connect,
     Disconnect,
     Packet,
     PubAck,
@@ -59,6 +61,96 @@ def test_a_session_ends_after_its_expiry_interval(harness: Harness) -> None:
     assert not harness.broker.sessions
     assert len(harness.broker.router) == 0
     assert not harness.persistent().connack.session_present
+
+
+def test_expired_sessions_are_counted(harness: Harness) -> None:
+    harness.connect("a", session_expiry=10).drop()
+    harness.connect("b", session_expiry=10).send(
+        Disconnect(properties=Properties(session_expiry_interval=0))
+    )
+    harness.connect("c").drop()
+    harness.pass_time(10)
+    assert harness.counters.count("clients/expired") == 1
+
+
+LIMITED = BrokerSettings(maximum_session_expiry=20)
+
+
+@pytest.mark.parametrize(
+    ("asked", "granted", "told"), [(0, 0, None), (20, 20, None), (21, 20, 20), (NEVER, 20, 20)]
+)
+def test_the_session_expiry_has_a_limit(asked: int, granted: int, told: int | None) -> None:
+    harness = Harness(LIMITED)
+    client = harness.connect(session_expiry=asked)
+    assert client.connack.properties.session_expiry_interval == told
+    assert harness.session().expiry_interval == granted
+
+
+def test_the_limit_holds_for_mqtt_3_1_1_and_at_disconnect() -> None:
+    harness = Harness(LIMITED)
+    harness.persistent("old", MQTT_3_1_1).drop()
+    client = harness.connect("new", session_expiry=10)
+    client.send(Disconnect(properties=Properties(session_expiry_interval=NEVER)))
+    assert client.closed()
+    harness.pass_time(19.9)
+    assert set(harness.broker.sessions) == {"old", "new"}
+    harness.pass_time(0.1)
+    assert not harness.broker.sessions
+
+
+def test_sessions_may_be_forbidden_to_last() -> None:
+    harness = Harness(BrokerSettings(maximum_session_expiry=0))
+    client = harness.connect(session_expiry=10)
+    assert client.connack.properties.session_expiry_interval == 0
+    client.send(Disconnect(properties=Properties(session_expiry_interval=5)))
+    assert not client.take()
+    assert not harness.broker.sessions
+
+
+@pytest.fixture
+def crowded() -> Harness:
+    """Give a broker that has its two persistent sessions, one of them connected."""
+    harness = Harness(BrokerSettings(maximum_persistent_sessions=2))
+    harness.persistent("a")
+    harness.persistent("b", MQTT_3_1_1).drop()
+    return harness
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_number_of_persistent_sessions_is_bounded(crowded: Harness, version: int) -> None:
+    client = crowded.open(version)
+    expiry = 5 if version == MQTT_5 else None
+    properties = Properties(session_expiry_interval=expiry)
+    client.send(Connect("c", version, clean_start=False, properties=properties))
+    (connack,) = client.take()
+    assert isinstance(connack, ConnAck)
+    full = ReasonCode.QUOTA_EXCEEDED if version == MQTT_5 else ReasonCode.SERVER_UNAVAILABLE
+    assert connack.reason_code == full
+    assert client.closed()
+    assert crowded.counters.count("tidegate/sessions/rejected") == 1
+
+
+def test_what_does_not_add_a_persistent_session_is_accepted(crowded: Harness) -> None:
+    crowded.connect("c")
+    crowded.persistent("b")
+    crowded.persistent("a", clean_start=True)
+    assert crowded.broker.persistent_sessions == 2
+
+
+@pytest.mark.parametrize("how", ["expiry", "disconnect", "clean start", "shortened"])
+def test_the_end_of_a_persistent_session_makes_room(crowded: Harness, how: str) -> None:
+    client = crowded.persistent("b")
+    if how == "expiry":
+        client.drop()
+        crowded.pass_time(3600)
+    elif how == "disconnect":
+        client.send(Disconnect(properties=Properties(session_expiry_interval=0)))
+    elif how == "clean start":
+        crowded.connect("b")
+    else:
+        crowded.connect("b", clean_start=False)
+    assert crowded.broker.persistent_sessions == 1
+    crowded.persistent("c")
 
 
 def test_a_new_connection_stops_the_expiry(harness: Harness) -> None:
