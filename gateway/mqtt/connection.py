@@ -39,7 +39,10 @@ MAXIMUM_RECEIVE_MAXIMUM = 65_535
 """QoS 1 and 2 messages without acknowledgement where no Receive Maximum says less."""
 
 MAXIMUM_UNSENT = 1024 * 1024
-"""Bytes that may wait for a slow reader before its messages stay in the delivery queue."""
+"""Bytes that may wait for a slow reader before its messages stay in the delivery queue.
+
+As many of answers to what it sent may wait beside them; then it should be read no more.
+"""
 
 
 class Connection:
@@ -51,6 +54,7 @@ class Connection:
 
     __slots__ = (
         "_aliases",
+        "_answers",
         "_framer",
         "_publishes",
         "bytes_received",
@@ -78,6 +82,7 @@ class Connection:
         self._aliases = InboundAliases(topic_alias_maximum, inbound_figures or InboundFigures())
         self.outbound_aliases: OutboundAliases | None = None  # a client asks for them in CONNECT
         self.output = Output()
+        self._answers = 0  # bytes of the output that are no messages, at most
         self.on_output = on_output  # called once before each data_to_send that has news
         self.touched = False
         self.version = 0  # unknown until CONNECT
@@ -151,6 +156,7 @@ class Connection:
             data = encode(without_reason(packet), self.version)
             if len(data) > self.maximum_packet_size:
                 return False
+        self._answers += len(data)
         self.send_encoded(data, mark)
         return True
 
@@ -168,6 +174,8 @@ class Connection:
         data = self.output.take(committed)
         if data is not None:
             self.bytes_sent += len(data)
+        if not self.output.size:
+            self._answers = 0
         return data
 
     def close(self) -> None:
@@ -175,6 +183,14 @@ class Connection:
         self._aliases.close()
         if self.outbound_aliases is not None:
             self.outbound_aliases.close()
+
+    @property
+    def unread(self) -> bool:
+        """True while the peer reads so few answers that no more of its packets should be taken.
+
+        Messages alone don't make it so: a slow subscriber is heard, and its keep alive too.
+        """
+        return self._answers >= MAXIMUM_UNSENT
 
     @property
     def congested(self) -> bool:

@@ -69,7 +69,7 @@ class ClientTransport(asyncio.Protocol):
             logger.exception(MISTAKE, client.peer)
             self._turn.broker.counters.add("tidegate/clients/errors")
             client.disconnect(ReasonCode.UNSPECIFIED_ERROR)
-        if client.connection.congested and self._transport is not None:
+        if client.connection.unread and self._transport is not None:
             self._transport.pause_reading()  # answers that nobody reads must not pile up
 
     def eof_received(self) -> bool:
@@ -128,7 +128,7 @@ class ClientTransport(asyncio.Protocol):
             self._expire(transport)
             if not waits:
                 self._finish(transport)
-        elif not connection.congested:
+        elif not connection.unread:
             transport.resume_reading()
         return waits and not self._paused
 

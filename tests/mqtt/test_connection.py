@@ -191,6 +191,21 @@ def test_congestion_is_a_matter_of_unsent_bytes() -> None:
     assert [*congested, connection.congested] == [False, True, False]
 
 
+def test_only_answers_make_a_peer_one_that_should_be_read_no_more() -> None:
+    connection = connected()
+    answer = encode(SubAck(1, [CODE]), MQTT_5)
+    connection.send_encoded(b"x" * 10 * MAXIMUM_UNSENT)
+    for _ in range(-(-MAXIMUM_UNSENT // len(answer)) - 1):
+        connection.send(SubAck(1, [CODE]))
+    unread = [connection.unread]
+    connection.send(SubAck(1, [CODE]), mark=1)
+    unread.append(connection.unread)
+    connection.data_to_send(0)
+    unread.append(connection.unread)  # one answer still waits for its batch
+    connection.data_to_send(1)
+    assert [*unread, connection.unread] == [False, True, True, False]
+
+
 def test_what_cannot_become_a_connect_is_refused_at_its_first_byte() -> None:
     connection = Connection(1_024)
     connection.receive(b"G")

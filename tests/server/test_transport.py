@@ -143,7 +143,7 @@ async def test_a_client_that_reads_no_answers_is_read_no_more(narrow: Server) ->
     pings = 160_000
     flood = asyncio.create_task(slow.send_bytes(encode(PingReq(), MQTT_5) * pings))
     connection = narrow.broker.clients["slow"].connection
-    await until(lambda: connection.congested)
+    await until(lambda: connection.unread)
     other = await narrow.clients.connect("other")
     for _ in range(10):
         assert not await other.waiting()
@@ -151,6 +151,22 @@ async def test_a_client_that_reads_no_answers_is_read_no_more(narrow: Server) ->
     assert connection.output.size <= READ_AT_ONCE + SMALL
     assert await slow._reader.readexactly(2 * pings) == encode(PingResp(), MQTT_5) * pings
     await flood
+
+
+async def test_a_slow_subscriber_is_still_heard(narrow: Server) -> None:
+    slow = await narrow.clients.open(receive_buffer=SMALL)
+    await slow.say_connect("slow", keep_alive=1)
+    await slow.subscribe("a")
+    other = await narrow.clients.connect("other")
+    await other.subscribe("b")
+    for _ in range(100):
+        await other.send(Publish("a", b"x" * 1_000))
+    await until(lambda: narrow.broker.clients["slow"].connection.congested)
+    for number in range(40):  # for longer than its keep alive allows it to be silent
+        await slow.send(Publish("b", b"%d" % number))
+        assert await other.receive() == Publish("b", b"%d" % number)
+        await asyncio.sleep(0.05)
+    assert narrow.broker.clients["slow"].connection.congested
 
 
 async def test_a_closed_client_that_reads_nothing_is_cut_off(
