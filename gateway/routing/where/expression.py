@@ -5,7 +5,8 @@ in the text, so that folding and checking walk the tree without knowing its node
 compared by identity: Python holds 1, 1.0 and True for equal, the language does not.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Hashable
+from dataclasses import dataclass, field, fields
 from enum import Enum
 
 from gateway.routing.where.conversions import Value
@@ -185,3 +186,20 @@ class TopicMatches(Expression):
     """`TOPIC_MATCHES('topic filter')`."""
 
     topic_filter: str
+
+
+def canonical_key(expression: Expression) -> Hashable:
+    """Return what is equal for two trees exactly if they mean the same by their form.
+
+    Constants count with their type. The nodes are listed one after the other, so that a deep
+    tree costs no stack.
+    """
+    nodes: list[Hashable] = []
+    waiting = [expression]
+    while waiting:
+        node = waiting.pop()
+        own = [getattr(node, each.name) for each in fields(node) if each.name != "operands"]
+        types = [type(value) for value in own]
+        nodes.append((type(node), *types, *own, len(node.operands)))
+        waiting.extend(node.operands)
+    return tuple(nodes)

@@ -3,14 +3,19 @@
 A slot is a place in the row that a rule keeps for each topic. Equal arguments share one.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Final
 
 from gateway.routing.where.arithmetic import OPERATIONS, absolute
 from gateway.routing.where.closures import Compiler, Reader
 from gateway.routing.where.comparison import ORDERS, compare
 from gateway.routing.where.conversions import Value, to_number
-from gateway.routing.where.expression import Expression, Stateful, SystemField
+from gateway.routing.where.expression import (
+    Expression,
+    Stateful,
+    SystemField,
+    canonical_key,
+)
 from gateway.routing.where.message import Message
 from gateway.routing.where.rule_memory import CONTAINER
 
@@ -27,7 +32,7 @@ class Slots:
 
     def __init__(self) -> None:
         self.row: Sequence[Value] = ()
-        self._indices: dict[tuple[str, str], int] = {}
+        self._indices: dict[tuple[str, Hashable], int] = {}
         self._previous: list[tuple[int, Reader]] = []
         self._sent: list[tuple[int, Reader]] = []
 
@@ -61,7 +66,7 @@ class Slots:
     def _slot(
         self, slots: list[tuple[int, Reader]], kind: str, argument: Expression, compiler: Compiler
     ) -> int:
-        key = (kind, repr(argument))  # tells 1 from 1.0 and TRUE, which are equal in Python
+        key = (kind, canonical_key(argument))
         slot = self._indices.get(key)
         if slot is None:
             slot = self._indices[key] = len(self._indices)

@@ -1,3 +1,4 @@
+import inspect
 import json
 from typing import Any
 
@@ -54,6 +55,7 @@ def test_record_says_whether_the_memory_is_another(text: str, history: list[Mess
         ("CHANGED(payload.t) AND PREV(payload.t) > 1", 1),
         ("PREV(t) = SENT(t)", 2),
         ("PREV(t + 1) = 1 OR PREV(t + 1.0) = 1 OR PREV(t + TRUE) = 1", 3),
+        ("PREV(payload[0]) = PREV(payload.a)", 2),
         ("payload.t > 1", 0),
     ],
 )
@@ -127,6 +129,21 @@ def test_a_subscription_may_not_remember(name: str) -> None:
         compile_where(f"a = 1 AND {name}(a, b")
     assert (caught.value.position, caught.value.kind) == (10, "syntax")
     assert compile_where(f"{name} = 1").evaluate(Message("t", b'{"%s": 1}' % name.encode()))
+
+
+@pytest.mark.parametrize("form", ["qos = 5 OR retain AND qos = 1 + 1 * (", "NOT ", "- "])
+def test_the_deepest_argument_needs_a_bounded_stack(form: str) -> None:
+    inner = form * 31 + "qos" + ")" * (31 * form.count("("))
+    message = Message("t", qos=1)
+
+    def below(frames: int) -> list[bool | None]:
+        return (
+            run(compile_rule(f"CHANGED({inner})"), [message] * 2)
+            if not frames
+            else below(frames - 1)
+        )
+
+    assert below(500 - len(inspect.stack(0))) == [True, False]
 
 
 def test_never_true() -> None:
