@@ -8,6 +8,7 @@ from gateway.broker.access import Authenticator
 from gateway.broker.arrival import PLAIN, Arrival
 from gateway.broker.client import Client
 from gateway.broker.deadlines import Deadlines
+from gateway.broker.expiry import sweep
 from gateway.broker.expressions import Expressions
 from gateway.broker.handlers import handle
 from gateway.broker.inline import InlineClient
@@ -30,9 +31,6 @@ from gateway.session.queue_memory import QueueMemory
 from gateway.session.session import Session
 
 logger = logging.getLogger(__name__)
-
-RETAINED_EXPIRY_INTERVAL = 60.0
-"""Seconds between two looks for retained messages that have expired."""
 
 SIGN_OF_LIFE = 256
 """Bytes of one read that count for keep alive before their packet is whole.
@@ -79,7 +77,7 @@ class Broker:
         self._packets_received = 0  # of connections that are gone
         self._packets_sent = 0
         self.deadlines = Deadlines()
-        self.deadlines.set("retained", 0.0, self._drop_expired_retained)
+        self.deadlines.set("expiry", 0.0, lambda instant: sweep(self, instant))
 
     def open(
         self,
@@ -180,8 +178,3 @@ class Broker:
             properties = client.explain(error.reason, always=True)
             client.send(ConnAck(reason_code=error.reason_code, properties=properties))
         client.close()
-
-    def _drop_expired_retained(self, instant: Instant) -> None:
-        self.retained.drop_expired(instant.monotonic)
-        due = instant.monotonic + RETAINED_EXPIRY_INTERVAL
-        self.deadlines.set("retained", due, self._drop_expired_retained)

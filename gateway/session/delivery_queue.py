@@ -1,11 +1,12 @@
 """What one session is still owed: a bounded queue, first in first out (MQTT 5, section 4.6)."""
 
+import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from gateway.mqtt.message import Message
-from gateway.mqtt.message_expiry import expired
+from gateway.mqtt.message_expiry import expired, expires
 from gateway.mqtt.message_size import message_size
 from gateway.session.queue_memory import DELIVERY_OVERHEAD, QueueMemory
 
@@ -46,7 +47,14 @@ class DeliveryQueue:
     what was refused.
     """
 
-    __slots__ = ("_bytes", "_deliveries", "_memory", "maximum_bytes", "maximum_messages")
+    __slots__ = (
+        "_bytes",
+        "_deliveries",
+        "_expires",
+        "_memory",
+        "maximum_bytes",
+        "maximum_messages",
+    )
 
     def __init__(
         self,
@@ -59,6 +67,7 @@ class DeliveryQueue:
         self._memory = memory or QueueMemory()
         self._deliveries: deque[Delivery] = deque()
         self._bytes = 0
+        self._expires = math.inf  # the monotonic second before which nothing here expires
 
     def __len__(self) -> int:
         return len(self._deliveries)
@@ -84,6 +93,8 @@ class DeliveryQueue:
         self._deliveries.append(delivery)
         self._bytes += delivery.size
         self._memory.add(delivery.message)
+        if delivery.message.message_expiry is not None:
+            self._expires = min(self._expires, expires(delivery.message))
         return True
 
     def first(self) -> Delivery:
@@ -102,8 +113,17 @@ class DeliveryQueue:
         self._keep(lambda _: False)
 
     def remove_expired(self, now: float) -> int:
-        """Remove what has expired at `now` (monotonic seconds) [MQTT-3.3.2-5]; return how many."""
-        return self._keep(lambda delivery: not delivery.expired(now))
+        """Remove what has expired at `now` (monotonic seconds) [MQTT-3.3.2-5]; return how many.
+
+        Costs the length of the queue, and nothing before the first message in it expires.
+        """
+        if now < self._expires:
+            return 0
+        removed = self._keep(lambda delivery: not delivery.expired(now))
+        self._expires = min(
+            (expires(delivery.message) for delivery in self._deliveries), default=math.inf
+        )
+        return removed
 
     def remove_qos_0(self) -> int:
         """Remove what needs no acknowledgement, and so no session to wait in; return how many."""

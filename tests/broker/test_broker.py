@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.broker.broker import RETAINED_EXPIRY_INTERVAL
+from gateway.broker.expiry import SWEEP_INTERVAL
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.encode import encode
 from gateway.mqtt.packets import (
@@ -256,20 +256,9 @@ def test_packets_never_fall_while_a_connection_goes(harness: Harness) -> None:
 
 
 def test_the_broker_says_when_it_wants_to_be_woken(harness: Harness) -> None:
-    assert harness.pass_time(0) == harness.now + RETAINED_EXPIRY_INTERVAL
-    harness.connect(keep_alive=10)
-    assert harness.pass_time(0) == harness.now + 15
-
-
-def test_expired_retained_messages_are_dropped_in_time(harness: Harness) -> None:
-    harness.publish("a", retain=True, message_expiry=10)
-    harness.pass_time(0)
-    assert len(harness.broker.retained) == 1
-    harness.pass_time(RETAINED_EXPIRY_INTERVAL)
-    assert len(harness.broker.retained) == 0
-    harness.publish("a", retain=True, message_expiry=10)
-    harness.pass_time(RETAINED_EXPIRY_INTERVAL)
-    assert len(harness.broker.retained) == 0
+    assert harness.pass_time(0) == harness.now + SWEEP_INTERVAL
+    harness.connect(keep_alive=2)
+    assert harness.pass_time(0) == harness.now + 3
 
 
 PACKETS: list[bytes] = [

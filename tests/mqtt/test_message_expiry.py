@@ -1,6 +1,6 @@
 import pytest
 
-from gateway.mqtt.message_expiry import expired
+from gateway.mqtt.message_expiry import expired, expires
 from gateway.routing.where.message import Message
 
 CASES = [
@@ -14,4 +14,6 @@ CASES = [
 
 @pytest.mark.parametrize(("interval", "now", "is_expired"), CASES)
 def test_expired(interval: int | None, now: float, is_expired: bool) -> None:
-    assert expired(Message("a", arrived=100.0, message_expiry=interval), now) == is_expired
+    message = Message("a", arrived=100.0, message_expiry=interval)
+    assert expired(message, now) == is_expired
+    assert (now >= expires(message)) == is_expired

@@ -68,6 +68,7 @@ def test_remove_expired_keeps_the_order_of_the_rest() -> None:
         queue.append(Delivery(reading(number, expiry), 1))
     assert queue.remove_expired(4.9) == 0
     assert queue.remove_expired(5.0) == 2
+    assert queue.remove_expired(6.9) == 0
     assert [queue.popleft().message.topic[9] for _ in range(3)] == ["0", "2", "3"]
     assert queue.bytes == 0
 
