@@ -22,14 +22,18 @@ MAXIMUM_PATIENCE = 32
 """Topics without an alias that are sent between two replacements, at most."""
 
 
-class Mapping:
-    """The alias that a topic name has, and whether a packet has gone without the name since."""
+USES_OF_A_GOOD_MAPPING = 8
+"""Packets without the topic name from which on a mapping was not replaced too early."""
 
-    __slots__ = ("alias", "used")
+
+class Mapping:
+    """The alias that a topic name has, and how many packets have gone without the name since."""
+
+    __slots__ = ("alias", "uses")
 
     def __init__(self, alias: int) -> None:
         self.alias = alias
-        self.used = False
+        self.uses = 0
 
 
 class OutboundAliases:
@@ -39,8 +43,8 @@ class OutboundAliases:
     its first packet: 3 bytes, where waiting for a second packet would cost a whole name. Later
     it takes over that of the topic used least recently, though not every time. Where topics come
     round in a circle that is larger than the table, every replacement would be in vain, so one
-    of a mapping that was never used doubles the wait until the next, and one of a mapping that
-    was used halves it (docs/decisions/2026-11-21-outbound-topic-aliases.md).
+    of a mapping that was little used doubles the wait until the next, and one of a mapping that
+    was used well halves it (docs/decisions/2026-11-21-outbound-topic-aliases.md).
 
     A mapping counts from its packet on: what `wire` returns the caller appends to the output of
     this connection at once, before it asks for more. The output keeps the order, and loses
@@ -114,7 +118,7 @@ class OutboundAliases:
         figures = self._budget.figures
         mapping = self._mappings.get(topic)
         if mapping is not None:
-            mapping.used = True
+            mapping.uses += 1
             self._mappings.move_to_end(topic)
             figures.hits += 1
             figures.bytes_saved += len(topic) - STRING_LENGTH - ALIAS_PROPERTY
@@ -172,8 +176,7 @@ class OutboundAliases:
         if self._waited < self._patience or not self._mappings:
             return False
         self._waited = 0
-        in_vain = not self._evict().used
-        if in_vain:
+        if self._evict().uses < USES_OF_A_GOOD_MAPPING:
             self._patience = min(self._patience * 2, MAXIMUM_PATIENCE)
         else:
             self._patience = max(self._patience // 2, 1)
