@@ -14,6 +14,9 @@ from gateway.telemetry.logs import set_up
 
 DEFAULT_PORT = 1883
 
+HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - listeners named so, not bound here
+"""Where this machine reaches a listener on every address of a family."""
+
 
 def run(config: Path | None, port: int | None, data: Path, *, durable: bool) -> int:
     """Run until SIGINT or SIGTERM; raise TidegateError if the gateway cannot start."""
@@ -42,7 +45,7 @@ def _invite(configuration: Configuration) -> None:
         return
     command = sys.argv[0]
     listener = configuration.listeners[0]
-    host = "127.0.0.1" if listener.host in ("0.0.0.0", "::") else listener.host  # noqa: S104
+    host = HERE.get(listener.host, listener.host)
     if ":" in host:
         host = f"[{host}]"
     url = (

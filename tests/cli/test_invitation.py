@@ -1,0 +1,67 @@
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gateway.cli.run import _invite
+from gateway.config.settings import Configuration, ListenerConfig
+from tests.support.gateway_process import COMMAND, SECONDS
+from tests.support.mosquitto import free_port
+
+COMMANDS = ["subscribe 'sensors/#'", "tui", "uplink pause"]
+
+
+def test_on_a_terminal_three_commands_are_told(tmp_path: Path) -> None:
+    port = free_port()
+    here, there = pty.openpty()
+    process = subprocess.Popen(
+        [str(COMMAND), "run", "--port", str(port)],
+        cwd=tmp_path,
+        stdin=there,
+        stdout=there,
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(there)
+    text = ""
+    while "Ctrl-C stops it." not in text:
+        text += os.read(here, 4_096).decode()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(SECONDS) == 0
+    os.close(here)
+    url = f"mqtt://127.0.0.1:{port}"
+    told = [line.strip() for line in text.splitlines() if line.startswith("  ")]
+    assert told == [f"{COMMAND} {command} {url}" for command in COMMANDS]
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "url"),
+    [
+        ("127.0.0.1", 1883, ""),
+        ("127.0.0.1", 1884, " mqtt://127.0.0.1:1884"),
+        ("0.0.0.0", 1883, ""),
+        ("::", 1883, " mqtt://[::1]:1883"),
+        ("192.168.1.5", 1883, " mqtt://192.168.1.5:1883"),
+        ("fe80::1", 8883, " mqtt://[fe80::1]:8883"),
+    ],
+)
+def test_the_address_is_one_that_this_machine_reaches(
+    host: str,
+    port: int,
+    url: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["tidegate"])
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    _invite(Configuration("file", "id", (ListenerConfig(host, port),)))
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines() if line[:2] == "  "]
+    assert lines == [f"tidegate {command}{url}" for command in COMMANDS]
+
+
+def test_elsewhere_nothing_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    _invite(Configuration("file", "id"))
+    assert not capsys.readouterr().out
