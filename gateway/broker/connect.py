@@ -4,25 +4,21 @@ import logging
 from typing import TYPE_CHECKING
 
 from gateway.broker import sessions
-from gateway.broker.access import may_publish
+from gateway.broker.admission import SHOWN, Refusal, examine, granted_expiry
 from gateway.broker.client import KEEP_ALIVE_TOLERANCE, Client
 from gateway.broker.instant import Instant
 from gateway.mqtt.connection import NO_LIMIT, Connection
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.outbound_aliases import OutboundAliases
-from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, ConnAck, Connect
+from gateway.mqtt.packets import MQTT_5, ConnAck, Connect
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.inflight import MAXIMUM_PACKET_ID
-from gateway.session.session import NEVER
 
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
 
 logger = logging.getLogger(__name__)
-
-SHOWN = 80
-"""Characters of what a client sent that a reason or a log line repeats."""
 
 WHERE_PROPERTY = ("$where", "1")
 """Says that `$where` is understood, and in which version ($where language, section 12.1)."""
@@ -34,9 +30,9 @@ def handle_connect(broker: "Broker", client: Client, packet: Connect, instant: I
         raise ProtocolError("a second CONNECT")  # [MQTT-3.1.0-2]
     client.problem_information = packet.properties.request_problem_information != 0
     client.connection.maximum_packet_size = packet.properties.maximum_packet_size or NO_LIMIT
-    refusal, reason = _examine(broker, client, packet)
-    if refusal is not ReasonCode.SUCCESS:
-        _refuse(broker, client, packet, refusal, reason)
+    refusal = examine(broker, client, packet)
+    if refusal is not None:
+        _refuse(broker, client, packet, refusal)
         return
     assigned = not packet.client_id
     if assigned:
@@ -44,58 +40,8 @@ def handle_connect(broker: "Broker", client: Client, packet: Connect, instant: I
     _accept(broker, client, packet, instant, assigned=assigned)
 
 
-def _examine(broker: "Broker", client: Client, packet: Connect) -> tuple[ReasonCode, str]:
-    if client.arrival.refusal is not None:
-        return ReasonCode.QUOTA_EXCEEDED, client.arrival.refusal
-    if packet.properties.authentication_method is not None:
-        # [MQTT-4.12.0-1]
-        method = packet.properties.authentication_method[:SHOWN]
-        return (
-            ReasonCode.BAD_AUTHENTICATION_METHOD,
-            f"authentication method {method!r} is not supported",
-        )
-    if not packet.client_id and not _may_be_assigned(packet):
-        return (
-            ReasonCode.CLIENT_IDENTIFIER_NOT_VALID,
-            "an empty client identifier needs MQTT 3.1.1 or 5, and before MQTT 5 a clean session",
-        )
-    if client.arrival.username is not None:
-        packet.username = client.arrival.username
-    elif not client.authenticator.check(packet.username, packet.password):
-        if packet.username is None:
-            return ReasonCode.NOT_AUTHORIZED, "this listener wants a user name"
-        return ReasonCode.BAD_USER_NAME_OR_PASSWORD, "user name or password is wrong"
-    if packet.will is not None and not may_publish(packet.will.topic):
-        return (
-            ReasonCode.NOT_AUTHORIZED,
-            f"the will's topic {packet.will.topic[:SHOWN]!r} is not writable",
-        )
-    if not _may_last(broker, packet):
-        broker.counters.add("tidegate/sessions/rejected")
-        limit = broker.settings.maximum_persistent_sessions
-        return ReasonCode.QUOTA_EXCEEDED, f"there are {limit} persistent sessions; no more"
-    return ReasonCode.SUCCESS, ""
-
-
-def _may_be_assigned(packet: Connect) -> bool:
-    """Say whether a client may leave its identifier to us: MQTT 3.1 wants 1 to 23 characters."""
-    if packet.protocol_version == MQTT_3_1_1:
-        return packet.clean_start  # [MQTT-3.1.3-8] of MQTT 3.1.1
-    return packet.protocol_version == MQTT_5
-
-
-def _may_last(broker: "Broker", packet: Connect) -> bool:
-    """Return False for a session that would be one more than may outlive their connections."""
-    if not _expiry_interval(broker, packet):
-        return True
-    session = broker.sessions.get(packet.client_id)
-    present = session is not None and session.persistent
-    return present or broker.persistent_sessions < broker.settings.maximum_persistent_sessions
-
-
-def _refuse(
-    broker: "Broker", client: Client, packet: Connect, code: ReasonCode, reason: str
-) -> None:
+def _refuse(broker: "Broker", client: Client, packet: Connect, refusal: Refusal) -> None:
+    code, reason = refusal
     logger.warning(
         "refused client %r at %s: %s (0x%02X)", packet.client_id[:SHOWN], client.peer, reason, code
     )
@@ -111,7 +57,7 @@ def _accept(
     session, present = sessions.resume(broker, packet, instant)
     session.username = packet.username
     session.will = packet.will
-    sessions.set_expiry(broker, session, _expiry_interval(broker, packet))
+    sessions.set_expiry(broker, session, granted_expiry(broker, packet))
     session.attach(client.connection, packet.properties.receive_maximum or MAXIMUM_PACKET_ID)
     client.session = session
     _allow_aliases(broker, client.connection, packet)
@@ -146,15 +92,6 @@ def _allow_aliases(broker: "Broker", connection: Connection, packet: Connect) ->
         )
 
 
-def _expiry_interval(broker: "Broker", packet: Connect) -> int:
-    """Return the seconds that the session outlives its connection: as asked, within our limit."""
-    if packet.protocol_version == MQTT_5:
-        interval = packet.properties.session_expiry_interval or 0
-    else:  # [MQTT-3.1.2-6] of MQTT 3.1.1
-        interval = 0 if packet.clean_start else NEVER
-    return min(interval, broker.settings.maximum_session_expiry)
-
-
 def _keep_alive(client: Client, packet: Connect) -> int:
     """Return the client's Keep Alive, or the listener's where that is less and can be told."""
     limit = client.arrival.maximum_keep_alive
@@ -167,7 +104,7 @@ def _properties(broker: "Broker", client: Client, packet: Connect, *, assigned: 
     if client.connection.version != MQTT_5:
         return NO_PROPERTIES
     imposed = client.keep_alive != packet.keep_alive
-    expiry = _expiry_interval(broker, packet)
+    expiry = granted_expiry(broker, packet)
     lowered = expiry != (packet.properties.session_expiry_interval or 0)
     size = client.arrival.maximum_packet_size or broker.settings.maximum_packet_size
     return Properties(
