@@ -21,8 +21,8 @@ class TlsConnection(SSLProtocol):
     connection: a small board's memory for 2,000 clients.
     """
 
-    max_size: ClassVar[int] = 32 * 1024
-    """Bytes read at a time, reserved for as long as the connection lasts: two TLS records."""
+    max_size: ClassVar[int] = 17 * 1024
+    """Bytes read at a time, reserved while the connection lasts: a whole TLS record."""
 
     def __init__(
         self,
