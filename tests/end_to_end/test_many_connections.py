@@ -1,0 +1,77 @@
+"""A gateway holds thousands of connections, and tells those for whom there is no room."""
+
+import asyncio
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, ConnAck, Connect, PingReq, PingResp, Publish
+from gateway.mqtt.reason_codes import ReasonCode
+from tests.support.gateway_process import GatewayProcess
+from tests.support.raw_client import Clients, RawClient
+
+CONNECTIONS = 2_000
+AT_ONCE = 100
+
+KIB_EACH = 16
+"""Memory of a connection on which nothing happens; 6 were measured."""
+
+
+@pytest.fixture(autouse=True)
+def enough_descriptors() -> Iterator[None]:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if before[1] != resource.RLIM_INFINITY and before[1] < CONNECTIONS + 500:
+        pytest.skip(f"at most {before[1]} open files; get it with: ulimit -Hn {CONNECTIONS + 500}")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.fixture
+def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
+    config = f"""
+        [gateway]
+        id = "crowded"
+        [[listener]]
+        maximum_connections = {CONNECTIONS + 2}
+    """
+    process = GatewayProcess(tmp_path, config).start()
+    yield process
+    process.kill()
+
+
+def memory(gateway: GatewayProcess) -> int:
+    """Return the resident memory in KiB."""
+    assert gateway.process is not None
+    status = Path(f"/proc/{gateway.process.pid}/status").read_text()
+    (line,) = [line for line in status.splitlines() if line.startswith("VmRSS:")]
+    return int(line.split()[1])
+
+
+async def test_thousands_of_connections_are_held(gateway: GatewayProcess) -> None:
+    clients = Clients(gateway.port)
+    subscriber = await clients.connect("subscriber")
+    await subscriber.subscribe("a")
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def connect(number: int) -> RawClient:
+        async with gate:
+            return await clients.connect(f"idle-{number}", MQTT_3_1_1)
+
+    before = memory(gateway)
+    idle = await asyncio.gather(*(connect(number) for number in range(CONNECTIONS)))
+    assert memory(gateway) - before < CONNECTIONS * KIB_EACH
+    publisher = await clients.connect("publisher")
+    await publisher.send(Publish("a", b"through the crowd"))
+    assert await subscriber.receive() == Publish("a", b"through the crowd")
+    await asyncio.gather(*(client.send(PingReq()) for client in idle))
+    assert [await client.receive() for client in idle] == [PingResp()] * CONNECTIONS
+    one_too_many = await clients.open()
+    await one_too_many.send(Connect("one too many", MQTT_5))
+    connack = await one_too_many.receive()
+    assert isinstance(connack, ConnAck)
+    assert connack.reason_code == ReasonCode.QUOTA_EXCEEDED
+    await clients.close()
+    assert gateway.stop() == 0
