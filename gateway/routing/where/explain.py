@@ -1,0 +1,51 @@
+"""What every part of an expression is for a message."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gateway.routing.where.compile import TreeCompiler
+from gateway.routing.where.conversions import Value, to_boolean
+from gateway.routing.where.expression import Expression, Stateful
+from gateway.routing.where.message import Message
+from gateway.routing.where.parser import parse
+from gateway.routing.where.stateful import Slots
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A node of the tree with its value; `depth` is 0 for the whole expression."""
+
+    expression: Expression
+    depth: int
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The parts in the order in which they are read, the result, and whether any remembers."""
+
+    parts: list[Part]
+    result: bool | None
+    stateful: bool
+
+
+def explain(text: str, message: Message) -> Explanation:
+    """Evaluate each part by itself, also those that need not be; raise WhereError.
+
+    Functions that remember are allowed and remember nothing: `message` is the first one.
+    """
+    slots = Slots()
+    compiler = TreeCompiler({Stateful: slots.build})
+    nodes = list(_walk(parse(text, stateful=True), 0))
+    readers = [compiler.value(node) for node, _ in nodes]
+    slots.row = (None,) * len(slots)
+    parts = [
+        Part(node, depth, read(message)) for (node, depth), read in zip(nodes, readers, strict=True)
+    ]
+    return Explanation(parts, to_boolean(parts[0].value), stateful=bool(slots))
+
+
+def _walk(expression: Expression, depth: int) -> Iterator[tuple[Expression, int]]:
+    yield expression, depth
+    for operand in expression.operands:
+        yield from _walk(operand, depth + 1)
