@@ -18,6 +18,8 @@ HEAVY = {
 
 UPLINK_ONLY = {"paho"}
 
+LISTENER_ONLY = {"websockets"}
+
 IMPORT_ALL = """
 import importlib, pkgutil, sys
 for name in sys.argv[1:]:
@@ -84,7 +86,7 @@ def test_a_bare_broker_runs_without_them(tmp_path: Path) -> None:
         gateway.wait()
     names = set(re.findall(r"^import time:.*\| +(\w+)", report.read_text(), re.MULTILINE))
     assert {"gateway", "aiosqlite"} <= names
-    assert names & (HEAVY | UPLINK_ONLY) == set()
+    assert names & (HEAVY | UPLINK_ONLY | LISTENER_ONLY) == set()
 
 
 def test_every_layer_imports_only_what_is_below_it() -> None:

@@ -10,6 +10,7 @@ from gateway.app.check import check_configuration
 from gateway.app.gateway import serve
 from gateway.config.load import bare, load
 from gateway.config.settings import Configuration
+from gateway.errors import StartError
 from gateway.telemetry.logs import set_up
 
 DEFAULT_PORT = 1883
@@ -34,6 +35,8 @@ def run(config: Path | None, port: int | None, data: Path, *, durable: bool) -> 
 
 def _with_port(configuration: Configuration, port: int) -> Configuration:
     first, *others = configuration.listeners
+    if first.path is not None:
+        raise StartError(f"--port {port}: the first listener is the Unix socket {first.path}")
     return dataclasses.replace(
         configuration, listeners=(dataclasses.replace(first, port=port), *others)
     )
@@ -43,25 +46,33 @@ def _invite(configuration: Configuration) -> None:
     """Say on a terminal what to try next."""
     if not sys.stdout.isatty():
         return
-    command = sys.argv[0]
-    listener = configuration.listeners[0]
-    host = HERE.get(listener.host, listener.host)
-    if ":" in host:
-        host = f"[{host}]"
-    url = (
-        ""
-        if (host, listener.port) == ("127.0.0.1", DEFAULT_PORT)
-        else f" mqtt://{host}:{listener.port}"
-    )
-    lines = [
-        "",
-        "Tidegate is running. In another terminal try:",
-        "",
-        f"  {command} subscribe 'sensors/#'{url}",
-        f"  {command} tui{url}",
-        f"  {command} uplink pause{url}",
-        "",
-        "Ctrl-C stops it.",
-        "",
-    ]
+    url = _url(configuration)
+    lines = ["", "Tidegate is running.", "", "Ctrl-C stops it.", ""]
+    if url is not None:
+        command, suffix = sys.argv[0], f" {url}" if url else ""
+        lines[1:2] = [
+            "Tidegate is running. In another terminal try:",
+            "",
+            f"  {command} subscribe 'sensors/#'{suffix}",
+            f"  {command} tui{suffix}",
+            f"  {command} uplink pause{suffix}",
+        ]
     print("\n".join(lines), flush=True)
+
+
+def _url(configuration: Configuration) -> str | None:
+    """Return where the other commands find this gateway; empty for their default, None if nowhere.
+
+    They speak TCP and TLS, without a certificate of their own.
+    """
+    for listener in configuration.listeners:
+        if listener.path is None and not listener.websocket and listener.client_ca is None:
+            host = HERE.get(listener.host, listener.host)
+            if ":" in host:
+                host = f"[{host}]"
+            if listener.tls_certificate is not None:
+                return f"mqtts://{host}:{listener.port}"
+            if (host, listener.port) == ("127.0.0.1", DEFAULT_PORT):
+                return ""
+            return f"mqtt://{host}:{listener.port}"
+    return None

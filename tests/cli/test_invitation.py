@@ -1,3 +1,4 @@
+import dataclasses
 import os
 import pty
 import signal
@@ -60,6 +61,36 @@ def test_the_address_is_one_that_this_machine_reaches(
     _invite(Configuration("file", "id", (ListenerConfig(host, port),)))
     lines = [line.strip() for line in capsys.readouterr().out.splitlines() if line[:2] == "  "]
     assert lines == [f"tidegate {command}{url}" for command in COMMANDS]
+
+
+TLS = ListenerConfig("0.0.0.0", 8883, tls_certificate="c.pem")
+
+
+@pytest.mark.parametrize(
+    ("listeners", "url"),
+    [
+        ([ListenerConfig(path="/run/socket"), ListenerConfig(port=1884)], "mqtt://127.0.0.1:1884"),
+        ([ListenerConfig(websocket=True), TLS], "mqtts://127.0.0.1:8883"),
+        ([dataclasses.replace(TLS, client_ca="ca.pem"), TLS], "mqtts://127.0.0.1:8883"),
+    ],
+)
+def test_the_first_address_is_told_at_which_the_commands_can_speak(
+    listeners: list[ListenerConfig],
+    url: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    _invite(Configuration("file", "id", tuple(listeners)))
+    assert f"tui {url}\n" in capsys.readouterr().out
+
+
+def test_without_one_no_commands_are_told(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    _invite(Configuration("file", "id", (ListenerConfig(path="/run/socket"),)))
+    assert capsys.readouterr().out == "\nTidegate is running.\n\nCtrl-C stops it.\n\n"
 
 
 def test_elsewhere_nothing_is_told(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,175 @@
+"""The listeners of a running gateway: made from its configuration, and reloaded."""
+
+import json
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway.app.listeners import check_listeners
+from gateway.config.errors import ConfigurationError
+from gateway.config.settings import Configuration, ListenerConfig
+from gateway.mqtt.packets import Publish
+from tests.support.certificates import Authority
+from tests.support.gateway_process import GatewayProcess, until
+from tests.support.mosquitto import free_port
+from tests.support.raw_client import Clients
+
+ALARM = "$SYS/broker/tidegate/alarm/listener"
+
+CONFIG = """
+[gateway]
+id = "barn"
+[[listener]]
+[[listener]]
+port = {tls}
+tls_certificate = "server.pem"
+[[listener]]
+path = "mqtt.sock"
+[[listener]]
+port = {websocket}
+websocket = true
+tls_certificate = "server.pem"
+"""
+
+
+class Authorities:
+    """Writes the gateway's certificate anew, each time signed by another authority."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._count = 0
+
+    def renew(self) -> str:
+        """Return the file of the authority that signed the certificate there is now."""
+        self._count += 1
+        authority = Authority(self._folder, f"authority-{self._count}")
+        pair = authority.issue("localhost")
+        both = Path(pair.certificate).read_bytes() + Path(pair.key).read_bytes()
+        (self._folder / "server.pem").write_bytes(both)
+        return authority.ca_file
+
+
+@pytest.fixture
+def authorities(tmp_path: Path) -> Authorities:
+    return Authorities(tmp_path)
+
+
+@pytest.fixture
+def tls() -> int:
+    return free_port()
+
+
+@pytest.fixture
+def gateway(tmp_path: Path, tls: int, authorities: Authorities) -> Iterator[GatewayProcess]:
+    authorities.renew()
+    config = CONFIG.format(tls=tls, websocket=free_port())
+    process = GatewayProcess(tmp_path, config).start()
+    yield process
+    process.kill()
+
+
+def trusted(port: int, ca_file: str) -> bool:
+    """Return whether the listener's certificate was signed by this authority."""
+    context = ssl.create_default_context(cafile=ca_file)
+    with socket.create_connection(("127.0.0.1", port), 10) as connection:
+        try:
+            context.wrap_socket(connection, server_hostname="localhost").close()
+        except ssl.SSLCertVerificationError:
+            return False
+    return True
+
+
+async def test_a_hangup_reads_certificates_again(
+    gateway: GatewayProcess, tls: int, authorities: Authorities, tmp_path: Path
+) -> None:
+    assert gateway.process is not None
+    clients = Clients(gateway.port)
+    watcher = await clients.connect("watcher")
+    await watcher.subscribe(ALARM)
+    ca_file = authorities.renew()
+    assert not trusted(tls, ca_file)
+    gateway.process.send_signal(signal.SIGHUP)
+    until(lambda: trusted(tls, ca_file), "the new certificate is served", gateway.log)
+    (tmp_path / "server.pem").write_text("garbage")
+    gateway.process.send_signal(signal.SIGHUP)
+    alarm = await watcher.receive()
+    while isinstance(alarm, Publish) and not alarm.payload:
+        alarm = await watcher.receive()  # that there was none
+    assert isinstance(alarm, Publish)
+    assert "listener[3].tls_certificate" in json.loads(alarm.payload)["text"]
+    assert trusted(tls, ca_file)
+    assert f"127.0.0.1:{tls} keeps its old files" in gateway.log()
+    authorities.renew()
+    gateway.process.send_signal(signal.SIGHUP)
+    ended = await watcher.receive()
+    assert isinstance(ended, Publish)
+    assert not ended.payload
+    await clients.close()
+    assert gateway.stop() == 0
+
+
+def test_the_log_says_where_it_listens_and_the_socket_is_gone_at_the_end(
+    gateway: GatewayProcess, tls: int, tmp_path: Path
+) -> None:
+    assert (tmp_path / "mqtt.sock").is_socket()
+    log = gateway.log()
+    assert f"listens on 127.0.0.1:{gateway.port}, 127.0.0.1:{tls} (TLS), mqtt.sock, " in log
+    assert "(TLS and WebSocket)" in log
+    assert gateway.stop() == 0
+    assert not (tmp_path / "mqtt.sock").exists()
+
+
+def test_a_socket_that_a_killed_gateway_left_does_not_stop_the_next(
+    gateway: GatewayProcess, tmp_path: Path
+) -> None:
+    gateway.kill()
+    assert (tmp_path / "mqtt.sock").is_socket()
+    gateway.start()
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(tmp_path / "mqtt.sock"))
+    assert gateway.stop() == 0
+
+
+@pytest.mark.parametrize("key", ["password_file", "tls_certificate"])
+def test_a_check_reads_the_files(tmp_path: Path, key: str) -> None:
+    listener = ListenerConfig(**{key: str(tmp_path / "none")})  # type: ignore[arg-type]  # by name
+    with pytest.raises(ConfigurationError, match="No such file"):
+        check_listeners(Configuration("file", "id", (ListenerConfig(), listener)))
+
+
+def test_a_check_of_what_works(tmp_path: Path) -> None:
+    check_listeners(Configuration("file", "id", (ListenerConfig(websocket=True),)))
+
+
+WITHOUT_WEBSOCKETS = """
+import sys
+sys.modules["websockets"] = None
+from gateway.cli.main import main
+raise SystemExit(main())
+"""
+
+
+@pytest.mark.parametrize("command", ["check", "run --config"])
+def test_without_its_extra_a_websocket_listener_says_what_to_install(
+    tmp_path: Path, command: str
+) -> None:
+    path = tmp_path / "gateway.toml"
+    path.write_text("[gateway]\nid = 'a'\n[[listener]]\nwebsocket = true\n")
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_WEBSOCKETS, *command.split(), str(path)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr == (
+        "tidegate: a WebSocket listener needs its extra: pip install 'tidegate[websocket]'\n"
+    )
