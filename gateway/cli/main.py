@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
+from gateway.cli.where import add_where
 from gateway.config.errors import ConfigurationError
 from gateway.errors import TidegateError
 
@@ -18,7 +19,7 @@ CANNOT_START = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return 0, or 2 with one line on standard error."""
+    """Run the command; return what it returns, or 2 with one line on standard error."""
     options = _parser().parse_args(arguments)
     try:
         return int(options.command(options) or 0)
@@ -47,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_tui(commands)
     _add_subscribe(commands)
     _add_uplink(commands)
+    add_where(commands)
     return parser
 
 

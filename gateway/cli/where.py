@@ -1,0 +1,111 @@
+"""`tidegate where` and `tidegate why`: try filters, and ask what became of a message."""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gateway.errors import TidegateError
+
+if TYPE_CHECKING:
+    from gateway.cli.main import Commands
+
+NO_HISTORY = 3
+"""What `where test` and `why` return when there is no history to ask."""
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_NUMBER = re.compile(r"([0-9a-f]{10})\.([A-Za-z0-9_-]{1,16})\.([0-9]{1,18})", re.ASCII)
+
+
+def add_where(commands: "Commands") -> None:
+    """Add the commands `where` and `why`."""
+    where = commands.add_parser("where", help="check, explain and test $where expressions")
+    actions = where.add_subparsers(required=True, metavar="ACTION")
+    check = actions.add_parser("check", help="say whether an expression is accepted")
+    check.add_argument("expression", metavar="EXPR", type=_expression)
+    check.add_argument("--rule", action="store_true", help="of an uplink rule, which may remember")
+    check.set_defaults(command=_check)
+    explain = actions.add_parser("explain", help="show what each part is for a message")
+    explain.add_argument("expression", metavar="EXPR", type=_expression)
+    explain.add_argument("--message", type=Path, required=True, metavar="FILE", help="JSON, or -")
+    explain.set_defaults(command=_explain)
+    test = actions.add_parser("test", help="try an expression on the gateway's history")
+    test.add_argument("expression", metavar="EXPR", type=_expression)
+    test.add_argument("--topic", default="#", metavar="FILTER", help="only these topics (#)")
+    test.add_argument("--last", type=_duration, default="1h", metavar="TIME", help="90s, 2h, 7d")
+    test.set_defaults(command=_test)
+    vectors = actions.add_parser("vectors", help="run a file of the language's vectors")
+    vectors.add_argument("file", type=Path, metavar="FILE")
+    vectors.set_defaults(command=_vectors)
+    why = commands.add_parser("why", help="say why a message did or did not go up")
+    why.add_argument("number", metavar="EPOCH.STREAM.NUMBER", type=_number)
+    why.set_defaults(command=_why)
+
+
+def _expression(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise argparse.ArgumentTypeError("the expression is not UTF-8") from error
+    return text
+
+
+def _duration(text: str) -> int:
+    """Return seconds."""
+    count, unit = text[:-1], text[-1:]
+    if not count.isascii() or not count.isdigit() or unit not in _SECONDS or len(count) > 9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 90s, 30m, 2h or 7d")
+    return int(count) * _SECONDS[unit]
+
+
+def _number(text: str) -> tuple[str, str, int]:
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not <epoch>.<stream>.<number>, as in seq")
+    return match[1], match[2], int(match[3])
+
+
+def _check(options: argparse.Namespace) -> int:
+    from gateway.cli.where_check import check_expression
+
+    return check_expression(options.expression, rule=options.rule)
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from gateway.cli.where_explain import explain_expression
+
+    return explain_expression(options.expression, options.message)
+
+
+def _vectors(options: argparse.Namespace) -> int:
+    from gateway.cli.where_vectors import run_vectors
+
+    return run_vectors(options.file)
+
+
+def _test(options: argparse.Namespace) -> int:
+    from gateway.cli.where_check import tell_error
+    from gateway.mqtt.errors import MqttError
+    from gateway.mqtt.topics import check_topic_filter
+    from gateway.routing.where.errors import WhereError
+    from gateway.routing.where.rule import compile_rule
+
+    try:
+        check_topic_filter(options.topic)
+        compile_rule(options.expression)
+    except MqttError as error:
+        raise TidegateError(f"--topic {options.topic!r}: {error.reason}") from error
+    except WhereError as error:
+        tell_error(options.expression, error)
+        return 1
+    return _no_history()
+
+
+def _why(_: argparse.Namespace) -> int:
+    return _no_history()
+
+
+def _no_history() -> int:
+    print("tidegate: history is off: this gateway keeps no messages to ask", file=sys.stderr)
+    return NO_HISTORY

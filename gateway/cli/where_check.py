@@ -1,0 +1,52 @@
+"""`tidegate where check` and what the other commands say of an expression that is in error."""
+
+import sys
+from unicodedata import combining, east_asian_width
+
+from gateway.routing.where.compile import compile_where
+from gateway.routing.where.errors import WhereError
+from gateway.routing.where.rule import compile_rule
+
+_BEFORE = 60
+_AFTER = 30
+"""Characters of the expression's line that are shown on either side of an error."""
+
+
+def check_expression(text: str, *, rule: bool) -> int:
+    """Say whether `text` is accepted; return 0 or 1."""
+    try:
+        never_true = (compile_rule if rule else compile_where)(text).never_true
+    except WhereError as error:
+        tell_error(text, error)
+        return 1
+    if never_true:
+        print("warning: filter can never be true", file=sys.stderr)
+    print("ok")
+    return 0
+
+
+def tell_error(text: str, error: WhereError) -> None:
+    """Print the line of `text` with a caret below the position, and the error, on stderr."""
+    start = text.rfind("\n", 0, error.position) + 1
+    end = text.find("\n", start)
+    line = text[start:] if end < 0 else text[start:end]
+    column = error.position - start
+    first = max(0, column - _BEFORE)
+    shown = line[first : column + _AFTER]
+    before = shown[: column - first]
+    leading = "..." if first else ""
+    trailing = "..." if column + _AFTER < len(line) else ""
+    print(f"{leading}{_printable(shown)}{trailing}", file=sys.stderr)
+    print(f"{' ' * (len(leading) + _width(before))}^", file=sys.stderr)
+    print(f"{error.kind} error at position {error.position}: {error.message}", file=sys.stderr)
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
+def _width(text: str) -> int:
+    """Return the columns that a terminal uses for `text`."""
+    return sum(
+        0 if combining(each) else 2 if east_asian_width(each) in "WF" else 1 for each in text
+    )
