@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 from gateway.broker.access import may_publish
+from gateway.broker.application_message import is_what_it_says
 from gateway.broker.client import Client
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect
 from gateway.mqtt.reason_codes import ReasonCode
@@ -27,7 +28,7 @@ def examine(broker: "Broker", client: Client, packet: Connect) -> Refusal | None
     return (
         _greet(client, packet)
         or _identify(client, packet)
-        or _examine_will(packet)
+        or _examine_will(broker, packet)
         or _examine_session(broker, packet)
     )
 
@@ -73,11 +74,21 @@ def _identify(client: Client, packet: Connect) -> Refusal | None:
     return None
 
 
-def _examine_will(packet: Connect) -> Refusal | None:
+def _examine_will(broker: "Broker", packet: Connect) -> Refusal | None:
+    """Refuse now what could not be published later."""
     will = packet.will
-    if will is not None and not may_publish(will.topic):
+    if will is None:
+        return None
+    fault = broker.topic_limits.fault(will.topic)
+    if fault:
+        broker.counters.add("tidegate/refused/topic_names")
+        return Refusal(ReasonCode.TOPIC_NAME_INVALID, f"the will's topic {fault}")
+    if not may_publish(will.topic):
         reason = f"the will's topic {will.topic[:SHOWN]!r} is not writable"
         return Refusal(ReasonCode.NOT_AUTHORIZED, reason)
+    if broker.settings.check_payload_format and not is_what_it_says(will):
+        broker.counters.add("tidegate/refused/payload_formats")
+        return Refusal(ReasonCode.PAYLOAD_FORMAT_INVALID, "the will's payload is not UTF-8")
     return None
 
 

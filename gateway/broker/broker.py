@@ -15,6 +15,7 @@ from gateway.broker.inline import InlineClient
 from gateway.broker.instant import Instant
 from gateway.broker.settings import BrokerSettings
 from gateway.broker.store import Durability, InMemory
+from gateway.broker.topic_limits import TopicLimits
 from gateway.counters import Counters
 from gateway.mqtt.alias_budget import AliasBudget
 from gateway.mqtt.alias_figures import InboundFigures
@@ -54,8 +55,11 @@ class Broker:
         self.counters = counters
         self.durability: Durability = durability or InMemory()
         self.new_client_id = new_client_id
-        self.router = Router(counters)
+        self.router = Router(counters, settings.maximum_subscription_bytes)
         self.retained = RetainedMessages()
+        self.topic_limits = TopicLimits(
+            settings.maximum_topic_levels, settings.maximum_topic_length
+        )
         self.expressions = Expressions(settings.maximum_expressions)
         self.inbound_alias_figures = InboundFigures()
         self.alias_budget = AliasBudget(

@@ -113,9 +113,16 @@ def _properties(broker: "Broker", client: Client, packet: Connect, *, assigned: 
         server_keep_alive=client.keep_alive if imposed else None,  # [MQTT-3.2.2-21]
         receive_maximum=broker.settings.receive_maximum,
         maximum_packet_size=size,
+        response_information=_response_information(broker, packet),
         topic_alias_maximum=broker.settings.topic_alias_maximum or None,
         user_properties=(WHERE_PROPERTY,),
     )
+
+
+def _response_information(broker: "Broker", packet: Connect) -> str | None:
+    """Return what response topics begin with, for clients that ask for it [MQTT-3.1.2-28]."""
+    asked = packet.properties.request_response_information == 1
+    return broker.settings.response_information if asked else None
 
 
 def _watch_keep_alive(broker: "Broker", client: Client, instant: Instant) -> None:

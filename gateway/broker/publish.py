@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING
 
 from gateway.broker import fanout
 from gateway.broker.access import may_publish
+from gateway.broker.application_message import is_what_it_says, make_message
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
 from gateway.broker.stage import session_of
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.packets import MQTT_5, PubAck, PubComp, Publish, PubRec, PubRel
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
-from gateway.routing.where.message import Message
 from gateway.session.session import Session
 
 if TYPE_CHECKING:
@@ -79,24 +79,32 @@ def handle_pubrel(_broker: "Broker", client: Client, packet: PubRel, _instant: I
 
 
 def _publish(broker: "Broker", session: Session, packet: Publish, instant: Instant) -> ReasonCode:
+    code = _examine(broker, packet)
+    if code is not ReasonCode.SUCCESS:
+        return code
+    return fanout.publish(broker, make_message(session, packet, instant), instant)
+
+
+def _examine(broker: "Broker", packet: Publish) -> ReasonCode:
+    """Return why the message is not taken, SUCCESS if it is.
+
+    Raises ProtocolError for a QoS 0 message that the client has to be told of all the same.
+    """
+    fault = broker.topic_limits.fault(packet.topic)
+    if fault:
+        broker.counters.add("tidegate/refused/topic_names")
+        return _not_taken(packet, ReasonCode.TOPIC_NAME_INVALID, f"topic name {fault}")
     if not may_publish(packet.topic):
         broker.counters.add("tidegate/clients/not_authorized")
         return ReasonCode.NOT_AUTHORIZED
-    properties = packet.properties
-    message = Message(
-        packet.topic,
-        packet.payload,
-        packet.qos,
-        packet.retain,
-        client_id=session.client_id,
-        username=session.username,
-        received_at=instant.wall,
-        arrived=instant.monotonic,
-        content_type=properties.content_type,
-        response_topic=properties.response_topic,
-        correlation_data=properties.correlation_data,
-        message_expiry=properties.message_expiry_interval,
-        payload_format=properties.payload_format_indicator,
-        user_properties=properties.user_properties,
-    )
-    return fanout.publish(broker, message, instant)
+    if broker.settings.check_payload_format and not is_what_it_says(packet):
+        broker.counters.add("tidegate/refused/payload_formats")
+        return _not_taken(packet, ReasonCode.PAYLOAD_FORMAT_INVALID, "payload is not UTF-8")
+    return ReasonCode.SUCCESS
+
+
+def _not_taken(packet: Publish, code: ReasonCode, reason: str) -> ReasonCode:
+    """Return the code for PUBACK or PUBREC; what has neither is told by DISCONNECT."""
+    if packet.qos == 0:
+        raise ProtocolError(reason, code)
+    return code

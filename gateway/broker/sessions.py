@@ -3,11 +3,11 @@
 from typing import TYPE_CHECKING
 
 from gateway.broker import fanout
+from gateway.broker.application_message import make_message
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
 from gateway.mqtt.packets import Connect, Will
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.message import Message
 from gateway.session.session import NEVER, Session
 
 if TYPE_CHECKING:
@@ -104,21 +104,4 @@ def _delay_will(broker: "Broker", session: Session, will: Will, instant: Instant
 
 def _publish_will(broker: "Broker", session: Session, will: Will, instant: Instant) -> None:
     session.will = None
-    properties = will.properties
-    message = Message(
-        will.topic,
-        will.payload,
-        will.qos,
-        will.retain,
-        client_id=session.client_id,
-        username=session.username,
-        received_at=instant.wall,
-        arrived=instant.monotonic,
-        content_type=properties.content_type,
-        response_topic=properties.response_topic,
-        correlation_data=properties.correlation_data,
-        message_expiry=properties.message_expiry_interval,
-        payload_format=properties.payload_format_indicator,
-        user_properties=properties.user_properties,
-    )
-    fanout.publish(broker, message, instant)
+    fanout.publish(broker, make_message(session, will, instant), instant)

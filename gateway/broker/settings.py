@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
+from gateway.broker.topic_limits import MAXIMUM_TOPIC_LEVELS
 from gateway.mqtt.alias_budget import CLIENT_BYTES, HARD_BYTES, SOFT_BYTES
+from gateway.mqtt.topics import TOPIC_LIMIT
+from gateway.routing.router import MAXIMUM_BYTES as MAXIMUM_SUBSCRIPTION_BYTES
 from gateway.session.delivery_queue import MAXIMUM_BYTES, MAXIMUM_MESSAGES
 from gateway.session.limits import MAXIMUM_INFLIGHT
 from gateway.session.queue_memory import MAXIMUM_BYTES_TOTAL
@@ -21,6 +24,10 @@ class BrokerSettings:
     topic_alias_client_bytes: int = CLIENT_BYTES
     topic_alias_soft_bytes: int = SOFT_BYTES
     topic_alias_hard_bytes: int = HARD_BYTES
+    response_information: str | None = None  # told to clients that ask for it
+    check_payload_format: bool = False
+    maximum_topic_levels: int = MAXIMUM_TOPIC_LEVELS
+    maximum_topic_length: int = TOPIC_LIMIT  # bytes
     maximum_session_expiry: int = NEVER  # seconds
     maximum_persistent_sessions: int = 20_000  # with and without a connection
     maximum_inflight: int = MAXIMUM_INFLIGHT  # of one session
@@ -28,5 +35,6 @@ class BrokerSettings:
     maximum_queued_bytes: int = MAXIMUM_BYTES  # of one session
     maximum_queued_bytes_total: int = MAXIMUM_BYTES_TOTAL  # of all sessions
     maximum_subscriptions: int = 200_000  # of one client
+    maximum_subscription_bytes: int = MAXIMUM_SUBSCRIPTION_BYTES  # of all clients
     maximum_filtered_subscriptions: int = 64  # of one client, $where language section 11
     maximum_expressions: int = 10_000  # distinct ones, $where language section 11

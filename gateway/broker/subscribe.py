@@ -107,6 +107,9 @@ def _subscribe(
     where: Where | None,
 ) -> tuple[ReasonCode, bool]:
     """Add or replace one subscription; return its reason code and whether it existed."""
+    if broker.topic_limits.fault(request.topic_filter):
+        broker.counters.add("tidegate/refused/topic_filters")
+        return ReasonCode.TOPIC_FILTER_INVALID, False
     try:
         check_topic_filter(request.topic_filter)
     except MqttError as error:
@@ -114,7 +117,8 @@ def _subscribe(
     number = session.subscriptions.get(request.topic_filter)
     if number is not None:
         broker.router.discard(number)  # [MQTT-3.8.4-3]
-    elif len(session.subscriptions) >= broker.settings.maximum_subscriptions:
+    elif len(session.subscriptions) >= broker.settings.maximum_subscriptions or broker.router.full:
+        broker.counters.add("tidegate/refused/subscriptions")
         return ReasonCode.QUOTA_EXCEEDED, False
     subscription = Subscription(
         session,

@@ -62,6 +62,7 @@ RETURN_CODES = {
     ReasonCode.SERVER_BUSY: 3,
     ReasonCode.BAD_USER_NAME_OR_PASSWORD: 4,
     ReasonCode.NOT_AUTHORIZED: 5,
+    ReasonCode.TOPIC_NAME_INVALID: 5,  # of a will: there is no use in coming back
     ReasonCode.BANNED: 5,
 }
 """MQTT 3.1.1's CONNACK return code for each reason that has one (section 3.2.2.3, table 3.1)."""

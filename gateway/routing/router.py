@@ -33,15 +33,41 @@ class Recipient:
             self.identifiers += (subscription.identifier,)
 
 
-class Router:
-    """All subscriptions of a gateway, by topic filter."""
+MAXIMUM_BYTES = 128 * 1024 * 1024
+"""Bytes of all subscriptions: 200,000 of some forty characters."""
 
-    def __init__(self, counters: Counters) -> None:
+NODE_OVERHEAD = 200
+"""Bytes of one level of a topic filter that no other topic filter begins with."""
+
+SUBSCRIPTION_OVERHEAD = 300
+"""Bytes of a subscription beside its topic filter: the object and its places in three tables."""
+
+
+class Router:
+    """All subscriptions of a gateway, by topic filter.
+
+    While `full`, whoever adds a subscription is to refuse it and to count that.
+    """
+
+    def __init__(self, counters: Counters, maximum_bytes: int = MAXIMUM_BYTES) -> None:
         self._trie = TopicTrie()
         self._shared = SharedSubscriptions()
         self._subscriptions: list[Subscription | None] = []
         self._free: list[int] = []
         self._counters = counters
+        self._text = 0  # bytes of topic filters
+        self.maximum_bytes = maximum_bytes
+
+    @property
+    def bytes(self) -> int:
+        """About the bytes that the subscriptions occupy."""
+        nodes = self._trie.nodes + self._shared.nodes
+        return self._text + nodes * NODE_OVERHEAD + len(self) * SUBSCRIPTION_OVERHEAD
+
+    @property
+    def full(self) -> bool:
+        """True once the bound is reached; the last subscription may have exceeded it."""
+        return self.bytes >= self.maximum_bytes
 
     def __len__(self) -> int:
         return len(self._subscriptions) - len(self._free)
@@ -54,6 +80,7 @@ class Router:
         else:
             number = len(self._subscriptions)
             self._subscriptions.append(subscription)
+        self._text += len(subscription.topic_filter)
         share_name, topic_filter = split_shared(subscription.topic_filter)
         if share_name is None:
             self._trie.add(topic_filter, number)
@@ -76,6 +103,7 @@ class Router:
             self._trie.discard(topic_filter, number)
         else:
             self._shared.discard(share_name, topic_filter, number)
+        self._text -= len(subscription.topic_filter)
         self._subscriptions[number] = None
         self._free.append(number)
 

@@ -48,6 +48,11 @@ class SharedSubscriptions:
     def __len__(self) -> int:
         return self._count
 
+    @property
+    def nodes(self) -> int:
+        """The nodes of the tree that the groups are found by."""
+        return self._trie.nodes
+
     def add(self, share_name: str, topic_filter: str, subscription: int) -> None:
         """Make the subscription a member; nothing changes if it is one already.
 

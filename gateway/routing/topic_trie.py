@@ -81,11 +81,12 @@ class TopicTrie:
     (`gateway.mqtt.topics`); a topic of 65,535 levels takes time in proportion to its length.
     """
 
-    __slots__ = ("_count", "_root")
+    __slots__ = ("_count", "_root", "nodes")
 
     def __init__(self) -> None:
         self._root = _Node()
         self._count = 0
+        self.nodes = 0  # below the root
 
     def __len__(self) -> int:
         return self._count
@@ -95,7 +96,11 @@ class TopicTrie:
         levels, has_rest = _levels(topic_filter)
         node = self._root
         for level in levels:
-            node = node.below(level) or node.grow(level)
+            below = node.below(level)
+            if below is None:
+                below = node.grow(level)
+                self.nodes += 1
+            node = below
         held = node.rest if has_rest else node.subscriptions
         if _holds(held, subscription):
             return
@@ -122,7 +127,7 @@ class TopicTrie:
         else:
             path[-1].subscriptions = _without(held, subscription)
         self._count -= 1
-        _reclaim(path, levels)
+        self.nodes -= _reclaim(path, levels)
         return True
 
     def match(self, topic: str) -> list[int]:
@@ -187,10 +192,12 @@ def _descend(nodes: list[_Node], level: str, found: list[int]) -> list[_Node]:
     return following
 
 
-def _reclaim(path: list[_Node], levels: list[str]) -> None:
-    """Cut the nodes at the end of the path that hold nothing any more."""
+def _reclaim(path: list[_Node], levels: list[str]) -> int:
+    """Cut the nodes at the end of the path that hold nothing any more; return how many."""
+    before = len(levels)
     while levels and path.pop().is_empty():
         path[-1].cut(levels.pop())
+    return before - len(levels)
 
 
 def _holds(held: _Held, subscription: int) -> bool:

@@ -49,6 +49,21 @@ def test_mqtt_5_is_told_the_limits_and_that_where_is_understood() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("configured", "asked", "told"),
+    [("answers/", 1, "answers/"), ("answers/", 0, None), ("answers/", None, None), (None, 1, None)],
+)
+def test_response_information_is_told_to_those_who_ask(
+    configured: str | None, asked: int | None, told: str | None
+) -> None:
+    harness = Harness(BrokerSettings(response_information=configured))
+    client = harness.open()
+    client.send(Connect("c", properties=Properties(request_response_information=asked)))
+    (connack,) = client.take()
+    assert isinstance(connack, ConnAck)
+    assert connack.properties.response_information == told
+
+
 def test_a_client_that_can_be_told_nothing_is_let_go(harness: Harness) -> None:
     client = harness.open()
     client.send(Connect("c", properties=Properties(maximum_packet_size=10)))

@@ -68,6 +68,18 @@ def test_the_number_of_subscriptions_is_bounded() -> None:
     client = harness.connect()
     codes = client.subscribe_all([request(name) for name in ("a", "b", "c", "a")]).reason_codes
     assert codes == [ReasonCode.SUCCESS, ReasonCode.SUCCESS, QUOTA, ReasonCode.SUCCESS]
+    assert harness.counters.count("tidegate/refused/subscriptions") == 1
+
+
+def test_what_all_subscriptions_occupy_is_bounded() -> None:
+    harness = Harness(BrokerSettings(maximum_subscription_bytes=1_000))
+    first, second = harness.connect("first"), harness.connect("second")
+    assert first.subscribe("a") == first.subscribe("b") == ReasonCode.SUCCESS
+    assert second.subscribe("c") == QUOTA
+    assert first.subscribe("a", 1) == ReasonCode.GRANTED_QOS_1  # in place of the one it has
+    first.drop()
+    assert second.subscribe("c") == ReasonCode.SUCCESS
+    assert harness.counters.count("tidegate/refused/subscriptions") == 1
 
 
 def test_a_subscription_is_replaced(harness: Harness) -> None:

@@ -1,3 +1,5 @@
+import tracemalloc
+
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
@@ -172,3 +174,29 @@ class RouterAgainstList(RuleBasedStateMachine):
 
 
 TestRouterAgainstList = RouterAgainstList.TestCase
+
+
+def test_bytes_are_about_what_subscriptions_really_take() -> None:
+    router = Router(Counters())
+    subscribers = [Someone(f"c{number}") for number in range(2_000)]
+    tracemalloc.start()
+    for number, subscriber in enumerate(subscribers):
+        topic_filter = f"site/{number % 7}/floor/{number % 31}/device/{number}/temperature"
+        router.add(Subscription(subscriber, topic_filter, 1))
+    taken, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert 0.5 < taken / router.bytes <= 1.0
+
+
+def test_bytes_fall_again_and_say_when_it_is_full() -> None:
+    router = Router(Counters(), maximum_bytes=1_000)
+    subscriber = Someone("c")
+    numbers: list[int] = []
+    while not router.full:
+        numbers.append(router.add(Subscription(subscriber, f"a/{len(numbers)}", 0)))
+    numbers.append(router.add(Subscription(subscriber, "$share/g/x/y", 0)))
+    assert len(numbers) == 3
+    for number in numbers:
+        router.discard(number)
+    assert router.bytes == 0
+    assert not router.full
