@@ -21,7 +21,6 @@ MAPPING_OVERHEAD = 200
 MAXIMUM_PATIENCE = 32
 """Topics without an alias that are sent between two replacements, at most."""
 
-
 USES_OF_A_GOOD_MAPPING = 8
 """Packets without the topic name from which on a mapping was not replaced too early."""
 
@@ -68,7 +67,7 @@ class OutboundAliases:
         self._budget = budget
         self._mappings: OrderedDict[bytes, Mapping] = OrderedDict()  # least recently used first
         self._bytes = 0
-        self._free: list[int] = []  # aliases that stood for something once and for nothing now
+        self._free: list[int] = []  # aliases that stand for nothing any more; at most `maximum`
         self._patience = 1
         self._waited = 0
 
