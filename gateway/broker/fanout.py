@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, cast
 
+from gateway.broker import peer_to_peer
 from gateway.broker.inline import InlineClient
 from gateway.broker.instant import Instant
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
@@ -22,6 +23,10 @@ def publish(broker: "Broker", message: Message, instant: Instant) -> ReasonCode:
     that the publisher can send it again without doubling it for anyone else. A QoS 0 message
     will not come again, so that everyone who can take it gets it.
     """
+    if broker.settings.p2p:
+        client_id = peer_to_peer.addressee(message.topic)
+        if client_id is not None:
+            return peer_to_peer.publish(broker, message, client_id, instant)
     recipients = broker.router.recipients(message)
     if message.qos and not _has_room(recipients):
         return ReasonCode.QUOTA_EXCEEDED

@@ -25,6 +25,7 @@ class BrokerSettings:
     topic_alias_soft_bytes: int = SOFT_BYTES
     topic_alias_hard_bytes: int = HARD_BYTES
     response_information: str | None = None  # told to clients that ask for it
+    p2p: bool = False  # peer to peer topics
     check_payload_format: bool = False
     maximum_topic_levels: int = MAXIMUM_TOPIC_LEVELS
     maximum_topic_length: int = TOPIC_LIMIT  # bytes
