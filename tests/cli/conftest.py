@@ -2,11 +2,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.support.gateway_process import COMMAND, SECONDS, GatewayProcess
 
+MakeGateway = Callable[..., GatewayProcess]
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -35,3 +37,17 @@ def tidegate(tmp_path: Path) -> Command:
         )
 
     return run
+
+
+@pytest.fixture
+def make_gateway() -> Iterator[MakeGateway]:
+    """Give what makes gateways; those that still run at the test's end are killed."""
+    made: list[GatewayProcess] = []
+
+    def make(*arguments: Any) -> GatewayProcess:
+        made.append(GatewayProcess(*arguments))
+        return made[-1]
+
+    yield make
+    for gateway in made:
+        gateway.kill()

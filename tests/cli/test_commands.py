@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gateway.mqtt.packets import PubAck, Publish
-from tests.cli.conftest import Command
+from tests.cli.conftest import Command, MakeGateway
 from tests.support.gateway_process import COMMAND, SECONDS, GatewayProcess
 from tests.support.raw_client import Clients
 
@@ -128,11 +128,11 @@ def test_no_gateway(tidegate: Command, command: list[str]) -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_a_wrong_password_is_told_at_once(tidegate: Command, tmp_path: Path) -> None:
+def test_a_wrong_password_is_told_at_once(
+    make_gateway: MakeGateway, tidegate: Command, tmp_path: Path
+) -> None:
     (tmp_path / "passwords").write_text("")
-    gateway = GatewayProcess(
-        tmp_path, f"[[listener]]\npassword_file = '{tmp_path / 'passwords'}'\n"
-    )
+    gateway = make_gateway(tmp_path, f"[[listener]]\npassword_file = '{tmp_path / 'passwords'}'\n")
     gateway.start()
     for command in (["subscribe", "a"], ["uplink", "pause"]):
         done = tidegate(*command, url(gateway), "--username", "anna")

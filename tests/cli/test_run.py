@@ -10,7 +10,7 @@ import pytest
 
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, ConnAck, Connect, Disconnect, PubAck, Publish
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.cli.conftest import Command
+from tests.cli.conftest import Command, MakeGateway
 from tests.support.gateway_process import COMMAND, SECONDS, GatewayProcess, until
 from tests.support.mosquitto import free_port
 from tests.support.raw_client import Clients
@@ -81,8 +81,10 @@ def test_a_file_of_a_newer_version(tidegate: Command, tmp_path: Path) -> None:
     assert "tidegate.db" in told(tidegate("run", "--port", free_port(), "--data", data))
 
 
-def test_a_failed_start_leaves_the_folder_free(bare: GatewayProcess, tmp_path: Path) -> None:
-    gateway = GatewayProcess(tmp_path)
+def test_a_failed_start_leaves_the_folder_free(
+    make_gateway: MakeGateway, bare: GatewayProcess, tmp_path: Path
+) -> None:
+    gateway = make_gateway(tmp_path)
     wanted, gateway.port = gateway.port, bare.port
     busy = subprocess.run(
         [str(COMMAND), "run", "--port", str(bare.port), "--data", str(gateway.data)],
@@ -116,9 +118,9 @@ def test_a_bare_broker_reads_no_file_and_keeps_its_data_in_var(tmp_path: Path) -
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_ends_it_cleanly_with_clients_connected(
-    tmp_path: Path, number: signal.Signals
+    make_gateway: MakeGateway, tmp_path: Path, number: signal.Signals
 ) -> None:
-    gateway = GatewayProcess(tmp_path)
+    gateway = make_gateway(tmp_path)
     gateway.start()
     clients = Clients(gateway.port)
     five = await clients.connect("five", MQTT_5)
@@ -135,8 +137,10 @@ async def test_a_signal_ends_it_cleanly_with_clients_connected(
     assert not (gateway.data / "tidegate.db-wal").exists()
 
 
-async def test_memory_durability_and_a_second_start(tmp_path: Path) -> None:
-    gateway = GatewayProcess(tmp_path, None, "--durability", "memory")
+async def test_memory_durability_and_a_second_start(
+    make_gateway: MakeGateway, tmp_path: Path
+) -> None:
+    gateway = make_gateway(tmp_path, None, "--durability", "memory")
     for _ in range(2):
         gateway.start()
         clients = Clients(gateway.port)
@@ -147,8 +151,8 @@ async def test_memory_durability_and_a_second_start(tmp_path: Path) -> None:
         assert gateway.stop() == 0
 
 
-def test_it_starts_after_a_kill(tmp_path: Path) -> None:
-    gateway = GatewayProcess(tmp_path)
+def test_it_starts_after_a_kill(make_gateway: MakeGateway, tmp_path: Path) -> None:
+    gateway = make_gateway(tmp_path)
     for _ in range(2):
         gateway.start()
         gateway.kill()
@@ -156,23 +160,26 @@ def test_it_starts_after_a_kill(tmp_path: Path) -> None:
     assert gateway.stop() == 0
 
 
-def test_the_port_replaces_that_of_the_first_listener(tmp_path: Path) -> None:
+def test_the_port_replaces_that_of_the_first_listener(
+    make_gateway: MakeGateway, tmp_path: Path
+) -> None:
     second = free_port()
     text = f"[[listener]]\nport = 1\n[[listener]]\nport = {second}\n"
-    gateway = GatewayProcess(tmp_path, text)
+    gateway = make_gateway(tmp_path, text)
     gateway.start()
-    assert _listens(second)
-    assert f"listens on 127.0.0.1:{gateway.port}, 127.0.0.1:{second}" in gateway.log()
+    until(lambda: _listens(second), "the second listener listens")
+    line = f"listens on 127.0.0.1:{gateway.port}, 127.0.0.1:{second}"
+    until(lambda: line in gateway.log(), "the log names both listeners", gateway.log)
     assert gateway.stop() == 0
 
 
-async def test_users_are_asked_for_their_password(tmp_path: Path) -> None:
+async def test_users_are_asked_for_their_password(
+    make_gateway: MakeGateway, tmp_path: Path
+) -> None:
     hashed = hashlib.pbkdf2_hmac("sha512", b"secret", b"0123456789ab", 101)
     text = f"anna:$7$101$MDEyMzQ1Njc4OWFi${base64.b64encode(hashed).decode()}\n"
     (tmp_path / "passwords").write_text(text)
-    gateway = GatewayProcess(
-        tmp_path, f"[[listener]]\npassword_file = '{tmp_path / 'passwords'}'\n"
-    )
+    gateway = make_gateway(tmp_path, f"[[listener]]\npassword_file = '{tmp_path / 'passwords'}'\n")
     gateway.start()
     clients = Clients(gateway.port)
     answers = []

@@ -156,6 +156,16 @@ def test_a_full_window_stops_what_waits_behind_it() -> None:
     assert payloads(connection) == [b"1"]
 
 
+def test_what_expires_behind_a_full_window_is_not_sent() -> None:
+    session, connection = attached(receive_maximum=1)
+    for payload, expiry in ((b"1", None), (b"2", 10), (b"3", 100)):
+        deliver(session, payload, message_expiry=expiry)
+    session.inflight.remove(1)
+    session.pump(50.0)
+    assert payloads(connection) == [b"1", b"3"]
+    assert session.counters.count("publish/messages/expired") == 1
+
+
 def test_a_slow_reader_is_given_no_more_than_it_can_have_unsent() -> None:
     session, connection = attached()
     for number in range(40):
