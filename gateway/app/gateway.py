@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 from importlib.metadata import version
 from pathlib import Path
 
+from gateway.app.broker_settings import broker_settings
 from gateway.app.control import Control
 from gateway.app.data_folder import DataFolder
 from gateway.app.descriptors import raise_limit
@@ -17,7 +18,6 @@ from gateway.app.sensors import start_sensors
 from gateway.app.telemetry import Telemetry
 from gateway.app.uplink import start_uplink
 from gateway.broker.broker import Broker
-from gateway.broker.settings import BrokerSettings
 from gateway.clock import Clock
 from gateway.config.settings import Configuration
 from gateway.counters import Counters
@@ -110,18 +110,8 @@ class Gateway:
         )
 
     def _make_broker(self) -> None:
-        limits = self.configuration.broker
-        settings = BrokerSettings(
-            maximum_packet_size=limits.maximum_packet_size,
-            connect_timeout=limits.connect_timeout,
-            topic_alias_maximum=limits.topic_alias_maximum,
-            topic_alias_maximum_out=limits.topic_alias_maximum_out,
-            topic_alias_client_bytes=limits.topic_alias_client_bytes,
-            topic_alias_soft_bytes=limits.topic_alias_soft_bytes,
-            topic_alias_hard_bytes=limits.topic_alias_hard_bytes,
-        )
         self.broker = Broker(
-            settings,
+            broker_settings(self.configuration.broker),
             self.counters,
             durability=self.writer,
             new_client_id=lambda: f"auto-{secrets.token_hex(8)}",

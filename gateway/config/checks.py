@@ -130,3 +130,10 @@ def topic_prefix(value: object) -> str:
     if not isinstance(value, str) or not value or value[0] in "/$" or set(value) & set("+#\0"):
         raise ValueError("topic levels without wildcards that do not begin with / or $")
     return value.rstrip("/")
+
+
+def topic_beginning(value: object) -> str:
+    """Accept what topics that clients publish to may begin with."""
+    if not isinstance(value, str) or not value or value[0] == "$" or set(value) & set("+#\0"):
+        raise ValueError("the beginning of a topic, without wildcards and not with $")
+    return value

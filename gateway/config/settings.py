@@ -41,6 +41,20 @@ class BrokerConfig:
     topic_alias_client_bytes: int = 32 * 1024
     topic_alias_soft_bytes: int = 16 * 1024 * 1024
     topic_alias_hard_bytes: int = 32 * 1024 * 1024
+    receive_maximum: int = 1_000
+    maximum_session_expiry: int = 0xFFFFFFFF  # for ever
+    maximum_persistent_sessions: int = 20_000
+    maximum_inflight: int = 100
+    maximum_queued_messages: int = 50_000
+    maximum_queued_bytes: int = 64 * 1024 * 1024
+    maximum_queued_bytes_total: int = 128 * 1024 * 1024
+    maximum_subscriptions: int = 200_000
+    maximum_subscription_bytes: int = 128 * 1024 * 1024
+    maximum_topic_levels: int = 256
+    maximum_topic_length: int = 65_535
+    check_payload_format: bool = False
+    response_information: str | None = None
+    p2p: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,20 @@ def test_everything(read: Load) -> None:
         topic_alias_client_bytes = 0
         topic_alias_soft_bytes = 1000
         topic_alias_hard_bytes = 1000
+        receive_maximum = 20
+        maximum_session_expiry = 0
+        maximum_persistent_sessions = 0
+        maximum_inflight = 1
+        maximum_queued_messages = 1
+        maximum_queued_bytes = 1024
+        maximum_queued_bytes_total = 2048
+        maximum_subscriptions = 2
+        maximum_subscription_bytes = 4096
+        maximum_topic_levels = 65536
+        maximum_topic_length = 65535
+        check_payload_format = true
+        response_information = "answers/"
+        p2p = true
         [uplink]
         directory = "/srv/landing"
         username = "barn"
@@ -126,7 +140,30 @@ def test_everything(read: Load) -> None:
         ListenerConfig("0.0.0.0", 8883, False, "/etc/tidegate/passwords"),
         ListenerConfig("::1", 1),
     )
-    assert configuration.broker == BrokerConfig(1024, 3600, 0, 10.0, 65535, 0, 1000, 1000)
+    assert configuration.broker == BrokerConfig(
+        1024,
+        3600,
+        0,
+        10.0,
+        65535,
+        0,
+        1000,
+        1000,
+        receive_maximum=20,
+        maximum_session_expiry=0,
+        maximum_persistent_sessions=0,
+        maximum_inflight=1,
+        maximum_queued_messages=1,
+        maximum_queued_bytes=1024,
+        maximum_queued_bytes_total=2048,
+        maximum_subscriptions=2,
+        maximum_subscription_bytes=4096,
+        maximum_topic_levels=65536,
+        maximum_topic_length=65535,
+        check_payload_format=True,
+        response_information="answers/",
+        p2p=True,
+    )
     assert configuration.uplink == UplinkConfig(
         directory="/srv/landing",
         username="barn",
@@ -193,6 +230,7 @@ def test_a_host_name_that_is_no_gateway_id_stops_the_start(
 
 # --- what is refused ------------------------------------------------------------------------
 
+BEGINNING = "the beginning of a topic, without wildcards and not with $"
 URL = "mqtt://host:port or mqtts://host:port"
 PORT = "a whole number from 1 to 65535"
 TEXT = "a text that is not empty"
@@ -262,6 +300,15 @@ MISTAKES: list[tuple[str, str, object, str]] = [
         -1,
         "from 0 to 1073741824",
     ),
+    ("[broker]\nreceive_maximum = 0", "broker.receive_maximum", 0, "from 1 to 65535"),
+    ("[broker]\nmaximum_inflight = 65536", "broker.maximum_inflight", 65536, "from 1 to 65535"),
+    ("[broker]\nmaximum_topic_length = 65536", "broker.maximum_topic_length", 65536, "to 65535"),
+    ("[broker]\nmaximum_queued_bytes = 1", "broker.maximum_queued_bytes", 1, "from 1024 to"),
+    ("[broker]\nresponse_information = ''", "broker.response_information", "", BEGINNING),
+    ("[broker]\nresponse_information = '$a'", "broker.response_information", "$a", BEGINNING),
+    ("[broker]\nresponse_information = 'a/+'", "broker.response_information", "a/+", BEGINNING),
+    ("[broker]\nresponse_information = 1", "broker.response_information", 1, BEGINNING),
+    ("[broker]\np2p = 1", "broker.p2p", 1, "true or false"),
     ("[broker]\nsys_interval = 0.05", "broker.sys_interval", 0.05, "from 0.1 to 3600"),
     ("[broker]\nsys_interval = inf", "broker.sys_interval", float("inf"), "from 0.1 to 3600"),
     ("[[uplink.rule]]\ntopic = ''", "uplink.rule[0].topic", "", TEXT),

@@ -1,0 +1,18 @@
+"""What the configuration says of the broker, as the broker wants it."""
+
+from dataclasses import fields
+
+from gateway.broker.settings import BrokerSettings
+from gateway.config.settings import BrokerConfig
+
+
+def broker_settings(config: BrokerConfig) -> BrokerSettings:
+    """Return the settings that have the same name in both; the others keep their defaults."""
+    names = {field.name for field in fields(BrokerSettings)}
+    return BrokerSettings(
+        **{
+            field.name: getattr(config, field.name)
+            for field in fields(BrokerConfig)
+            if field.name in names
+        }
+    )
