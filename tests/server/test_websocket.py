@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from websockets.exceptions import InvalidStatus
 
+from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.encode import encode
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import (
@@ -235,6 +236,27 @@ async def test_a_bad_handshake_is_answered_and_disturbs_nobody(
     assert await healthy.frame() == (0x80 | BINARY, PING_RESPONSE)
 
 
+@pytest.mark.parametrize("slowly", [False, True])
+async def test_a_handshake_that_is_not_finished_ends_with_connect_timeout(
+    tmp_path: Path, authority: Authority, server_pair: Pair, *, slowly: bool
+) -> None:
+    place = await open_place(
+        "websocket", tmp_path, authority, server_pair, settings=BrokerSettings(connect_timeout=1)
+    )
+    sockets = Sockets(place)
+    socket = await sockets.open()
+    ended = asyncio.create_task(socket.rest())
+    for byte in request():
+        if ended.done():
+            break
+        if slowly:
+            socket.writer.write(bytes([byte]))
+        await asyncio.sleep(0.05)
+    assert await ended == b""
+    assert sockets.counters.count("tidegate/connections/connect_timeouts") == 1
+    await sockets.close()
+
+
 async def test_a_peer_that_says_nothing_and_goes_is_no_news(
     sockets: Sockets, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -385,6 +407,14 @@ async def test_we_close_with_a_close_frame_and_wait_for_its_answer(sockets: Sock
     assert not sockets.place.server.broker.clients
     await socket.send(frame(BINARY, PING_REQUEST), frame(CLOSE, b"\x03\xe8"))
     assert await socket.rest() == b""
+
+
+async def test_what_comes_behind_a_close_is_not_read(sockets: Sockets) -> None:
+    socket = await sockets.connect()
+    await socket.send(frame(CLOSE), frame(TEXT, b"x"), bytes(100))
+    assert await socket.frame() == (0x80 | CLOSE, b"")
+    assert await socket.rest() == b""
+    assert sockets.counters.count("tidegate/connections/websocket_errors") == 0
 
 
 async def test_of_pings_whose_answers_nobody_reads_the_last_is_answered(
