@@ -1,9 +1,11 @@
 """Who gets a message: the subscriptions that match, one recipient for each subscriber."""
 
+from typing import cast
+
 from gateway.counters import Counters
 from gateway.mqtt.topics import split_shared
 from gateway.routing.shared_subscriptions import SharedSubscriptions
-from gateway.routing.subscription import Subscriber, Subscription
+from gateway.routing.subscription import Member, Subscriber, Subscription
 from gateway.routing.topic_trie import TopicTrie
 from gateway.routing.where.compile import Where
 from gateway.routing.where.message import Message
@@ -110,18 +112,34 @@ class Router:
     def recipients(self, message: Message) -> list[Recipient]:
         """Return who gets the message, each subscriber once per way it is owed a copy.
 
-        A shared subscription gives its copy to one member [MQTT-4.8.2-4], beside what the
+        A shared subscription gives its copy to one member (section 4.8.2), beside what the
         member's own subscriptions give it.
         """
         verdicts: dict[Where, bool] = {}
         found = self._own(message, verdicts)
         for members in self._shared.match(message.topic):
-            for number in members:
-                subscription = self._subscriptions[number]
-                if subscription is not None and self._wanted(subscription, message, verdicts):
-                    found.append(Recipient(subscription.subscriber, subscription, message))
-                    break
+            chosen = self._choose(members, message, verdicts)
+            if chosen is not None:
+                found.append(Recipient(chosen.subscriber, chosen, message))
         return found
+
+    def _choose(
+        self, members: list[int], message: Message, verdicts: dict[Where, bool]
+    ) -> Subscription | None:
+        """Return the first member that wants the message and is ready for it, else the first.
+
+        One that is away would make the message wait, or lose it at QoS 0, while another could
+        have it now.
+        """
+        first = None
+        for number in members:
+            subscription = self._subscriptions[number]
+            if subscription is not None and self._wanted(subscription, message, verdicts):
+                member = cast("Member", subscription.subscriber)
+                if member.ready(min(subscription.qos, message.qos)):
+                    return subscription
+                first = first or subscription
+        return first
 
     def _own(self, message: Message, verdicts: dict[Where, bool]) -> list[Recipient]:
         found: dict[int, Recipient] = {}

@@ -11,6 +11,14 @@ class Subscriber(Protocol):
     client_id: str
 
 
+class Member(Subscriber, Protocol):
+    """A subscriber that can share a subscription with others: a session, no part of the gateway."""
+
+    def ready(self, qos: int) -> bool:
+        """Return whether a message of this QoS would be sent at once."""
+        ...
+
+
 class Subscription:
     """A topic filter with its options (MQTT 5, section 3.8.3.1) and its `$where` filter.
 

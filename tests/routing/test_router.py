@@ -16,6 +16,10 @@ from tests.support.topics import TOPIC_FILTERS, TOPICS
 class Someone:
     def __init__(self, client_id: str) -> None:
         self.client_id = client_id
+        self.is_ready = True
+
+    def ready(self, qos: int) -> bool:
+        return self.is_ready
 
 
 @pytest.fixture
@@ -82,6 +86,18 @@ def test_a_shared_subscription_is_beside_the_members_own(router: Router) -> None
     router.add(Subscription(BERT, "$share/g/+", 0))
     filters = [one.topic_filters for one in recipients(router, "a")]
     assert sorted(filters) == [["$share/g/+"], ["$share/g/a"], ["a"]]
+
+
+def test_a_member_of_a_share_that_is_not_ready_is_the_last_choice(router: Router) -> None:
+    members = [Someone(name) for name in ("anna", "bert", "cleo")]
+    for member in members:
+        router.add(Subscription(member, "$share/g/a", 1))
+    members[0].is_ready = members[2].is_ready = False
+    chosen = [recipients(router, "a")[0].subscriber for _ in range(4)]
+    assert chosen == [members[1]] * 4
+    members[1].is_ready = False
+    chosen = [recipients(router, "a")[0].subscriber for _ in range(3)]
+    assert {one.client_id for one in chosen} == {"anna", "bert", "cleo"}
 
 
 class Counting:
