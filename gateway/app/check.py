@@ -5,8 +5,8 @@ from gateway.config.errors import ConfigurationError
 from gateway.config.settings import Configuration
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import check_topic_filter
-from gateway.routing.where.compile import compile_where
 from gateway.routing.where.errors import WhereError
+from gateway.routing.where.rule import compile_rule
 
 
 def check_configuration(configuration: Configuration) -> None:
@@ -28,7 +28,7 @@ def check_configuration(configuration: Configuration) -> None:
         if rule.where is None:
             continue
         try:
-            compile_where(rule.where)
+            compile_rule(rule.where)
         except WhereError as error:
             raise ConfigurationError(
                 configuration.file,

@@ -70,6 +70,8 @@ class Gateway:
         self.counters = Counters()
         self.epoch = secrets.token_hex(5)
         self.listeners: list[Listener] = []
+        self.at_stop: list[Callable[[], None]] = []
+        """Called when nothing comes in any more, to gather rows for the last batch."""
 
     @property
     def status(self) -> str:
@@ -135,6 +137,8 @@ class Gateway:
 
     async def _finish(self) -> None:
         """Bring what was gathered to disk, then let the last answers leave."""
+        for gather in self.at_stop:
+            gather()
         await self.writer.close()
         self.turn.end()
         self.turn.stop()

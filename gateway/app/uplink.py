@@ -1,19 +1,25 @@
 """The way up to the fleet: rules, outbox and uplink, joined to the broker."""
 
+import logging
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.config.settings import UplinkConfig
-from gateway.routing.where.compile import compile_where
+from gateway.routing.where.rule import compile_rule
 from gateway.storage.outbox import Outbox
 from gateway.storage.rejected import Rejected
-from gateway.uplink.rules import Rule, RuleSet
+from gateway.storage.rule_states import RuleStates
+from gateway.uplink.rule import Rule, key_of
+from gateway.uplink.rules import RuleSet
 from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.uplink import Uplink
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
+
+logger = logging.getLogger(__name__)
 
 LANDING = "landing"
 """The folder in the data folder that stands in for a fleet."""
@@ -29,7 +35,8 @@ async def start_uplink(gateway: "Gateway") -> None:
     gateway.stack.push_async_callback(outbox.close)
     rejected = Rejected(gateway.database, gateway.writer, gateway.counters)
     await rejected.load()
-    rules = RuleSet(_rules(config), outbox, gateway.counters, gateway.epoch)
+    rules = await _rule_set(gateway, _rules(config), outbox)
+    gateway.at_stop.append(rules.save)
     gateway.broker.subscribe_inline(rules, rules.topic_filters)
     settings = _settings(gateway, config)
     uplink = Uplink(settings, outbox, rejected, gateway.counters, gateway.clock)
@@ -41,16 +48,21 @@ async def start_uplink(gateway: "Gateway") -> None:
     gateway.stack.push_async_callback(uplink.close)
 
 
+async def _rule_set(gateway: "Gateway", rules: Sequence[Rule], outbox: Outbox) -> RuleSet:
+    keys = [key_of(rules, place) for place in range(len(rules))]
+    states = RuleStates(gateway.database, gateway.writer)
+    restored = await states.restore([key for key in keys if key is not None])
+    return RuleSet(rules, outbox, gateway.counters, gateway.epoch, restored)
+
+
 def _rules(config: UplinkConfig) -> list[Rule]:
-    return [
-        Rule(
-            rule.topic,
-            None if rule.where is None else compile_where(rule.where),
-            rule.stream,
-            rule.lane,
-        )
-        for rule in config.rules
-    ]
+    rules = []
+    for place, rule in enumerate(config.rules):
+        where = None if rule.where is None else compile_rule(rule.where)
+        if where is not None and where.never_true:
+            logger.warning("uplink.rule[%d]: filter can never be true: %s", place, where.text)
+        rules.append(Rule(rule.topic, where, rule.stream, rule.lane))
+    return rules
 
 
 def _settings(gateway: "Gateway", config: UplinkConfig) -> UplinkSettings:

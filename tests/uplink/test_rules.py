@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.compile import compile_where
 from gateway.routing.where.message import Message
-from gateway.uplink.rules import DEFAULT_RULES, Rule, RuleSet
+from gateway.routing.where.rule import compile_rule
+from gateway.uplink.rule import DEFAULT_RULES, Rule
+from gateway.uplink.rules import RuleSet
 from tests.support.storage import Store, open_store
 
 EPOCH = "00a1b2c3d4"
@@ -35,7 +36,7 @@ async def test_without_a_rule_sensors_go_up(store: Store) -> None:
 
 
 async def test_a_filtered_message_uses_a_number_and_writes_nothing(store: Store) -> None:
-    rule = Rule("sensors/#", compile_where("payload.value > 20"))
+    rule = Rule("sensors/#", compile_rule("payload.value > 20"))
     rules = RuleSet([rule], store.outbox, store.counters, EPOCH)
     for value in (21, 5, '"x"', 30):
         rules.receive(_message(value), ["sensors/#"])
@@ -49,9 +50,9 @@ async def test_a_filtered_message_uses_a_number_and_writes_nothing(store: Store)
 async def test_the_first_rule_that_passes_takes_it_in_each_stream(store: Store) -> None:
     rules = RuleSet(
         [
-            Rule("sensors/#", compile_where("payload.value > 20"), "main", "live"),
+            Rule("sensors/#", compile_rule("payload.value > 20"), "main", "live"),
             Rule("sensors/+/t", None, "slow", "backlog"),
-            Rule("sensors/#", compile_where("payload.value > 10"), "main", "backlog"),
+            Rule("sensors/#", compile_rule("payload.value > 10"), "main", "backlog"),
             Rule("other/#", None, "main"),
         ],
         store.outbox,
@@ -89,7 +90,7 @@ async def test_a_full_outbox_refuses_before_any_number_is_used(tmp_path: Path) -
 
 async def test_a_full_outbox_refuses_only_what_a_rule_wants(tmp_path: Path) -> None:
     store = await open_store(tmp_path, max_bytes=100)
-    rule = Rule("sensors/#", compile_where("payload.value > 20"))
+    rule = Rule("sensors/#", compile_rule("payload.value > 20"))
     rules = RuleSet([rule], store.outbox, store.counters, EPOCH)
     codes = [rules.receive(_message(value), ["sensors/#"]) for value in (21, 5, 30)]
     assert codes == [ReasonCode.SUCCESS, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED]

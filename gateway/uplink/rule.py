@@ -1,0 +1,126 @@
+"""One uplink rule at work: what it says of a message, what it remembers and counts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gateway.counters import Counters
+from gateway.routing.where.message import Message
+from gateway.routing.where.rule import RuleWhere
+from gateway.storage.rule_states import RuleKey, RuleState
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One `[[uplink.rule]]`; without `where` it takes every message of its topic filter.
+
+    `lane` is `live`, or `backlog` for messages that are always sent behind live ones.
+    """
+
+    topic: str
+    where: RuleWhere | None = None
+    stream: str = "main"
+    lane: str = "live"
+
+
+DEFAULT_RULES = (Rule("sensors/#"),)
+"""What goes up when the configuration has no rule."""
+
+
+def key_of(rules: Sequence[Rule], place: int) -> RuleKey | None:
+    """Return by what the state of a rule is found again; None for one that remembers nothing."""
+    rule = rules[place]
+    if rule.where is None or not rule.where.slots:
+        return None
+    repeat = sum(
+        other.where is not None
+        and (other.stream, other.topic, other.where.text)
+        == (rule.stream, rule.topic, rule.where.text)
+        for other in rules[:place]
+    )
+    return RuleKey(rule.stream, rule.topic, rule.where.text, repeat)
+
+
+class ActiveRule:
+    """A rule with its memory, the state of it on disk, and its figures under `rules/<place>`.
+
+    A message is evaluated first and recorded once it is certain that it is taken in. What
+    is remembered of a message that passes goes to disk in the batch of its outbox row.
+    What is remembered of others is in memory alone until `save`: it would be a write for each
+    message. The state on disk is marked so, once, and after a crash the rule starts empty, with
+    a new rule epoch. A rule with `SENT`, `DEADBAND` and `EVERY` alone remembers what it
+    forwarded, so that a crash takes nothing from it.
+    """
+
+    def __init__(
+        self, place: int, rule: Rule, counters: Counters, state: RuleState | None = None
+    ) -> None:
+        self.rule = rule
+        self._where = rule.where
+        self._state = state
+        self._counters = counters
+        self._unsaved: set[str] = set()
+        self._prefix = f"tidegate/rules/{place}/"
+        self._counts = tuple(
+            self._prefix + name for name in ("evaluated", "passed", "filtered", "null")
+        )
+        self._restore()
+        self._show()
+
+    def evaluate(self, message: Message) -> bool | None:
+        """Return whether the rule wants the message, None where its expression is NULL."""
+        return True if self._where is None else self._where.evaluate(message)
+
+    def record(self, message: Message, result: bool | None) -> None:
+        """Count the message and remember it; `result` is what `evaluate` returned."""
+        evaluated, passed, filtered, null = self._counts
+        self._counters.add(evaluated)
+        self._counters.add(passed if result else filtered)
+        if result is None:
+            self._counters.add(null)
+        if self._where is not None and self._where.slots:
+            self._remember(self._where, message, result)
+
+    def count_saved(self, message: Message) -> None:
+        """Count the bytes of a message that this rule was the last one not to take."""
+        saved = len(message.payload) + len(message.topic.encode())
+        self._counters.add(f"{self._prefix}bytes_saved", saved)
+
+    def save(self) -> None:
+        """Gather what is remembered and not on disk yet; the gateway stops."""
+        if self._where is None or self._state is None:
+            return
+        for topic in self._unsaved:
+            self._state.save(topic, self._where.memory.get(topic))
+        self._unsaved.clear()
+        self._state.set_complete(complete=True)
+
+    def _remember(self, where: RuleWhere, message: Message, result: bool | None) -> None:
+        changed = where.record(message, result)
+        self._counters.set(f"{self._prefix}topics", len(where.memory))
+        self._counters.set(f"{self._prefix}state_overflow", where.memory.overflows)
+        if not changed or self._state is None:
+            return
+        row = where.memory.get(message.topic)
+        if result is True or row is None:
+            self._unsaved.discard(message.topic)
+            self._state.save(message.topic, row)
+        else:
+            self._unsaved.add(message.topic)
+            self._state.set_complete(complete=False)
+
+    def _restore(self) -> None:
+        if self._where is None or self._state is None:
+            return
+        for topic, row in self._state.rows.items():
+            self._where.memory.keep(topic, row)
+        self._state.rows.clear()
+
+    def _show(self) -> None:
+        self._counters.set(f"{self._prefix}topic", self.rule.topic)
+        self._counters.set(f"{self._prefix}where", "" if self._where is None else self._where.text)
+        for name in (*self._counts, f"{self._prefix}bytes_saved"):
+            self._counters.set(name, 0)
+        if self._where is not None and self._where.slots:
+            self._counters.set(f"{self._prefix}epoch", self._state.epoch if self._state else 0)
+            self._counters.set(f"{self._prefix}topics", len(self._where.memory))
+            self._counters.set(f"{self._prefix}state_overflow", 0)
