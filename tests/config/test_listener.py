@@ -1,3 +1,4 @@
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -6,6 +7,8 @@ import pytest
 from gateway.config.errors import ConfigurationError
 from gateway.config.load import load
 from gateway.config.settings import ListenerConfig
+
+ROOT = Path(__file__).parents[2]
 
 Read = Callable[[str], ListenerConfig]
 
@@ -75,6 +78,17 @@ def test_beyond_loopback_certificates_say_who_may_connect(read: Read, proof: str
 def test_tls_alone_says_nothing_about_who_may_connect(read: Read) -> None:
     with pytest.raises(ConfigurationError, match=r"listener\[0\].host = '0.0.0.0'.*client_ca"):
         read(f"host = '0.0.0.0'\n{TLS}")
+
+
+def test_the_listeners_of_the_user_guide(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```toml\n(\[\[listener\]\].*?)^```$", page, re.DOTALL | re.MULTILINE)
+    path = tmp_path / "gateway.toml"
+    path.write_text(f"[gateway]\nid = 'a'\n{example}")
+    listeners = load(path).listeners
+    assert listeners[0] == ListenerConfig()
+    assert listeners[2].tls_identity == "cn"
+    assert len(listeners) == 5
 
 
 MISTAKES = [

@@ -45,6 +45,10 @@ def test_the_command_is_the_documented_one() -> None:
     ]
 
 
+def test_a_reload_reads_the_certificates_again() -> None:
+    assert settings("ExecReload") == ["/bin/kill -HUP $MAINPID"]
+
+
 @pytest.mark.systemd
 def test_systemd_has_nothing_to_say_about_the_unit(unit: Path) -> None:
     verified = run("systemd-analyze", "verify", str(unit))
