@@ -3,7 +3,8 @@
 from dataclasses import fields
 
 from gateway.broker.settings import BrokerSettings
-from gateway.config.settings import BrokerConfig
+from gateway.broker.subscription_filters import SubscriptionFilter
+from gateway.config.settings import BrokerConfig, Configuration
 
 
 def broker_settings(config: BrokerConfig) -> BrokerSettings:
@@ -15,4 +16,12 @@ def broker_settings(config: BrokerConfig) -> BrokerSettings:
             for field in fields(BrokerConfig)
             if field.name in names
         }
+    )
+
+
+def subscription_filters(configuration: Configuration) -> tuple[SubscriptionFilter, ...]:
+    """Return the expressions that are attached to clients' subscriptions, in their order."""
+    return tuple(
+        SubscriptionFilter(each.client, each.filter, each.where)
+        for each in configuration.subscription_filters
     )

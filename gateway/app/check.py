@@ -1,10 +1,14 @@
 """What a configuration says beyond its form: files, topic filters and expressions work."""
 
+from collections.abc import Callable
+
 from gateway.app.listeners import check_listeners
+from gateway.broker.subscription_filters import MAXIMUM_SUBSCRIPTION_FILTERS
 from gateway.config.errors import ConfigurationError
 from gateway.config.settings import Configuration
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import check_topic_filter
+from gateway.routing.where.compile import compile_where
 from gateway.routing.where.errors import WhereError
 from gateway.routing.where.rule import compile_rule
 
@@ -12,27 +16,47 @@ from gateway.routing.where.rule import compile_rule
 def check_configuration(configuration: Configuration) -> None:
     """Raise ConfigurationError, or StartError, at the first thing that cannot work."""
     check_listeners(configuration)
+    _check_rules(configuration)
+    _check_subscription_filters(configuration)
+
+
+def _check_rules(configuration: Configuration) -> None:
+    file = configuration.file
     rules = configuration.uplink.rules if configuration.uplink is not None else ()
     for place, rule in enumerate(rules):
         key = f"uplink.rule[{place}]"
-        try:
-            check_topic_filter(rule.topic)
-        except MqttError as error:
-            raise ConfigurationError(
-                configuration.file, f"{key}.topic", rule.topic, error.reason
-            ) from error
+        _check_topic_filter(file, f"{key}.topic", rule.topic)
         if rule.topic.startswith("$share/"):
             raise ConfigurationError(
-                configuration.file, f"{key}.topic", rule.topic, "a rule's topic is not shared"
+                file, f"{key}.topic", rule.topic, "a rule's topic is not shared"
             )
-        if rule.where is None:
-            continue
-        try:
-            compile_rule(rule.where)
-        except WhereError as error:
-            raise ConfigurationError(
-                configuration.file,
-                f"{key}.where",
-                rule.where,
-                f"position {error.position}: {error.message}",
-            ) from error
+        if rule.where is not None:
+            _check_expression(file, f"{key}.where", rule.where, compile_rule)
+
+
+def _check_subscription_filters(configuration: Configuration) -> None:
+    file, filters = configuration.file, configuration.subscription_filters
+    if len(filters) > MAXIMUM_SUBSCRIPTION_FILTERS:
+        allowed = f"at most {MAXIMUM_SUBSCRIPTION_FILTERS} of them"
+        raise ConfigurationError(file, "subscription_filter", len(filters), allowed)
+    for place, each in enumerate(filters):
+        key = f"subscription_filter[{place}]"
+        _check_topic_filter(file, f"{key}.filter", each.filter)
+        _check_expression(file, f"{key}.where", each.where, compile_where)
+
+
+def _check_topic_filter(file: str, key: str, topic_filter: str) -> None:
+    try:
+        check_topic_filter(topic_filter)
+    except MqttError as error:
+        raise ConfigurationError(file, key, topic_filter, error.reason) from error
+
+
+def _check_expression(
+    file: str, key: str, expression: str, compile_one: Callable[[str], object]
+) -> None:
+    try:
+        compile_one(expression)
+    except WhereError as error:
+        allowed = f"position {error.position}: {error.message}"
+        raise ConfigurationError(file, key, expression, allowed) from error

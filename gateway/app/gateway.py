@@ -6,10 +6,11 @@ import secrets
 import signal
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
-from gateway.app.broker_settings import broker_settings
+from gateway.app.broker_settings import broker_settings, subscription_filters
 from gateway.app.control import Control
 from gateway.app.data_folder import DataFolder
 from gateway.app.descriptors import raise_limit
@@ -113,7 +114,10 @@ class Gateway:
 
     def _make_broker(self) -> None:
         self.broker = Broker(
-            broker_settings(self.configuration.broker),
+            replace(
+                broker_settings(self.configuration.broker),
+                subscription_filters=subscription_filters(self.configuration),
+            ),
             self.counters,
             durability=self.writer,
             new_client_id=lambda: f"auto-{secrets.token_hex(8)}",

@@ -15,6 +15,7 @@ from gateway.broker.inline import InlineClient
 from gateway.broker.instant import Instant
 from gateway.broker.settings import BrokerSettings
 from gateway.broker.store import Durability, InMemory
+from gateway.broker.subscription_filters import SubscriptionFilters
 from gateway.broker.topic_limits import TopicLimits
 from gateway.counters import Counters
 from gateway.mqtt.alias_budget import AliasBudget
@@ -61,6 +62,7 @@ class Broker:
             settings.maximum_topic_levels, settings.maximum_topic_length
         )
         self.expressions = Expressions(settings.maximum_expressions)
+        self.subscription_filters = SubscriptionFilters(settings.subscription_filters)
         self.inbound_alias_figures = InboundFigures()
         self.alias_budget = AliasBudget(
             settings.topic_alias_client_bytes,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from gateway.broker.subscription_filters import SubscriptionFilter
 from gateway.broker.topic_limits import MAXIMUM_TOPIC_LEVELS
 from gateway.mqtt.alias_budget import CLIENT_BYTES, HARD_BYTES, SOFT_BYTES
 from gateway.mqtt.topics import TOPIC_LIMIT
@@ -39,3 +40,4 @@ class BrokerSettings:
     maximum_subscription_bytes: int = MAXIMUM_SUBSCRIPTION_BYTES  # of all clients
     maximum_filtered_subscriptions: int = 64  # of one client, $where language section 11
     maximum_expressions: int = 10_000  # distinct ones, $where language section 11
+    subscription_filters: tuple[SubscriptionFilter, ...] = ()  # attached to subscriptions

@@ -120,6 +120,8 @@ def _subscribe(
     elif len(session.subscriptions) >= broker.settings.maximum_subscriptions or broker.router.full:
         broker.counters.add("tidegate/refused/subscriptions")
         return ReasonCode.QUOTA_EXCEEDED, False
+    if where is None:
+        where = broker.subscription_filters.find(session.client_id, request.topic_filter)
     subscription = Subscription(
         session,
         request.topic_filter,

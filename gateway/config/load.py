@@ -17,6 +17,7 @@ from gateway.config.settings import (
     RuleConfig,
     SerialConfig,
     SimulatorConfig,
+    SubscriptionFilterConfig,
     UplinkConfig,
 )
 
@@ -69,11 +70,22 @@ class Reader:
             uplink=self._uplink(document),
             serial=tuple(
                 SerialConfig(**settings)
-                for settings in self._array(document, "serial", schema.SERIAL, needed="port")
+                for settings in self._array(document, "serial", schema.SERIAL, needed=("port",))
             ),
             simulators=tuple(
                 SimulatorConfig(**settings)
-                for settings in self._array(document, "simulator", schema.SIMULATOR, needed="port")
+                for settings in self._array(
+                    document, "simulator", schema.SIMULATOR, needed=("port",)
+                )
+            ),
+            subscription_filters=tuple(
+                SubscriptionFilterConfig(**settings)
+                for settings in self._array(
+                    document,
+                    "subscription_filter",
+                    schema.SUBSCRIPTION_FILTER,
+                    needed=("client", "filter", "where"),
+                )
             ),
         )
 
@@ -112,7 +124,7 @@ class Reader:
         table = self._is_table(document["uplink"], "uplink")
         rules = tuple(
             RuleConfig(**settings)
-            for settings in self._array(table, "rule", schema.RULE, "uplink.", needed="topic")
+            for settings in self._array(table, "rule", schema.RULE, "uplink.", needed=("topic",))
         )
         settings = {key: value for key, value in table.items() if key != "rule"}
         uplink = UplinkConfig(**self._checked(settings, schema.UPLINK, "uplink."), rules=rules)
@@ -137,7 +149,7 @@ class Reader:
         name: str,
         section: schema.Section,
         prefix: str = "",
-        needed: str | None = None,
+        needed: Iterable[str] = (),
     ) -> list[dict[str, Any]]:
         array = document.get(name, [])
         if not isinstance(array, list):
@@ -147,8 +159,9 @@ class Reader:
         for place, table in enumerate(array):
             where = f"{prefix}{name}[{place}]"
             settings = self._checked(self._is_table(table, where), section, f"{where}.")
-            if needed is not None and needed not in settings:
-                raise ConfigurationError(self._file, f"{where}.{needed}", None, "must be given")
+            for key in needed:
+                if key not in settings:
+                    raise ConfigurationError(self._file, f"{where}.{key}", None, "must be given")
             tables.append(settings)
         return tables
 

@@ -68,6 +68,8 @@ BROKER: Section = {
     "sys_interval": number(0.1, 3600),
 }
 
+SUBSCRIPTION_FILTER: Section = {"client": text, "filter": text, "where": text}
+
 RULE: Section = {
     "topic": text,
     "where": text,
@@ -96,4 +98,4 @@ SERIAL: Section = {
 SIMULATOR: Section = {"port": text, "node": text, "interval": number(0.01, 3600)}
 
 TABLES = ("gateway", "broker", "uplink")
-ARRAYS = ("listener", "serial", "simulator")
+ARRAYS = ("listener", "serial", "simulator", "subscription_filter")

@@ -58,6 +58,18 @@ class BrokerConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class SubscriptionFilterConfig:
+    """An expression for clients that subscribe to exactly `filter` without one of their own.
+
+    `client` is a client identifier in which `*` stands for any characters.
+    """
+
+    client: str
+    filter: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
 class RuleConfig:
     """What goes up to the fleet: messages on `topic` for which `where` is TRUE."""
 
@@ -112,3 +124,4 @@ class Configuration:
     uplink: UplinkConfig | None = None
     serial: tuple[SerialConfig, ...] = ()
     simulators: tuple[SimulatorConfig, ...] = ()
+    subscription_filters: tuple[SubscriptionFilterConfig, ...] = ()

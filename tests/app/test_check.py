@@ -34,3 +34,39 @@ def test_rules_that_can_work(tmp_path: Path) -> None:
     check_configuration(load(path))
     path.write_text("")
     check_configuration(load(path))
+
+
+FILTER_MISTAKES = [
+    ("a/#/b", "qos = 1", "filter", "a/#/b", "has a # that is not its whole last level"),
+    ("$share/g/a", "qos = ", "where", "qos = ", "position 6: "),
+    ("a", "CHANGED(a)", "where", "CHANGED(a)", "position 0: CHANGED needs the memory of an uplink"),
+]
+
+
+@pytest.mark.parametrize(("topic_filter", "where", "key", "value", "allowed"), FILTER_MISTAKES)
+def test_a_subscription_filter_that_cannot_work_is_named(
+    tmp_path: Path, topic_filter: str, where: str, key: str, value: str, allowed: str
+) -> None:
+    path = tmp_path / "gateway.toml"
+    table = "[[subscription_filter]]\nclient = '{}'\nfilter = '{}'\nwhere = '{}'\n"
+    path.write_text(table.format("*", "a", "TRUE") + table.format("*", topic_filter, where))
+    with pytest.raises(ConfigurationError) as raised:
+        check_configuration(load(path))
+    assert (raised.value.key, raised.value.value) == (f"subscription_filter[1].{key}", value)
+    assert allowed in raised.value.allowed
+
+
+def test_no_more_subscription_filters_than_are_looked_at(tmp_path: Path) -> None:
+    path = tmp_path / "gateway.toml"
+    table = "[[subscription_filter]]\nclient = '*'\nfilter = 'a'\nwhere = 'TRUE'\n"
+    path.write_text(table * 1_000)
+    check_configuration(load(path))
+    path.write_text(table * 1_001)
+    with pytest.raises(ConfigurationError, match="= 1001 is not allowed: at most 1000 of"):
+        check_configuration(load(path))
+
+
+def test_a_rule_may_remember(tmp_path: Path) -> None:
+    path = tmp_path / "gateway.toml"
+    path.write_text("[[uplink.rule]]\ntopic = 'a'\nwhere = 'DEADBAND(payload.t, 1) OR EVERY(60)'")
+    check_configuration(load(path))

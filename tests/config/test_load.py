@@ -17,6 +17,7 @@ from gateway.config.settings import (
     RuleConfig,
     SerialConfig,
     SimulatorConfig,
+    SubscriptionFilterConfig,
     UplinkConfig,
 )
 
@@ -324,6 +325,12 @@ MISTAKES: list[tuple[str, str, object, str]] = [
     # missing, or in each other's way
     ("[[serial]]", "serial[0].port", None, "must be given"),
     ("[[simulator]]", "simulator[0].port", None, "must be given"),
+    (
+        "[[subscription_filter]]\nclient = 'a'\nwhere = 'b'",
+        "subscription_filter[0].filter",
+        None,
+        "must be given",
+    ),
     ("[[uplink.rule]]\nwhere = 'a'", "uplink.rule[0].topic", None, "must be given"),
     (
         "[broker]\ntopic_alias_soft_bytes = 9\ntopic_alias_hard_bytes = 8",
@@ -428,3 +435,10 @@ def test_not_toml(read: Load, tmp_path: Path, text: str) -> None:
 def test_whatever_a_file_holds_there_is_one_kind_of_error(value: object, section: str) -> None:
     with contextlib.suppress(ConfigurationError):
         assert isinstance(Reader("a file").configuration({section: value}), Configuration)
+
+
+def test_subscription_filters(tmp_path: Path) -> None:
+    path = tmp_path / "gateway.toml"
+    path.write_text("[[subscription_filter]]\nclient = 'p-*'\nfilter = 'a/#'\nwhere = 'qos = 1'")
+    expected = SubscriptionFilterConfig("p-*", "a/#", "qos = 1")
+    assert load(path).subscription_filters == (expected,)

@@ -1,0 +1,53 @@
+"""Expressions that the configuration attaches to clients' subscriptions.
+
+MQTT 3.1.1 has no user properties, and so no `$where` of its own ($where language, section 12.1).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from gateway.routing.where.compile import Where, compile_where
+from gateway.routing.where.expression import Wildcard
+from gateway.routing.where.like import like_matcher
+
+MAXIMUM_SUBSCRIPTION_FILTERS = 1_000
+"""Most `[[subscription_filter]]` of a configuration; each costs a look at a client identifier."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionFilter:
+    """`where` for the clients that `client` names when they subscribe to `topic_filter`.
+
+    `client` is a client identifier in which `*` stands for any characters, also none;
+    `topic_filter` is as the client writes it, with `$share/<name>/` if it is shared.
+    """
+
+    client: str
+    topic_filter: str
+    where: str
+
+
+class SubscriptionFilters:
+    """Finds the expression for a subscription that comes without one."""
+
+    __slots__ = ("_by_topic_filter",)
+
+    def __init__(self, filters: Iterable[SubscriptionFilter]) -> None:
+        self._by_topic_filter: dict[str, list[tuple[Callable[[str], bool], Where]]] = {}
+        wheres: dict[str, Where] = {}
+        for each in filters:
+            if each.where not in wheres:
+                wheres[each.where] = compile_where(each.where)
+            entry = (_client_matcher(each.client), wheres[each.where])
+            self._by_topic_filter.setdefault(each.topic_filter, []).append(entry)
+
+    def find(self, client_id: str, topic_filter: str) -> Where | None:
+        """Return the expression of the first entry for both, None if there is none."""
+        for matches, where in self._by_topic_filter.get(topic_filter, ()):
+            if matches(client_id):
+                return where
+        return None
+
+
+def _client_matcher(client: str) -> Callable[[str], bool]:
+    return like_matcher(tuple(Wildcard.SEQUENCE if each == "*" else each for each in client))
