@@ -8,7 +8,7 @@ from gateway.broker.instant import Instant
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.routing.router import Recipient
 from gateway.routing.where.message import Message
-from gateway.session.delivery_queue import Delivery
+from gateway.session.delivery_queue import Delivery, SharedDelivery
 from gateway.session.session import Session
 from gateway.session.templates import Templates
 
@@ -56,10 +56,33 @@ def _has_room(recipients: list[Recipient]) -> bool:
     return True
 
 
+def share_out(broker: "Broker", deliveries: list[SharedDelivery], instant: Instant) -> None:
+    """Give what a session leaves over to other members of its shared subscriptions, if any.
+
+    They SHOULD get what was sent to it at QoS 1 and not acknowledged (section 4.8.2).
+    """
+    for delivery in deliveries:
+        if delivery.expired(instant.monotonic):
+            broker.counters.add("publish/messages/expired")
+            continue
+        message = cast("Message", delivery.message)  # the broker makes no other
+        member = broker.router.member(delivery.topic_filter, message)
+        if member is not None:
+            deliver([member], message, instant)
+
+
 def deliver(recipients: list[Recipient], message: Message, instant: Instant) -> None:
     """Hand the message to the sessions among the recipients."""
     templates = Templates(message)
     for recipient in recipients:
         if isinstance(recipient.subscriber, Session):
-            delivery = Delivery(message, recipient.qos, recipient.retain, recipient.identifiers)
-            recipient.subscriber.deliver(delivery, templates, instant.monotonic)
+            recipient.subscriber.deliver(
+                _delivery(recipient, message), templates, instant.monotonic
+            )
+
+
+def _delivery(recipient: Recipient, message: Message) -> Delivery:
+    qos, retain, identifiers = recipient.qos, recipient.retain, recipient.identifiers
+    if recipient.shared:
+        return SharedDelivery(message, qos, retain, identifiers, recipient.topic_filters[0])
+    return Delivery(message, qos, retain, identifiers)

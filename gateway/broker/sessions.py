@@ -72,10 +72,12 @@ def end(broker: "Broker", session: Session, instant: Instant) -> None:
     for number in session.subscriptions.values():
         broker.router.discard(number)
     session.subscriptions.clear()
+    left_over = session.left_over()
     session.discard()
     set_expiry(broker, session, 0)
     del broker.sessions[session.client_id]
     _stop_waiting(broker, session)
+    fanout.share_out(broker, left_over, instant)
     if session.will is not None:
         _publish_will(broker, session, session.will, instant)
 

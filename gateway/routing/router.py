@@ -16,6 +16,8 @@ class Recipient:
 
     __slots__ = ("identifiers", "qos", "retain", "subscriber", "topic_filters")
 
+    shared = False  # True for the copy that a shared subscription gives to one of its members
+
     def __init__(self, subscriber: Subscriber, subscription: Subscription, message: Message):
         self.subscriber = subscriber
         self.qos = min(subscription.qos, message.qos)
@@ -33,6 +35,18 @@ class Recipient:
         self.topic_filters.append(subscription.topic_filter)
         if subscription.identifier is not None:
             self.identifiers += (subscription.identifier,)
+
+
+class SharedRecipient(Recipient):
+    """The member of a shared subscription that gets its copy; the only filter is the shared one."""
+
+    __slots__ = ()
+
+    shared = True
+
+
+READY = 0
+"""The readiness of a member that sends a message at once; who is less ready has more."""
 
 
 MAXIMUM_BYTES = 128 * 1024 * 1024
@@ -120,26 +134,35 @@ class Router:
         for members in self._shared.match(message.topic):
             chosen = self._choose(members, message, verdicts)
             if chosen is not None:
-                found.append(Recipient(chosen.subscriber, chosen, message))
+                found.append(chosen)
         return found
+
+    def member(self, topic_filter: str, message: Message) -> Recipient | None:
+        """Return who gets a message that another member of this shared subscription left over.
+
+        None if nobody is left who wants it; `topic_filter` begins with `$share/`.
+        """
+        share_name, shared_filter = split_shared(topic_filter)
+        members = self._shared.members(share_name or "", shared_filter)
+        return self._choose(members, message, {})
 
     def _choose(
         self, members: list[int], message: Message, verdicts: dict[Where, bool]
-    ) -> Subscription | None:
-        """Return the first member that wants the message and is ready for it, else the first.
-
-        One that is away would make the message wait, or lose it at QoS 0, while another could
-        have it now.
-        """
-        first = None
+    ) -> Recipient | None:
+        """Return the readiest member, of equals the one whose turn comes first."""
+        best: Subscription | None = None
+        lowest = 0
         for number in members:
             subscription = self._subscriptions[number]
-            if subscription is not None and self._wanted(subscription, message, verdicts):
-                member = cast("Member", subscription.subscriber)
-                if member.ready(min(subscription.qos, message.qos)):
-                    return subscription
-                first = first or subscription
-        return first
+            if subscription is None or not self._wanted(subscription, message, verdicts):
+                continue
+            qos = min(subscription.qos, message.qos)  # [MQTT-4.8.2-3]
+            readiness = cast("Member", subscription.subscriber).readiness(qos)
+            if best is None or readiness < lowest:
+                best, lowest = subscription, readiness
+                if readiness == READY:
+                    break
+        return None if best is None else SharedRecipient(best.subscriber, best, message)
 
     def _own(self, message: Message, verdicts: dict[Where, bool]) -> list[Recipient]:
         found: dict[int, Recipient] = {}

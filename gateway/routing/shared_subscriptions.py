@@ -84,10 +84,15 @@ class SharedSubscriptions:
     def match(self, topic: str) -> list[list[int]]:
         """Return the members of each group that matches, the one whose turn it is first.
 
-        The message is for one of them [MQTT-4.8.2-4]: the first that can take it. Each match
-        gives the turn to the next member, also if the first could not take the message.
+        The message is for one of them (section 4.8.2). Each match gives the turn to the next
+        member, also if another than the first takes the message.
         """
         return [self._groups[number].take_turns() for number in self._trie.match(topic)]
+
+    def members(self, share_name: str, topic_filter: str) -> list[int]:
+        """Return the members of one group as `match` does; empty if there is no such group."""
+        number = self._numbers.get((share_name, topic_filter))
+        return [] if number is None else self._groups[number].take_turns()
 
     def _new_group(self) -> int:
         if self._free:

@@ -14,8 +14,8 @@ class Subscriber(Protocol):
 class Member(Subscriber, Protocol):
     """A subscriber that can share a subscription with others: a session, no part of the gateway."""
 
-    def ready(self, qos: int) -> bool:
-        """Return whether a message of this QoS would be sent at once."""
+    def readiness(self, qos: int) -> int:
+        """Return how soon it can send a message of this QoS: 0 for at once, the less the sooner."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from gateway.mqtt.message import Message
@@ -37,6 +37,13 @@ class Delivery:
     def expired(self, now: float) -> bool:
         """Tell whether the Message Expiry Interval has passed; `now` is monotonic seconds."""
         return expired(self.message, now)
+
+
+@dataclass(slots=True)
+class SharedDelivery(Delivery):
+    """A delivery that a shared subscription gave to this member; `topic_filter` is all of it."""
+
+    topic_filter: str = ""
 
 
 class DeliveryQueue:
@@ -96,6 +103,9 @@ class DeliveryQueue:
         if delivery.message.message_expiry is not None:
             self._expires = min(self._expires, expires(delivery.message))
         return True
+
+    def __iter__(self) -> Iterator[Delivery]:
+        return iter(self._deliveries)
 
     def first(self) -> Delivery:
         """Return the delivery that is next; raises IndexError if none waits."""

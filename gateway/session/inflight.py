@@ -1,6 +1,7 @@
 """QoS 1 and 2 messages that were sent to a client and not yet acknowledged."""
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gateway.mqtt.message_size import message_size
@@ -85,6 +86,9 @@ class Inflight:
             if self._again and packet_id in self._again:
                 self._again.remove(packet_id)
         return message
+
+    def __iter__(self) -> Iterator[InflightMessage]:
+        return iter(self._messages.values())
 
     def hold(self, memory: QueueMemory) -> None:
         """Count what is here in `memory` while no connection can acknowledge it."""

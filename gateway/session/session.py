@@ -3,9 +3,10 @@
 from gateway.counters import Counters
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.packets import MQTT_5, PubRel, Will
-from gateway.session.delivery_queue import Delivery, DeliveryQueue
+from gateway.session.delivery_queue import Delivery, DeliveryQueue, SharedDelivery
 from gateway.session.inflight import Inflight
 from gateway.session.limits import SessionLimits
+from gateway.session.readiness import Readiness
 from gateway.session.templates import Templates
 
 NEVER = 0xFFFFFFFF
@@ -74,6 +75,26 @@ class Session:
         self.queue.clear()
         self.inflight.release(self.limits.memory)
         self.inflight = Inflight(self.limits.maximum_inflight)
+
+    def left_over(self) -> list[SharedDelivery]:
+        """Return what another member of a shared subscription shall have when the session ends.
+
+        That is what was not acknowledged at QoS 1, and what was not sent yet; [MQTT-4.8.2-5] not a
+        QoS 2 message whose delivery has begun.
+        """
+        begun = [message.delivery for message in self.inflight if message.delivery.qos == 1]
+        owed = [*begun, *self.queue]
+        return [delivery for delivery in owed if isinstance(delivery, SharedDelivery)]
+
+    def readiness(self, qos: int) -> Readiness:
+        """Return what would become of a message of this QoS."""
+        if self.ready(qos):
+            return Readiness.READY
+        if self.queue.full:
+            return Readiness.FULL
+        if self.connection is not None:
+            return Readiness.WAITING
+        return Readiness.AWAY if qos and self.persistent else Readiness.FULL
 
     def ready(self, qos: int) -> bool:
         """Return whether a message of this QoS would be sent at once."""

@@ -105,6 +105,14 @@ def test_a_full_session_refuses_it(harness: Harness) -> None:
     assert harness.counters.count("tidegate/queues/rejected") == 1
 
 
+def test_other_topics_are_as_ever(harness: Harness) -> None:
+    receiver = harness.connect("c")
+    receiver.subscribe("+/#")
+    harness.publish("x/p2p", b"1")
+    harness.publish("x/y/c", b"2")
+    assert receiver.take() == [Publish("x/p2p", b"1"), Publish("x/y/c", b"2")]
+
+
 def test_it_is_not_retained(harness: Harness) -> None:
     receiver = harness.connect("c")
     harness.publish("x/p2p/c", retain=True)

@@ -16,10 +16,12 @@ from tests.support.topics import TOPIC_FILTERS, TOPICS
 class Someone:
     def __init__(self, client_id: str) -> None:
         self.client_id = client_id
-        self.is_ready = True
+        self.how_ready = 0
+        self.asked: list[int] = []
 
-    def ready(self, qos: int) -> bool:
-        return self.is_ready
+    def readiness(self, qos: int) -> int:
+        self.asked.append(qos)
+        return self.how_ready
 
 
 @pytest.fixture
@@ -88,16 +90,45 @@ def test_a_shared_subscription_is_beside_the_members_own(router: Router) -> None
     assert sorted(filters) == [["$share/g/+"], ["$share/g/a"], ["a"]]
 
 
-def test_a_member_of_a_share_that_is_not_ready_is_the_last_choice(router: Router) -> None:
-    members = [Someone(name) for name in ("anna", "bert", "cleo")]
-    for member in members:
+@pytest.mark.parametrize(
+    ("readiness", "turns"),
+    [
+        ((0, 0, 0), ["anna", "bert", "cara", "anna"]),
+        ((3, 0, 0), ["bert", "bert", "cara", "bert"]),
+        ((3, 2, 1), ["cara", "cara", "cara", "cara"]),
+        ((3, 3, 3), ["anna", "bert", "cara", "anna"]),
+    ],
+    ids=["all ready", "one full", "different", "all full"],
+)
+def test_the_readiest_member_gets_the_message(
+    router: Router, readiness: tuple[int, int, int], turns: list[str]
+) -> None:
+    for name, how_ready in zip(("anna", "bert", "cara"), readiness, strict=True):
+        member = Someone(name)
+        member.how_ready = how_ready
         router.add(Subscription(member, "$share/g/a", 1))
-    members[0].is_ready = members[2].is_ready = False
-    chosen = [recipients(router, "a")[0].subscriber for _ in range(4)]
-    assert chosen == [members[1]] * 4
-    members[1].is_ready = False
-    chosen = [recipients(router, "a")[0].subscriber for _ in range(3)]
-    assert {one.client_id for one in chosen} == {"anna", "bert", "cleo"}
+    assert [recipients(router, "a")[0].subscriber.client_id for _ in range(4)] == turns
+
+
+def test_readiness_is_asked_for_the_qos_of_the_copy(router: Router) -> None:
+    members = [Someone(name) for name in ("anna", "bert", "cara")]
+    for member, qos, where in zip(members, (1, 2, 0), (None, "FALSE", None), strict=True):
+        member.how_ready = 1
+        compiled = None if where is None else compile_where(where)
+        router.add(Subscription(member, "$share/g/a", qos, where=compiled))
+    (recipient,) = recipients(router, "a", qos=2)
+    assert recipient.shared
+    assert [member.asked for member in members] == [[1], [], [0]]
+
+
+def test_another_member_for_what_one_left_over(router: Router) -> None:
+    router.add(Subscription(ANNA, "$share/g/a", 1))
+    router.add(Subscription(BERT, "$share/other/a", 1))
+    message = Message("a", qos=2)
+    member = router.member("$share/g/a", message)
+    assert member is not None
+    assert (member.subscriber, member.qos, member.shared) == (ANNA, 1, True)
+    assert router.member("$share/gone/a", message) is None
 
 
 class Counting:

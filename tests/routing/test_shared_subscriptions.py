@@ -27,6 +27,16 @@ def test_groups_differ_by_share_name_and_by_topic_filter() -> None:
     assert shared.match("c") == []
 
 
+def test_the_members_of_one_group_take_turns_too() -> None:
+    shared = SharedSubscriptions()
+    for member in (1, 2):
+        shared.add("one", "a/#", member)
+    assert shared.match("a/x") == [[1, 2]]
+    assert shared.members("one", "a/#") == [2, 1]
+    assert shared.match("a/x") == [[1, 2]]
+    assert shared.members("two", "a/#") == shared.members("one", "a/x") == []
+
+
 def test_a_dollar_topic_is_not_shared_by_a_leading_wildcard() -> None:
     shared = SharedSubscriptions()
     shared.add("one", "#", 1)
@@ -50,6 +60,16 @@ def test_discard_says_whether_it_was_a_member() -> None:
     assert shared.discard("one", "a", 1)
     assert not shared.discard("one", "a", 1)
     assert shared.match("a") == []
+
+
+def test_a_group_that_is_gone_leaves_its_place_to_another() -> None:
+    shared = SharedSubscriptions()
+    shared.add("one", "a", 1)
+    shared.discard("one", "a", 1)
+    shared.add("two", "b", 2)
+    shared.add("three", "c", 3)
+    assert (shared.match("a"), shared.match("b"), shared.match("c")) == ([], [[2]], [[3]])
+    assert shared.nodes == 2
 
 
 def test_who_leaves_takes_no_turn_from_the_others() -> None:
