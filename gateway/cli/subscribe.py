@@ -16,6 +16,13 @@ from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import check_topic_filter
 
 
+def harmless(text: str) -> str:
+    """Return the text with its control characters spelled out: a publisher drives no terminal."""
+    return "".join(
+        letter if letter.isprintable() or letter == "\t" else ascii(letter)[1:-1] for letter in text
+    )
+
+
 class _Subscriber:
     def __init__(self, topic_filter: str, where: str | None) -> None:
         self.problem = ""
@@ -42,7 +49,7 @@ class _Subscriber:
 
     def on_message(self, _client: paho.Client, _data: Any, message: paho.MQTTMessage) -> None:
         payload = message.payload.decode(errors="backslashreplace")
-        print(f"{message.topic} {payload}", flush=True)
+        print(harmless(f"{message.topic} {payload}"), flush=True)
 
     def _stop(self, client: paho.Client, problem: str) -> None:
         self.problem = problem

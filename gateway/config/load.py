@@ -1,5 +1,6 @@
 """Read a configuration file; every mistake names file, key, value and what is allowed."""
 
+import re
 import socket
 import tomllib
 from collections.abc import Iterable
@@ -179,7 +180,9 @@ class Reader:
             try:
                 checked[key] = section[key](value)
             except ValueError as error:
-                raise ConfigurationError(self._file, prefix + key, value, str(error)) from error
+                raise ConfigurationError(
+                    self._file, prefix + key, _without_credentials(value), str(error)
+                ) from error
         return checked
 
     def _only(self, table: dict[str, Any], keys: Iterable[str], prefix: str) -> None:
@@ -187,3 +190,8 @@ class Reader:
             if key not in keys:
                 allowed = "unknown key; there are " + ", ".join(sorted(keys))
                 raise ConfigurationError(self._file, prefix + key, value, allowed)
+
+
+def _without_credentials(value: object) -> object:
+    """Return the value as it can be shown: what stands between `//` and `@` in a URL is secret."""
+    return re.sub(r"//.*@", "//***@", value) if isinstance(value, str) else value

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.cli.subscribe import harmless
 from gateway.mqtt.packets import PubAck, Publish
 from tests.cli.conftest import Command, MakeGateway
 from tests.support.gateway_process import COMMAND, SECONDS, GatewayProcess
@@ -140,3 +141,17 @@ def test_a_wrong_password_is_told_at_once(
         assert done.stderr.endswith("Bad user name or password\n")
         assert done.stderr.count("\n") == 1
     assert gateway.stop() == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('{"value":21,"unit":"°C"}', '{"value":21,"unit":"°C"}'),
+        ("a\tb", "a\tb"),
+        ("\x1b]0;title\x07", "\\x1b]0;title\\x07"),
+        ("two\nlines\r", "two\\nlines\\r"),
+        ("\u202egnp", "\\u202egnp"),
+    ],
+)
+def test_what_is_printed_drives_no_terminal(text: str, shown: str) -> None:
+    assert harmless(text) == shown

@@ -395,6 +395,13 @@ def test_addresses_of_the_fleet(read: Load, url: str) -> None:
     assert uplink.url == url
 
 
+def test_a_password_in_an_address_is_not_repeated(read: Load) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        read('[uplink]\nurl = "mqtt://barn:s3cret@fleet:1883"\n')
+    assert "mqtt://***@fleet:1883" in str(raised.value)
+    assert "s3cret" not in str(raised.value)
+
+
 def test_no_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError) as raised:
         load(tmp_path / "none.toml")
