@@ -7,6 +7,17 @@ from websockets.server import ServerProtocol
 
 PATHS = ("/mqtt", "/")
 
+FIELDS = (
+    "Connection",
+    "Origin",
+    "Sec-WebSocket-Extensions",
+    "Sec-WebSocket-Key",
+    "Sec-WebSocket-Protocol",
+    "Sec-WebSocket-Version",
+    "Upgrade",
+)
+"""Header fields that say something about the WebSocket; others may hold what they like."""
+
 MAXIMUM_REQUEST = 16 * 1024
 """Bytes of a request with its header fields: a browser's cookies fit."""
 
@@ -16,6 +27,9 @@ def answer(protocol: ServerProtocol, request: Request) -> Response:
     path = request.path.partition("?")[0]
     if path not in PATHS:
         return protocol.reject(HTTPStatus.NOT_FOUND, f"MQTT is at {PATHS[0]}.\n")
+    values = [value for name in FIELDS for value in request.headers.get_all(name)]
+    if not all(value.isascii() for value in values):  # the core relies on it
+        return refuse_garbage(protocol)
     return protocol.accept(request)
 
 

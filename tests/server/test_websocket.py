@@ -174,6 +174,13 @@ async def test_a_handshake_is_answered(sockets: Sockets, path: str, offered: str
     assert connack[0] == 0x20
 
 
+async def test_other_fields_may_hold_what_they_like(sockets: Sockets) -> None:
+    socket = await sockets.open()
+    await socket.send(request()[:-2] + b"Cookie: k\xc3\xa4se=\xff\r\n\r\n")
+    status, _ = await socket.response()
+    assert status == 101
+
+
 async def test_a_handshake_a_byte_at_a_time(sockets: Sockets) -> None:
     socket = await sockets.open()
     for byte in request() + frame(BINARY, CONNECT):
@@ -196,6 +203,8 @@ BAD_REQUESTS = [
     ("a body", request(Content_Length="5") + b"hello", 400),
     ("chunks", request(Transfer_Encoding="chunked"), 400),
     ("an old HTTP", request().replace(b"HTTP/1.1", b"HTTP/1.0"), 400),
+    ("an upgrade not in ASCII", request().replace(b": websocket", b": \x80websocket"), 400),
+    ("a key not in ASCII", request().replace(KEY.encode(), b"\x80" + KEY[1:].encode()), 400),
     ("no HTTP", b"hello\r\n\r\n", 400),
     ("MQTT", CONNECT + b"\r\n", 400),
     ("TLS", b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\n", 400),
