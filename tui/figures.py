@@ -21,6 +21,7 @@ UPLINK_INFLIGHT = "tidegate/uplink/inflight"
 UPLINK_RECONNECTS = "tidegate/uplink/reconnects"
 RULES_TAKEN = "tidegate/rules/taken"
 RULES_FILTERED = "tidegate/rules/filtered"
+RULES_SAVED = "tidegate/rules/bytes_saved"
 SERIAL_READINGS = "tidegate/serial/readings"
 SERIAL_DUPLICATES = "tidegate/serial/duplicates"
 SERIAL_REJECTED = "tidegate/serial/rejected"
@@ -32,7 +33,7 @@ COUNTS = frozenset({
     RECEIVED, SENT, DROPPED, CLIENTS,
     OUTBOX_ROWS, OUTBOX_BYTES, OUTBOX_OLDEST, OUTBOX_REJECTED,
     UPLINK_ACKNOWLEDGED, UPLINK_RESENT, UPLINK_REFUSED, UPLINK_INFLIGHT, UPLINK_RECONNECTS,
-    RULES_TAKEN, RULES_FILTERED,
+    RULES_TAKEN, RULES_FILTERED, RULES_SAVED,
     SERIAL_READINGS, SERIAL_DUPLICATES, SERIAL_REJECTED, SERIAL_CRC_ERRORS,
     STORAGE_PENDING, STORAGE_FAILURES,
 })  # fmt: skip

@@ -60,9 +60,6 @@ class ActiveRule:
         self._counters = counters
         self._unsaved: set[str] = set()
         self._prefix = f"tidegate/rules/{place}/"
-        self._counts = tuple(
-            self._prefix + name for name in ("evaluated", "passed", "filtered", "null")
-        )
         self._restore()
         self._show()
 
@@ -72,11 +69,13 @@ class ActiveRule:
 
     def record(self, message: Message, result: bool | None) -> None:
         """Count the message and remember it; `result` is what `evaluate` returned."""
-        evaluated, passed, filtered, null = self._counts
-        self._counters.add(evaluated)
-        self._counters.add(passed if result else filtered)
+        self._counters.add(f"{self._prefix}evaluated")
+        if result:
+            self._counters.add(f"{self._prefix}passed")
+        else:
+            self._counters.add(f"{self._prefix}filtered")
         if result is None:
-            self._counters.add(null)
+            self._counters.add(f"{self._prefix}null")
         if self._where is not None and self._where.slots:
             self._remember(self._where, message, result)
 
@@ -84,6 +83,7 @@ class ActiveRule:
         """Count the bytes of a message that this rule was the last one not to take."""
         saved = len(message.payload) + len(message.topic.encode())
         self._counters.add(f"{self._prefix}bytes_saved", saved)
+        self._counters.add("tidegate/rules/bytes_saved", saved)
 
     def save(self) -> None:
         """Gather what is remembered and not on disk yet; the gateway stops."""
@@ -118,8 +118,8 @@ class ActiveRule:
     def _show(self) -> None:
         self._counters.set(f"{self._prefix}topic", self.rule.topic)
         self._counters.set(f"{self._prefix}where", "" if self._where is None else self._where.text)
-        for name in (*self._counts, f"{self._prefix}bytes_saved"):
-            self._counters.set(name, 0)
+        for name in ("evaluated", "passed", "filtered", "null", "bytes_saved"):
+            self._counters.set(self._prefix + name, 0)
         if self._where is not None and self._where.slots:
             self._counters.set(f"{self._prefix}epoch", self._state.epoch if self._state else 0)
             self._counters.set(f"{self._prefix}topics", len(self._where.memory))

@@ -157,6 +157,7 @@ async def test_figures(store: Store) -> None:
         "topics": 0,
         "state_overflow": 0,
     }
+    assert store.counters.count("tidegate/rules/bytes_saved") == size + size + 2
 
 
 async def test_a_rule_without_expression_is_shown_too(store: Store) -> None:

@@ -31,4 +31,5 @@ class Uplink(Live):
         """Draw the counts."""
         pairs = [(label, amount(state.count(name))) for label, name in SHOWN]
         pairs.append(("outbox size", size(state.count(figures.OUTBOX_BYTES))))
+        pairs.append(("saved by rules", size(state.count(figures.RULES_SAVED))))
         self.put(pair_lines(pairs, self.content_size.width))
