@@ -22,6 +22,9 @@ class Arrival:
     refusal: str | None = None
     """Why there is no room for it: the answer to its CONNECT, with 0x97."""
 
+    where_identity: bool = True
+    """Whether the client's `$where` may ask for a publisher's client identifier and user name."""
+
 
 PLAIN = Arrival()
 """A connection that is like any other."""

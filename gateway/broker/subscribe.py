@@ -41,7 +41,7 @@ def handle_subscribe(broker: "Broker", client: Client, packet: Subscribe, instan
     """Grant or refuse each topic filter, then send the retained messages that match."""
     session = session_of(client)
     try:
-        where = _where(broker, session, packet)
+        where = _where(broker, client, session, packet)
     except _Refused as refused:
         logger.warning("client %r: %s", session.client_id, refused.reason)
         codes = [refused.code] * len(packet.requests)
@@ -62,7 +62,7 @@ def handle_subscribe(broker: "Broker", client: Client, packet: Subscribe, instan
         _send_retained(broker, session, request, subscription, instant)
 
 
-def _where(broker: "Broker", session: Session, packet: Subscribe) -> Where | None:
+def _where(broker: "Broker", client: Client, session: Session, packet: Subscribe) -> Where | None:
     """Return the filter of the first `$where` property, None without one."""
     text = next(
         (value for key, value in packet.properties.user_properties if key == "$where"), None
@@ -76,7 +76,7 @@ def _where(broker: "Broker", session: Session, packet: Subscribe) -> Where | Non
     )
     limit = broker.settings.maximum_filtered_subscriptions
     try:
-        where = broker.expressions.get(text)
+        where = broker.expressions.get(text, identity=client.arrival.where_identity)
     except WhereError as error:
         syntax = error.kind == "syntax"
         code = ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR if syntax else ReasonCode.QUOTA_EXCEEDED

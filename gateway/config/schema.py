@@ -39,6 +39,7 @@ LISTENER: Section = {
     "maximum_connections": whole_number(1, 1_000_000),
     "maximum_packet_size": PACKET_SIZE,
     "maximum_keep_alive": whole_number(1, 65_535),
+    "where_identity": boolean,
     "connection_rate": number(0.01, 100_000),
     "connection_burst": whole_number(1, 1_000_000),
 }

@@ -25,6 +25,7 @@ class ListenerConfig:
     maximum_connections: int | None = None
     maximum_packet_size: int | None = None  # bytes
     maximum_keep_alive: int | None = None  # seconds
+    where_identity: bool = True
     connection_rate: float | None = None  # a second
     connection_burst: int | None = None  # None: what the rate gives in a second, at least 1
 

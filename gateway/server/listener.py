@@ -186,7 +186,12 @@ class Listener:
         if settings.tls_identity is not None:
             username = common_name(transport.get_extra_info("peercert"))
         return Arrival(
-            opened, username, settings.maximum_packet_size, settings.maximum_keep_alive, refusal
+            opened,
+            username,
+            settings.maximum_packet_size,
+            settings.maximum_keep_alive,
+            refusal,
+            settings.where_identity,
         )
 
     def _lost(self, client: ClientTransport) -> None:

@@ -1,5 +1,6 @@
 import pytest
 
+from gateway.broker.arrival import Arrival
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
@@ -443,3 +444,21 @@ def test_where_on_a_publish_is_an_ordinary_property(harness: Harness) -> None:
     properties = Properties(user_properties=(("$where", "("),))
     client.send(Publish("a", properties=properties))
     assert client.take() == [Publish("a", properties=properties)]
+
+
+def test_who_published_is_not_told_by_filters_of_some_listeners(harness: Harness) -> None:
+    trusted = harness.connect("trusted")
+    guest = harness.connect("guest", arrival=Arrival(where_identity=False))
+    for client in (trusted, guest):
+        client.subscribe_all([request("a")], "$clientid = 'p'")
+        client.subscribe_all([request("b")], "$clientid IS NULL")
+    publisher = harness.connect("p")
+    publisher.send(Publish("a", b"1"), Publish("b", b"2"))
+    assert trusted.take() == [Publish("a", b"1")]
+    assert guest.take() == [Publish("b", b"2")]
+    publisher.send(Publish("a", b"1", retain=True))
+    trusted.take()
+    trusted.subscribe_all([request("a")], "$clientid = 'p'")
+    guest.subscribe_all([request("a")], "$clientid = 'p'")
+    assert [packet.payload for packet in trusted.take() if isinstance(packet, Publish)] == [b"1"]
+    assert not guest.take()

@@ -42,6 +42,7 @@ def test_every_key_of_a_tls_listener(read: Read) -> None:
         maximum_connections = 500
         maximum_packet_size = 65536
         maximum_keep_alive = 60
+        where_identity = false
         connection_rate = 0.5
         connection_burst = 20
         """
@@ -57,6 +58,7 @@ def test_every_key_of_a_tls_listener(read: Read) -> None:
         maximum_connections=500,
         maximum_packet_size=65_536,
         maximum_keep_alive=60,
+        where_identity=False,
         connection_rate=0.5,
         connection_burst=20,
     )

@@ -32,6 +32,7 @@ from gateway.routing.where.expression import (
     UserProperty,
 )
 from gateway.routing.where.folding import can_be, fold
+from gateway.routing.where.identity import without_identity
 from gateway.routing.where.message import Message
 from gateway.routing.where.parser import parse
 
@@ -63,9 +64,15 @@ class Where:
         return self._truth(message) is True
 
 
-def compile_where(text: str) -> Where:
-    """Return the compiled expression; raise WhereError if `text` is not accepted."""
-    return Where(text, fold(parse(text), constant_value))
+def compile_where(text: str, *, identity: bool = True) -> Where:
+    """Return the compiled expression; raise WhereError if `text` is not accepted.
+
+    Without `identity`, `$clientid` and `$username` are NULL for it (where-language 12.6).
+    """
+    expression = parse(text)
+    if not identity:
+        expression = without_identity(expression)
+    return Where(text, fold(expression, constant_value))
 
 
 class TreeCompiler:
