@@ -10,10 +10,26 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+Extensions = list[tuple[x509.ExtensionType, bool]]
+"""Each with whether it is critical."""
+
 DAY = dt.timedelta(days=1)
 LOCALHOST = x509.SubjectAlternativeName(
     [x509.DNSName("localhost"), x509.IPAddress(IPv4Address("127.0.0.1"))]
 )
+
+SIGNS = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
+AUTHORITY: Extensions = [(x509.BasicConstraints(ca=True, path_length=0), True), (SIGNS, True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +47,7 @@ class Authority:
         self._folder = folder
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         self._key = ec.generate_private_key(ec.SECP256R1())
-        basic = x509.BasicConstraints(ca=True, path_length=0)
-        certificate = self._sign(self._name, self._key, basic, 1)
+        certificate = self._sign(self._name, self._key, AUTHORITY, 1)
         self.ca_file = str(folder / f"{name}.pem")
         Path(self.ca_file).write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
 
@@ -40,7 +55,7 @@ class Authority:
         """Return a certificate for these common names, valid until `days` from now."""
         key = ec.generate_private_key(ec.SECP256R1())
         attributes = [x509.NameAttribute(NameOID.COMMON_NAME, name) for name in common_names]
-        certificate = self._sign(x509.Name(attributes), key, LOCALHOST, days)
+        certificate = self._sign(x509.Name(attributes), key, [(LOCALHOST, False)], days)
         path = self._folder / f"{certificate.serial_number}.pem"
         path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
         encryption = (
@@ -60,11 +75,11 @@ class Authority:
         self,
         subject: x509.Name,
         key: ec.EllipticCurvePrivateKey,
-        extension: x509.ExtensionType,
+        extensions: Extensions,
         days: int,
     ) -> x509.Certificate:
         now = dt.datetime.now(dt.UTC)
-        return (
+        builder = (
             x509.CertificateBuilder()
             .subject_name(subject)
             .issuer_name(self._name)
@@ -72,6 +87,9 @@ class Authority:
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - 10 * DAY)
             .not_valid_after(now + days * DAY)
-            .add_extension(extension, critical=False)
-            .sign(self._key, hashes.SHA256())
         )
+        subject_key = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+        issuer_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        for extension, critical in [*extensions, (subject_key, False), (issuer_key, False)]:
+            builder = builder.add_extension(extension, critical)
+        return builder.sign(self._key, hashes.SHA256())
