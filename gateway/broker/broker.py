@@ -31,6 +31,7 @@ from gateway.routing.where.message import Message
 from gateway.session.limits import SessionLimits
 from gateway.session.queue_memory import QueueMemory
 from gateway.session.session import Session
+from gateway.session.traffic import Traffic
 
 logger = logging.getLogger(__name__)
 
@@ -76,6 +77,9 @@ class Broker:
             settings.maximum_queued_bytes,
             self.queue_memory,
         )
+        self.traffic = Traffic()
+        self.sockets = 0  # network connections since the start
+        self.connects = 0  # CONNECT packets since the start
         self.sessions: dict[str, Session] = {}
         self.persistent_sessions = 0  # of these, those that outlive their connection
         self.clients: dict[str, Client] = {}
@@ -103,6 +107,7 @@ class Broker:
         )
         client = Client(connection, authenticator, peer, instant.monotonic, arrival)
         self.connections.add(client)
+        self.sockets += 1
         opened = instant.monotonic if arrival.opened is None else arrival.opened
         due = opened + self.settings.connect_timeout
         self.deadlines.set(client, due, lambda _: self._no_connect(client))

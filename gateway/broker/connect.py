@@ -28,6 +28,7 @@ def handle_connect(broker: "Broker", client: Client, packet: Connect, instant: I
     """Accept or refuse a client."""
     if client.session is not None:
         raise ProtocolError("a second CONNECT")  # [MQTT-3.1.0-2]
+    broker.connects += 1
     client.problem_information = packet.properties.request_problem_information != 0
     client.connection.maximum_packet_size = packet.properties.maximum_packet_size or NO_LIMIT
     refusal = examine(broker, client, packet)

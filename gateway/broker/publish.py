@@ -23,7 +23,8 @@ RETRY = (ReasonCode.QUOTA_EXCEEDED, ReasonCode.MESSAGE_RATE_TOO_HIGH)
 def handle_publish(broker: "Broker", client: Client, packet: Publish, instant: Instant) -> None:
     """Route a message and queue the answer that its QoS asks for."""
     session = session_of(client)
-    broker.counters.add("publish/messages/received")
+    broker.traffic.messages_received += 1
+    broker.traffic.bytes_received += len(packet.payload)
     if packet.properties.subscription_identifiers:  # [MQTT-3.3.4-6]
         raise ProtocolError("PUBLISH from a client with a subscription identifier")
     if packet.qos == 0:

@@ -36,7 +36,7 @@ def resume(broker: "Broker", packet: Connect, instant: Instant) -> tuple[Session
         session.will = None
         _stop_waiting(broker, session)
         return session, True
-    session = Session(packet.client_id, broker.counters, broker.session_limits)
+    session = Session(packet.client_id, broker.counters, broker.session_limits, broker.traffic)
     broker.sessions[packet.client_id] = session
     return session, False
 

@@ -88,6 +88,11 @@ class Router:
     def __len__(self) -> int:
         return len(self._subscriptions) - len(self._free)
 
+    @property
+    def shared(self) -> int:
+        """How many of the subscriptions are shared ones."""
+        return len(self._shared)
+
     def add(self, subscription: Subscription) -> int:
         """Route matching messages to the subscription; return the number it is known by."""
         if self._free:

@@ -8,6 +8,7 @@ from gateway.session.inflight import Inflight
 from gateway.session.limits import SessionLimits
 from gateway.session.readiness import Readiness
 from gateway.session.templates import Templates
+from gateway.session.traffic import Traffic
 
 NEVER = 0xFFFFFFFF
 """A Session Expiry Interval that does not end (MQTT 5, section 3.1.2.11.2)."""
@@ -26,15 +27,21 @@ class Session:
         "limits",
         "queue",
         "subscriptions",
+        "traffic",
         "username",
         "will",
     )
 
     def __init__(
-        self, client_id: str, counters: Counters, limits: SessionLimits | None = None
+        self,
+        client_id: str,
+        counters: Counters,
+        limits: SessionLimits | None = None,
+        traffic: Traffic | None = None,
     ) -> None:
         self.client_id = client_id
         self.counters = counters
+        self.traffic = traffic or Traffic()
         self.limits = limits = limits or SessionLimits()
         self.username: str | None = None
         self.connection: Connection | None = None
@@ -208,5 +215,6 @@ class Session:
             self.counters.add("publish/messages/dropped")
             return False
         connection.send_encoded(data)
-        self.counters.add("publish/messages/sent")
+        self.traffic.messages_sent += 1
+        self.traffic.bytes_sent += len(message.payload)
         return True

@@ -9,6 +9,7 @@ from gateway.broker.broker import Broker
 from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.routing.where.message import Message
+from gateway.telemetry.broker_figures import BrokerFigures
 
 ROOT = "$SYS/broker/"
 CLIENT_ID = "$SYS"
@@ -25,15 +26,13 @@ class SysTopics:
         publish: Callable[[Message], object],
         interval: float,
     ) -> None:
-        self._broker = broker
         self._counters = counters
         self._clock = clock
         self._publish = publish
         self._interval = interval
         self._said: dict[str, int | float | str] = {}
-        self._started = clock.monotonic()
         self._task: asyncio.Task[None] | None = None
-        self.refresh: list[Callable[[], None]] = [self._refresh_broker]
+        self.refresh: list[Callable[[], None]] = [BrokerFigures(broker, counters, clock).refresh]
         counters.set("version", f"tidegate {version('tidegate')}")
         counters.set("tidegate/gateway/version", version("tidegate"))
 
@@ -75,24 +74,3 @@ class SysTopics:
             arrived=self._clock.monotonic(),
         )
         self._publish(message)
-
-    def _refresh_broker(self) -> None:
-        broker, counters = self._broker, self._counters
-        connected = len(broker.clients)
-        counters.set("uptime", f"{int(self._clock.monotonic() - self._started)} seconds")
-        counters.set("clients/connected", connected)
-        counters.set("clients/total", len(broker.sessions))
-        counters.set("clients/disconnected", len(broker.sessions) - connected)
-        counters.set("clients/maximum", max(connected, counters.count("clients/maximum")))
-        counters.set("subscriptions/count", len(broker.router))
-        counters.set("retained messages/count", len(broker.retained))
-        counters.set("store/messages/bytes", broker.retained.bytes)
-        counters.set("tidegate/queues/messages", broker.queue_memory.deliveries)
-        counters.set("tidegate/queues/bytes", broker.queue_memory.bytes)
-        received, sent = broker.packets()
-        counters.set("messages/received", received)
-        counters.set("messages/sent", sent)
-        for name, value in broker.inbound_alias_figures.values().items():
-            counters.set(f"tidegate/aliases/in/{name}", value)
-        for name, value in broker.alias_budget.figures.values().items():
-            counters.set(f"tidegate/aliases/out/{name}", value)

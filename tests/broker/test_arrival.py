@@ -195,7 +195,7 @@ def test_a_large_packet_may_take_longer_than_keep_alive(harness: Harness) -> Non
         harness.pass_time(14)
         client.send_bytes(data[start : start + SIGN_OF_LIFE])
     assert not client.closed()
-    assert harness.counters.count("publish/messages/received") == 1
+    assert harness.broker.traffic.messages_received == 1
 
 
 def test_what_a_stranger_sends_is_logged_without_alarm(

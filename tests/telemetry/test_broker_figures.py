@@ -1,0 +1,116 @@
+import pytest
+
+from gateway.clock import Clock
+from gateway.mqtt.packets import Publish
+from gateway.telemetry.broker_figures import LOAD_INTERVAL, LOADS, OTHER_LOADS, BrokerFigures
+from gateway.telemetry.load import MINUTES
+from tests.support.broker_harness import Harness
+
+
+class HarnessClock(Clock):
+    """Shows the harness's time."""
+
+    __slots__ = ("harness",)
+
+    def __init__(self, harness: Harness) -> None:
+        self.harness = harness
+
+    def monotonic(self) -> float:
+        return self.harness.now
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return Harness()
+
+
+@pytest.fixture
+def figures(harness: Harness) -> BrokerFigures:
+    return BrokerFigures(harness.broker, harness.counters, HarnessClock(harness))
+
+
+def expect(harness: Harness, **expected: object) -> None:
+    """Compare gauges; in a name `__` stands for `/`."""
+    names = {name.replace("__", "/"): value for name, value in expected.items()}
+    assert {name: harness.counters.values[name] for name in names} == names
+
+
+def test_clients(harness: Harness, figures: BrokerFigures) -> None:
+    harness.persistent("a").drop()
+    harness.connect("b")
+    harness.connect("c", session_expiry=5).drop()
+    harness.pass_time(5)
+    figures.refresh()
+    expect(
+        harness,
+        uptime="5 seconds",
+        clients__connected=1,
+        clients__active=1,
+        clients__disconnected=1,
+        clients__inactive=1,
+        clients__total=2,
+        clients__maximum=1,
+        clients__expired=1,
+    )
+
+
+def test_subscriptions(harness: Harness, figures: BrokerFigures) -> None:
+    client = harness.connect()
+    for topic_filter in ("a", "$share/g/a", "b/#"):
+        client.subscribe(topic_filter)
+    figures.refresh()
+    expect(harness, subscriptions__count=3, shared_subscriptions__count=1)
+
+
+def test_messages(harness: Harness, figures: BrokerFigures) -> None:
+    for name in ("x", "y"):
+        client = harness.persistent(name)
+        client.subscribe("a", 1)
+        client.drop()
+    here = harness.connect("here")
+    here.subscribe("#")
+    here.send(Publish("a", b"123", 1, packet_id=1), Publish("b", b"12345", retain=True))
+    figures.refresh()
+    expect(
+        harness,
+        publish__messages__received=2,
+        publish__bytes__received=8,
+        publish__messages__sent=2,
+        publish__bytes__sent=8,
+        publish__messages__dropped=0,
+        messages__stored=2,
+        store__messages__count=2,
+        tidegate__queues__messages=2,
+    )
+    assert harness.counters.count("retained messages/count") == 1
+    assert harness.counters.count("store/messages/bytes") > 1_000
+
+
+def test_loads(harness: Harness, figures: BrokerFigures) -> None:
+    names = [f"load/{name}/{minutes}min" for name in (*LOADS, *OTHER_LOADS) for minutes in MINUTES]
+    assert {harness.counters.values[name] for name in names} == {"0.00"}
+    receiver = harness.connect("receiver")
+    receiver.subscribe("a")
+    for number in range(9):
+        harness.connect(f"c{number}").send(Publish("a", b"x"))
+    harness.open()
+    harness.now += LOAD_INTERVAL - 1
+    figures.refresh()
+    assert harness.counters.values["load/publish/received/1min"] == "0.00"
+    harness.now += 1
+    figures.refresh()
+    share = 0.153518 * 6  # of a count in the average over a minute, as a rise in a minute
+    for name, count in {
+        "publish/received": 9,
+        "publish/sent": 9,
+        "publish/dropped": 0,
+        "messages/received": 20,
+        "connections": 10,
+        "sockets": 11,
+    }.items():
+        shown = float(harness.counters.values[f"load/{name}/1min"])
+        assert shown == pytest.approx(count * share, abs=0.01), name
+    before = dict(harness.counters.values)
+    harness.now += 1
+    figures.refresh()
+    assert before == {**harness.counters.values, "uptime": before["uptime"]}
