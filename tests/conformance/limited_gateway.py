@@ -1,0 +1,59 @@
+"""A gateway with limits, with users and with WebSocket."""
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.gateway_process import GatewayProcess
+from tests.support.mosquitto import free_port
+
+USER, PASSWORD = "anna", b"secret"
+
+CONFIG = """
+[broker]
+connect_timeout = 1
+topic_alias_maximum = 0
+receive_maximum = 5
+maximum_session_expiry = 100
+maximum_topic_levels = 5
+check_payload_format = true
+response_information = "answers/"
+
+[[listener]]
+maximum_packet_size = 1024
+maximum_keep_alive = 1
+
+[[listener]]
+port = {users}
+password_file = "{folder}/users"
+
+[[listener]]
+port = {websocket}
+websocket = true
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """The ports of the gateway's three listeners."""
+
+    limits: int
+    users: int
+    websocket: int
+
+
+def start(folder: Path) -> tuple[GatewayProcess, Ports]:
+    """Start the gateway with its files in `folder`."""
+    (folder / "users").write_text(f"{USER}:{hashed(PASSWORD)}\n", encoding="utf-8")
+    users, websocket = free_port(), free_port()
+    config = CONFIG.format(users=users, websocket=websocket, folder=folder)
+    process = GatewayProcess(folder, config).start()
+    return process, Ports(process.port, users, websocket)
+
+
+def hashed(password: bytes) -> str:
+    """Return a password as mosquitto_passwd writes it in its older form."""
+    salt = b"twelve bytes"
+    parts = [salt, hashlib.sha512(password + salt).digest()]
+    return "$".join(["$6", *(base64.b64encode(part).decode() for part in parts)])
