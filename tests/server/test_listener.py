@@ -1,4 +1,5 @@
 import asyncio
+import socket
 
 import pytest
 
@@ -64,6 +65,23 @@ async def test_ipv6(held: Server) -> None:
     assert connected.peer.startswith("[::1]:")
     await client.close()
     await listener.close()
+
+
+async def test_a_fleet_that_comes_back_at_once_finds_room(held: Server) -> None:
+    """While the event loop is busy, as it is here, the kernel takes the connections."""
+    sockets = [socket.create_connection((HOST, held.port), 0.5) for _ in range(500)]
+    await until(lambda: held.counters.count("tidegate/connections/open") == 500)
+    for each in sockets:
+        each.close()
+
+
+async def test_the_kernel_asks_silent_clients_whether_they_are_there(held: Server) -> None:
+    await held.clients.connect()
+    (client,) = held.listener._clients
+    assert client._transport is not None
+    accepted = client._transport.get_extra_info("socket")
+    assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+    assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 300
 
 
 async def test_clients_are_told_of_a_stop(server: Server) -> None:

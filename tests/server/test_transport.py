@@ -2,6 +2,7 @@ import asyncio
 import logging
 import socket
 import sqlite3
+import struct
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from gateway.mqtt.encode import encode
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
+    Connect,
     Disconnect,
     PingReq,
     PingResp,
@@ -26,10 +28,9 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server import transport as transport_module
-from gateway.server.peer import address_name
 from gateway.storage.database import FILE_NAME
 from tests.support.raw_client import RawClient
-from tests.support.server import HeldWriter, Server, serve
+from tests.support.server import HOST, HeldWriter, Server, serve
 from tests.support.storage import Store, until
 
 SMALL = 4_096
@@ -281,6 +282,21 @@ async def test_a_mistake_while_writing_ends_that_connection_alone(
     assert held.counters.count("tidegate/clients/errors") == 1
 
 
+async def test_a_peer_that_is_gone_before_it_is_told(
+    held: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    peer = socket.create_connection((HOST, held.port))
+    peer.send(encode(Connect("c", MQTT_3_1_1), MQTT_3_1_1))
+    await until(lambda: "c" in held.broker.clients)
+    peer.recv(4)
+    peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    peer.close()
+    held.broker.clients["c"].disconnect(ReasonCode.ADMINISTRATIVE_ACTION)
+    held.turn.end()  # before the loop learns of the reset
+    await until(lambda: held.counters.values["tidegate/connections/open"] == 0)
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+
+
 async def test_a_session_goes_on_over_a_new_connection(held: Server) -> None:
     lasting: dict[str, object] = {
         "clean_start": False,
@@ -303,17 +319,3 @@ async def test_bytes_are_counted(held: Server) -> None:
     assert not await client.waiting()
     assert held.counters.count("bytes/received") == 2 + 13 + 2
     assert held.counters.count("bytes/sent") == 4 + 2
-
-
-@pytest.mark.parametrize(
-    ("peername", "name"),
-    [
-        (("192.0.2.7", 40_000), "192.0.2.7:40000"),
-        (("::1", 40_000, 0, 0), "[::1]:40000"),
-        ("/run/socket", "/run/socket"),
-        (None, "unknown"),
-        ("", "unknown"),
-    ],
-)
-def test_a_peer_has_a_name(peername: object, name: str) -> None:
-    assert address_name(peername) == name
