@@ -43,7 +43,7 @@ def cythonized(sources: list[Path]) -> list[Extension]:
         "annotation_typing": False,  # the .pxd alone gives types
         "nonecheck": True,  # None raises, as in Python, instead of crashing
     }
-    translated: list[Extension] = cythonize(
+    translated: list[Extension] = cythonize(  # type: ignore[no-untyped-call]  # not annotated
         modules, build_dir="build/cython", compiler_directives=directives
     )
     return translated
