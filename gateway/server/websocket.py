@@ -103,7 +103,8 @@ class WebSocketConnection(asyncio.Protocol):
     def resume_writing(self) -> None:
         """Note that there is room again."""
         self._paused = False
-        self._write(self._pong)
+        if self._core.state is State.OPEN:
+            self._write(self._pong)
         self._pong = b""
         self.inner.resume_writing()
 
