@@ -23,14 +23,9 @@ class Refusal(NamedTuple):
     reason: str
 
 
-def examine(broker: "Broker", client: Client, packet: Connect) -> Refusal | None:
-    """Return why the client is not let in, None if it is."""
-    return (
-        _greet(client, packet)
-        or _identify(client, packet)
-        or _examine_will(broker, packet)
-        or _examine_session(broker, packet)
-    )
+def examine(broker: "Broker", packet: Connect) -> Refusal | None:
+    """Return what stands against a client that has proved who it is, None if nothing does."""
+    return _examine_will(broker, packet) or _examine_session(broker, packet)
 
 
 def granted_expiry(broker: "Broker", packet: Connect) -> int:
@@ -42,11 +37,13 @@ def granted_expiry(broker: "Broker", packet: Connect) -> int:
     return min(interval, broker.settings.maximum_session_expiry)
 
 
-def _greet(client: Client, packet: Connect) -> Refusal | None:
+def greet(client: Client, packet: Connect) -> Refusal | None:
+    """Return why the client is not even asked who it is, None if it is."""
     if client.arrival.refusal is not None:
         return Refusal(ReasonCode.QUOTA_EXCEEDED, client.arrival.refusal)
     method = packet.properties.authentication_method
-    if method is not None:  # [MQTT-4.12.0-1]
+    if method is not None and method not in client.arrival.authentication_methods:
+        # [MQTT-4.12.0-1]
         reason = f"authentication method {method[:SHOWN]!r} is not supported"
         return Refusal(ReasonCode.BAD_AUTHENTICATION_METHOD, reason)
     if not packet.client_id and not _may_be_assigned(packet):
@@ -64,7 +61,8 @@ def _may_be_assigned(packet: Connect) -> bool:
     return packet.protocol_version == MQTT_5
 
 
-def _identify(client: Client, packet: Connect) -> Refusal | None:
+def identify(client: Client, packet: Connect) -> Refusal | None:
+    """Return why the client is not who it says, by user name and password or its certificate."""
     if client.arrival.username is not None:
         packet.username = client.arrival.username
     elif not client.authenticator.check(packet.username, packet.password):

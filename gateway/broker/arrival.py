@@ -1,6 +1,9 @@
 """What a listener says of a network connection, and asks of the client behind it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gateway.broker.authentication_method import AuthenticationMethod
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,9 @@ class Arrival:
 
     where_identity: bool = True
     """Whether the client's `$where` may ask for a publisher's client identifier and user name."""
+
+    authentication_methods: Mapping[str | None, AuthenticationMethod] = field(default_factory=dict)
+    """Methods of enhanced authentication, by their names; user name and password are none."""
 
 
 PLAIN = Arrival()

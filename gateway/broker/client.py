@@ -1,5 +1,7 @@
 """A client while it is connected: its network connection, its session, its deadlines."""
 
+from typing import TYPE_CHECKING
+
 from gateway.broker.access import Authenticator
 from gateway.broker.arrival import PLAIN, Arrival
 from gateway.mqtt.connection import Connection
@@ -7,6 +9,9 @@ from gateway.mqtt.packets import MQTT_5, Disconnect, Packet
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.session import Session
+
+if TYPE_CHECKING:
+    from gateway.broker.enhanced_authentication import Authentication
 
 KEEP_ALIVE_TOLERANCE = 1.5
 """How many keep alive intervals may pass in silence [MQTT-3.1.2-22]."""
@@ -17,6 +22,7 @@ class Client:
 
     __slots__ = (
         "arrival",
+        "authentication",
         "authenticator",
         "closing",
         "connection",
@@ -40,6 +46,7 @@ class Client:
         self.authenticator = authenticator
         self.peer = peer  # address and port, for logs
         self.session: Session | None = None
+        self.authentication: Authentication | None = None  # as a method of CONNECT wants it
         self.keep_alive = 0
         self.last_received = now
         self.closing = False  # the network connection ends once its output is sent

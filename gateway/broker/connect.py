@@ -1,143 +1,34 @@
 """What happens to a CONNECT (MQTT 5, section 3.1.4)."""
 
-import logging
 from typing import TYPE_CHECKING
 
-from gateway.broker import sessions
-from gateway.broker.admission import SHOWN, Refusal, examine, granted_expiry
-from gateway.broker.client import KEEP_ALIVE_TOLERANCE, Client
+from gateway.broker import enhanced_authentication
+from gateway.broker.admission import greet, identify
+from gateway.broker.client import Client
+from gateway.broker.connack import admit, refuse
 from gateway.broker.instant import Instant
-from gateway.mqtt.connection import NO_LIMIT, Connection
+from gateway.mqtt.connection import NO_LIMIT
 from gateway.mqtt.errors import ProtocolError
-from gateway.mqtt.outbound_aliases import OutboundAliases
-from gateway.mqtt.packets import MQTT_5, ConnAck, Connect
-from gateway.mqtt.properties import NO_PROPERTIES, Properties
-from gateway.mqtt.reason_codes import ReasonCode
-from gateway.session.inflight import MAXIMUM_PACKET_ID
+from gateway.mqtt.packets import Connect
 
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
 
-logger = logging.getLogger(__name__)
-
-WHERE_PROPERTY = ("$where", "1")
-"""Says that `$where` is understood, and in which version ($where language, section 12.1)."""
-
 
 def handle_connect(broker: "Broker", client: Client, packet: Connect, instant: Instant) -> None:
-    """Accept or refuse a client."""
-    if client.session is not None:
+    """Find out who the client is, then accept or refuse it."""
+    if client.session is not None or client.authentication is not None:
         raise ProtocolError("a second CONNECT")  # [MQTT-3.1.0-2]
     broker.connects += 1
     client.problem_information = packet.properties.request_problem_information != 0
     client.connection.maximum_packet_size = packet.properties.maximum_packet_size or NO_LIMIT
-    refusal = examine(broker, client, packet)
-    if refusal is not None:
-        _refuse(broker, client, packet, refusal)
+    refusal = greet(client, packet)
+    method = client.arrival.authentication_methods.get(packet.properties.authentication_method)
+    if refusal is None and method is not None:
+        enhanced_authentication.begin(broker, client, method, packet, instant)
         return
-    assigned = not packet.client_id
-    if assigned:
-        packet.client_id = broker.new_client_id()
-    _accept(broker, client, packet, instant, assigned=assigned)
-
-
-def _refuse(broker: "Broker", client: Client, packet: Connect, refusal: Refusal) -> None:
-    code, reason = refusal
-    logger.warning(
-        "refused client %r at %s: %s (0x%02X)", packet.client_id[:SHOWN], client.peer, reason, code
-    )
-    broker.counters.add("tidegate/clients/refused")
-    client.send(ConnAck(reason_code=code, properties=client.explain(reason, always=True)))
-    client.close()  # [MQTT-3.2.2-7]
-
-
-def _accept(
-    broker: "Broker", client: Client, packet: Connect, instant: Instant, *, assigned: bool
-) -> None:
-    sessions.take_over(broker, packet.client_id, instant)
-    session, present = sessions.resume(broker, packet, instant)
-    session.username = packet.username
-    session.will = packet.will
-    sessions.set_expiry(broker, session, granted_expiry(broker, packet))
-    session.attach(client.connection, packet.properties.receive_maximum or MAXIMUM_PACKET_ID)
-    client.session = session
-    _allow_aliases(broker, client.connection, packet)
-    client.keep_alive = _keep_alive(client, packet)
-    broker.clients[session.client_id] = client
-    # [MQTT-3.2.2-2], [MQTT-3.2.2-3]
-    properties = _properties(broker, client, packet, assigned=assigned)
-    if not client.connection.send(ConnAck(present, properties=properties)):
-        client.close()  # its Maximum Packet Size does not even let us tell it our limits
-        return
-    logger.info(
-        "client %r connected from %s (MQTT %s)",
-        session.client_id[:SHOWN],
-        client.peer,
-        {3: "3.1", 4: "3.1.1", 5: "5"}[packet.protocol_version],
-    )
-    _watch_keep_alive(broker, client, instant)
-    session.pump(instant.monotonic)
-
-
-def _allow_aliases(broker: "Broker", connection: Connection, packet: Connect) -> None:
-    """Shorten what is sent by topic aliases, as far as the client takes them.
-
-    [MQTT-3.1.2-26] [MQTT-3.3.2-11]: none above its Topic Alias Maximum, [MQTT-3.1.2-27] none at
-    all without one.
-    """
-    theirs = packet.properties.topic_alias_maximum or 0
-    maximum = min(theirs, broker.settings.topic_alias_maximum_out)
-    if maximum:
-        connection.outbound_aliases = OutboundAliases(
-            maximum, connection.maximum_packet_size, broker.alias_budget
-        )
-
-
-def _keep_alive(client: Client, packet: Connect) -> int:
-    """Return the client's Keep Alive, or the listener's where that is less and can be told."""
-    limit = client.arrival.maximum_keep_alive
-    if limit is None or packet.protocol_version != MQTT_5 or 0 < packet.keep_alive <= limit:
-        return packet.keep_alive
-    return limit
-
-
-def _properties(broker: "Broker", client: Client, packet: Connect, *, assigned: bool) -> Properties:
-    if client.connection.version != MQTT_5:
-        return NO_PROPERTIES
-    imposed = client.keep_alive != packet.keep_alive
-    expiry = granted_expiry(broker, packet)
-    lowered = expiry != (packet.properties.session_expiry_interval or 0)
-    size = client.arrival.maximum_packet_size or broker.settings.maximum_packet_size
-    return Properties(
-        session_expiry_interval=expiry if lowered else None,  # section 3.2.2.3.2
-        assigned_client_identifier=packet.client_id if assigned else None,  # [MQTT-3.2.2-16]
-        server_keep_alive=client.keep_alive if imposed else None,  # [MQTT-3.2.2-21]
-        receive_maximum=broker.settings.receive_maximum,
-        maximum_packet_size=size,
-        response_information=_response_information(broker, packet),
-        topic_alias_maximum=broker.settings.topic_alias_maximum or None,
-        user_properties=(WHERE_PROPERTY,),
-    )
-
-
-def _response_information(broker: "Broker", packet: Connect) -> str | None:
-    """Return what response topics begin with, for clients that ask for it [MQTT-3.1.2-28]."""
-    asked = packet.properties.request_response_information == 1
-    return broker.settings.response_information if asked else None
-
-
-def _watch_keep_alive(broker: "Broker", client: Client, instant: Instant) -> None:
-    """Close the connection after one and a half intervals of silence [MQTT-3.1.2-22]."""
-    if not client.keep_alive:
-        broker.deadlines.discard(client)
-        return
-    silence = client.keep_alive * KEEP_ALIVE_TOLERANCE
-
-    def look(later: Instant) -> None:
-        due = client.last_received + silence
-        if due <= later.monotonic:
-            client.disconnect(ReasonCode.KEEP_ALIVE_TIMEOUT, f"nothing received for {silence} s")
-        else:
-            broker.deadlines.set(client, due, look)
-
-    broker.deadlines.set(client, instant.monotonic + silence, look)
+    refusal = refusal or identify(client, packet)
+    if refusal is None:
+        admit(broker, client, packet, instant)
+    else:
+        refuse(broker, client, packet, refusal)

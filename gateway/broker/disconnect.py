@@ -1,4 +1,4 @@
-"""What happens to DISCONNECT, PINGREQ and AUTH (MQTT 5, sections 3.14, 3.12 and 3.15)."""
+"""What happens to DISCONNECT and PINGREQ (MQTT 5, sections 3.14 and 3.12)."""
 
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,9 @@ def handle_disconnect(
     broker: "Broker", client: Client, packet: Disconnect, _instant: Instant
 ) -> None:
     """End the connection as the client wishes; its will is dropped [MQTT-3.14.4-3]."""
+    if client.session is None and client.authentication is not None:
+        client.close()  # it gives up authenticating [MQTT-3.1.2-30]
+        return
     session = session_of(client)
     interval = packet.properties.session_expiry_interval
     if interval is not None:
@@ -35,9 +38,3 @@ def handle_pingreq(_broker: "Broker", client: Client, _packet: Packet, _instant:
     """Answer [MQTT-3.12.4-1]."""
     session_of(client)
     client.send(PingResp())
-
-
-def handle_auth(_broker: "Broker", client: Client, _packet: Packet, _instant: Instant) -> None:
-    """Refuse: no connection here began with an authentication method [MQTT-4.12.0-7]."""
-    session_of(client)
-    raise ProtocolError("AUTH without an authentication method at CONNECT")

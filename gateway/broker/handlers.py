@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 from gateway.broker.acknowledge import handle_puback, handle_pubcomp, handle_pubrec
 from gateway.broker.client import Client
 from gateway.broker.connect import handle_connect
-from gateway.broker.disconnect import handle_auth, handle_disconnect, handle_pingreq
+from gateway.broker.disconnect import handle_disconnect, handle_pingreq
+from gateway.broker.enhanced_authentication import handle_auth
 from gateway.broker.instant import Instant
 from gateway.broker.publish import handle_publish, handle_pubrel
 from gateway.broker.subscribe import handle_subscribe

@@ -169,7 +169,7 @@ def test_a_client_is_refused_with_the_reason(
     assert not harness.broker.sessions
     assert caplog.record_tuples == [
         (
-            "gateway.broker.connect",
+            "gateway.broker.connack",
             logging.WARNING,
             f"refused client 'c' at 192.0.2.7:40000: {reason} (0x{code:02X})",
         )

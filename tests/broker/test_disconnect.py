@@ -3,7 +3,6 @@ import pytest
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
-    Auth,
     Disconnect,
     PingReq,
     PingResp,
@@ -84,11 +83,3 @@ def test_pingreq_is_answered(harness: Harness) -> None:
     client = harness.connect()
     client.send(PingReq(), PingReq())
     assert client.take() == [PingResp(), PingResp()]
-
-
-def test_auth_is_a_protocol_error_without_a_method(harness: Harness) -> None:
-    client = harness.connect()
-    client.send(Auth(ReasonCode.RE_AUTHENTICATE, Properties(authentication_method="x")))
-    (disconnect,) = client.take()
-    assert isinstance(disconnect, Disconnect)
-    assert disconnect.reason_code == ReasonCode.PROTOCOL_ERROR
