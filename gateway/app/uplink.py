@@ -6,12 +6,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gateway.app.history import record
 from gateway.config.settings import UplinkConfig
 from gateway.routing.where.rule import compile_rule
 from gateway.storage.outbox import Outbox
 from gateway.storage.rejected import Rejected
 from gateway.storage.rule_states import RuleStates
-from gateway.uplink.rule import Rule, key_of
+from gateway.uplink.rule import DEFAULT_RULES, Rule, key_of
 from gateway.uplink.rules import RuleSet
 from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.uplink import Uplink
@@ -26,18 +27,21 @@ LANDING = "landing"
 
 
 async def start_uplink(gateway: "Gateway") -> None:
-    """Join rules, outbox and uplink to the broker, if the configuration has an uplink."""
+    """Join history, rules, outbox and uplink to the broker, where the configuration has them."""
     config = gateway.configuration.uplink
     if config is None:
+        await record(gateway, None, ())
         return
     outbox = Outbox(gateway.database, gateway.writer, gateway.counters)
     await outbox.load()
     gateway.stack.push_async_callback(outbox.close)
     rejected = Rejected(gateway.database, gateway.writer, gateway.counters)
     await rejected.load()
-    rules = await _rule_set(gateway, _rules(config), outbox)
+    configured = _rules(config) or DEFAULT_RULES
+    rules = await _rule_set(gateway, configured, outbox)
     gateway.at_stop.append(rules.save)
-    gateway.broker.subscribe_inline(rules, rules.topic_filters)
+    if not await record(gateway, rules, configured):
+        gateway.broker.subscribe_inline(rules, rules.topic_filters)
     settings = _settings(gateway, config)
     uplink = Uplink(settings, outbox, rejected, gateway.counters, gateway.clock)
     gateway.control.know("uplink", "pause", uplink.pause)

@@ -2,7 +2,6 @@
 
 import argparse
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,9 +9,6 @@ from gateway.errors import TidegateError
 
 if TYPE_CHECKING:
     from gateway.cli.main import Commands
-
-NO_HISTORY = 3
-"""What `where test` and `why` return when there is no history to ask."""
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _NUMBER = re.compile(r"([0-9a-f]{10})\.([A-Za-z0-9_-]{1,16})\.([0-9]{1,18})", re.ASCII)
@@ -34,13 +30,21 @@ def add_where(commands: "Commands") -> None:
     test.add_argument("expression", metavar="EXPR", type=_expression)
     test.add_argument("--topic", default="#", metavar="FILTER", help="only these topics (#)")
     test.add_argument("--last", type=_duration, default="1h", metavar="TIME", help="90s, 2h, 7d")
+    _add_data(test)
     test.set_defaults(command=_test)
     vectors = actions.add_parser("vectors", help="run a file of the language's vectors")
     vectors.add_argument("file", type=Path, metavar="FILE")
     vectors.set_defaults(command=_vectors)
     why = commands.add_parser("why", help="say why a message did or did not go up")
     why.add_argument("number", metavar="EPOCH.STREAM.NUMBER", type=_number)
+    _add_data(why)
     why.set_defaults(command=_why)
+
+
+def _add_data(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--data", type=Path, default=Path("var"), metavar="DIR", help="data folder (./var)"
+    )
 
 
 def _expression(text: str) -> str:
@@ -86,6 +90,7 @@ def _vectors(options: argparse.Namespace) -> int:
 
 def _test(options: argparse.Namespace) -> int:
     from gateway.cli.where_check import tell_error
+    from gateway.cli.where_history import try_on_history
     from gateway.mqtt.errors import MqttError
     from gateway.mqtt.topics import check_topic_filter
     from gateway.routing.where.errors import WhereError
@@ -93,19 +98,16 @@ def _test(options: argparse.Namespace) -> int:
 
     try:
         check_topic_filter(options.topic)
-        compile_rule(options.expression)
+        where = compile_rule(options.expression)
     except MqttError as error:
         raise TidegateError(f"--topic {options.topic!r}: {error.reason}") from error
     except WhereError as error:
         tell_error(options.expression, error)
         return 1
-    return _no_history()
+    return try_on_history(where, options.topic, options.last, options.data)
 
 
-def _why(_: argparse.Namespace) -> int:
-    return _no_history()
+def _why(options: argparse.Namespace) -> int:
+    from gateway.cli.why import why
 
-
-def _no_history() -> int:
-    print("tidegate: history is off: this gateway keeps no messages to ask", file=sys.stderr)
-    return NO_HISTORY
+    return why(options.number, options.data)

@@ -27,12 +27,16 @@ def explain_expression(text: str, file: Path) -> int:
 
 def lines(explanation: Explanation) -> list[str]:
     """Return a line for each part, the value first, and the verdict."""
-    tree = [_line(part) for part in explanation.parts]
     passes = "passes" if explanation.result else "does not pass"
     verdict = f"result: {spell_value(explanation.result)}, the message {passes}"
     if explanation.stateful:
         verdict += " as the first one on its topic"
-    return [*tree, verdict]
+    return [*tree(explanation), verdict]
+
+
+def tree(explanation: Explanation) -> list[str]:
+    """Return a line for each part, the value first."""
+    return [_line(part) for part in explanation.parts]
 
 
 def _line(part: Part) -> str:

@@ -8,6 +8,8 @@ Check = Callable[[object], object]
 
 GATEWAY_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 STREAM = re.compile(r"[A-Za-z0-9_-]{1,16}")
+DURATION = re.compile(r"([0-9]{1,6})([smhd])|0", re.ASCII)
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 PERMISSIONS = re.compile(r"0?[0-7]{3}")
 
 MAXIMUM_UNIX_PATH = 107
@@ -64,6 +66,14 @@ def whole_number(lowest: int, highest: int) -> Check:
         return value
 
     return check
+
+
+def duration(value: object) -> int:
+    """Return the seconds that a text such as "90s", "30m", "2h" or "7d" says; "0" is none."""
+    match = DURATION.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError('a text such as "90s", "30m", "2h" or "7d", or "0"')
+    return int(match[1] or 0) * SECONDS.get(match[2], 0)
 
 
 def number(lowest: float, highest: float) -> Check:

@@ -14,6 +14,7 @@ from gateway.config.listener import find_mistake
 from gateway.config.settings import (
     BrokerConfig,
     Configuration,
+    HistoryConfig,
     ListenerConfig,
     RuleConfig,
     SerialConfig,
@@ -69,6 +70,7 @@ class Reader:
             listeners=listeners or (ListenerConfig(),),
             broker=self._broker(document),
             uplink=self._uplink(document),
+            history=HistoryConfig(**self._table(document, "history", schema.HISTORY)),
             serial=tuple(
                 SerialConfig(**settings)
                 for settings in self._array(document, "serial", schema.SERIAL, needed=("port",))

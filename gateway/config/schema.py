@@ -3,6 +3,7 @@
 from gateway.config.checks import (
     Check,
     boolean,
+    duration,
     fleet_url,
     gateway_id,
     number,
@@ -69,6 +70,11 @@ BROKER: Section = {
     "sys_interval": number(0.1, 3600),
 }
 
+HISTORY: Section = {
+    "keep": duration,
+    "maximum_bytes": whole_number(64 * 1024, 1024**4),
+}
+
 SUBSCRIPTION_FILTER: Section = {"client": text, "filter": text, "where": text}
 
 RULE: Section = {
@@ -98,5 +104,5 @@ SERIAL: Section = {
 
 SIMULATOR: Section = {"port": text, "node": text, "interval": number(0.01, 3600)}
 
-TABLES = ("gateway", "broker", "uplink")
+TABLES = ("gateway", "broker", "uplink", "history")
 ARRAYS = ("listener", "serial", "simulator", "subscription_filter")

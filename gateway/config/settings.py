@@ -96,6 +96,14 @@ class UplinkConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class HistoryConfig:
+    """How many seconds of messages are kept, 0 for none, and in how many bytes."""
+
+    keep: int = 0
+    maximum_bytes: int = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
 class SerialConfig:
     """A serial port with a node behind it; `node` is by default the port's base name."""
 
@@ -126,3 +134,4 @@ class Configuration:
     serial: tuple[SerialConfig, ...] = ()
     simulators: tuple[SimulatorConfig, ...] = ()
     subscription_filters: tuple[SubscriptionFilterConfig, ...] = ()
+    history: HistoryConfig = field(default_factory=HistoryConfig)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gateway.counters import Counters
 from gateway.routing.where.message import Message
 from gateway.routing.where.rule import RuleWhere
+from gateway.storage.history_row import RuleResult
 from gateway.storage.rule_states import RuleKey, RuleState
 
 
@@ -55,6 +56,7 @@ class ActiveRule:
         self, place: int, rule: Rule, counters: Counters, state: RuleState | None = None
     ) -> None:
         self.rule = rule
+        self._place = place
         self._where = rule.where
         self._state = state
         self._counters = counters
@@ -67,7 +69,7 @@ class ActiveRule:
         """Return whether the rule wants the message, None where its expression is NULL."""
         return True if self._where is None else self._where.evaluate(message)
 
-    def record(self, message: Message, result: bool | None) -> None:
+    def record(self, message: Message, result: bool | None) -> RuleResult:
         """Count the message and remember it; `result` is what `evaluate` returned."""
         self._counters.add(f"{self._prefix}evaluated")
         if result:
@@ -77,7 +79,8 @@ class ActiveRule:
         if result is None:
             self._counters.add(f"{self._prefix}null")
         if self._where is not None and self._where.slots:
-            self._remember(self._where, message, result)
+            return self._remember(self._where, message, result)
+        return RuleResult(self._place, 0, result)
 
     def count_saved(self, message: Message) -> None:
         """Count the bytes of a message that this rule was the last one not to take."""
@@ -94,11 +97,17 @@ class ActiveRule:
         self._unsaved.clear()
         self._state.set_complete(complete=True)
 
-    def _remember(self, where: RuleWhere, message: Message, result: bool | None) -> None:
-        changed = where.record(message, result)
+    def _remember(self, where: RuleWhere, message: Message, result: bool | None) -> RuleResult:
+        overflows = where.memory.overflows
+        if where.record(message, result):
+            self._keep(where, message, result)
         self._counters.set(f"{self._prefix}topics", len(where.memory))
         self._counters.set(f"{self._prefix}state_overflow", where.memory.overflows)
-        if not changed or self._state is None:
+        epoch = 0 if self._state is None else self._state.epoch
+        return RuleResult(self._place, epoch, result, where.memory.overflows > overflows)
+
+    def _keep(self, where: RuleWhere, message: Message, result: bool | None) -> None:
+        if self._state is None:
             return
         row = where.memory.get(message.topic)
         if result is True or row is None:

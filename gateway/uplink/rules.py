@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
+from gateway.storage.history_row import Numbered
 from gateway.storage.outbox import Outbox
 from gateway.storage.outbox_row import row_of_message
 from gateway.storage.rule_states import RuleKey, RuleState
@@ -51,7 +52,8 @@ class RuleSet:
     asked in order, and the first whose `where` is TRUE takes it. A message that none takes has
     used up its number all the same: the ledger explains every gap (DESIGN.md, section 8).
 
-    `states` is what `RuleStates.restore` found of the rules that remember something.
+    `states` is what `RuleStates.restore` found of the rules that remember something; `numbers`
+    are those that the last message was given.
     """
 
     client_id = "$uplink"
@@ -67,6 +69,7 @@ class RuleSet:
         self._outbox = outbox
         self._counters = counters
         self._epoch = epoch
+        self.numbers: list[Numbered] = []
         self._streams: dict[str, list[ActiveRule]] = {}
         self._last: dict[str, int] = {}
         rules = rules or DEFAULT_RULES
@@ -97,8 +100,7 @@ class RuleSet:
         if self._outbox.full and any(verdict.taken for verdict in verdicts):
             self._outbox.refuse()
             return ReasonCode.QUOTA_EXCEEDED
-        for verdict in verdicts:
-            self._number(message, verdict)
+        self.numbers = [self._number(message, verdict) for verdict in verdicts]
         return ReasonCode.SUCCESS
 
     def save(self) -> None:
@@ -107,16 +109,16 @@ class RuleSet:
             for active in rules:
                 active.save()
 
-    def _number(self, message: Message, verdict: Verdict) -> None:
+    def _number(self, message: Message, verdict: Verdict) -> Numbered:
         stream = verdict.stream
         number = self._last[stream] = self._last[stream] + 1
         self._counters.add("tidegate/rules/matched")
-        for active, result in verdict.asked:
-            active.record(message, result)
-        if not verdict.taken:
+        results = tuple(active.record(message, result) for active, result in verdict.asked)
+        if verdict.taken:
+            self._counters.add("tidegate/rules/taken")
+            lane = verdict.last.rule.lane
+            self._outbox.add(row_of_message(message, self._epoch, stream, number, lane))
+        else:
             self._counters.add("tidegate/rules/filtered")
             verdict.last.count_saved(message)
-            return
-        self._counters.add("tidegate/rules/taken")
-        lane = verdict.last.rule.lane
-        self._outbox.add(row_of_message(message, self._epoch, stream, number, lane))
+        return Numbered(stream, number, results)

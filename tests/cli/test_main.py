@@ -30,7 +30,7 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--help"])
     assert raised.value.code == 0
     output = capsys.readouterr().out
-    for command in ("run", "check", "tui", "subscribe", "uplink"):
+    for command in ("run", "check", "tui", "subscribe", "uplink", "where", "why"):
         assert re.search(rf"^ +{command}\b", output, re.MULTILINE)
 
 

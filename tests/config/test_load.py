@@ -13,6 +13,7 @@ from gateway.config.load import Reader, bare, load
 from gateway.config.settings import (
     BrokerConfig,
     Configuration,
+    HistoryConfig,
     ListenerConfig,
     RuleConfig,
     SerialConfig,
@@ -240,7 +241,7 @@ LONG = "x" * 65
 
 MISTAKES: list[tuple[str, str, object, str]] = [
     # unknown keys
-    ("[gatway]\nid = 'a'", "gatway", {"id": "a"}, "there are broker, gateway, listener,"),
+    ("[gatway]\nid = 'a'", "gatway", {"id": "a"}, "there are broker, gateway, history, listener,"),
     ("[gateway]\nname = 'a'", "gateway.name", "a", "unknown key; there are id"),
     (
         "[[listener]]\nprot = 1",
@@ -325,6 +326,10 @@ MISTAKES: list[tuple[str, str, object, str]] = [
     # missing, or in each other's way
     ("[[serial]]", "serial[0].port", None, "must be given"),
     ("[[simulator]]", "simulator[0].port", None, "must be given"),
+    ("[history]\nkeep = 5", "history.keep", 5, 'a text such as "90s", "30m", "2h" or "7d", or "0"'),
+    ("[history]\nkeep = '5'", "history.keep", "5", 'a text such as "90s"'),
+    ("[history]\nkeep = '1h30m'", "history.keep", "1h30m", 'a text such as "90s"'),
+    ("[history]\nmaximum_bytes = 1", "history.maximum_bytes", 1, "from 65536 to"),
     (
         "[[subscription_filter]]\nclient = 'a'\nwhere = 'b'",
         "subscription_filter[0].filter",
@@ -449,3 +454,14 @@ def test_subscription_filters(tmp_path: Path) -> None:
     path.write_text("[[subscription_filter]]\nclient = 'p-*'\nfilter = 'a/#'\nwhere = 'qos = 1'")
     expected = SubscriptionFilterConfig("p-*", "a/#", "qos = 1")
     assert load(path).subscription_filters == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("0", 0), ("90s", 90), ("30m", 1800), ("2h", 7200), ("7d", 604_800)]
+)
+def test_history(text: str, seconds: int, tmp_path: Path) -> None:
+    path = tmp_path / "gateway.toml"
+    path.write_text(f"[history]\nkeep = '{text}'")
+    assert load(path).history == HistoryConfig(keep=seconds)
+    path.write_text("")
+    assert load(path).history == HistoryConfig(0, 256 * 1024 * 1024)

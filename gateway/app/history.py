@@ -1,0 +1,61 @@
+"""The history between the broker, the uplink rules and the database."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gateway.mqtt.reason_codes import FAILURE, ReasonCode
+from gateway.routing.where.message import Message
+from gateway.storage.history import History, RecordedRule
+from gateway.uplink.rule import Rule
+from gateway.uplink.rules import RuleSet
+
+if TYPE_CHECKING:
+    from gateway.app.gateway import Gateway
+
+ALL = "#"
+"""What is recorded: every topic but those that begin with `$`."""
+
+
+class Recorder:
+    """An inline client that asks the rules, where there are any, and records what was taken in."""
+
+    client_id = "$uplink"
+
+    def __init__(self, history: History, rules: RuleSet | None) -> None:
+        self._history = history
+        self._rules = rules
+        filters = [] if rules is None else rules.topic_filters
+        self.topic_filters = list(dict.fromkeys([*filters, ALL]))
+
+    def receive(self, message: Message, topic_filters: list[str]) -> ReasonCode:
+        """Hand the message to the rules; what they refuse is not recorded."""
+        if self._rules is None:
+            self._history.add(message, ())
+            return ReasonCode.SUCCESS
+        code = self._rules.receive(message, topic_filters)
+        if code < FAILURE and ALL in topic_filters:
+            self._history.add(message, self._rules.numbers)
+        return code
+
+
+async def record(gateway: "Gateway", rules: RuleSet | None, configured: Sequence[Rule]) -> bool:
+    """Begin the history; return whether it is on, and then asks the rules itself."""
+    config = gateway.configuration.history
+    history = History(
+        gateway.database, gateway.writer, gateway.counters, config.keep, config.maximum_bytes
+    )
+    recorded = [
+        RecordedRule(
+            place,
+            rule.stream,
+            rule.topic,
+            None if rule.where is None else rule.where.text,
+            rule.lane,
+        )
+        for place, rule in enumerate(configured)
+    ]
+    await history.begin(gateway.epoch, gateway.starts, recorded)
+    if config.keep:
+        recorder = Recorder(history, rules)
+        gateway.broker.subscribe_inline(recorder, recorder.topic_filters)
+    return config.keep > 0

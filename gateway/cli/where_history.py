@@ -1,0 +1,132 @@
+"""`tidegate where test`: what an expression would have let pass of the gateway's history."""
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+
+from gateway.clock import Clock
+from gateway.routing.where.compile import COMPILER
+from gateway.routing.where.expression import TopicMatches
+from gateway.routing.where.message import Message
+from gateway.routing.where.predicates import topic_matches
+from gateway.routing.where.rule import RuleWhere
+from gateway.storage.history_reader import open_history
+
+NO_HISTORY = 3
+"""What a command returns when there is no history to ask."""
+
+BARS = 12
+"""Lines of the histogram."""
+
+BAR_WIDTH = 40
+"""Characters of its longest bar."""
+
+UNITS = ("B", "KiB", "MiB", "GiB")
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of the messages of a window in time (ms since 1970)."""
+
+    begin: int
+    end: int
+    messages: int = 0
+    size: int = 0
+    passed_size: int = 0
+    passed_times: list[int] = field(default_factory=list)
+
+    def silence(self) -> tuple[int, int]:
+        """Return the longest time in which nothing passed, as begin and end."""
+        times = [self.begin, *sorted(self.passed_times), self.end]
+        return max(pairwise(times), key=lambda pair: pair[1] - pair[0])
+
+    def histogram(self) -> list[tuple[int, int]]:
+        """Return the begin of each of BARS equal parts of the window, and what passed in it."""
+        span = max(self.end - self.begin, 1)
+        counts = [0] * BARS
+        for time in self.passed_times:
+            counts[min(max(time - self.begin, 0) * BARS // span, BARS - 1)] += 1
+        return [(self.begin + place * span // BARS, count) for place, count in enumerate(counts)]
+
+
+def no_history() -> int:
+    """Say that history is off; return NO_HISTORY."""
+    text = 'history is off: set keep in [history], such as keep = "24h", and restart the gateway'
+    print(f"tidegate: {text}", file=sys.stderr)
+    return NO_HISTORY
+
+
+def try_on_history(where: RuleWhere, topic_filter: str, seconds: int, data: Path) -> int:
+    """Print what `where` lets pass of the last `seconds`; return 0, or 3 without a history."""
+    now = Clock().wall_ms()
+    begin = now - 1000 * seconds
+    with open_history(data) as history:
+        if history is None or not history.on:
+            return no_history()
+        messages = (row.message for row in history.since(begin))
+        outcome = try_on(where, topic_filter, messages, begin, now)
+    for line in lines(outcome):
+        print(line)
+    return 0
+
+
+def try_on(
+    where: RuleWhere, topic_filter: str, messages: Iterable[Message], begin: int, end: int
+) -> Outcome:
+    """Evaluate `where` on each message of the topic filter; it remembers nothing from before."""
+    matches = topic_matches(TopicMatches(topic_filter), COMPILER)
+    outcome = Outcome(begin, end)
+    for message in messages:
+        if not matches(message):
+            continue
+        size = len(message.payload) + len(message.topic.encode())
+        outcome.messages += 1
+        outcome.size += size
+        result = where.evaluate(message)
+        where.record(message, result)
+        if result is True:
+            outcome.passed_size += size
+            outcome.passed_times.append(message.received_at or 0)
+    return outcome
+
+
+def lines(outcome: Outcome) -> list[str]:
+    """Return the report, times in the local zone."""
+    passed = len(outcome.passed_times)
+    share = f"{100 * passed / outcome.messages:.1f} %" if outcome.messages else "none"
+    since, until = outcome.silence()
+    bars = outcome.histogram()
+    highest = max(count for _, count in bars) or 1
+    return [
+        f"messages: {passed} of {outcome.messages} would pass ({share})",
+        f"bytes: {_size(outcome.passed_size)} of {_size(outcome.size)}",
+        f"longest silence: {_duration(until - since)}, from {_time(since)} to {_time(until)}",
+        *(
+            f"{_time(begin)} {'#' * -(-count * BAR_WIDTH // highest):<{BAR_WIDTH}} {count}"
+            for begin, count in bars
+        ),
+    ]
+
+
+def _size(count: int) -> str:
+    amount, place = float(count), 0
+    while amount >= 1024 and place < len(UNITS) - 1:
+        amount, place = amount / 1024, place + 1
+    return f"{count} B" if place == 0 else f"{amount:.1f} {UNITS[place]}"
+
+
+def _duration(milliseconds: int) -> str:
+    seconds = milliseconds // 1000
+    hours, minutes = seconds // 3600, seconds // 60 % 60
+    return (
+        f"{hours} h {minutes:02} m {seconds % 60:02} s"
+        if hours
+        else f"{minutes} m {seconds % 60:02} s"
+    )
+
+
+def _time(milliseconds: int) -> str:
+    return f"{datetime.fromtimestamp(milliseconds / 1000).astimezone():%Y-%m-%d %H:%M:%S}"
