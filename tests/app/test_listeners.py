@@ -118,6 +118,7 @@ def test_the_log_says_where_it_listens_and_the_socket_is_gone_at_the_end(
     gateway: GatewayProcess, tls: int, tmp_path: Path
 ) -> None:
     assert (tmp_path / "mqtt.sock").is_socket()
+    until(lambda: "listens on" in gateway.log(), "the gateway says that it is ready")
     log = gateway.log()
     assert f"listens on 127.0.0.1:{gateway.port}, 127.0.0.1:{tls} (TLS), mqtt.sock, " in log
     assert "(TLS and WebSocket)" in log
