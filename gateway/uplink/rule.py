@@ -121,7 +121,8 @@ class ActiveRule:
         if self._where is None or self._state is None:
             return
         for topic, row in self._state.rows.items():
-            self._where.memory.keep(topic, row)
+            if len(row) == self._where.slots:  # else it is none that an expression like this made
+                self._where.memory.keep(topic, row)
         self._state.rows.clear()
 
     def _show(self) -> None:

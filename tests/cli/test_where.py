@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from gateway.cli import where_vectors
 from gateway.cli.main import main
+from gateway.routing.where.compile import compile_where
 from tests.support.where_vectors import VECTORS
 
 FIRST = {"topic": "s/1", "qos": 0, "retain": False, "payload": '{"t": 20}'}
@@ -77,7 +79,18 @@ def test_not_may_run_into_a_limit(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out == "where: 1 passed, 0 failed\n"
 
 
-def test_a_uplink_row_with_one_result(tmp_path: Path) -> None:
+def test_a_negation_that_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    always = compile_where("TRUE")
+    monkeypatch.setattr(where_vectors, "compile_where", lambda text: always)
+    file = vectors(tmp_path, {"id": "bad", "expr": "qos = 0", "message": FIRST, "result": True})
+    assert main(["where", "vectors", str(file)]) == 1
+    told = "bad: within NOT: expected false, got true\n"
+    assert capsys.readouterr().out == told + "where: 0 passed, 1 failed\n"
+
+
+def test_an_uplink_row_with_one_result(tmp_path: Path) -> None:
     row = {"mode": "uplink", "expr": "CHANGED(t)", "message": FIRST, "result": True}
     assert main(["where", "vectors", str(vectors(tmp_path, row))]) == 0
 

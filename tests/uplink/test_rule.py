@@ -132,6 +132,13 @@ async def test_a_rule_sees_only_what_reaches_it(store: Store) -> None:
     assert [figures(store, place)["evaluated"] for place in (0, 1)] == [4, 3]
 
 
+async def test_a_row_that_no_such_rule_made_is_left_out(store: Store) -> None:
+    assert taken(await rule_set(store, "CHANGED(payload.t)"), store, 1) == [True]
+    await store.settle()
+    await store.database.writer.write([("UPDATE rule_memory SET remembered = '[1,2]'", [()])])
+    assert taken(await rule_set(store, "CHANGED(payload.t)"), store, 1) == [True]
+
+
 async def test_figures(store: Store) -> None:
     rules = await rule_set(store, "payload.t > 10", "payload.t > 20 OR EVERY(NULL)")
     taken(rules, store, 5, 11, "x")
