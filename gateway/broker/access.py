@@ -3,7 +3,7 @@
 from typing import Protocol
 
 CONTROL = "$CONTROL/tidegate/"
-"""Below this clients ask the gateway itself for something (design, section 9)."""
+"""Below this clients ask the gateway itself for something (docs/configuration.md)."""
 
 
 class Authenticator(Protocol):

@@ -1,4 +1,4 @@
-"""Messages from one client to another that need no subscription (design, section 9).
+"""Messages from one client to another that need no subscription.
 
 A PUBLISH to `{first level}/p2p/{client identifier}` is for the client of that name alone: no other
 subscription matches it, no part of the gateway sees it, so it goes up to no fleet, and it is

@@ -35,7 +35,7 @@ def handle_publish(broker: "Broker", client: Client, packet: Publish, instant: I
         client.connection.count_publish()
         pending = broker.durability.pending_rows
         code = _publish(broker, session, packet, instant)
-        # the answer leaves after the rows that the message made (design, section 2)
+        # the answer leaves after the rows that the message made (ARCHITECTURE.md, "The turn")
         mark = broker.durability.mark() if broker.durability.pending_rows != pending else 0
         _answer(client, session, packet, code, mark)
 

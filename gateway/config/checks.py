@@ -101,14 +101,14 @@ def one_of(*words: str) -> Check:
 
 
 def gateway_id(value: object) -> str:
-    """Accept a gateway id (design, section 8)."""
+    """Accept a gateway id (docs/configuration.md)."""
     if not isinstance(value, str) or not GATEWAY_ID.fullmatch(value):
         raise ValueError("1 to 64 letters, digits, _ and -, beginning with a letter or digit")
     return value
 
 
 def stream(value: object) -> str:
-    """Accept the name of a stream (design, section 8)."""
+    """Accept the name of a stream (docs/fleet.md)."""
     if not isinstance(value, str) or not STREAM.fullmatch(value):
         raise ValueError("1 to 16 letters, digits, _ and -")
     return value

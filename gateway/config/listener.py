@@ -42,7 +42,7 @@ def find_mistake(settings: dict[str, Any]) -> Mistake | None:
 
 
 def _find_open_door(settings: dict[str, Any]) -> Mistake | None:
-    """Anonymous access beyond loopback is never an accident (design, decision 10)."""
+    """Anonymous access beyond loopback is never an accident."""
     host = settings.get("host")
     if host is None or _is_loopback(host) or any(key in settings for key in PROOFS):
         return None

@@ -18,7 +18,7 @@ class Output:
     """A queue of bytes in which each part may wait for a batch of rows to be on disk.
 
     Marks are batch numbers and never fall along the queue: what is appended behind bytes that
-    wait keeps its order and waits with them (design, section 2, "The turn").
+    wait keeps its order and waits with them (ARCHITECTURE.md, "The turn").
     `acknowledgements` is how many of those noted have left since the beginning.
     """
 

@@ -64,7 +64,7 @@ class ClientTransport(asyncio.Protocol):
         try:
             self._turn.broker.receive(client, data, self._turn.instant)
         except Exception:
-            # one of the three borders (design, section 3): a mistake of ours ends this
+            # one of the three borders (ARCHITECTURE.md): a mistake of ours ends this
             # connection and no other
             logger.exception(MISTAKE, client.peer)
             self._turn.broker.counters.add("tidegate/clients/errors")

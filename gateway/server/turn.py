@@ -2,7 +2,7 @@
 
 During one turn of the loop packets are handled, rows are gathered and answers are queued. At
 its end the rows go to the writer as one batch, and nobody waits: what an answer promises holds
-that answer back until the batch is on disk, and all else leaves at once (design, section 2).
+that answer back until the batch is on disk, and all else leaves at once (ARCHITECTURE.md).
 """
 
 import asyncio

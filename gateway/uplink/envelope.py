@@ -15,7 +15,7 @@ def user_properties(
     """Return the [name, value] pairs that go up: ours first, then the publisher's unchanged.
 
     Ours are `seq`, `time`, `resent`, `was`, and with identity `clientid` and `username`, each
-    only where it says something (DESIGN.md, section 8).
+    only where it says something (docs/fleet.md).
     """
     pairs = [("seq", f"{row.epoch}.{row.stream}.{row.seq}"), ("time", str(row.time))]
     if resent:

@@ -24,7 +24,7 @@ MAX_INFLIGHT_BYTES = 256 * 1024
 """Bytes sent and not acknowledged; half a minute of the slowest link. One row may be larger."""
 
 TRY_AGAIN = {ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR, ReasonCode.QUOTA_EXCEEDED}
-"""Refusals that pass: the message is sent again after a while (DESIGN.md, decision 7).
+"""Refusals that pass: the message is sent again after a while (docs/fleet.md).
 
 Message rate too high (0x96) is none that a PUBACK can carry (MQTT 5, section 3.4.2.1): it ends
 the connection, and everything without a PUBACK is sent on the next one.

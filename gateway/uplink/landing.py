@@ -13,7 +13,7 @@ from gateway.uplink.settings import UplinkSettings
 def landing_record(
     row: OutboxRow, settings: UplinkSettings, *, resent: bool, received: int
 ) -> dict[str, object]:
-    """Return the record of DESIGN.md section 8; `received` is when it lands (ms since 1970).
+    """Return the record of docs/fleet.md; `received` is when it lands (ms since 1970).
 
     Optional fields are left out where the message has none; blobs are base64.
     """

@@ -50,7 +50,7 @@ class RuleSet:
     matches, once, with the filters that matched. In each stream that has a rule for one of
     them the message gets the next number, from 1 in each `epoch`; the stream's rules are then
     asked in order, and the first whose `where` is TRUE takes it. A message that none takes has
-    used up its number all the same: the ledger explains every gap (DESIGN.md, section 8).
+    used up its number all the same: the ledger explains every gap (docs/fleet.md).
 
     `states` is what `RuleStates.restore` found of the rules that remember something; `numbers`
     are those that the last message was given.
