@@ -77,6 +77,9 @@ def _examine_will(broker: "Broker", packet: Connect) -> Refusal | None:
     will = packet.will
     if will is None:
         return None
+    if broker.queue_memory.full:
+        broker.counters.add("tidegate/refused/wills")
+        return Refusal(ReasonCode.QUOTA_EXCEEDED, "there is no memory left for a will")
     fault = broker.topic_limits.fault(will.topic)
     if fault:
         broker.counters.add("tidegate/refused/topic_names")

@@ -28,6 +28,7 @@ from gateway.routing.retained import RetainedMessages
 from gateway.routing.router import Router
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.message import Message
+from gateway.session.incoming import MAXIMUM_INCOMING
 from gateway.session.limits import SessionLimits
 from gateway.session.queue_memory import QueueMemory
 from gateway.session.session import Session
@@ -73,6 +74,7 @@ class Broker:
         self.queue_memory = QueueMemory(settings.maximum_queued_bytes_total)
         self.session_limits = SessionLimits(
             settings.maximum_inflight,
+            max(MAXIMUM_INCOMING, 2 * settings.receive_maximum),
             settings.maximum_queued_messages,
             settings.maximum_queued_bytes,
             self.queue_memory,

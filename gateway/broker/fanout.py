@@ -16,29 +16,32 @@ if TYPE_CHECKING:
     from gateway.broker.broker import Broker
 
 
-def publish(broker: "Broker", message: Message, instant: Instant) -> ReasonCode:
+def publish(
+    broker: "Broker", message: Message, instant: Instant, *, only_once: bool = False
+) -> ReasonCode:
     """Keep, route and deliver a message; a code of 0x80 or above says that nobody got it.
 
     Parts of the gateway come first: what they refuse (a full outbox) is refused as a whole, so
-    that the publisher can send it again without doubling it for anyone else. A QoS 0 message
-    will not come again, so that everyone who can take it gets it.
+    that the publisher can send it again without doubling it for anyone else. What will not come
+    again, at QoS 0 or because it is said to come `only_once`, goes to everyone who can take it.
     """
+    again = message.qos > 0 and not only_once
     if broker.settings.p2p:
         client_id = peer_to_peer.addressee(message.topic)
         if client_id is not None:
             return peer_to_peer.publish(broker, message, client_id, instant)
     recipients = broker.router.recipients(message)
-    if message.qos and not _has_room(recipients):
+    if again and not _has_room(recipients):
         return ReasonCode.QUOTA_EXCEEDED
     if message.retain and not broker.retained.accepts(message):
         broker.counters.add("tidegate/retained/rejected")
-        if message.qos:
+        if again:
             return ReasonCode.QUOTA_EXCEEDED
     for recipient in recipients:
         if not isinstance(recipient.subscriber, Session):
             inline = cast("InlineClient", recipient.subscriber)
             code = inline.receive(message, recipient.topic_filters)
-            if code >= FAILURE and message.qos:
+            if code >= FAILURE and again:
                 return code
     if message.retain:
         broker.retained.set(message)

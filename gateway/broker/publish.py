@@ -34,7 +34,11 @@ def handle_publish(broker: "Broker", client: Client, packet: Publish, instant: I
     else:
         client.connection.count_publish()
         pending = broker.durability.pending_rows
-        code = _publish(broker, session, packet, instant)
+        if packet.qos == 2 and session.incoming.full:
+            broker.counters.add("tidegate/refused/incoming")
+            code = ReasonCode.QUOTA_EXCEEDED
+        else:
+            code = _publish(broker, session, packet, instant)
         # the answer leaves after the rows that the message made (ARCHITECTURE.md, "The turn")
         mark = broker.durability.mark() if broker.durability.pending_rows != pending else 0
         _answer(client, session, packet, code, mark)
@@ -46,9 +50,8 @@ def _repeat(broker: "Broker", client: Client, session: Session, packet_id: int) 
     The first time may have been on another connection: what it gathered may not be on disk yet,
     and this connection has not counted it.
     """
-    if not session.incoming[packet_id]:
+    if session.incoming.add(packet_id):
         client.connection.count_publish()
-        session.incoming[packet_id] = True
     client.send(PubRec(packet_id), broker.durability.mark())
 
 
@@ -64,13 +67,13 @@ def _answer(client: Client, session: Session, packet: Publish, code: ReasonCode,
     elif code >= FAILURE:  # ends the exchange (section 4.3.3)
         client.connection.acknowledge(PubRec(packet.packet_id, code), mark)
     else:
-        session.incoming[packet.packet_id] = True
+        session.incoming.add(packet.packet_id)
         client.send(PubRec(packet.packet_id, code), mark)  # [MQTT-4.3.3-8]
 
 
 def handle_pubrel(_broker: "Broker", client: Client, packet: PubRel, _instant: Instant) -> None:
     """Forget the packet identifier of a QoS 2 message [MQTT-4.3.3-11], [MQTT-4.3.3-12]."""
-    counted = session_of(client).incoming.pop(packet.packet_id, None)
+    counted = session_of(client).incoming.remove(packet.packet_id)
     if counted:
         client.connection.acknowledge(PubComp(packet.packet_id))
     elif counted is None:

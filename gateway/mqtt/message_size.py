@@ -1,6 +1,8 @@
 """What keeping a message costs, as the bounds of queues and stores count it."""
 
 from gateway.mqtt.message import Message
+from gateway.mqtt.packets import Will
+from gateway.mqtt.properties import Properties
 
 MESSAGE_OVERHEAD = 416
 """Bytes of the objects around a message's own bytes (64-bit CPython 3.11 to 3.13)."""
@@ -14,14 +16,20 @@ def message_size(message: Message) -> int:
 
     Worked out at the first question and kept with the message.
     """
-    return message.size or _work_out(message)
+    if not message.size:
+        message.size = _size(message.topic, message.payload, message)
+    return message.size
 
 
-def _work_out(message: Message) -> int:
-    size = MESSAGE_OVERHEAD + len(message.topic.encode()) + len(message.payload)
-    size += len(message.content_type or "") + len(message.response_topic or "")
-    size += len(message.correlation_data or b"")
-    for name, value in message.user_properties:
+def will_size(will: Will) -> int:
+    """Return the bytes that a will occupies until it is published."""
+    return _size(will.topic, will.payload, will.properties)
+
+
+def _size(topic: str, payload: bytes, properties: Message | Properties) -> int:
+    size = MESSAGE_OVERHEAD + len(topic.encode()) + len(payload)
+    size += len(properties.content_type or "") + len(properties.response_topic or "")
+    size += len(properties.correlation_data or b"")
+    for name, value in properties.user_properties:
         size += USER_PROPERTY_OVERHEAD + len(name) + len(value)
-    message.size = size
     return size

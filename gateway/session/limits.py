@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from gateway.session.delivery_queue import MAXIMUM_BYTES, MAXIMUM_MESSAGES
+from gateway.session.incoming import MAXIMUM_INCOMING
 from gateway.session.queue_memory import QueueMemory
 
 MAXIMUM_INFLIGHT = 100
@@ -14,6 +15,7 @@ class SessionLimits:
     """What a session may hold: messages and bytes."""
 
     maximum_inflight: int = MAXIMUM_INFLIGHT
+    maximum_incoming: int = MAXIMUM_INCOMING
     maximum_queued_messages: int = MAXIMUM_MESSAGES
     maximum_queued_bytes: int = MAXIMUM_BYTES
     memory: QueueMemory = field(default_factory=QueueMemory)

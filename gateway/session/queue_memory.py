@@ -4,7 +4,7 @@ from gateway.mqtt.message import Message
 from gateway.mqtt.message_size import message_size
 
 MAXIMUM_BYTES_TOTAL = 128 * 1024 * 1024
-"""Bytes of what waits for all sessions: a quarter of the smallest board's memory."""
+"""Bytes of what all sessions hold: a quarter of the smallest board's memory."""
 
 DELIVERY_OVERHEAD = 100
 """Bytes of a delivery beside its message: the object and its place in the queue."""
@@ -13,7 +13,8 @@ DELIVERY_OVERHEAD = 100
 class QueueMemory:
     """Counts messages in queues, each once however many sessions share it, and their deliveries.
 
-    When it is full, no queue takes more; what is queued stays. Whoever queues counts the refusals.
+    Wills and the packet identifiers of QoS 2 messages count too. When it is full, no session takes
+    more of either; what is there stays. Whoever would have added something counts the refusal.
     """
 
     __slots__ = ("bytes", "deliveries", "maximum_bytes", "messages")
@@ -28,6 +29,10 @@ class QueueMemory:
     def full(self) -> bool:
         """True while nothing more may be held; the last message may have exceeded the bound."""
         return self.bytes >= self.maximum_bytes
+
+    def charge(self, size: int) -> None:
+        """Count bytes that a session holds beside messages, or, below 0, holds no more."""
+        self.bytes += size
 
     def add(self, message: Message) -> None:
         """Note that one session more holds the message."""

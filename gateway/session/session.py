@@ -2,8 +2,10 @@
 
 from gateway.counters import Counters
 from gateway.mqtt.connection import Connection
+from gateway.mqtt.message_size import will_size
 from gateway.mqtt.packets import MQTT_5, PubRel, Will
 from gateway.session.delivery_queue import Delivery, DeliveryQueue, SharedDelivery
+from gateway.session.incoming import Incoming
 from gateway.session.inflight import Inflight
 from gateway.session.limits import SessionLimits
 from gateway.session.readiness import Readiness
@@ -18,6 +20,7 @@ class Session:
     """The state that MQTT 5 section 4.1 calls the Session, and how messages leave it."""
 
     __slots__ = (
+        "_will",
         "client_id",
         "connection",
         "counters",
@@ -29,7 +32,6 @@ class Session:
         "subscriptions",
         "traffic",
         "username",
-        "will",
     )
 
     def __init__(
@@ -51,19 +53,31 @@ class Session:
             limits.maximum_queued_messages, limits.maximum_queued_bytes, limits.memory
         )
         self.inflight = Inflight(limits.maximum_inflight)
-        # QoS 2 packet identifiers that wait for PUBREL, True for those of this connection
-        self.incoming: dict[int, bool] = {}
-        self.will: Will | None = None
+        self.incoming = Incoming(limits.maximum_incoming, limits.memory)
+        self._will: Will | None = None
 
     @property
     def persistent(self) -> bool:
         """True if the session outlives its network connection."""
         return self.expiry_interval > 0
 
+    @property
+    def will(self) -> Will | None:
+        """What is published if the connection ends badly, None once it is not to be any more."""
+        return self._will
+
+    @will.setter
+    def will(self, will: Will | None) -> None:
+        before, self._will = self._will, will
+        if before is not None:
+            self.limits.memory.charge(-will_size(before))
+        if will is not None:
+            self.limits.memory.charge(will_size(will))
+
     def attach(self, connection: Connection, receive_maximum: int) -> None:
         """Use this network connection from now on; `pump` sends what waits for it."""
         self.connection = connection
-        self.incoming = dict.fromkeys(self.incoming, False)
+        self.incoming.begin()
         self.inflight.release(self.limits.memory)
         self.inflight.begin(min(receive_maximum, self.limits.maximum_inflight))
 
@@ -80,6 +94,7 @@ class Session:
     def discard(self) -> None:
         """Give up what is still owed: the session has ended, and has no connection."""
         self.queue.clear()
+        self.incoming.clear()
         self.inflight.release(self.limits.memory)
         self.inflight = Inflight(self.limits.maximum_inflight)
 

@@ -2,7 +2,7 @@ import pytest
 
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.message_size import message_size
-from gateway.mqtt.packets import MQTT_3_1_1, PubAck, Publish, PubRec
+from gateway.mqtt.packets import MQTT_3_1_1, PubAck, Publish, PubRec, Will
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
 from gateway.session.delivery_queue import DeliveryQueue
@@ -91,6 +91,18 @@ def test_what_all_sessions_hold_back_is_bounded() -> None:
     assert harness.broker.queue_memory.messages == accepted + 1
     harness.persistent("y", clean_start=True)
     assert harness.broker.queue_memory.bytes == 0
+
+
+def test_a_will_does_not_come_again_and_so_reaches_all_it_can(absent: Harness) -> None:
+    other, inline = absent.connect("other"), Inline()
+    other.subscribe("a", 1)
+    absent.broker.subscribe_inline(inline, ["a"])
+    inline.answer = QUOTA
+    absent.broker.retained.maximum_messages = 0
+    absent.connect("p", will=Will("a", b"gone", 1, retain=True)).drop()
+    assert other.take() == [Publish("a", b"gone", 1, packet_id=1)]
+    assert absent.counters.count("tidegate/queues/rejected") == 1
+    assert absent.counters.count("tidegate/retained/rejected") == 1
 
 
 @pytest.mark.parametrize("qos", [1, 2])

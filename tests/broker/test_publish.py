@@ -1,5 +1,6 @@
 import pytest
 
+from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
@@ -14,6 +15,7 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.session.incoming import IDENTIFIER_OVERHEAD
 from tests.support.broker_harness import Disk, Harness, Inline, MemoryClient
 
 SUCCESS = ReasonCode.SUCCESS
@@ -316,3 +318,41 @@ def test_the_message_says_who_published_it_and_when(harness: Harness) -> None:
     assert (message.client_id, message.username) == ("p", "anna")
     assert (message.received_at, message.arrived) == (harness.wall, harness.now)
     assert (message.message_expiry, message.content_type) == (60, "a/b")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_session_leaves_only_so_many_qos_2_messages_unreleased(
+    harness: Harness, version: int
+) -> None:
+    receiver = subscriber(harness)
+    publisher = harness.persistent("p", version)
+    harness.session("p").incoming.maximum = 2
+    publisher.send(*(Publish("a", b"%d" % number, 2, packet_id=number) for number in (1, 2)))
+    publisher.send(Publish("a", b"2", 2, dup=True, packet_id=2))
+    assert publisher.take() == [PubRec(1), PubRec(2), PubRec(2)]
+    publisher.send(Publish("a", b"3", 2, packet_id=3))
+    assert harness.counters.count("tidegate/refused/incoming") == 1
+    if version == MQTT_5:
+        assert publisher.take() == [PubRec(3, ReasonCode.QUOTA_EXCEEDED)]
+        publisher.send(PubRel(1), Publish("a", b"3", 2, packet_id=3))
+        assert publisher.take() == [PubComp(1), PubRec(3)]
+        assert len(receiver.take()) == 3
+    else:
+        assert publisher.closed()
+        assert not publisher.take()
+        assert len(receiver.take()) == 2
+
+
+def test_by_default_a_client_can_leave_a_window_behind_and_fill_another() -> None:
+    harness = Harness(BrokerSettings(receive_maximum=20_000))
+    harness.connect("p")
+    assert harness.session("p").incoming.maximum == 40_000
+
+
+def test_what_a_session_has_taken_counts_as_memory_until_it_ends(harness: Harness) -> None:
+    publisher = harness.persistent("p")
+    publisher.send(*(Publish("a", b"", 2, packet_id=number) for number in (1, 2, 3)), PubRel(2))
+    assert harness.broker.queue_memory.bytes == 2 * IDENTIFIER_OVERHEAD
+    publisher.drop()
+    harness.connect("p")
+    assert harness.broker.queue_memory.bytes == 0

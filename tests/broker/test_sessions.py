@@ -1,6 +1,7 @@
 import pytest
 
 from gateway.broker.settings import BrokerSettings
+from gateway.mqtt.message_size import will_size
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
@@ -387,3 +388,30 @@ def test_no_will_comes_after_a_session_that_was_left_properly(
     harness.pass_time(10)
     assert "c" not in harness.broker.sessions
     assert not watcher.take()
+
+
+def test_wills_count_as_memory_until_they_are_published_or_dropped(harness: Harness) -> None:
+    memory = harness.broker.queue_memory
+    large = Will("wills/c", b"x" * 1_000, properties=Properties(will_delay_interval=10))
+    harness.connect("a", will=large)
+    assert memory.bytes == will_size(large)
+    harness.connect("b", will=large).send(Disconnect())
+    harness.persistent("c", will=large).drop()
+    assert memory.bytes == 2 * will_size(large)
+    harness.persistent("c", will=large)
+    harness.connect("a").drop()
+    assert memory.bytes == will_size(large)
+    harness.connect("c")
+    assert memory.bytes == 0
+
+
+def test_a_will_needs_memory() -> None:
+    harness = Harness(BrokerSettings(maximum_queued_bytes_total=500))
+    harness.connect("a", will=Will("wills/a", b"x" * 500))
+    client = harness.open()
+    client.send(Connect("b", will=Will("wills/b", b"")))
+    (connack,) = client.take()
+    assert isinstance(connack, ConnAck)
+    assert connack.reason_code == ReasonCode.QUOTA_EXCEEDED
+    assert harness.counters.count("tidegate/refused/wills") == 1
+    harness.connect("c")

@@ -2,7 +2,14 @@ import tracemalloc
 
 import pytest
 
-from gateway.mqtt.message_size import MESSAGE_OVERHEAD, USER_PROPERTY_OVERHEAD, message_size
+from gateway.mqtt.message_size import (
+    MESSAGE_OVERHEAD,
+    USER_PROPERTY_OVERHEAD,
+    message_size,
+    will_size,
+)
+from gateway.mqtt.packets import Will
+from gateway.mqtt.properties import Properties
 from gateway.routing.where.message import Message
 
 SIZES = [
@@ -16,6 +23,20 @@ SIZES = [
 @pytest.mark.parametrize(("message", "size"), SIZES)
 def test_size(message: Message, size: int) -> None:
     assert message_size(message) == MESSAGE_OVERHEAD + size
+
+
+def test_a_will_is_as_large_as_its_message() -> None:
+    properties = Properties(
+        content_type="12",
+        response_topic="123",
+        user_properties=(("x", "12"),),
+        will_delay_interval=9,
+    )
+    will = Will("é", b"abc", 1, properties=properties)
+    message = Message(
+        "é", b"abc", content_type="12", response_topic="123", user_properties=(("x", "12"),)
+    )
+    assert will_size(will) == message_size(message)
 
 
 def make(number: int) -> Message:
