@@ -12,6 +12,10 @@ from gateway.session.limits import MAXIMUM_INFLIGHT
 from gateway.session.queue_memory import MAXIMUM_BYTES_TOTAL
 from gateway.session.session import NEVER
 
+RECEIVE_MAXIMUM = 10_000
+"""QoS 1 and 2 messages of one client without acknowledgement: more than one read can hold, so that
+who sends without waiting, against the rules, meets it only when something else is slow."""
+
 
 @dataclass(frozen=True, slots=True)
 class BrokerSettings:
@@ -19,7 +23,7 @@ class BrokerSettings:
 
     maximum_packet_size: int = 4 * 1024 * 1024
     connect_timeout: int = 10
-    receive_maximum: int = 1_000  # QoS 1 and 2 messages of one client, not acknowledged yet
+    receive_maximum: int = RECEIVE_MAXIMUM  # QoS 1 and 2 messages of one client
     topic_alias_maximum: int = 16  # that clients set on one connection
     topic_alias_maximum_out: int = 128  # that we set on one connection
     topic_alias_client_bytes: int = CLIENT_BYTES

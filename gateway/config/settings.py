@@ -42,7 +42,7 @@ class BrokerConfig:
     topic_alias_client_bytes: int = 32 * 1024
     topic_alias_soft_bytes: int = 16 * 1024 * 1024
     topic_alias_hard_bytes: int = 32 * 1024 * 1024
-    receive_maximum: int = 1_000
+    receive_maximum: int = 10_000
     maximum_session_expiry: int = 0xFFFFFFFF  # for ever
     maximum_persistent_sessions: int = 20_000
     maximum_inflight: int = 100
