@@ -72,6 +72,7 @@ def subscribe(broker: LocalBroker, topic_filter: str, where: str | None) -> int:
         sys.exit(0)
 
     signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # as in `tidegate subscribe | head`
     client.loop_forever()
     if subscriber.problem:
