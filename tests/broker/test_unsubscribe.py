@@ -21,14 +21,6 @@ def test_each_topic_filter_is_answered(harness: Harness) -> None:
     assert len(harness.broker.router) == 0
 
 
-def test_what_nobody_can_subscribe_to_is_said_to_be_invalid(harness: Harness) -> None:
-    client = harness.connect()
-    client.send(Unsubscribe(5, ["a/#/b", "", "$share//a", "b"]))
-    invalid = ReasonCode.TOPIC_FILTER_INVALID
-    codes = [invalid, invalid, invalid, ReasonCode.NO_SUBSCRIPTION_EXISTED]
-    assert client.take() == [UnsubAck(5, codes)]
-
-
 @pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
 def test_nothing_comes_any_more(harness: Harness, version: int) -> None:
     client = harness.connect("c", version)
