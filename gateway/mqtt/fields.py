@@ -18,9 +18,7 @@ _LAST_SHIFT = 21
 
 def missing_bytes(name: str, position: int, needed: int, end: int) -> MalformedPacket:
     """Return the error of a field that reaches beyond its packet, or its properties."""
-    return MalformedPacket(
-        f"{name} at byte {position} needs {needed} bytes, {max(end - position, 0)} are left"
-    )
+    return MalformedPacket(f"{name} needs {needed} bytes, {max(end - position, 0)} are left")
 
 
 def excess_bytes(packet_name: str, position: int, end: int) -> MalformedPacket:
@@ -64,7 +62,7 @@ def read_variable_byte_integer(
                 raise MalformedPacket(f"{name} {value} takes more bytes than it needs")
             return value, position
         if shift == _LAST_SHIFT:
-            raise MalformedPacket(f"{name} at byte {start} is longer than 4 bytes")
+            raise MalformedPacket(f"{name} is longer than 4 bytes")
         shift += 7
     raise missing_bytes(name, start, position - start + 1, end)
 

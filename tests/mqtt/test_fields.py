@@ -39,10 +39,10 @@ def test_any_variable_byte_integer(value: int) -> None:
 @pytest.mark.parametrize(
     ("raw", "text"),
     [
-        (b"", "n at byte 0 needs 1 bytes, 0 are left"),
-        (b"\x80", "n at byte 0 needs 2 bytes, 1 are left"),
-        (b"\xff\xff\xff", "n at byte 0 needs 4 bytes, 3 are left"),
-        (b"\x80\x80\x80\x80\x01", "n at byte 0 is longer than 4 bytes"),
+        (b"", "n needs 1 bytes, 0 are left"),
+        (b"\x80", "n needs 2 bytes, 1 are left"),
+        (b"\xff\xff\xff", "n needs 4 bytes, 3 are left"),
+        (b"\x80\x80\x80\x80\x01", "n is longer than 4 bytes"),
         (b"\x81\x00", "n 1 takes more bytes than it needs"),
         (b"\x80\x80\x80\x00", "n 0 takes more bytes than it needs"),
     ],
@@ -83,9 +83,7 @@ def test_a_field_ends_with_its_packet(
 ) -> None:
     with pytest.raises(MalformedPacket) as raised:
         reader(b"\x00" * 8, 3, 2 + needed, "the field")
-    assert raised.value.reason == (
-        f"the field at byte 3 needs {needed} bytes, {needed - 1} are left"
-    )
+    assert raised.value.reason == (f"the field needs {needed} bytes, {needed - 1} are left")
 
 
 def test_binary_data() -> None:

@@ -57,7 +57,7 @@ def test_a_packet_without_properties_shares_one_object() -> None:
 
 def test_a_value_ends_with_the_properties_and_not_with_the_packet() -> None:
     raw = b"\x03\x02\x00\x00\x00\x01payload"
-    with pytest.raises(MalformedPacket, match="message_expiry_interval at byte 2 needs 4 bytes, 2"):
+    with pytest.raises(MalformedPacket, match="message_expiry_interval needs 4 bytes, 2"):
         read_properties(raw, 0, len(raw), PacketType.PUBLISH, 5)
 
 
