@@ -126,8 +126,13 @@ def body(raw: bytes) -> bytes:
     return read_variable(raw[1:])[1]
 
 
+def _check(raw: bytes, first_byte: int) -> None:
+    found = raw[:1] and raw[0] & 0xF0
+    assert found == first_byte, f"no packet 0x{first_byte:02X}: {raw.hex(' ') or 'the end'}"
+
+
 def read_connack(raw: bytes, version: int) -> ConnAck:
-    assert raw[0] == wire.CONNACK, f"no CONNACK: {raw.hex(' ')}"
+    _check(raw, wire.CONNACK)
     flags, code, *_ = fields = body(raw)
     if version < wire.MQTT_5 or len(fields) == 2:  # a refused version gets the old form
         assert len(fields) == 2, raw.hex(" ")
@@ -140,8 +145,8 @@ def read_connack(raw: bytes, version: int) -> ConnAck:
 
 
 def read_publish(raw: bytes, version: int) -> Publish:
+    _check(raw, wire.PUBLISH)
     first_byte, fields = raw[0], body(raw)
-    assert first_byte & 0xF0 == wire.PUBLISH, f"no PUBLISH: {raw.hex(' ')}"
     qos, packet_id = first_byte >> 1 & 3, 0
     topic, fields = _text(fields)
     if qos:
@@ -154,7 +159,7 @@ def read_publish(raw: bytes, version: int) -> Publish:
 
 
 def read_disconnect(raw: bytes) -> Disconnect:
-    assert raw[0] == wire.DISCONNECT, f"no DISCONNECT: {raw.hex(' ')}"
+    _check(raw, wire.DISCONNECT)
     code, properties = (body(raw) or b"\x00")[0], body(raw)[1:]
     found, behind = read_properties(properties or b"\x00")
     assert not behind, raw.hex(" ")
