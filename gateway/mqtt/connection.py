@@ -107,7 +107,7 @@ class Connection:
                 check_first_packet(self._framer.first_byte)  # HTTP, say: don't wait for the rest
             return None
         buffer, first_byte, start, end = frame
-        if not self.version and first_byte == CONNECT and buffer.startswith(CONNECT_5, start):
+        if not self.version and first_byte == CONNECT and buffer.startswith(CONNECT_5, start, end):
             self.version = MQTT_5  # so that a CONNECT that is refused is answered in MQTT 5
         packet = decode(buffer, first_byte, start, end, self.version)
         self.packets_received += 1

@@ -222,3 +222,11 @@ def test_half_a_connect_is_waited_for() -> None:
         assert connection.next_packet() is None
     connection.receive(data[-1:])
     assert connection.next_packet() == Connect("c")
+
+
+def test_what_follows_a_connect_says_nothing_of_its_version() -> None:
+    connection = Connection(1_024)
+    connection.receive(b"\x10\x05\x00\x04MQTT\x05")
+    with pytest.raises(MqttError):
+        connection.next_packet()
+    assert connection.version == 0
