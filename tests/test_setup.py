@@ -60,7 +60,9 @@ def sdist(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert made.returncode == 0, made.stderr
     folder = tmp_path_factory.mktemp("sdist")
     with tarfile.open(built(checkout, "*.tar.gz")) as archive:
-        archive.extractall(folder, filter="data")
+        if hasattr(tarfile, "data_filter"):  # Debian 12's Python 3.11.2 has none, and asks for none
+            archive.extraction_filter = tarfile.data_filter
+        archive.extractall(folder)
     (unpacked,) = folder.iterdir()
     return unpacked
 
