@@ -8,6 +8,8 @@ RECIPE := pyproject.toml setup.py tools/setup.sh
 GATEWAY := .venv/.gateway
 PIPELINE := .venv/.pipeline
 DEVELOP := .venv/.develop
+# For each of the two fuzz targets.
+FUZZ_SECONDS := 300
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -43,8 +45,10 @@ format: $(DEVELOP) ## format and fix what can be fixed
 coverage: test ## run every test and show the lines that none reached
 	$(BIN)/coverage report
 
-fuzz: $(DEVELOP) ## the property tests, with many more examples
-	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest tests/mqtt tests/routing tests/session tests/bridges --timeout 3600
+fuzz: $(DEVELOP) ## random bytes for FUZZ_SECONDS, then the property tests with many more examples
+	@TIDEGATE_CYTHON=off tools/setup.sh install serial,tui,websocket,pipeline "dev fuzz"
+	$(BIN)/python fuzz/run.py $(FUZZ_SECONDS)
+	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest tests/fuzz tests/mqtt tests/routing tests/session tests/bridges --timeout 3600
 
 package: $(DEVELOP) ## build the wheel and the source distribution into dist/
 	$(BIN)/pip install --quiet build
