@@ -1,0 +1,211 @@
+"""Decides which readings a node sends, by a program from the gateway (docs/node-filter.md)."""
+
+import struct
+
+from . import reals
+
+TYPE_CHECKING = False  # MicroPython has no typing module
+if TYPE_CHECKING:
+    Operand = bool | int | str | reals.Real | None
+    Value = bool | int | float | str | tuple[int, int]
+
+VERSION = 1
+
+PROGRAM_MAX = 200
+"""Bytes of a program: with an address it fits a frame."""
+
+STACK_MAX = 8
+"""Truth values that wait for an AND or OR."""
+
+TRUTH = 0x10
+IS_NULL = 0x11
+COMPARE = 0x20  # and the five after it
+NOT, AND, OR, IS_TRUE, IS_FALSE, IS_UNKNOWN = range(0x30, 0x36)
+DEADBAND = 0x40
+EVERY = 0x41
+
+CONSTANT = -1  # stands where an operand is no field
+VALUE, UNIT, NULL, FALSE, TRUE, INTEGER, REAL, STRING = range(8)
+
+_COMPARISONS = 6
+_OPERANDS = {TRUTH: 1, IS_NULL: 1, DEADBAND: 1, EVERY: 1}
+_OPERANDS.update({COMPARE + order: 2 for order in range(_COMPARISONS)})
+_TAKES = {NOT: 1, AND: 2, OR: 2, IS_TRUE: 1, IS_FALSE: 1, IS_UNKNOWN: 1}
+_CONSTANTS = {NULL: None, FALSE: False, TRUE: True}
+
+
+class Filter:
+    """A program with what it remembers of one quantity's readings.
+
+    ValueError for a program of another version, or one that is not whole: a node that gets one
+    goes on sending everything. After that nothing can go wrong any more.
+    """
+
+    def __init__(self, program: bytes) -> None:
+        if not 2 <= len(program) <= PROGRAM_MAX:
+            raise ValueError("a program of %d bytes: 2 to %d" % (len(program), PROGRAM_MAX))
+        if program[0] != VERSION:
+            raise ValueError("program version %d: %d is known" % (program[0], VERSION))
+        self._code = _decode(program)
+        self._sent: Operand = None
+        self._sent_at: int | None = None
+
+    def passes(self, value: "Value", unit: "str | None", now: int) -> bool:
+        """Say whether a reading is sent, and remember it if so.
+
+        `value` is as for `encode_reading`, `now` the node's clock in milliseconds.
+        """
+        if self.evaluate(value, unit, now) is not True:
+            return False
+        self._sent, self._sent_at = _operand(value), now
+        return True
+
+    def evaluate(self, value: "Value", unit: "str | None", now: int) -> "bool | None":
+        """Return TRUE, FALSE or NULL (None) for a reading, and remember nothing."""
+        reading = (_operand(value), unit or None)
+        stack: list[bool | None] = []
+        for opcode, operands in self._code:
+            if opcode in _TAKES:
+                _combine(opcode, stack)
+            else:
+                found = [
+                    constant if field == CONSTANT else reading[field]
+                    for field, constant in operands
+                ]
+                stack.append(self._leaf(opcode, found, reading[0], now))
+        return stack[0]
+
+    def _leaf(
+        self, opcode: int, found: "list[Operand]", value: "Operand", now: int
+    ) -> "bool | None":
+        if opcode == TRUTH:
+            return _to_boolean(found[0])
+        if opcode == IS_NULL:
+            return found[0] is None
+        if opcode == DEADBAND:
+            return self._deadband(_to_number(value), _to_number(found[0]))
+        if opcode == EVERY:
+            interval = _to_number(found[0])
+            if self._sent_at is None:
+                return True
+            if interval is None:  # of more seconds than there are numbers
+                return None
+            return reals.compare(now - self._sent_at, interval) >= 0
+        return _compare(opcode - COMPARE, found[0], found[1])
+
+    def _deadband(
+        self, value: "reals.Number | None", width: "reals.Number | None"
+    ) -> "bool | None":
+        if value is None or width is None:
+            return False
+        sent = _to_number(self._sent)
+        if sent is None:
+            return True
+        distance = reals.distance(value, sent)
+        return None if distance is None else reals.compare(distance, width) >= 0
+
+
+def _operand(value: "Value") -> "Operand":
+    """Return a reading's value as the gateway will see it."""
+    if isinstance(value, float):
+        return reals.from_binary64(struct.pack("<d", value))
+    if isinstance(value, tuple):
+        mantissa, exponent = value
+        return mantissa * 10**exponent if exponent >= 0 else reals.from_decimal(mantissa, exponent)
+    return value
+
+
+def _to_number(operand: "Operand") -> "reals.Number | None":
+    if operand is True or operand is False:
+        return int(operand)
+    return reals.read_number(operand) if isinstance(operand, str) else operand
+
+
+def _to_boolean(operand: "Operand") -> "bool | None":
+    if operand is None or operand is True or operand is False:
+        return operand
+    if isinstance(operand, str):
+        return {"true": True, "false": False}.get(operand.lower())
+    return (operand[0] if isinstance(operand, tuple) else operand) != 0
+
+
+def _compare(order: int, left: "Operand", right: "Operand") -> "bool | None":
+    if isinstance(left, str) and isinstance(right, str):
+        return _in_order(order, (left > right) - (left < right))
+    if isinstance(left, (bool, str)) and isinstance(right, (bool, str)):
+        one, other = _to_boolean(left), _to_boolean(right)
+        return None if one is None or other is None else _in_order(order, one - other)
+    first, second = _to_number(left), _to_number(right)
+    if first is None or second is None:
+        return None
+    return _in_order(order, reals.compare(first, second))
+
+
+def _in_order(order: int, sign: int) -> bool:
+    return (sign == 0, sign != 0, sign < 0, sign <= 0, sign > 0, sign >= 0)[order]
+
+
+def _combine(opcode: int, stack: "list[bool | None]") -> None:
+    truth = stack.pop()
+    if opcode == NOT:
+        stack.append(None if truth is None else not truth)
+    elif opcode in (AND, OR):
+        other, decision = stack.pop(), opcode == OR
+        if truth is decision or other is decision:
+            stack.append(decision)
+        else:
+            stack.append(None if truth is None or other is None else not decision)
+    else:
+        stack.append(truth is {IS_TRUE: True, IS_FALSE: False, IS_UNKNOWN: None}[opcode])
+
+
+def _decode(program: bytes) -> "list[tuple[int, list[tuple[int, Operand]]]]":
+    """Return each instruction with its operands: (field, constant)."""
+    code = []
+    position, depth = 1, 0
+    while position < len(program):
+        opcode = program[position]
+        position += 1
+        operands = []
+        if opcode in _TAKES:
+            depth -= _TAKES[opcode]
+        elif opcode not in _OPERANDS:
+            raise ValueError("opcode 0x%02x is not known" % opcode)
+        for _ in range(_OPERANDS.get(opcode, 0)):
+            operand, position = _decode_operand(program, position)
+            operands.append(operand)
+        if depth < 0 or depth == STACK_MAX:
+            raise ValueError("byte %d: a stack of %d values" % (position, depth))
+        depth += 1
+        code.append((opcode, operands))
+    if depth != 1:
+        raise ValueError("a program that leaves %d values" % depth)
+    return code
+
+
+def _decode_operand(program: bytes, position: int) -> "tuple[tuple[int, Operand], int]":
+    tag = _take(program, position, 1)[0]
+    position += 1
+    if tag in (VALUE, UNIT):
+        return (tag, None), position
+    if tag in _CONSTANTS:
+        return (CONSTANT, _CONSTANTS[tag]), position
+    if tag == STRING:
+        end = position + 1 + _take(program, position, 1)[0]
+        try:
+            return (CONSTANT, _take(program, position + 1, end - position - 1).decode()), end
+        except UnicodeError:
+            raise ValueError("byte %d: text that is not UTF-8" % position)  # noqa: B904 - no `from` there
+    data = _take(program, position, 8)
+    if tag == REAL:
+        return (CONSTANT, reals.from_binary64(data)), position + 8
+    if tag != INTEGER:
+        raise ValueError("operand 0x%02x is not known" % tag)
+    bits = int.from_bytes(data, "little")
+    return (CONSTANT, bits - (1 << 64) if bits >> 63 else bits), position + 8
+
+
+def _take(program: bytes, start: int, size: int) -> bytes:
+    if start + size > len(program):
+        raise ValueError("the program ends at byte %d" % len(program))
+    return program[start : start + size]
