@@ -23,11 +23,12 @@ def environment(modules: Path) -> dict[str, str]:
     return {**os.environ, "MICROPYPATH": str(modules)}
 
 
-def run(interpreter: str, script: Path, modules: Path = FIRMWARE) -> str:
-    """Return what `script` prints, with the folder `modules` to import from."""
+def run(interpreter: str, script: Path, modules: Path = FIRMWARE, heard: str = "") -> str:
+    """Return what `script` prints, with `modules` to import from and `heard` to read."""
     done = subprocess.run(
         [interpreter, str(script)],
         env=environment(modules),
+        input=heard,
         capture_output=True,
         text=True,
         timeout=60,

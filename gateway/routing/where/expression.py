@@ -188,6 +188,20 @@ class TopicMatches(Expression):
     topic_filter: str
 
 
+def conjuncts(expression: Expression) -> list[Expression]:
+    """Return what the expression is the AND of; itself if it is none."""
+    if not isinstance(expression, And):
+        return [expression]
+    return [part for operand in expression.operands for part in conjuncts(operand)]
+
+
+def conjunction(operands: list[Expression]) -> Expression | None:
+    """Return the AND of the operands, None of none."""
+    if len(operands) < 2:
+        return operands[0] if operands else None
+    return And(operands=tuple(operands))
+
+
 def canonical_key(expression: Expression) -> Hashable:
     """Return what is equal for two trees exactly if they mean the same by their form.
 

@@ -31,6 +31,8 @@ from gateway.routing.where.expression import (
     Sign,
     SimpleCase,
     Stateful,
+    conjunction,
+    conjuncts,
 )
 from gateway.routing.where.sqlite_calculations import call, cast, like, negate, operate
 from gateway.routing.where.sqlite_conversions import (
@@ -84,20 +86,6 @@ def to_sqlite(expression: Expression) -> SqliteFilter:
             residual.append(operand)
     condition = " AND ".join(conditions) or "1"
     return SqliteFilter(condition, parameters.values, conjunction(residual))
-
-
-def conjuncts(expression: Expression) -> list[Expression]:
-    """Return what the expression is the AND of; itself if it is none."""
-    if not isinstance(expression, And):
-        return [expression]
-    return [part for operand in expression.operands for part in conjuncts(operand)]
-
-
-def conjunction(operands: list[Expression]) -> Expression | None:
-    """Return the AND of the operands, None of none."""
-    if len(operands) < 2:
-        return operands[0] if operands else None
-    return And(operands=tuple(operands))
 
 
 def _translate(expression: Expression, steps: Steps) -> Operand:
