@@ -2,8 +2,7 @@
 
 import sys
 
-_Held = int | set[int] | None
-"""The subscriptions held at one place: most places hold exactly one, so no container for it."""
+from gateway.routing.held import Held, excluding, gather, holds, including, size
 
 
 class _Node:
@@ -20,8 +19,8 @@ class _Node:
         self.child: _Node | None = None
         self.children: dict[str, _Node] | None = None
         self.plus: _Node | None = None
-        self.subscriptions: _Held = None
-        self.rest: _Held = None
+        self.subscriptions: Held = None
+        self.rest: Held = None
 
     def below(self, level: str) -> "_Node | None":
         """Return the child for this level of a topic filter."""
@@ -102,12 +101,12 @@ class TopicTrie:
                 self.nodes += 1
             node = below
         held = node.rest if has_rest else node.subscriptions
-        if _holds(held, subscription):
+        if holds(held, subscription):
             return
         if has_rest:
-            node.rest = _with(held, subscription)
+            node.rest = including(held, subscription)
         else:
-            node.subscriptions = _with(held, subscription)
+            node.subscriptions = including(held, subscription)
         self._count += 1
 
     def discard(self, topic_filter: str, subscription: int) -> bool:
@@ -120,12 +119,12 @@ class TopicTrie:
                 return False
             path.append(node)
         held = path[-1].rest if has_rest else path[-1].subscriptions
-        if not _holds(held, subscription):
+        if not holds(held, subscription):
             return False
         if has_rest:
-            path[-1].rest = _without(held, subscription)
+            path[-1].rest = excluding(held, subscription)
         else:
-            path[-1].subscriptions = _without(held, subscription)
+            path[-1].subscriptions = excluding(held, subscription)
         self._count -= 1
         self.nodes -= _reclaim(path, levels)
         return True
@@ -147,8 +146,8 @@ class TopicTrie:
                 return found
             nodes = _descend(nodes, level, found)
         for node in nodes:
-            _gather(node.subscriptions, found)
-            _gather(node.rest, found)
+            gather(node.subscriptions, found)
+            gather(node.rest, found)
         return found
 
     def memory(self) -> int:
@@ -158,7 +157,7 @@ class TopicTrie:
         while nodes:
             node = nodes.pop()
             nodes += node.nodes_below()
-            total += sys.getsizeof(node) + _size(node.subscriptions) + _size(node.rest)
+            total += sys.getsizeof(node) + size(node.subscriptions) + size(node.rest)
             if node.children is not None:
                 total += sys.getsizeof(node.children) + sum(map(sys.getsizeof, node.children))
             elif node.child is not None:
@@ -180,7 +179,7 @@ def _descend(nodes: list[_Node], level: str, found: list[int]) -> list[_Node]:
     following: list[_Node] = []
     for node in nodes:
         if node.rest is not None:
-            _gather(node.rest, found)
+            gather(node.rest, found)
         if node.plus is not None:
             following.append(node.plus)
         if node.children is not None:
@@ -198,37 +197,3 @@ def _reclaim(path: list[_Node], levels: list[str]) -> int:
     while levels and path.pop().is_empty():
         path[-1].cut(levels.pop())
     return before - len(levels)
-
-
-def _holds(held: _Held, subscription: int) -> bool:
-    return subscription in held if isinstance(held, set) else subscription == held
-
-
-def _with(held: _Held, subscription: int) -> _Held:
-    if held is None:
-        return subscription
-    if isinstance(held, int):
-        return {held, subscription}
-    held.add(subscription)
-    return held
-
-
-def _without(held: _Held, subscription: int) -> _Held:
-    if not isinstance(held, set):
-        return None
-    held.remove(subscription)
-    return held.pop() if len(held) == 1 else held
-
-
-def _gather(held: _Held, found: list[int]) -> None:
-    if isinstance(held, int):
-        found.append(held)
-    elif held is not None:
-        found.extend(held)
-
-
-def _size(held: _Held) -> int:
-    if held is None:
-        return 0
-    numbers = sum(map(sys.getsizeof, held)) if isinstance(held, set) else 0
-    return sys.getsizeof(held) + numbers
