@@ -4,10 +4,12 @@ from typing import cast
 
 from gateway.counters import Counters
 from gateway.mqtt.topics import split_shared
+from gateway.routing.indexed_filters import IndexedFilters
 from gateway.routing.shared_subscriptions import SharedSubscriptions
 from gateway.routing.subscription import Member, Subscriber, Subscription
 from gateway.routing.topic_trie import TopicTrie
 from gateway.routing.where.compile import Where
+from gateway.routing.where.equalities import Equality, equalities
 from gateway.routing.where.message import Message
 
 
@@ -58,15 +60,25 @@ NODE_OVERHEAD = 200
 SUBSCRIPTION_OVERHEAD = 300
 """Bytes of a subscription beside its topic filter: the object and its places in three tables."""
 
+INDEX_OVERHEAD = 400
+"""Bytes of the index of a topic filter."""
+
+INDEXED_FIELD_OVERHEAD = 900
+"""Bytes of a field that an index looks at: its tables and what reads it."""
+
 
 class Router:
     """All subscriptions of a gateway, by topic filter.
+
+    A subscription whose `$where` asks for an equality with a constant, and which is not shared,
+    is asked only if a message has that constant: whoever is not asked would have said no.
 
     While `full`, whoever adds a subscription is to refuse it and to count that.
     """
 
     def __init__(self, counters: Counters, maximum_bytes: int = MAXIMUM_BYTES) -> None:
         self._trie = TopicTrie()
+        self._indexed = IndexedFilters()
         self._shared = SharedSubscriptions()
         self._subscriptions: list[Subscription | None] = []
         self._free: list[int] = []
@@ -77,8 +89,10 @@ class Router:
     @property
     def bytes(self) -> int:
         """About the bytes that the subscriptions occupy."""
-        nodes = self._trie.nodes + self._shared.nodes
-        return self._text + nodes * NODE_OVERHEAD + len(self) * SUBSCRIPTION_OVERHEAD
+        indexed = self._indexed
+        nodes = self._trie.nodes + indexed.nodes + self._shared.nodes
+        indexes = indexed.indexes * INDEX_OVERHEAD + indexed.fields * INDEXED_FIELD_OVERHEAD
+        return self._text + nodes * NODE_OVERHEAD + indexes + len(self) * SUBSCRIPTION_OVERHEAD
 
     @property
     def full(self) -> bool:
@@ -103,10 +117,12 @@ class Router:
             self._subscriptions.append(subscription)
         self._text += len(subscription.topic_filter)
         share_name, topic_filter = split_shared(subscription.topic_filter)
-        if share_name is None:
-            self._trie.add(topic_filter, number)
-        else:
+        if share_name is not None:
             self._shared.add(share_name, topic_filter, number)
+        elif asked := _asked_for(subscription):
+            self._indexed.add(topic_filter, asked, number)
+        else:
+            self._trie.add(topic_filter, number)
         return number
 
     def subscription(self, number: int) -> Subscription:
@@ -120,10 +136,12 @@ class Router:
         """Route nothing more to the subscription that `add` gave this number."""
         subscription = self.subscription(number)
         share_name, topic_filter = split_shared(subscription.topic_filter)
-        if share_name is None:
-            self._trie.discard(topic_filter, number)
-        else:
+        if share_name is not None:
             self._shared.discard(share_name, topic_filter, number)
+        elif asked := _asked_for(subscription):
+            self._indexed.discard(topic_filter, asked, number)
+        else:
+            self._trie.discard(topic_filter, number)
         self._text -= len(subscription.topic_filter)
         self._subscriptions[number] = None
         self._free.append(number)
@@ -171,7 +189,7 @@ class Router:
 
     def _own(self, message: Message, verdicts: dict[Where, bool]) -> list[Recipient]:
         found: dict[int, Recipient] = {}
-        for number in self._trie.match(message.topic):
+        for number in self._trie.match(message.topic) + self._indexed.candidates(message):
             subscription = self._subscriptions[number]
             if subscription is None or not self._wanted(subscription, message, verdicts):
                 continue
@@ -206,3 +224,9 @@ class Router:
                 if result is None:
                     self._counters.add("tidegate/where/null")
         return passed
+
+
+def _asked_for(subscription: Subscription) -> list[Equality]:
+    """Return the equalities that the `$where` asks for; none without one."""
+    where = subscription.where
+    return [] if where is None else equalities(where.expression)

@@ -141,6 +141,33 @@ def expressions() -> SearchStrategy[str]:
     return st.recursive(_leaves, _compound, max_leaves=10)
 
 
+def conjunctions() -> SearchStrategy[str]:
+    """Expressions that ask for at least one equality, of a field and a constant mostly."""
+    constants = _constants | _texts
+    equality = st.one_of(
+        st.builds("{} = {}".format, _fields, constants),
+        st.builds("{} = {}".format, constants, _fields),
+        st.builds("{} = -{}".format, _fields, st.sampled_from(_NUMBERS)),
+    )
+    plain = expressions().map("({})".format)
+    grouped = st.builds("({} AND {})".format, equality, equality)
+    rest = st.lists(st.one_of(equality, grouped, plain), max_size=2)
+    return st.builds(lambda first, more: " AND ".join([first, *more]), equality, rest)
+
+
+def colliding_filters() -> SearchStrategy[str]:
+    """Conjunctions, mostly, of comparisons that `colliding_messages` often make TRUE."""
+    fields = ["a", "payload.a", "$user.a", "qos", "clientid", "topic[0]"]
+    constants = ["1", "1.0", "'1'", "'1.0'", "5", "'5'", "'a'", "'true'", "'True'", "TRUE"]
+    comparison = st.builds(
+        "{} {} {}".format,
+        st.sampled_from(fields),
+        st.sampled_from(["=", "=", "=", "!="]),
+        st.sampled_from(constants),
+    )
+    return comparison | _joined(comparison, ["AND", "AND", "OR"], 3)
+
+
 def rule_expressions() -> SearchStrategy[str]:
     """Expressions that a rule accepts, most of them with functions that remember."""
     argument = st.sampled_from(["a", "payload.a", "qos", "payload.b", "topic[1]"]) | expressions()
@@ -227,6 +254,20 @@ def messages() -> SearchStrategy[Message]:
         message_expiry=st.none() | st.integers(0, 2**32 - 1),
         payload_format=st.none() | st.integers(0, 1),
         user_properties=st.lists(st.tuples(st.sampled_from(_KEYS), _words), max_size=3).map(tuple),
+    )
+
+
+def colliding_messages() -> SearchStrategy[Message]:
+    """Messages whose few values are equal to one another in every way that the language knows."""
+    words = st.sampled_from(["1", "1.0", "5", "a", "true"])
+    values = st.sampled_from([1, 1.0, 5, "1", "1.0", "5", "a", "true", True, True, False, None])
+    return st.builds(
+        Message,
+        st.sampled_from(["a", "1", "5/b"]),
+        values.map(lambda value: json.dumps({"a": value}).encode()),
+        st.integers(0, 2),
+        client_id=words,
+        user_properties=st.just(()) | words.map(lambda word: (("a", word),)),
     )
 
 
