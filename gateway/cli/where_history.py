@@ -9,11 +9,12 @@ from pathlib import Path
 
 from gateway.clock import Clock
 from gateway.routing.where.compile import COMPILER
-from gateway.routing.where.expression import TopicMatches
+from gateway.routing.where.expression import And, Expression, TopicMatches
 from gateway.routing.where.message import Message
 from gateway.routing.where.predicates import topic_matches
 from gateway.routing.where.rule import RuleWhere
-from gateway.storage.history_reader import open_history
+from gateway.routing.where.to_sqlite import to_sqlite
+from gateway.storage.history_reader import HistoryReader, open_history
 
 NO_HISTORY = 3
 """What a command returns when there is no history to ask."""
@@ -66,11 +67,31 @@ def try_on_history(where: RuleWhere, topic_filter: str, seconds: int, data: Path
     with open_history(data) as history:
         if history is None or not history.on:
             return no_history()
-        messages = (row.message for row in history.since(begin))
-        outcome = try_on(where, topic_filter, messages, begin, now)
+        outcome = try_in_sqlite(where.expression, topic_filter, history, begin, now)
+        if outcome is None:
+            messages = (row.message for row in history.since(begin))
+            outcome = try_on(where, topic_filter, messages, begin, now)
     for line in lines(outcome):
         print(line)
     return 0
+
+
+def try_in_sqlite(
+    expression: Expression, topic_filter: str, history: HistoryReader, begin: int, end: int
+) -> Outcome | None:
+    """Let SQLite filter; None for what it cannot, such as functions that remember."""
+    reached = TopicMatches(topic_filter)
+    passing = to_sqlite(And(operands=(reached, expression)))
+    if passing.residual is not None:
+        return None
+    outcome = Outcome(begin, end)
+    for _, size in history.sizes(begin, to_sqlite(reached)):
+        outcome.messages += 1
+        outcome.size += size
+    for time, size in history.sizes(begin, passing):
+        outcome.passed_size += size
+        outcome.passed_times.append(time)
+    return outcome
 
 
 def try_on(

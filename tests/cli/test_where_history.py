@@ -11,10 +11,11 @@ import pytest
 
 from gateway.cli import where_history
 from gateway.cli.main import main
-from gateway.cli.where_history import Outcome, lines, try_on
+from gateway.cli.where_history import Outcome, lines, try_in_sqlite, try_on
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.routing.where.message import Message
 from gateway.routing.where.rule import compile_rule
+from gateway.storage.history_reader import open_history
 from tests.support.gateway_process import GatewayProcess
 from tests.support.mosquitto import free_port
 from tests.support.raw_client import Clients
@@ -78,6 +79,31 @@ def test_where_test(gateway: GatewayProcess, capsys: pytest.CaptureFixture[str])
     assert report[2].startswith("longest silence: ")
     assert sum(int(line.split()[-1]) for line in report[3:]) == 2
     assert len(report) == 3 + where_history.BARS
+
+
+@pytest.mark.usefixtures("epoch")
+@pytest.mark.parametrize("topic", ["#", "s/#", "other", "+/1"])
+@pytest.mark.parametrize(
+    "expression", ["payload.t % 2 = 0", "NOT payload.t > 2", "$retain OR topic[1] = '1'", "TRUE"]
+)
+def test_sqlite_gives_what_python_gives(
+    gateway: GatewayProcess, topic: str, expression: str
+) -> None:
+    where = compile_rule(expression)
+    with open_history(gateway.data) as history:
+        assert history is not None
+        messages = [row.message for row in history.since(0)]
+        expected = try_on(where, topic, messages, 0, 1)
+        assert try_in_sqlite(where.expression, topic, history, 0, 1) == expected
+    assert len(messages) == 7
+
+
+@pytest.mark.usefixtures("epoch")
+def test_what_remembers_is_not_for_sqlite(gateway: GatewayProcess) -> None:
+    with open_history(gateway.data) as history:
+        assert history is not None
+        expression = compile_rule("qos = 1 AND CHANGED(payload.t)").expression
+        assert try_in_sqlite(expression, "#", history, 0, 1) is None
 
 
 @pytest.mark.usefixtures("epoch")
