@@ -62,7 +62,13 @@ OPERANDS = [
     *("NULL", "TRUE", "5", "5.0", "'5'", "'true'", "qos", "retain", "username", "payload.a", "a"),
     *("COALESCE(username, retain)", "COALESCE(username, qos)", "NULLIF(retain, qos)"),
     *("COALESCE(payload.a, qos)", "CASE WHEN a THEN qos WHEN payload.a THEN retain END"),
-    *("CASE qos WHEN 1 THEN 2.5 ELSE qos END", "-(NULL)", "CAST(a AS REAL)", "ABS(qos)"),
+    *(
+        "CASE qos WHEN 1 THEN 2.5 ELSE qos END",
+        "-(NULL)",
+        "CAST(a AS REAL)",
+        "ABS(qos)",
+        "qos - (NULL)",
+    ),
 ]
 
 
