@@ -11,7 +11,7 @@ from tests.support.requirements import LeftOut
 settings.register_profile("dev", max_examples=50, stateful_step_count=30, deadline=None)
 settings.register_profile(
     "ci",
-    max_examples=200,
+    max_examples=100,
     deadline=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
