@@ -15,6 +15,8 @@ from tests.conformance.wire import (
 
 SOON = 0.1
 """Seconds by which a clock may be read late or early."""
+LATE = 4.0
+"""Seconds by which the gateway may be late on a busy machine."""
 
 
 def watch(peers: Peers) -> Peer:
@@ -27,13 +29,13 @@ def silence_of_one_and_a_half_keep_alive_intervals(peers: Peers, version: int) -
     since = Since()
     peer = peers.connect(version, keep_alive=1, will=Will(peers.topic))
     peer.expect_error(KEEP_ALIVE_TIMEOUT)
-    assert 1.5 - SOON < since.seconds < 4
+    assert 1.5 - SOON < since.seconds < 1.5 + LATE
     watcher.expect_publish(peers.topic, b"gone")
 
 
 @scenario("5:3.1.2-22", "3.1.1:3.1.2-24")
 def every_packet_is_a_sign_of_life(peers: Peers, version: int) -> None:
-    peer = peers.connect(version, keep_alive=1)
+    peer = peers.connect(version, keep_alive=2)
     since = Since()
     for step, packet in enumerate(
         (
@@ -44,7 +46,7 @@ def every_packet_is_a_sign_of_life(peers: Peers, version: int) -> None:
         ),
         1,
     ):
-        since.wait_until(0.9 * step)
+        since.wait_until(1.1 * step)
         peer.send(packet)
     peer.expect(wire.PINGRESP, wire.suback(version, 1, 0))
     peer.expect_nothing()
@@ -52,27 +54,27 @@ def every_packet_is_a_sign_of_life(peers: Peers, version: int) -> None:
 
 @scenario("5:3.1.2-22", "3.1.1:3.1.2-24")
 def what_the_server_sends_is_no_sign_of_life(peers: Peers, version: int) -> None:
-    peer = peers.connect(version, keep_alive=1).subscribe((peers.topic, 0))
+    peer = peers.connect(version, keep_alive=2).subscribe((peers.topic, 0))
     publisher = peers.connect(version)
     since = Since()
     for step in range(1, 4):
-        since.wait_until(0.3 * step)
+        since.wait_until(0.5 * step)
         publisher.publish_unanswered(peers.topic, b"%d" % step)
         peer.expect_publish(peers.topic, b"%d" % step)
     peer.expect_error(KEEP_ALIVE_TIMEOUT)
-    assert since.seconds < 4
+    assert since.seconds < 3 + LATE
 
 
 @scenario("5:3.1.2-22", "3.1.1:3.1.2-24")
 def half_a_packet_is_no_sign_of_life(peers: Peers, version: int) -> None:
-    peer = peers.connect(version, keep_alive=1)
+    peer = peers.connect(version, keep_alive=2)
     since = Since()
     peer.send(b"\x30\x7f")
     for step in range(1, 4):
-        since.wait_until(0.4 * step)
+        since.wait_until(0.5 * step)
         peer.send(b"\x00")
     peer.expect_error(KEEP_ALIVE_TIMEOUT)
-    assert since.seconds < 4
+    assert since.seconds < 3 + LATE
 
 
 @scenario("5:3.1.2-22", "3.1.1:3.1.2-24")
@@ -95,8 +97,8 @@ def a_session_ends_when_its_interval_has_passed(peers: Peers, _version: int) -> 
 
 @scenario("5:4.1.0-2", "5:3.1.2-23")
 def a_session_is_there_before_its_interval_has_passed(peers: Peers, _version: int) -> None:
-    first = peers.connect(properties=session_expiry(3))
-    Since().wait_until(2)  # which does not count while it is connected
+    first = peers.connect(properties=session_expiry(4))
+    Since().wait_until(2.5)  # which does not count while it is connected
     first.close()
     Since().wait_until(2)
     again = peers.connect(client_id=first.client_id, clean=False, properties=session_expiry(60))
@@ -120,7 +122,7 @@ def a_will_waits_for_its_delay(peers: Peers, _version: int) -> None:
     since = Since()
     peer.close()
     watcher.expect_publish(peers.topic, b"gone")
-    assert 1 - SOON < since.seconds < 4
+    assert 1 - SOON < since.seconds < 1 + LATE
 
 
 @scenario("5:3.1.2-8", "5:4.1.0-2")
@@ -131,7 +133,7 @@ def a_will_waits_no_longer_than_its_session(peers: Peers, _version: int) -> None
     since = Since()
     peer.close()
     watcher.expect_publish(peers.topic, b"gone")
-    assert 1 - SOON < since.seconds < 4
+    assert 1 - SOON < since.seconds < 1 + LATE
 
 
 @scenario("5:3.1.2-8")
@@ -142,7 +144,7 @@ def a_will_waits_no_longer_than_the_interval_of_disconnect(peers: Peers, _versio
     since = Since()
     peer.disconnect(0x04, session_expiry(1))
     watcher.expect_publish(peers.topic, b"gone")
-    assert 1 - SOON < since.seconds < 4
+    assert 1 - SOON < since.seconds < 1 + LATE
 
 
 @scenario("5:3.1.3-9", "5:3.1.2-10")
@@ -165,7 +167,7 @@ def a_delay_begins_with_the_end_of_the_connection(peers: Peers, _version: int) -
     peer = peers.connect(properties=session_expiry(600), keep_alive=1, will=will)
     peer.expect_error(KEEP_ALIVE_TIMEOUT)
     watcher.expect_publish(peers.topic, b"gone")
-    assert 2.5 - 2 * SOON < since.seconds < 6
+    assert 2.5 - 2 * SOON < since.seconds < 2.5 + LATE
 
 
 @scenario("5:3.3.2-6", "5:3.1.2-9")
