@@ -140,11 +140,9 @@ class Gateway:
             self.listeners.append(listener)
 
     async def _finish(self) -> None:
-        """Bring what was gathered to disk, then let the last answers leave."""
+        """Bring what was gathered to disk; the listeners have seen their clients off before."""
         for gather in self.at_stop:
             gather()
         await self.writer.close()
         self.turn.end()
         self.turn.stop()
-        for listener in self.listeners:
-            await listener.wait_closed()
