@@ -8,6 +8,7 @@ from typing import Any
 
 from gateway.counters import Counters
 from gateway.storage.database import Database
+from gateway.storage.fate import Fate
 from gateway.storage.outbox_row import (
     COLUMNS,
     SIZE_INDEX,
@@ -43,7 +44,8 @@ class Outbox:
     removed it follows with the commit. `committed_id` is the highest id on disk, up to which
     `fetch` finds rows. `removing` counts removals that are not on disk yet: after a crash those
     rows would be back. `lanes` are the lanes that rows have had since the start. `on_change` are
-    called after each commit that brought or removed rows.
+    called after each commit that brought or removed rows, `on_fate` with each row that leaves, how
+    it ended and why, in the turn that gathers its removal: what they gather is in the same batch.
 
     When `full` (MAX_OUTBOX_BYTES by default, or the disk takes no more) the caller refuses the
     message with 0x97 and calls `refuse()`, which counts it in `tidegate/outbox/rejected` or
@@ -65,6 +67,7 @@ class Outbox:
         self.lanes: set[str] = set()
         self.removing = 0
         self.on_change: list[Callable[[], None]] = []
+        self.on_fate: list[Callable[[OutboxRow, Fate, str], None]] = []
         self._oldest_id = 0
         self._database = database
         self._writer = writer
@@ -110,8 +113,8 @@ class Outbox:
         self._count()
         return batch
 
-    def remove(self, rows: Iterable[OutboxRow]) -> int:
-        """Gather the deletion of rows that the fleet has taken; return the batch's number."""
+    def remove(self, rows: Iterable[OutboxRow], fate: Fate, cause: str = "") -> int:
+        """Gather the deletion of rows that ended as `fate` says; return the batch's number."""
         batch = 0
         for row in rows:
             batch = self._writer.add(_DELETE, (row.id,))
@@ -121,6 +124,8 @@ class Outbox:
             self.bytes -= row.size
             if row.id == self._oldest_id:
                 self._oldest_id = 0  # looked up when the deletion is on disk
+            for callback in self.on_fate:
+                callback(row, fate, cause)
         if self.rows == 0:
             self.oldest_time = None
         self._count()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gateway.clock import Clock
 from gateway.counters import Counters
+from gateway.storage.fate import Fate
 from gateway.storage.outbox import Outbox
 from gateway.storage.outbox_row import OutboxRow
 from gateway.uplink.destination import Link, removals_on_disk
@@ -122,7 +123,7 @@ class DirectoryDestination:
         await asyncio.to_thread(self._write, rows, resent, received)
         del self._gathering[key]
         self._bytes -= sum(row.size for row in rows)
-        self._outbox.remove(rows)
+        self._outbox.remove(rows, Fate.DELIVERED)
         self._outbox.end_turn()
         self._counters.add("tidegate/uplink/sent", len(rows))
         self._counters.add("tidegate/uplink/acknowledged", len(rows))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
+from gateway.storage.fate import Fate
 from gateway.storage.outbox import Outbox
 from gateway.storage.outbox_row import OutboxRow
 from gateway.storage.rejected import Rejected
@@ -126,7 +127,7 @@ class Inflight:
     def refuse(self, row: OutboxRow, code: int) -> None:
         """Give `row` up: it will never get through, and must not stand in the others' way."""
         self._rejected.add(row, code, self._clock.wall_ms())
-        self._outbox.remove([row])
+        self._outbox.remove([row], Fate.REJECTED, f"0x{code:02X}")
         self._outbox.end_turn()
         if code not in self._codes_logged:  # a line for each code and connection
             self._codes_logged.add(code)
@@ -136,7 +137,7 @@ class Inflight:
     def settle(self) -> None:
         """Remove from the outbox what the fleet has taken."""
         if self._taken:
-            self._outbox.remove(self._taken)
+            self._outbox.remove(self._taken, Fate.DELIVERED)
             self._outbox.end_turn()
             self._taken = []
 

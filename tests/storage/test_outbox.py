@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 import gateway.storage.outbox as outbox_module
+from gateway.storage.fate import Fate
 from gateway.storage.outbox_row import OutboxRow
 from tests.support.storage import Store, crash_image, open_store, outbox_row, until
 
@@ -61,11 +62,29 @@ async def test_each_commit_that_changes_the_outbox_is_told(store: Store) -> None
     await store.settle()
     store.writer.add("INSERT INTO meta VALUES (?, ?)", ("other", 1))
     await store.settle()
-    store.outbox.remove([row])
+    store.outbox.remove([row], Fate.DELIVERED)
     removing = store.outbox.removing
     store.outbox.end_turn()
     await until(lambda: len(told) == 2)
     assert (told, removing) == ([(2, 0), (2, 0)], 1)
+
+
+async def test_whoever_asks_is_told_how_each_row_ended_within_its_batch(store: Store) -> None:
+    ended: list[tuple[int, Fate, str, int]] = []
+    store.outbox.on_fate.append(
+        lambda row, fate, cause: ended.append((row.seq, fate, cause, store.writer.batch))
+    )
+    rows = [outbox_row(seq) for seq in range(1, 4)]
+    for row in rows:
+        store.outbox.add(row)
+    first = store.outbox.remove(rows[:2], Fate.DELIVERED)
+    await store.settle()
+    second = store.outbox.remove(rows[2:], Fate.REJECTED, "0x99")
+    assert ended == [
+        (1, Fate.DELIVERED, "", first),
+        (2, Fate.DELIVERED, "", first),
+        (3, Fate.REJECTED, "0x99", second),
+    ]
 
 
 async def test_the_bound_is_in_bytes_and_ends_with_removal(tmp_path: Path) -> None:
@@ -77,7 +96,7 @@ async def test_the_bound_is_in_bytes_and_ends_with_removal(tmp_path: Path) -> No
         store.outbox.add(row)
     full.append(store.outbox.full)
     store.outbox.refuse()
-    store.outbox.remove(rows[:1])
+    store.outbox.remove(rows[:1], Fate.DELIVERED)
     full.append(store.outbox.full)
     assert full == [False, False, False, True, False]
     assert store.counters.count("tidegate/outbox/rejected") == 1
@@ -93,11 +112,11 @@ async def test_the_oldest_row_is_known_through_removals_in_any_order(store: Stor
     oldest = [store.outbox.oldest_time]
     await store.settle()
     for index in (2, 0, 1):
-        store.outbox.remove([rows[index]])
+        store.outbox.remove([rows[index]], Fate.DELIVERED)
         store.writer.hand_over()
         await asyncio.sleep(0)  # removals meet a commit, and a look, that run already
     await until(lambda: store.outbox.oldest_time == rows[3].time)
-    store.outbox.remove(rows[3:])
+    store.outbox.remove(rows[3:], Fate.DELIVERED)
     assert (oldest, store.outbox.oldest_time) == ([rows[0].time], None)
 
 
@@ -107,7 +126,7 @@ async def test_a_commit_after_close_asks_the_database_nothing(tmp_path: Path) ->
     for row in rows:
         store.outbox.add(row)
     await store.settle()
-    store.outbox.remove(rows[:1])
+    store.outbox.remove(rows[:1], Fate.DELIVERED)
     await store.outbox.close()
     await store.writer.close()  # commits the removal of the oldest
     await store.database.close()
@@ -169,7 +188,7 @@ class OutboxWithCrashes(RuleBasedStateMachine):
             on_disk = [row for row in rows if row.id <= self.store.outbox.committed_id]
             if on_disk:
                 row = on_disk[place % len(on_disk)]
-                self.store.outbox.remove([row])
+                self.store.outbox.remove([row], Fate.DELIVERED)
                 del self._rows[row.id]
         self._note()
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import gateway.storage.rejected as rejected_module
+from gateway.storage.fate import Fate
 from tests.support.storage import Store, open_store, outbox_row
 
 ALL = "SELECT id, code, rejected_at, stream, seq, payload FROM rejected ORDER BY id"
@@ -19,7 +20,7 @@ async def test_a_row_moves_from_the_outbox_in_one_batch(store: Store) -> None:
     store.outbox.add(row)
     await store.settle()
     store.rejected.add(row, 0x99, 1_000)
-    store.outbox.remove([row])
+    store.outbox.remove([row], Fate.REJECTED, "0x99")
     await store.settle()
     assert await _table(store) == [(1, 0x99, 1_000, "main", 7, b'{"value":7}')]
     assert await store.outbox.fetch(0, 10) == []
