@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from urllib.parse import urlsplit
 
 Check = Callable[[object], object]
@@ -10,6 +11,12 @@ GATEWAY_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 STREAM = re.compile(r"[A-Za-z0-9_-]{1,16}")
 DURATION = re.compile(r"([0-9]{1,6})([smhd])|0", re.ASCII)
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+SIZE = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)(B|kB|MB|GB|TB|KiB|MiB|GiB|TiB)", re.ASCII)
+UNITS = {
+    "B": 1,
+    **{unit + "B": 1000**power for power, unit in enumerate("kMGT", 1)},
+    **{unit + "iB": 1024**power for power, unit in enumerate("KMGT", 1)},
+}
 PERMISSIONS = re.compile(r"0?[0-7]{3}")
 
 MAXIMUM_UNIX_PATH = 107
@@ -74,6 +81,26 @@ def duration(value: object) -> int:
     if match is None:
         raise ValueError('a text such as "90s", "30m", "2h" or "7d", or "0"')
     return int(match[1] or 0) * SECONDS.get(match[2], 0)
+
+
+def size(value: object) -> int:
+    """Return the bytes that a text such as "500kB", "20MB", "1.5GB" or "256MiB" says."""
+    match = SIZE.fullmatch(value) if isinstance(value, str) else None
+    count = 0 if match is None else int(Decimal(match[1]) * UNITS[match[2]])
+    if not count:
+        raise ValueError('a size above 0 such as "500kB", "20MB", "1.5GB" or "256MiB"')
+    return count
+
+
+def bytes_a_day(value: object) -> int:
+    """Return the bytes that a text such as "200MB/day" says."""
+    allowed = 'a size a day such as "200MB/day" or "1.5GB/day"'
+    if not isinstance(value, str) or not value.endswith("/day"):
+        raise ValueError(allowed)
+    try:
+        return size(value.removesuffix("/day"))
+    except ValueError as error:
+        raise ValueError(allowed) from error
 
 
 def number(lowest: float, highest: float) -> Check:
