@@ -1,0 +1,67 @@
+"""What Linux knows of the disk or card under a folder: its size, what was written, its wear."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+SYS_BLOCK = Path("/sys/dev/block")
+
+SECTOR = 512
+"""Bytes of a sector in /sys/block, whatever the device's own (Documentation/block/stat.rst)."""
+
+SECTORS_WRITTEN = 6
+"""Place of the sectors written in a device's `stat` (Documentation/block/stat.rst)."""
+
+FLUSHES = 15
+"""Place of the flush requests completed, which fsync makes; since Linux 5.5, whole devices only."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockDevice:
+    """The whole device, not the partition, that a folder's file system lies on."""
+
+    name: str
+    folder: Path  # in /sys
+
+    @property
+    def size(self) -> int:
+        """Bytes that it holds."""
+        return int((self.folder / "size").read_text()) * SECTOR
+
+    def written(self) -> int:
+        """Return the bytes written to it since the board started, by everyone."""
+        return int(self._stat()[SECTORS_WRITTEN]) * SECTOR
+
+    def flushes(self) -> int | None:
+        """Return how often its cache was flushed since then; None on an old kernel."""
+        fields = self._stat()
+        return int(fields[FLUSHES]) if len(fields) > FLUSHES else None
+
+    def worn(self) -> int | None:
+        """Return the percent of its life that an eMMC says is used; None where nothing says so.
+
+        The device tells it in steps of a tenth, for two kinds of memory; this is the worse one,
+        and its upper end (JEDEC eMMC 5.0, DEVICE_LIFE_TIME_EST).
+        """
+        try:
+            steps = (self.folder / "device" / "life_time").read_text().split()
+            worst = max(int(step, 16) for step in steps)
+        except (OSError, ValueError):
+            return None
+        return min(worst, 11) * 10 or None  # 0 is "not defined"; 11 is "beyond its life"
+
+    def _stat(self) -> list[str]:
+        return (self.folder / "stat").read_text().split()
+
+
+def block_device(path: Path, sys_block: Path = SYS_BLOCK) -> BlockDevice | None:
+    """Return the device under `path`; None where there is none, as on a network or in memory."""
+    number = path.stat().st_dev
+    folder = sys_block / f"{os.major(number)}:{os.minor(number)}"
+    try:
+        folder = folder.resolve(strict=True)
+    except OSError:
+        return None
+    if (folder / "partition").exists():
+        folder = folder.parent
+    return BlockDevice(folder.name, folder)

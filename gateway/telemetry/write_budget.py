@@ -1,0 +1,70 @@
+"""How much a gateway may write in a day, and how long answers may wait so that it keeps to it."""
+
+DAY = 86_400.0
+"""Seconds."""
+
+LOOK_BACK = 600.0
+"""Seconds over which the rate of writing is averaged: a burst is no reason to wait longer."""
+
+LEAST_STRETCH = 0.1
+"""The part of a promised window that is always used: some gathering costs nobody anything."""
+
+STRETCH_UP = 1.5
+STRETCH_DOWN = 0.9
+"""Factors of one step: up in a minute when too much is written, down in some when it is not."""
+
+COMFORTABLE = 0.7
+"""The part of the budget below which answers come sooner again."""
+
+
+class WriteBudget:
+    """Follows what is written and sets `stretch`, the part of its window that a commit waits.
+
+    `budget` is bytes a day, None for no bound. Without one `stretch` stays 1.0: the class
+    `batch` then waits as long as it may, which is kindest to the card. With one it falls while
+    there is room, and so answers come sooner, and rises to 1.0, never beyond, when the rate is
+    above the budget. `exceeded` says that even this was not enough.
+    """
+
+    def __init__(self, budget: int | None) -> None:
+        self.budget = budget
+        self.stretch = 1.0
+        self._last: tuple[float, int] | None = None
+        self._rate = 0.0  # bytes a second
+        self._seconds = 0.0  # that were looked at
+
+    @property
+    def bytes_per_day(self) -> int:
+        """The rate of writing of the last LOOK_BACK seconds, as bytes a day."""
+        return int(self._rate * DAY)
+
+    @property
+    def exceeded(self) -> bool:
+        """True when the rate is above the budget although commits wait as long as they may."""
+        return (
+            self.budget is not None
+            and self._seconds >= LOOK_BACK
+            and self.stretch >= 1.0
+            and self.bytes_per_day > self.budget
+        )
+
+    def look(self, now: float, written: int) -> None:
+        """Take the bytes written since the start at `now` (monotonic seconds), rising both."""
+        last, self._last = self._last, (now, written)
+        if last is None or now <= last[0]:
+            return
+        seconds = now - last[0]
+        self._seconds += seconds
+        # The mean of all that was seen at first, then of the last LOOK_BACK seconds.
+        weight = min(1.0, seconds / min(self._seconds, LOOK_BACK))
+        self._rate += weight * ((written - last[1]) / seconds - self._rate)
+        self._adapt()
+
+    def _adapt(self) -> None:
+        if self.budget is None:
+            return
+        rate = self._rate * DAY
+        if rate > self.budget:
+            self.stretch = min(1.0, self.stretch * STRETCH_UP)
+        elif rate < COMFORTABLE * self.budget:
+            self.stretch = max(LEAST_STRETCH, self.stretch * STRETCH_DOWN)
