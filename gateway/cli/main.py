@@ -49,6 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_subscribe(commands)
     _add_uplink(commands)
     add_where(commands)
+    _add_doctor(commands)
     return parser
 
 
@@ -93,6 +94,17 @@ def _add_uplink(commands: "Commands") -> None:
     uplink.add_argument("action", choices=("pause", "resume"))
     _add_broker_options(uplink)
     uplink.set_defaults(command=_uplink)
+
+
+def _add_doctor(commands: "Commands") -> None:
+    doctor = commands.add_parser(
+        "doctor", help="look after the board, its card and the data folder"
+    )
+    doctor.add_argument("--config", type=Path, metavar="FILE", help="configuration in TOML")
+    doctor.add_argument(
+        "--data", type=Path, default=Path("var"), metavar="DIR", help="data folder (./var)"
+    )
+    doctor.set_defaults(command=_doctor)
 
 
 def _add_broker_options(parser: argparse.ArgumentParser) -> None:
@@ -141,3 +153,9 @@ def _uplink(options: argparse.Namespace) -> int:
     from gateway.cli.uplink import command_uplink
 
     return command_uplink(LocalBroker.of(options), options.action)
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from gateway.cli.doctor import doctor
+
+    return doctor(options.data, options.config)

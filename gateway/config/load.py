@@ -19,6 +19,7 @@ from gateway.config.settings import (
     RuleConfig,
     SerialConfig,
     SimulatorConfig,
+    StorageConfig,
     SubscriptionFilterConfig,
     UplinkConfig,
 )
@@ -70,6 +71,7 @@ class Reader:
             listeners=listeners or (ListenerConfig(),),
             broker=self._broker(document),
             uplink=self._uplink(document),
+            storage=StorageConfig(**self._table(document, "storage", schema.STORAGE)),
             history=HistoryConfig(**self._table(document, "history", schema.HISTORY)),
             serial=tuple(
                 SerialConfig(**settings)

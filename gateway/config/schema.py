@@ -3,12 +3,14 @@
 from gateway.config.checks import (
     Check,
     boolean,
+    bytes_a_day,
     duration,
     fleet_url,
     gateway_id,
     number,
     one_of,
     permissions,
+    size,
     stream,
     text,
     texts,
@@ -70,6 +72,8 @@ BROKER: Section = {
     "sys_interval": number(0.1, 3600),
 }
 
+STORAGE: Section = {"write_budget": bytes_a_day, "endurance": size}
+
 HISTORY: Section = {
     "keep": duration,
     "maximum_bytes": whole_number(64 * 1024, 1024**4),
@@ -104,5 +108,5 @@ SERIAL: Section = {
 
 SIMULATOR: Section = {"port": text, "node": text, "interval": number(0.01, 3600)}
 
-TABLES = ("gateway", "broker", "uplink", "history")
+TABLES = ("gateway", "broker", "uplink", "storage", "history")
 ARRAYS = ("listener", "serial", "simulator", "subscription_filter")

@@ -96,6 +96,14 @@ class UplinkConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class StorageConfig:
+    """What may be written to the card; None stands for no bound, and for an estimate."""
+
+    write_budget: int | None = None  # bytes a day
+    endurance: int | None = None  # bytes that the card bears in its life
+
+
+@dataclass(frozen=True, slots=True)
 class HistoryConfig:
     """How many seconds of messages are kept, 0 for none, and in how many bytes."""
 
@@ -134,4 +142,5 @@ class Configuration:
     serial: tuple[SerialConfig, ...] = ()
     simulators: tuple[SimulatorConfig, ...] = ()
     subscription_filters: tuple[SubscriptionFilterConfig, ...] = ()
+    storage: StorageConfig = field(default_factory=StorageConfig)
     history: HistoryConfig = field(default_factory=HistoryConfig)

@@ -326,6 +326,8 @@ MISTAKES: list[tuple[str, str, object, str]] = [
     # missing, or in each other's way
     ("[[serial]]", "serial[0].port", None, "must be given"),
     ("[[simulator]]", "simulator[0].port", None, "must be given"),
+    ("[storage]\nwrite_budget = 5", "storage.write_budget", 5, 'such as "200MB/day"'),
+    ("[storage]\nendurance = '20'", "storage.endurance", "20", 'such as "500kB"'),
     ("[history]\nkeep = 5", "history.keep", 5, 'a text such as "90s", "30m", "2h" or "7d", or "0"'),
     ("[history]\nkeep = '5'", "history.keep", "5", 'a text such as "90s"'),
     ("[history]\nkeep = '1h30m'", "history.keep", "1h30m", 'a text such as "90s"'),

@@ -1,0 +1,204 @@
+"""What `tidegate doctor` looks at: each function looks at one thing and says what it found."""
+
+import os
+import resource
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from gateway.config.settings import Configuration
+from gateway.storage.database import BUSY_TIMEOUT_MS, FILE_NAME
+from gateway.storage.write_diary import Written, written
+from gateway.telemetry.block_device import BlockDevice, block_device
+from gateway.telemetry.card_life import default_endurance, life_days, spell_bytes, spell_days
+from gateway.telemetry.mount import mount_of
+
+LITTLE_ROOM = 0.05
+"""The part of a file system that should stay free: SD cards wear faster when they are full."""
+
+FEW_DESCRIPTORS = 1_024
+"""The hard limit of descriptors below which a gateway for many clients may run out."""
+
+WORN_PERCENT = 80
+"""From here on a device should be replaced before it fails."""
+
+SHORT_LIFE_DAYS = 2 * 365
+"""A card that lasts shorter than this deserves a warning."""
+
+DAY = 86_400
+SHORTEST_LOOK = 600
+"""Seconds of running from which what was written says something about a day."""
+
+THROTTLED = Path("/sys/devices/platform/soc/soc:firmware/get_throttled")
+UNDER_VOLTAGE = 0x1_0001
+"""Bits of a Raspberry Pi's firmware: the supply is too weak now, or was since the board started."""
+
+
+class Health(StrEnum):
+    """How a finding is to be taken."""
+
+    OK = "ok"
+    NOTE = "note"
+    WARNING = "warning"
+    BAD = "bad"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report."""
+
+    health: Health
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """The gateway that is looked at, running or not."""
+
+    data: Path
+    configuration: Configuration | None
+
+
+def look(patient: Patient) -> Iterator[Finding]:
+    """Give every finding, in the order of the report."""
+    if not patient.data.is_dir():
+        yield Finding(
+            Health.BAD, f"data folder {patient.data} does not exist: start the gateway once"
+        )
+        return
+    for examine in EXAMINATIONS:
+        yield from examine(patient)
+
+
+def _folder(patient: Patient) -> Iterator[Finding]:
+    mount = mount_of(patient.data)
+    place = f"data folder {patient.data} ({mount.kind} on {mount.source})"
+    if "ro" in mount.options:
+        yield Finding(Health.BAD, f"{place} is read-only: nothing is kept")
+    elif not os.access(patient.data, os.W_OK):
+        yield Finding(Health.BAD, f"{place} cannot be written to by this user")
+    elif mount.kind in ("tmpfs", "ramfs"):
+        yield Finding(Health.BAD, f"{place} is memory: a power cut loses everything")
+    else:
+        yield Finding(Health.OK, f"{place} can be written to")
+    if "noatime" not in mount.options and "relatime" not in mount.options and mount.kind == "ext4":
+        yield Finding(Health.NOTE, f"mount {mount.target} with noatime: each read is a write now")
+
+
+def _room(patient: Patient) -> Iterator[Finding]:
+    usage = shutil.disk_usage(patient.data)
+    health = Health.OK if usage.free > LITTLE_ROOM * usage.total else Health.WARNING
+    text = f"{spell_bytes(usage.free)} of {spell_bytes(usage.total)} are free"
+    yield Finding(health, text if health is Health.OK else f"{text}: make room, cards wear faster")
+
+
+def _database(patient: Patient) -> Iterator[Finding]:
+    path = patient.data / FILE_NAME
+    for damaged in sorted(patient.data.glob(f"{FILE_NAME}.corrupt-*[0-9Z]")):
+        yield Finding(Health.WARNING, f"{damaged.name}: a damaged database was set aside")
+    if not path.exists():
+        yield Finding(Health.NOTE, f"{path.name} is not there yet: the gateway never ran here")
+        return
+    log = path.with_name(path.name + "-wal")
+    size = path.stat().st_size
+    behind = log.stat().st_size if log.exists() else 0
+    yield Finding(Health.OK, f"{path.name}: {spell_bytes(size)}, WAL {spell_bytes(behind)}")
+
+
+def _wear(patient: Patient) -> Iterator[Finding]:
+    device = block_device(patient.data)
+    if device is None:
+        yield Finding(Health.NOTE, "no block device under the data folder: its wear is not known")
+        return
+    worn = device.worn()
+    if worn is not None:
+        health = Health.OK if worn <= WORN_PERCENT else Health.WARNING
+        yield Finding(health, f"{device.name} says that {worn} % of its life are used")
+    total = _written(patient.data)
+    if total is None or total.seconds < SHORTEST_LOOK:
+        yield Finding(Health.NOTE, "too little was recorded to say how long the card lasts")
+        return
+    yield _life(device, total, patient.configuration)
+    yield from _budget(total, patient.configuration)
+
+
+def _life(device: BlockDevice, total: Written, configuration: Configuration | None) -> Finding:
+    day = total.written * DAY // total.seconds
+    commits = total.commits * DAY // total.seconds
+    stated = None if configuration is None else configuration.storage.endurance
+    endurance = stated or default_endurance(device.size)
+    source = "as configured" if stated else f"estimated from its {spell_bytes(device.size)}"
+    days = life_days(endurance, day)
+    health = Health.OK if days >= SHORT_LIFE_DAYS else Health.WARNING
+    return Finding(
+        health,
+        f"{device.name} lasts {spell_days(days)} at {spell_bytes(day)} and {commits:,} commits"
+        f" a day (it bears {spell_bytes(endurance)}, {source})",
+    )
+
+
+def _budget(total: Written, configuration: Configuration | None) -> Iterator[Finding]:
+    budget = None if configuration is None else configuration.storage.write_budget
+    if budget is None:
+        return
+    day = total.written * DAY // total.seconds
+    health = Health.OK if day <= budget else Health.WARNING
+    place = "within" if health is Health.OK else "above"
+    yield Finding(health, f"{place} the write budget of {spell_bytes(budget)} a day")
+
+
+def _written(data: Path) -> Written | None:
+    path = data / FILE_NAME
+    if not path.exists():
+        return None
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    try:
+        with closing(sqlite3.connect(uri, timeout=BUSY_TIMEOUT_MS / 1000, uri=True)) as connection:
+            return written(connection)
+    except sqlite3.Error:
+        return None
+
+
+def _descriptors(_: Patient) -> Iterator[Finding]:
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < FEW_DESCRIPTORS:
+        text = f"only {hard} descriptors: set LimitNOFILE= in the unit for more clients"
+        yield Finding(Health.WARNING, text)
+
+
+def _power(_: Patient) -> Iterator[Finding]:
+    try:
+        throttled = int(THROTTLED.read_text(), 16)
+    except (OSError, ValueError):
+        return  # not a Raspberry Pi
+    if throttled & UNDER_VOLTAGE:
+        text = "the board had too little voltage: a weak power supply is what damages cards"
+        yield Finding(Health.WARNING, text)
+    else:
+        yield Finding(Health.OK, "the power supply was strong enough since the board started")
+
+
+def _ports(patient: Patient) -> Iterator[Finding]:
+    for serial in patient.configuration.serial if patient.configuration is not None else ():
+        if not Path(serial.port).exists():
+            yield Finding(Health.WARNING, f"{serial.port} is not there: is the node plugged in?")
+        elif not os.access(serial.port, os.R_OK | os.W_OK):
+            text = f"{serial.port} cannot be opened by this user: is it in the group dialout?"
+            yield Finding(Health.BAD, text)
+        else:
+            yield Finding(Health.OK, f"{serial.port} is there")
+
+
+EXAMINATIONS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
+    _folder,
+    _room,
+    _database,
+    _wear,
+    _power,
+    _descriptors,
+    _ports,
+)

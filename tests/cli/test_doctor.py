@@ -1,0 +1,186 @@
+import os
+import resource
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from gateway.app import findings
+from gateway.app.findings import Health, Patient, look
+from gateway.cli.main import main
+from gateway.config.load import load
+from gateway.storage.migrations.migrate import migrate
+from gateway.storage.write_diary import MS_OF_A_DAY, Written, note_written
+from gateway.telemetry.block_device import BlockDevice
+from gateway.telemetry.mount import Mount
+
+
+@pytest.fixture
+def card(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the folder in /sys of a card of 32 GB, which every folder lies on."""
+    folder = tmp_path / "mmcblk0"
+    folder.mkdir()
+    (folder / "size").write_text("62500000\n")
+    (folder / "stat").write_text("0 " * 17)
+    monkeypatch.setattr(findings, "block_device", lambda _: BlockDevice("mmcblk0", folder))
+    return folder
+
+
+def write_diary(data: Path, *written: Written) -> None:
+    connection = sqlite3.connect(data / "tidegate.db", isolation_level=None)
+    migrate(connection)
+    for day, more in enumerate(written, 20_000):
+        note_written(connection.execute, day * MS_OF_A_DAY, more)
+    connection.close()
+
+
+def report(data: Path, config: str | None = None) -> list[tuple[Health, str]]:
+    configuration = None
+    if config is not None:
+        (data / "gateway.toml").write_text(config)
+        configuration = load(data / "gateway.toml")
+    return [(each.health, each.text) for each in look(Patient(data, configuration))]
+
+
+def health_of(text: str, found: list[tuple[Health, str]]) -> Health:
+    (health,) = [health for health, line in found if text in line]
+    return health
+
+
+def test_the_card_s_life_follows_from_what_was_written(tmp_path: Path, card: Path) -> None:
+    assert card.exists()
+    write_diary(tmp_path, Written(10**8, 500, 43_200), Written(10**8, 500, 43_200))
+    found = report(tmp_path)
+    line = "mmcblk0 lasts 44 years at 200 MB and 1,000 commits a day (it bears 3.2 TB, estimated"
+    assert health_of(line, found) is Health.OK
+
+
+def test_a_card_that_will_not_last_is_told(tmp_path: Path, card: Path) -> None:
+    assert card.exists()
+    write_diary(tmp_path, Written(10**10, 500, 86_400))
+    found = report(tmp_path, '[storage]\nendurance = "3TB"\nwrite_budget = "200MB/day"\n')
+    assert health_of("lasts 10 months at 10.0 GB and 500 commits", found) is Health.WARNING
+    assert health_of("(it bears 3.0 TB, as configured)", found) is Health.WARNING
+    assert health_of("above the write budget of 200 MB a day", found) is Health.WARNING
+
+
+def test_a_rate_within_the_budget_is_well(tmp_path: Path, card: Path) -> None:
+    assert card.exists()
+    write_diary(tmp_path, Written(10**7, 500, 86_400))
+    found = report(tmp_path, '[storage]\nwrite_budget = "200MB/day"\n')
+    assert health_of("within the write budget of 200 MB a day", found) is Health.OK
+
+
+def test_too_short_a_run_says_nothing_of_a_day(tmp_path: Path, card: Path) -> None:
+    assert card.exists()
+    write_diary(tmp_path, Written(10**7, 500, 599))
+    assert health_of("too little was recorded", report(tmp_path)) is Health.NOTE
+
+
+def test_a_database_that_cannot_be_read_says_nothing_of_it(tmp_path: Path, card: Path) -> None:
+    assert card.exists()
+    (tmp_path / "tidegate.db").write_bytes(b"no database" * 1000)
+    assert health_of("too little was recorded", report(tmp_path)) is Health.NOTE
+
+
+def test_an_emmc_that_is_worn_is_told(tmp_path: Path, card: Path) -> None:
+    (card / "device").mkdir()
+    (card / "device" / "life_time").write_text("0x09 0x02\n")
+    assert health_of("mmcblk0 says that 90 % of its life", report(tmp_path)) is Health.WARNING
+
+
+def test_without_a_device_wear_is_not_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(findings, "block_device", lambda _: None)
+    assert health_of("no block device", report(tmp_path)) is Health.NOTE
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "text", "health"),
+    [
+        ("ext4", {"rw", "noatime"}, "can be written to", Health.OK),
+        ("ext4", {"ro", "noatime"}, "is read-only: nothing is kept", Health.BAD),
+        ("tmpfs", {"rw"}, "is memory: a power cut loses everything", Health.BAD),
+        ("ext4", {"rw"}, "with noatime: each read is a write now", Health.NOTE),
+    ],
+)
+def test_the_file_system_must_keep_what_is_written(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    options: set[str],
+    text: str,
+    health: Health,
+) -> None:
+    mount = Mount(Path("/"), kind, "/dev/mmcblk0p2", frozenset(options))
+    monkeypatch.setattr(findings, "mount_of", lambda _: mount)
+    assert health_of(text, report(tmp_path)) is health
+
+
+def test_a_folder_of_someone_else_cannot_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    found = report(tmp_path, f'[[serial]]\nport = "{tmp_path}"\n')
+    assert health_of("cannot be written to by this user", found) is Health.BAD
+    assert health_of("is it in the group dialout?", found) is Health.BAD
+
+
+def test_serial_ports_must_be_there(tmp_path: Path) -> None:
+    config = f'[[serial]]\nport = "{tmp_path}"\n[[serial]]\nport = "{tmp_path}/ttyUSB9"\n'
+    found = report(tmp_path, config)
+    assert health_of(f"{tmp_path} is there", found) is Health.OK
+    assert health_of("ttyUSB9 is not there: is the node plugged in?", found) is Health.WARNING
+
+
+@pytest.mark.parametrize(("value", "health"), [("0x0\n", Health.OK), ("0x50000\n", Health.WARNING)])
+def test_a_weak_power_supply_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str, health: Health
+) -> None:
+    file = tmp_path / "get_throttled"
+    file.write_text(value)
+    monkeypatch.setattr(findings, "THROTTLED", file)
+    text = "voltage" if health is Health.WARNING else "power supply"
+    assert health_of(text, report(tmp_path)) is health
+
+
+def test_few_descriptors_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 512))
+    assert health_of("only 512 descriptors", report(tmp_path)) is Health.WARNING
+
+
+def test_a_full_card_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Usage:
+        total, free = 32 * 10**9, 10**9
+
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage)
+    assert health_of("1.0 GB of 32.0 GB are free: make room", report(tmp_path)) is Health.WARNING
+
+
+def test_damaged_databases_are_told(tmp_path: Path) -> None:
+    name = "tidegate.db.corrupt-20261121T203000Z"
+    for suffix in ("", "-wal"):
+        (tmp_path / f"{name}{suffix}").write_bytes(b"")
+    assert (
+        health_of(f"{name}: a damaged database was set aside", report(tmp_path)) is Health.WARNING
+    )
+
+
+def test_the_command_prints_a_line_each_and_a_verdict(
+    tmp_path: Path, card: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert card.exists()
+    write_diary(tmp_path, Written(10**7, 500, 86_400))
+    assert main(["doctor", "--data", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("ok       tidegate.db: ") for line in lines)
+    assert lines[-1].startswith("doctor: ")
+
+
+def test_without_a_data_folder_something_is_bad(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["doctor", "--data", str(tmp_path / "none")]) == 1
+    assert "does not exist: start the gateway once" in capsys.readouterr().out
