@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from gateway.broker.access import Authenticator
 from gateway.broker.arrival import PLAIN, Arrival
 from gateway.mqtt.connection import Connection
+from gateway.mqtt.output import Pledge
 from gateway.mqtt.packets import MQTT_5, Disconnect, Packet
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
@@ -52,9 +53,9 @@ class Client:
         self.closing = False  # the network connection ends once its output is sent
         self.problem_information = True
 
-    def send(self, packet: Packet, mark: int = 0) -> None:
-        """Queue a packet; it leaves once every batch up to `mark` is on disk."""
-        self.connection.send(packet, mark)
+    def send(self, packet: Packet, mark: int = 0, pledge: Pledge | None = None) -> None:
+        """Queue a packet; it leaves once every batch up to `mark` is on disk, or as pledged."""
+        self.connection.send(packet, mark, pledge)
 
     def disconnect(self, reason_code: ReasonCode, reason: str = "") -> None:
         """End the connection, in MQTT 5 with a DISCONNECT that says why."""

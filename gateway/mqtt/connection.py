@@ -9,7 +9,7 @@ from gateway.mqtt.encode import encode
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.outbound_aliases import OutboundAliases
-from gateway.mqtt.output import Output
+from gateway.mqtt.output import Output, Pledge
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
@@ -140,14 +140,17 @@ class Connection:
                 ReasonCode.RECEIVE_MAXIMUM_EXCEEDED,
             )
 
-    def acknowledge(self, packet: PubAck | PubRec | PubComp, mark: int = 0) -> None:
+    def acknowledge(
+        self, packet: PubAck | PubRec | PubComp, mark: int = 0, pledge: Pledge | None = None
+    ) -> None:
         """Queue the packet that ends the exchange of a PUBLISH which `count_publish` counted."""
-        if self.send(packet, mark):
+        if self.send(packet, mark, pledge):
             self.output.note_acknowledgement()
 
-    def send(self, packet: Packet, mark: int = 0) -> bool:
+    def send(self, packet: Packet, mark: int = 0, pledge: Pledge | None = None) -> bool:
         """Queue a packet; it leaves once every batch up to `mark` is on disk.
 
+        With a `pledge` it also leaves when that is settled, which then touches this connection.
         Returns False for one above the client's Maximum Packet Size, which is not sent
         [MQTT-3.1.2-24].
         """
@@ -157,13 +160,19 @@ class Connection:
             if len(data) > self.maximum_packet_size:
                 return False
         self._answers += len(data)
-        self.send_encoded(data, mark)
+        self.send_encoded(data, mark, pledge)
         return True
 
-    def send_encoded(self, data: bytes, mark: int = 0) -> None:
+    def send_encoded(self, data: bytes, mark: int = 0, pledge: Pledge | None = None) -> None:
         """Queue the bytes of one packet that somebody else encoded."""
         self.packets_sent += 1
-        self.output.append(data, mark)
+        self.output.append(data, mark, pledge)
+        if pledge is not None:
+            pledge.on_settled = self.touch
+        self.touch()
+
+    def touch(self) -> None:
+        """Say that `data_to_send` may have news."""
         if not self.touched:
             self.touched = True
             self.on_output()

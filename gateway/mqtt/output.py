@@ -1,17 +1,54 @@
-"""What a connection still has to send, with marks that hold bytes back until a commit."""
+"""What a connection still has to send, and what holds its bytes back until it is safe."""
 
 from collections import deque
+from collections.abc import Callable
+
+
+class Pledge:
+    """What an answer waits for: its batch on disk, or everyone's acknowledgement before that.
+
+    `batch` is the batch that writes what is owed, `outstanding` how many receivers have it and
+    have not acknowledged it. Whoever gives the message away calls `add()` for each of them before
+    the answer is queued, and `settle()` once for each that acknowledged it or is owed it no more.
+    `on_settled` is called when the last has; the connection that queues the answer sets it.
+    """
+
+    __slots__ = ("batch", "on_settled", "outstanding")
+
+    def __init__(self, batch: int) -> None:
+        self.batch = batch
+        self.outstanding = 0
+        self.on_settled: Callable[[], None] | None = None
+
+    def add(self) -> None:
+        """Owe the message to one receiver more."""
+        self.outstanding += 1
+
+    def settle(self) -> None:
+        """Owe it to one receiver less."""
+        self.outstanding -= 1
+        if not self.outstanding and self.on_settled is not None:
+            self.on_settled()
 
 
 class _Part:
     """Bytes that leave together, and how many of our Receive Maximum they give back."""
 
-    __slots__ = ("acknowledgements", "data", "mark")
+    __slots__ = ("acknowledgements", "data", "mark", "pledge")
 
-    def __init__(self, mark: int, data: bytes) -> None:
+    def __init__(self, mark: int, data: bytes, pledge: Pledge | None) -> None:
         self.mark = mark
         self.data = bytearray(data)
+        self.pledge = pledge
         self.acknowledgements = 0
+
+    def held(self, committed: int) -> bool:
+        """Return True while the bytes may not leave."""
+        return self.mark > committed and (self.pledge is None or self.pledge.outstanding > 0)
+
+    def covers(self, mark: int, pledge: Pledge | None) -> bool:
+        """Return True if what waits for `mark` or `pledge` may leave whenever this part may."""
+        return not mark or (mark <= self.mark and (self.pledge is None or self.pledge is pledge))
 
 
 class Output:
@@ -29,13 +66,19 @@ class Output:
         self.size = 0
         self.acknowledgements = 0
 
-    def append(self, data: bytes, mark: int = 0) -> None:
-        """Queue `data`; it leaves once every batch up to `mark` is on disk."""
+    def append(self, data: bytes, mark: int = 0, pledge: Pledge | None = None) -> None:
+        """Queue `data`; it leaves once every batch up to `mark` is on disk.
+
+        With a `pledge` it also leaves, in its place of the queue, when that has nothing
+        outstanding any more.
+        """
         self.size += len(data)
-        if self._parts and self._parts[-1].mark >= mark:
+        if pledge is not None and not pledge.outstanding:
+            mark = 0
+        if self._parts and self._parts[-1].covers(mark, pledge):
             self._parts[-1].data.extend(data)
         else:
-            self._parts.append(_Part(mark, data))
+            self._parts.append(_Part(mark, data, pledge))
 
     def note_acknowledgement(self) -> None:
         """Count an acknowledgement once the bytes that were appended last have left."""
@@ -44,12 +87,12 @@ class Output:
     def take(self, committed: int) -> bytearray | None:
         """Remove and return the bytes that may leave now; None when there are none."""
         parts = self._parts
-        if not parts or parts[0].mark > committed:
+        if not parts or parts[0].held(committed):
             return None
         first = parts.popleft()
         data = first.data
         self.acknowledgements += first.acknowledgements
-        while parts and parts[0].mark <= committed:
+        while parts and not parts[0].held(committed):
             part = parts.popleft()
             data += part.data
             self.acknowledgements += part.acknowledgements

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from gateway.mqtt.connection import MAXIMUM_UNSENT, Connection, without_reason
 from gateway.mqtt.encode import encode
 from gateway.mqtt.errors import MqttError, ProtocolError
+from gateway.mqtt.output import Pledge
 from gateway.mqtt.packets import (
     MQTT_3_1,
     MQTT_3_1_1,
@@ -119,6 +120,22 @@ def test_output_waits_for_its_mark() -> None:
     connection.send(PingResp())
     assert sent(connection, 2) == b"\xd0\x00"
     assert sent(connection, 3) == b"\x40\x02\x00\x01\xd0\x00"
+
+
+def test_a_settled_pledge_announces_the_answer_that_waits_for_it() -> None:
+    announced: list[None] = []
+    connection = Connection(1_024, on_output=lambda: announced.append(None))
+    connection.version = MQTT_5
+    pledges = [Pledge(1), Pledge(1)]
+    for packet_id, pledge in enumerate(pledges, 1):
+        pledge.add()
+        connection.acknowledge(PubAck(packet_id), 1, pledge)
+    assert sent(connection, 0) == b""
+    announced.clear()
+    for pledge in pledges:
+        pledge.settle()
+    assert len(announced) == 1
+    assert sent(connection, 0) == b"\x40\x02\x00\x01\x40\x02\x00\x02"
 
 
 def test_before_connect_an_answer_is_one_of_mqtt_3_1_1() -> None:

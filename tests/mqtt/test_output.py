@@ -1,7 +1,10 @@
+from dataclasses import dataclass
+
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from gateway.mqtt.output import Output
+from gateway.mqtt.output import Output, Pledge
 
 
 def taken(output: Output, committed: int) -> bytes:
@@ -94,3 +97,141 @@ def test_an_acknowledgement_counts_once_it_has_left() -> None:
     assert output.acknowledgements == 1
     output.take(2)
     assert output.acknowledgements == 4
+
+
+def pledge(batch: int, owed: int = 1) -> Pledge:
+    made = Pledge(batch)
+    for _ in range(owed):
+        made.add()
+    return made
+
+
+def test_what_is_pledged_leaves_when_everyone_has_acknowledged() -> None:
+    output, promised = Output(), pledge(1, owed=2)
+    output.append(b"a", 1, promised)
+    promised.settle()
+    assert output.take(0) is None
+    promised.settle()
+    assert taken(output, 0) == b"a"
+
+
+def test_what_is_pledged_leaves_when_its_batch_is_on_disk() -> None:
+    output, promised = Output(), pledge(1)
+    output.append(b"a", 1, promised)
+    assert taken(output, 1) == b"a"
+    promised.settle()
+    assert output.take(1) is None
+
+
+def test_a_settled_pledge_overtakes_nothing() -> None:
+    output, promised = Output(), pledge(1)
+    output.append(b"a", 1)
+    output.append(b"b", 1, promised)
+    promised.settle()
+    assert output.take(0) is None
+    assert taken(output, 1) == b"ab"
+
+
+def test_a_row_behind_a_pledge_waits_for_its_own_batch() -> None:
+    output, promised = Output(), pledge(1)
+    output.append(b"a", 1, promised)
+    output.append(b"b", 1)
+    promised.settle()
+    assert taken(output, 0) == b"a"
+    assert taken(output, 1) == b"b"
+
+
+def test_what_was_settled_before_it_is_queued_waits_for_nothing() -> None:
+    output = Output()
+    output.append(b"a", 1, Pledge(1))
+    assert taken(output, 0) == b"a"
+
+
+def test_the_last_settlement_is_told_once() -> None:
+    told: list[int] = []
+    promised = pledge(1, owed=3)
+    promised.on_settled = lambda: told.append(promised.outstanding)
+    for _ in range(3):
+        promised.settle()
+    assert told == [0]
+
+
+@dataclass(slots=True)
+class Owed:
+    """What the model knows of two bytes of output."""
+
+    number: int
+    mark: int
+    pledge: Pledge | None
+
+    def free(self, committed: int) -> bool:
+        settled = self.pledge is not None and self.pledge.outstanding == 0
+        return self.mark <= committed or settled
+
+
+class OutputModel(RuleBasedStateMachine):
+    """Answers leave in order, none before its batch is on disk or its pledge is settled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.output = Output()
+        self.batch = 1
+        self.committed = 0
+        self.number = 0
+        self.owed: list[Owed] = []
+        self.pledges: list[Pledge] = []
+
+    @rule()
+    def answer(self) -> None:
+        self._append(0, None)
+
+    @rule()
+    def answer_for_a_row(self) -> None:
+        self._append(self.batch, None)
+
+    @rule(receivers=st.integers(0, 3))
+    def answer_for_receivers(self, receivers: int) -> None:
+        promised = pledge(self.batch, receivers)
+        self.pledges.append(promised)
+        self._append(self.batch, promised)
+
+    @rule(data=st.data())
+    @precondition(lambda self: self.pledges)
+    def answer_again(self, data: st.DataObject) -> None:
+        promised = data.draw(st.sampled_from(self.pledges))
+        self._append(promised.batch, promised)
+
+    @rule(data=st.data())
+    @precondition(lambda self: any(each.outstanding for each in self.pledges))
+    def acknowledge(self, data: st.DataObject) -> None:
+        open_pledges = [each for each in self.pledges if each.outstanding]
+        data.draw(st.sampled_from(open_pledges)).settle()
+
+    @rule()
+    def close_batch(self) -> None:
+        self.batch += 1
+
+    @rule()
+    @precondition(lambda self: self.committed < self.batch - 1)
+    def commit(self) -> None:
+        self.committed += 1
+
+    @rule()
+    def take(self) -> None:
+        blocked = (i for i, each in enumerate(self.owed) if not each.free(self.committed))
+        end = next(blocked, len(self.owed))
+        expected = b"".join(b"%04d" % each.number for each in self.owed[:end])
+        assert taken(self.output, self.committed) == expected
+        del self.owed[:end]
+
+    @invariant()
+    def counts_its_bytes(self) -> None:
+        assert self.output.size == 4 * len(self.owed)
+
+    def _append(self, mark: int, promised: Pledge | None) -> None:
+        self.number += 1
+        self.output.append(b"%04d" % self.number, mark, promised)
+        self.owed.append(Owed(self.number, mark, promised))
+
+
+TestOutputModel = OutputModel.TestCase

@@ -13,6 +13,7 @@ from gateway.broker.instant import Instant
 from gateway.mqtt import connection as connection_module
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.encode import encode
+from gateway.mqtt.output import Pledge
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
@@ -74,6 +75,24 @@ async def test_an_answer_leaves_after_the_commit(
     held_writer.commit()
     assert await client.receive() == (PubAck(7) if qos == 1 else PubRec(7))
     assert await client.receive() == PingResp()
+
+
+async def test_an_answer_leaves_when_everyone_it_is_owed_to_has_acknowledged(
+    held: Server, held_writer: HeldWriter
+) -> None:
+    publisher = await held.clients.connect("c")
+    connection = held.broker.clients["c"].connection
+    pledge = Pledge(held_writer.batch)
+    pledge.add()
+    connection.send(PubAck(7), pledge.batch, pledge)
+    connection.send(PingResp())
+    other = await held.clients.connect("other")  # turns have passed
+    assert not await other.waiting()
+    assert connection.output.size == len(encode(PubAck(7), MQTT_5) + encode(PingResp(), MQTT_5))
+    pledge.settle()
+    assert await publisher.receive() == PubAck(7)
+    assert await publisher.receive() == PingResp()
+    assert held_writer.committed == 0
 
 
 async def test_memory_durability_answers_at_once() -> None:
