@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import sqlite3
 from collections.abc import Callable
 
@@ -32,7 +33,11 @@ class Writer:
     """Commits what was gathered; nothing is acknowledged before `committed` says so.
 
     `batch` is the number of the batch now gathering, from 1; `committed` the highest number on
-    disk. While one commit runs, later turns gather into the next batch (group commit).
+    disk. While one commit runs, later turns gather into the next batch (group commit); when it
+    ends, the next begins at once if something in it is due by then, otherwise when it is.
+
+    What is not a row yet is announced with `want`. `before_batch` are called just before a batch
+    is closed, to `add` what has to be written then: what was undone meanwhile never is.
 
     A commit that fails keeps its rows and is tried again until the disk takes them: `full` is
     True meanwhile, so that nobody is promised what cannot be kept. `alarm` is called with a
@@ -53,6 +58,7 @@ class Writer:
         self.batch = 1
         self.committed = 0
         self.on_committed: list[Callable[[int], None]] = []
+        self.before_batch: list[Callable[[], None]] = []
         self.durable = durable
         self.failing = False
         self.pending_rows = 0
@@ -63,8 +69,11 @@ class Writer:
         self._gathered: list[tuple[str, list[Row]]] = []
         self._gathered_rows = 0
         self._gathered_bytes = 0
+        self._within = math.inf  # the shortest delay that was asked for since the batch began
+        self._due = math.inf  # the second of the loop's clock at which the batch is to be closed
         self._rows_since_look = SPACE_LOOK_ROWS  # what an earlier run left
         self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._closing = asyncio.Event()
 
     @property
@@ -76,8 +85,13 @@ class Writer:
             or self.pending_bytes >= MAX_PENDING_BYTES
         )
 
-    def add(self, statement: str, row: Row) -> int:
-        """Gather one execution of `statement` with `row`; return the number of its batch."""
+    def add(self, statement: str, row: Row, within: float = 0.0) -> int:
+        """Gather one execution of `statement` with `row`; return the number of its batch.
+
+        Its commit begins at this turn's end, or at most `within` seconds from now.
+        """
+        if within < self._within:
+            self.want(within)
         if self._gathered and self._gathered[-1][0] == statement:
             self._gathered[-1][1].append(row)
         else:
@@ -89,22 +103,38 @@ class Writer:
         self.pending_bytes += size
         return self.batch
 
+    def want(self, within: float) -> None:
+        """Announce rows to come: the commit begins at most `within` seconds from now.
+
+        With 0.0 it begins at this turn's end. `before_batch` adds them.
+        """
+        if within >= self._within:
+            return  # asked for earlier, and for no longer: that is due before
+        self._within = within
+        due = asyncio.get_running_loop().time() + within if within > 0.0 else 0.0
+        self._due = min(self._due, due)
+
     def mark(self) -> int:
-        """Return the newest batch with a row that is not on disk, 0 if there is none to wait for.
+        """Return the newest batch with work that is not on disk, 0 if there is none to wait for.
 
         An answer that promises what was gathered up to now may leave once `committed` has
         reached this number.
         """
         if not self.durable:
             return 0
-        if self._gathered:
+        if self._wanted:
             return self.batch
         return self.batch - 1 if self.committed < self.batch - 1 else 0
 
     def hand_over(self) -> None:
-        """End a turn: start to commit what was gathered, unless a commit is running."""
-        if self._gathered and self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._commit_gathered())
+        """End a turn: start to commit if something is due, unless a commit is running."""
+        if self._task is not None or not self._wanted:
+            return
+        if self._is_due():
+            self._begin()
+        elif self._timer is None or self._timer.when() > self._due:
+            self._disarm()
+            self._timer = asyncio.get_running_loop().call_at(self._due, self._begin)
 
     async def close(self) -> None:
         """Commit what is left; return when it is on disk or the disk has refused it once more.
@@ -118,38 +148,68 @@ class Writer:
         if self.pending_rows:
             logger.critical("%d rows could not be written before the stop", self.pending_rows)
 
+    @property
+    def _wanted(self) -> bool:
+        return self._within < math.inf
+
+    def _is_due(self) -> bool:
+        """Return True when the next commit is not to be put off any more."""
+        return self._wanted and (
+            not self._due
+            or self._closing.is_set()
+            or self._due <= asyncio.get_running_loop().time()
+        )
+
+    def _begin(self) -> None:
+        self._disarm()
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._commit_gathered())
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
     async def _commit_gathered(self) -> None:
         try:
-            while self._gathered and not (self.failing and self._closing.is_set()):
+            await self._commit_one()
+            while self._is_due() and not (self.failing and self._closing.is_set()):
                 await self._commit_one()
             if self._rows_since_look >= SPACE_LOOK_ROWS and not self.failing:
                 self._rows_since_look = 0
-                await give_space_back(self._connection, self._wanted)
+                await give_space_back(self._connection, self._called)
         finally:
             self._task = None
         if not self._closing.is_set():
-            self.hand_over()  # what a turn handed over during the last step
+            self.hand_over()  # what a turn handed over during the last step, or put off
 
-    def _wanted(self) -> bool:
-        return bool(self._gathered) or self._closing.is_set()
+    def _called(self) -> bool:
+        return self._is_due() or self._closing.is_set()
 
     async def _commit_one(self) -> None:
         """Write the batch that was gathered, as often as it takes, and tell who waits for it."""
+        for gather in self.before_batch:
+            gather()
         batch, rows, size = self._gathered, self._gathered_rows, self._gathered_bytes
         number = self.batch
         self.batch += 1
         self._gathered, self._gathered_rows, self._gathered_bytes = [], 0, 0
-        if not await self._write(batch):
+        self._within = self._due = math.inf
+        if batch and not await self._write(batch):
             return
+        self.committed = number
+        if batch:
+            self._count(rows, size)
+        for callback in self.on_committed:
+            callback(number)
+
+    def _count(self, rows: int, size: int) -> None:
         self.pending_rows -= rows
         self.pending_bytes -= size
-        self.committed = number
         self._rows_since_look += rows
         self._counters.add("tidegate/storage/commits")
         self._counters.add("tidegate/storage/rows", rows)
         self._counters.set("tidegate/storage/pending_rows", self.pending_rows)
-        for callback in self.on_committed:
-            callback(number)
 
     async def _write(self, batch: list[tuple[str, list[Row]]]) -> bool:
         """Try until the batch is on disk; False when the writer closes and it still is not."""

@@ -76,6 +76,105 @@ async def test_an_empty_turn_commits_nothing(store: Store) -> None:
     assert (store.writer.batch, store.writer.committed) == (1, 0)
 
 
+class Dirty:
+    """Rows that are kept in memory until a batch begins, unless somebody undoes them."""
+
+    def __init__(self, store: Store) -> None:
+        self.names: set[str] = set()
+        self._store = store
+        store.writer.before_batch.append(self.gather)
+
+    def set(self, name: str, within: float) -> None:
+        self.names.add(name)
+        self._store.writer.want(within)
+
+    def gather(self) -> None:
+        for name in sorted(self.names):
+            self._store.writer.add(INSERT, (name, 1))
+        self.names.clear()
+
+
+async def test_what_is_wanted_now_is_committed_at_the_end_of_the_turn(store: Store) -> None:
+    dirty = Dirty(store)
+    dirty.set("a", 0.0)
+    assert store.writer.mark() == 1
+    store.writer.hand_over()
+    await until(lambda: store.writer.committed == 1)
+    assert await _names(store) == ["a"]
+    assert store.writer.mark() == 0
+
+
+async def test_what_may_wait_is_committed_within_its_time(store: Store) -> None:
+    clock = asyncio.get_running_loop().time
+    dirty = Dirty(store)
+    began = clock()
+    dirty.set("a", 0.08)
+    store.writer.hand_over()
+    dirty.set("b", 0.2)  # asks for no more
+    store.writer.hand_over()
+    dirty.set("c", 0.04)
+    store.writer.hand_over()
+    await until(lambda: not dirty.names)
+    assert 0.04 <= clock() - began < 0.08
+    await until(lambda: store.writer.committed == 1)
+    assert await _names(store) == ["a", "b", "c"]
+
+
+async def test_a_row_that_is_due_takes_along_what_may_wait(store: Store) -> None:
+    dirty = Dirty(store)
+    dirty.set("a", 60.0)
+    store.writer.hand_over()
+    assert store.writer.add(INSERT, ("b", 1)) == 1
+    store.writer.hand_over()
+    await until(lambda: store.writer.committed == 1)
+    assert await _names(store) == ["a", "b"]
+
+
+async def test_what_is_undone_before_its_batch_is_never_written(store: Store) -> None:
+    dirty = Dirty(store)
+    numbers: list[int] = []
+    store.writer.on_committed.append(numbers.append)
+    dirty.set("a", 0.01)
+    store.writer.hand_over()
+    dirty.names.clear()
+    await until(lambda: store.writer.committed == 1)  # whoever waits for the batch goes on
+    assert numbers == [1]
+    assert store.counters.count("tidegate/storage/commits") == 0
+    assert store.writer.add(INSERT, ("b", 1)) == 2
+
+
+async def test_what_may_wait_is_not_committed_because_a_commit_has_ended(store: Store) -> None:
+    dirty = Dirty(store)
+    store.writer.add(INSERT, ("a", 1))
+    store.writer.hand_over()
+    await asyncio.sleep(0)  # the commit of "a" begins
+    dirty.set("b", 0.05)
+    store.writer.hand_over()
+    await until(lambda: store.writer.committed == 1)
+    assert dirty.names == {"b"}
+    assert store.writer.mark() == 2
+    await until(lambda: store.writer.committed == 2)
+    assert await _names(store) == ["a", "b"]
+
+
+async def test_a_row_may_wait_too(store: Store) -> None:
+    assert store.writer.add(INSERT, ("a", 1), within=0.03) == 1
+    store.writer.hand_over()
+    await asyncio.sleep(0)
+    assert (store.writer.batch, store.writer.mark()) == (1, 1)
+    await until(lambda: store.writer.committed == 1)
+
+
+async def test_close_commits_what_could_still_wait(tmp_path: Path) -> None:
+    store = await open_store(tmp_path)
+    Dirty(store).set("a", 60.0)
+    store.writer.hand_over()
+    await store.close()
+    again = await open_store(tmp_path)
+    assert await _names(again) == ["a"]
+    await again.close()
+
+
 async def test_in_memory_mode_rows_are_written_and_nothing_waits(tmp_path: Path) -> None:
     store = await open_store(tmp_path, durable=False)
     store.writer.add(INSERT, ("a", 1))

@@ -27,27 +27,36 @@ class HeldWriter:
         self.batch = 1
         self.committed = 0
         self.on_committed: list[Callable[[int], None]] = []
+        self.before_batch: list[Callable[[], None]] = []
+        self.wanted: list[float] = []
         self.durable = durable
         self.rows: list[tuple[str, tuple[object, ...]]] = []
         self.pending_rows = 0
         self.turns = 0
         self.full = False
 
-    def add(self, statement: str, row: tuple[object, ...]) -> int:
+    def add(self, statement: str, row: tuple[object, ...], within: float = 0.0) -> int:
         self.rows.append((statement, row))
         self.pending_rows += 1
+        self.want(within)
         return self.batch
 
+    def want(self, within: float) -> None:
+        self.wanted.append(within)
+
     def mark(self) -> int:
-        return self.batch if self.durable and self.pending_rows else 0
+        return self.batch if self.durable and self.wanted else 0
 
     def hand_over(self) -> None:
         self.turns += 1
 
     def commit(self) -> None:
+        for gather in self.before_batch:
+            gather()
         self.committed = self.batch
         self.batch += 1
         self.pending_rows = 0
+        self.wanted.clear()
         for callback in self.on_committed:
             callback(self.committed)
 
