@@ -7,8 +7,8 @@ from pathlib import Path
 from pipeline.errors import PipelineError
 
 SUFFIX = ".jsonl"
-LEDGER = "ledger"
-"""The folder within a gateway's folder that holds its ledger, not its records."""
+OTHER_FOLDERS = ("ledger", "clock")
+"""The folders within a gateway's folder that hold what it says of itself, not its records."""
 
 
 @dataclass
@@ -34,7 +34,7 @@ def list_landing(landing: Path) -> Listing:
             _add(listing, entry, entry.name)
             continue
         for inner in _entries(landing / entry.name):
-            if not (inner.name == LEDGER and inner.is_dir()):
+            if not (inner.name in OTHER_FOLDERS and inner.is_dir()):
                 _add(listing, inner, f"{entry.name}/{inner.name}")
     return listing
 

@@ -1,18 +1,22 @@
 """The directory destination: landing files that are complete as soon as they have their name."""
 
 import asyncio
+import itertools
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gateway.clock import Clock
 from gateway.counters import Counters
+from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.fate import Fate
 from gateway.storage.outbox import Outbox
 from gateway.storage.outbox_row import OutboxRow
 from gateway.uplink.destination import Link, removals_on_disk
 from gateway.uplink.errors import LinkError
 from gateway.uplink.landing import landing_file_name, landing_line, landing_record
+from gateway.uplink.own_messages import OwnMessage, OwnMessages
 from gateway.uplink.settings import UplinkSettings
 
 FILE_LINES = 1_000
@@ -42,7 +46,12 @@ class DirectoryDestination:
     """
 
     def __init__(
-        self, settings: UplinkSettings, outbox: Outbox, counters: Counters, clock: Clock
+        self,
+        settings: UplinkSettings,
+        outbox: Outbox,
+        counters: Counters,
+        clock: Clock,
+        own_messages: OwnMessages,
     ) -> None:
         if settings.directory is None:
             raise ValueError("a directory destination needs settings.directory")
@@ -55,6 +64,8 @@ class DirectoryDestination:
         self._gathering: dict[tuple[str, str], _Gathering] = {}
         self._bytes = 0
         self._boundary = 0
+        self._own_messages = own_messages
+        self._own_files = 0
 
     async def run(self, link: Link) -> None:
         """Land rows until the link stops; what was gathered by then lands before it returns.
@@ -83,6 +94,7 @@ class DirectoryDestination:
             for row in rows:
                 position = row.id
                 await self._gather_row(row)
+            await self._land_own_messages()
             await self._land_due()
             if not rows and not stopping:
                 await link.wait(self._seconds_left())
@@ -134,14 +146,44 @@ class DirectoryDestination:
             landing_line(landing_record(row, self._settings, resent=again, received=received))
             for row, again in zip(rows, resent, strict=True)
         )
-        name = landing_file_name(rows)
-        hidden = self._folder / f".{name}.tmp"
-        with hidden.open("wb") as file:
-            file.writelines(lines)
-            file.flush()
-            os.fsync(file.fileno())
-        hidden.rename(self._folder / name)
-        _sync_folder(self._folder)
+        _write_file(self._folder, landing_file_name(rows), lines)
+
+    async def _land_own_messages(self) -> None:
+        """Write ledger and clock records: a file for each folder, one line for each message."""
+        folders: dict[str, list[OwnMessage]] = {}
+        while (message := self._own_messages.next()) is not None:
+            folders.setdefault(message.suffix, []).append(message)
+        try:
+            while folders:
+                suffix = next(iter(folders))
+                await self._land_folder(suffix, folders[suffix])
+                del folders[suffix]
+        finally:
+            for message in itertools.chain(*folders.values()):
+                self._own_messages.put_back(message)
+
+    async def _land_folder(self, suffix: str, messages: list[OwnMessage]) -> None:
+        self._own_files += 1
+        name = f"{self._settings.epoch}.{self._own_files}.jsonl"
+        lines = [message.payload + b"\n" for message in messages]
+        await asyncio.to_thread(self._write_own, self._folder / suffix, name, lines)
+        for message in messages:
+            self._own_messages.answered(message, ReasonCode.SUCCESS)
+
+    def _write_own(self, folder: Path, name: str, lines: list[bytes]) -> None:
+        _prepare(folder)
+        _write_file(folder, name, lines)
+
+
+def _write_file(folder: Path, name: str, lines: Iterable[bytes]) -> None:
+    """Write a file that is whole from the moment it has its name, on disk when this returns."""
+    hidden = folder / f".{name}.tmp"
+    with hidden.open("wb") as file:
+        file.writelines(lines)
+        file.flush()
+        os.fsync(file.fileno())
+    hidden.rename(folder / name)
+    _sync_folder(folder)
 
 
 def _prepare(folder: Path) -> None:

@@ -13,6 +13,7 @@ from gateway.uplink.destination import Link, removals_on_disk
 from gateway.uplink.errors import LinkError
 from gateway.uplink.fleet_client import FleetClient, ServerLimits
 from gateway.uplink.inflight import Inflight
+from gateway.uplink.own_messages import OwnMessages
 from gateway.uplink.sender import Sender
 from gateway.uplink.settings import UplinkSettings
 
@@ -40,6 +41,7 @@ class FleetDestination:
         counters: Counters,
         clock: Clock,
         random: Callable[[], float],
+        own_messages: OwnMessages,
     ) -> None:
         if settings.url is None:
             raise ValueError("a fleet destination needs settings.url")
@@ -50,11 +52,19 @@ class FleetDestination:
         self._rejected = rejected
         self._counters = counters
         self._clock = clock
+        self._own_messages = own_messages
         self._hold = Backoff(HOLD_FIRST, HOLD_LONGEST, random)
 
     async def run(self, link: Link) -> None:
         """Connect and send until the link stops; raise LinkError when the connection fails."""
-        inflight = Inflight(self._outbox, self._rejected, self._counters, self._clock, self._hold)
+        inflight = Inflight(
+            self._outbox,
+            self._rejected,
+            self._counters,
+            self._clock,
+            self._hold,
+            self._own_messages,
+        )
         client = FleetClient(self._settings, link.wake.set, inflight.acknowledged)
         try:
             limits = await self._connect(client, link)
@@ -63,8 +73,7 @@ class FleetDestination:
                 await self._wait_for_acknowledgements(client, inflight, link)
         finally:
             client.close(farewell=link.stopping)
-            inflight.settle()
-            self._counters.set("tidegate/uplink/inflight", 0)
+            inflight.close()
 
     async def _connect(self, client: FleetClient, link: Link) -> ServerLimits | None:
         """Return what the CONNACK said, None when the link stops before it came."""
@@ -82,7 +91,14 @@ class FleetDestination:
     ) -> None:
         await removals_on_disk(self._outbox, link)
         sender = Sender(
-            self._settings, self._outbox, self._counters, self._clock, client, limits, inflight
+            self._settings,
+            self._outbox,
+            self._counters,
+            self._clock,
+            client,
+            limits,
+            inflight,
+            self._own_messages,
         )
         sender.send_status(self._status("online"))
         link.connected()

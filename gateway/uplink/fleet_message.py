@@ -54,11 +54,15 @@ def fleet_message(
         user_properties=tuple(user_properties(row, settings, resent=resent)),
     )
     packed = write_properties(properties, PacketType.PUBLISH, MQTT_5)
-    topic_length = len(topic.encode())
-    remaining = 2 + topic_length + 2 + len(packed) + len(row.payload)
-    size = 1 + _length_of_length(remaining) + remaining
-    fits = topic_length <= LONGEST_TOPIC
+    size = publish_size(topic, packed, row.payload)
+    fits = len(topic.encode()) <= LONGEST_TOPIC
     return FleetMessage(topic, row.payload, PackedProperties(packed), size, fits)
+
+
+def publish_size(topic: str, packed_properties: bytes, payload: bytes) -> int:
+    """Return the bytes of a QoS 1 PUBLISH."""
+    remaining = 2 + len(topic.encode()) + 2 + len(packed_properties) + len(payload)
+    return 1 + _length_of_length(remaining) + remaining
 
 
 def _length_of_length(remaining: int) -> int:

@@ -12,6 +12,7 @@ from gateway.storage.outbox import Outbox
 from gateway.storage.outbox_row import OutboxRow
 from gateway.storage.rejected import Rejected
 from gateway.uplink.backoff import Backoff
+from gateway.uplink.own_messages import OwnMessage, OwnMessages
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +35,7 @@ the connection, and everything without a PUBACK is sent on the next one.
 
 @dataclass(slots=True)
 class _Sent:
-    row: OutboxRow | None  # None: the gateway's own status message
+    what: OutboxRow | OwnMessage | None  # None: the gateway's status message
     size: int
     deadline: float
 
@@ -53,6 +54,7 @@ class Inflight:
         counters: Counters,
         clock: Clock,
         hold: Backoff,
+        own_messages: OwnMessages,
     ) -> None:
         self.bytes = 0
         self.trouble = ""
@@ -61,6 +63,7 @@ class Inflight:
         self._counters = counters
         self._clock = clock
         self._hold = hold
+        self._own_messages = own_messages
         self._held_until = 0.0
         self._sent: dict[int, _Sent] = {}
         self._again: list[tuple[int, OutboxRow]] = []
@@ -94,11 +97,11 @@ class Inflight:
             and (count == 0 or self.bytes < MAX_INFLIGHT_BYTES)
         )
 
-    def sent(self, mid: int, row: OutboxRow | None, size: int) -> None:
-        """Note that `row` left under the packet identifier `mid`."""
+    def sent(self, mid: int, what: OutboxRow | OwnMessage | None, size: int) -> None:
+        """Note that `what` left under the packet identifier `mid`."""
         self.bytes += size
         deadline = self._clock.monotonic() + PUBACK_SECONDS + self.bytes / SLOWEST_LINK
-        self._sent[mid] = _Sent(row, size, deadline)
+        self._sent[mid] = _Sent(what, size, deadline)
         self._counters.set("tidegate/uplink/inflight", len(self._sent))
 
     def again(self) -> OutboxRow | None:
@@ -112,17 +115,39 @@ class Inflight:
             return
         self.bytes -= sent.size
         self._counters.set("tidegate/uplink/inflight", len(self._sent))
-        if sent.row is None:
-            if code >= FAILURE:
-                logger.warning("the fleet's broker refused the status message: 0x%02X", code)
-        elif code < FAILURE:
-            self._take(sent.row)
-        elif code in TRY_AGAIN:
-            self._counters.add("tidegate/uplink/refused")
-            self._put_off(sent.row, code)
+        if isinstance(sent.what, OutboxRow):
+            self._row_answered(sent.what, code)
+        elif sent.what is not None:
+            self._own_answered(sent.what, code)
+        elif code >= FAILURE:
+            logger.warning("the fleet's broker refused the status message: 0x%02X", code)
+
+    def close(self) -> None:
+        """Settle what was answered; what was not goes back to where it came from."""
+        self.settle()
+        for sent in self._sent.values():
+            if isinstance(sent.what, OwnMessage):
+                self._own_messages.put_back(sent.what)
+        self._sent.clear()
+        self._counters.set("tidegate/uplink/inflight", 0)
+
+    def _row_answered(self, row: OutboxRow, code: int) -> None:
+        if code < FAILURE:
+            self._take(row)
+            return
+        self._counters.add("tidegate/uplink/refused")
+        if code in TRY_AGAIN:
+            heapq.heappush(self._again, (row.id, row))
+            self._put_off(code)
         else:
-            self._counters.add("tidegate/uplink/refused")
-            self.refuse(sent.row, code)
+            self.refuse(row, code)
+
+    def _own_answered(self, message: OwnMessage, code: int) -> None:
+        if code in TRY_AGAIN:
+            self._own_messages.put_back(message)
+            self._put_off(code)
+        else:
+            self._own_messages.answered(message, code)
 
     def refuse(self, row: OutboxRow, code: int) -> None:
         """Give `row` up: it will never get through, and must not stand in the others' way."""
@@ -148,8 +173,7 @@ class Inflight:
             self._hold.reset()
             self.trouble = ""
 
-    def _put_off(self, row: OutboxRow, code: int) -> None:
-        heapq.heappush(self._again, (row.id, row))
+    def _put_off(self, code: int) -> None:
         if not self.held:
             self._held_until = self._clock.monotonic() + self._hold.delay()
             self.trouble = f"the fleet's broker takes no more for now (0x{code:02X})"

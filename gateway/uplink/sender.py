@@ -6,9 +6,10 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.outbox import Outbox
 from gateway.storage.outbox_row import OutboxRow
 from gateway.uplink.fleet_client import FleetClient, ServerLimits
-from gateway.uplink.fleet_message import FleetMessage, fleet_message
+from gateway.uplink.fleet_message import FleetMessage, fleet_message, publish_size
 from gateway.uplink.inflight import Inflight
 from gateway.uplink.lanes import Lanes
+from gateway.uplink.own_messages import OwnMessage, OwnMessages
 from gateway.uplink.settings import UplinkSettings
 
 
@@ -24,6 +25,7 @@ class Sender:
         client: FleetClient,
         limits: ServerLimits,
         inflight: Inflight,
+        own_messages: OwnMessages,
     ) -> None:
         self._settings = settings
         self._counters = counters
@@ -31,6 +33,7 @@ class Sender:
         self._client = client
         self._limits = limits
         self._inflight = inflight
+        self._own_messages = own_messages
         self._lanes = Lanes(outbox)
 
     def send_status(self, status: bytes) -> None:
@@ -45,6 +48,10 @@ class Sender:
         while not inflight.held and inflight.room(
             self._settings.window, self._limits.receive_maximum
         ):
+            own = self._own_messages.next()
+            if own is not None:
+                self._send_own(own)
+                continue
             row = inflight.again()
             if row is not None:
                 self._send(row, resent=True)
@@ -53,6 +60,14 @@ class Sender:
             if row is None:
                 return
             self._send(row, resent=self._lanes.waited(row))
+
+    def _send_own(self, message: OwnMessage) -> None:
+        topic = self._settings.topic(message.suffix)
+        size = publish_size(topic, b"\0", message.payload)
+        if self._too_large(size):
+            self._own_messages.answered(message, ReasonCode.PACKET_TOO_LARGE)
+            return
+        self._inflight.sent(self._client.publish(topic, message.payload), message, size)
 
     def _send(self, row: OutboxRow, *, resent: bool) -> None:
         message = fleet_message(row, self._settings, resent=resent, now=self._clock.wall_ms())
@@ -68,7 +83,10 @@ class Sender:
 
     def _refusal(self, message: FleetMessage) -> ReasonCode | None:
         """Return why the server cannot be given this at all [MQTT-3.2.2-15], None if it can."""
-        maximum = self._limits.maximum_packet_size
-        if maximum is not None and message.size > maximum:
+        if self._too_large(message.size):
             return ReasonCode.PACKET_TOO_LARGE
         return None if message.topic_fits else ReasonCode.TOPIC_NAME_INVALID
+
+    def _too_large(self, size: int) -> bool:
+        maximum = self._limits.maximum_packet_size
+        return maximum is not None and size > maximum

@@ -14,6 +14,7 @@ from gateway.uplink.backoff import Backoff
 from gateway.uplink.destination import Destination, Link
 from gateway.uplink.directory import DirectoryDestination
 from gateway.uplink.errors import LinkError
+from gateway.uplink.own_messages import OwnMessages
 from gateway.uplink.settings import UplinkSettings
 
 logger = logging.getLogger(__name__)
@@ -33,7 +34,8 @@ class Uplink:
 
     The state (`connecting`, `connected`, `disconnected`, `paused`) and the reason are in
     `tidegate/uplink/state` and `tidegate/uplink/error`. No error of a destination leaves it:
-    the link is disconnected, and tried again after a while.
+    the link is disconnected, and tried again after a while. What the gateway itself has to say
+    to the fleet goes through `own_messages.send`, to either destination.
     """
 
     def __init__(
@@ -45,13 +47,16 @@ class Uplink:
         clock: Clock,
         random: Callable[[], float] = random_module.random,
     ) -> None:
+        self.own_messages = own = OwnMessages(self.wake)
         self.destination: Destination
         if settings.directory is not None:
-            self.destination = DirectoryDestination(settings, outbox, counters, clock)
+            self.destination = DirectoryDestination(settings, outbox, counters, clock, own)
         else:
             from gateway.uplink.fleet import FleetDestination  # paho only where it is used
 
-            self.destination = FleetDestination(settings, outbox, rejected, counters, clock, random)
+            self.destination = FleetDestination(
+                settings, outbox, rejected, counters, clock, random, own
+            )
         self.paused = False
         self.on_state: list[Callable[[], None]] = []
         self._counters = counters
