@@ -1,0 +1,6 @@
+"""What time it is, and how well that is known."""
+
+from gateway.clock.clock import Clock
+from gateway.clock.kernel import Synchronization
+
+__all__ = ["Clock", "Synchronization"]

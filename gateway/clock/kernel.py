@@ -1,0 +1,71 @@
+"""What Linux knows of its clock: whether something keeps it right, and how far off it may be."""
+
+import ctypes
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+STA_UNSYNC = 0x0040
+"""The status bit of a clock that nothing keeps right (adjtimex(2))."""
+
+TIME_ERROR = 5
+"""What adjtimex(2) returns of such a clock."""
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Synchronization:
+    """Whether the wall clock is kept right; `error_ms` bounds its error, None when unknown."""
+
+    synchronized: bool
+    error_ms: int | None = None
+
+
+class _Timeval(ctypes.Structure):
+    _fields_ = (("seconds", ctypes.c_long), ("fraction", ctypes.c_long))
+
+
+class _Timex(ctypes.Structure):
+    """`struct timex` of <sys/timex.h>, up to what is read; the rest is room for later fields."""
+
+    _fields_ = (
+        ("modes", ctypes.c_uint),
+        ("offset", ctypes.c_long),
+        ("frequency", ctypes.c_long),
+        ("maximum_error", ctypes.c_long),  # microseconds
+        ("estimated_error", ctypes.c_long),
+        ("status", ctypes.c_int),
+        ("constant", ctypes.c_long),
+        ("precision", ctypes.c_long),
+        ("tolerance", ctypes.c_long),
+        ("time", _Timeval),
+        ("rest", ctypes.c_byte * 256),
+    )
+
+
+def synchronization() -> Synchronization:
+    """Ask the kernel, which needs no privilege to be read.
+
+    Where it may not be asked (another system, a seccomp filter) the answer is "not".
+    """
+    if not sys.platform.startswith("linux"):
+        return Synchronization(synchronized=False)
+    state = _Timex()
+    answer = ctypes.CDLL(None).adjtimex(ctypes.byref(state))
+    return interpret(answer, state.status, state.maximum_error)
+
+
+def interpret(answer: int, status: int, maximum_error: int) -> Synchronization:
+    """Return what an answer of adjtimex means; `maximum_error` is in microseconds."""
+    if answer < 0 or answer == TIME_ERROR or status & STA_UNSYNC:
+        return Synchronization(synchronized=False)
+    return Synchronization(synchronized=True, error_ms=-(-maximum_error // 1000))
+
+
+def boot_id() -> str:
+    """Return the kernel's random name of this boot, "" where it gives none."""
+    try:
+        return _BOOT_ID.read_text("ascii").strip()
+    except OSError:
+        return ""
