@@ -16,6 +16,7 @@ from tui.gateway_client import GatewayClient
 from tui.link import Link, Phase
 from tui.messages import LinkChanged, OrderAnswered, SubscriptionRefused
 from tui.screens.dashboard import Dashboard
+from tui.screens.figures import Figures
 from tui.screens.help import Help
 from tui.screens.sensor_detail import SensorDetail
 from tui.state import GatewayState
@@ -46,6 +47,7 @@ class TidegateApp(App[None]):
         Binding("q", "quit", "Quit"),
         Binding("p", "order_uplink('pause')", "Pause uplink"),
         Binding("p", "order_uplink('resume')", "Resume uplink"),
+        Binding("f", "figures", "Figures"),
         Binding("r", "retry", "Retry now"),
         Binding("question_mark", "help", "Help", key_display="?"),
     ]
@@ -87,6 +89,11 @@ class TidegateApp(App[None]):
         """Show the keys and signs."""
         if not isinstance(self.screen, Help):
             self.push_screen(Help())
+
+    def action_figures(self) -> None:
+        """Show every figure that the gateway tells."""
+        if not isinstance(self.screen, Figures):
+            self.push_screen(Figures(self.state))
 
     def action_retry(self) -> None:
         """Try now to connect again."""
@@ -174,6 +181,8 @@ class TidegateApp(App[None]):
                 screen.show(self._link, self._last_connected, skipped, moment)
             elif isinstance(screen, SensorDetail):
                 screen.show(moment)
+            elif isinstance(screen, Figures):
+                screen.show()
 
     def _tell(self, level: str, text: str) -> None:
         """Say something in the log and in a note that goes away by itself."""

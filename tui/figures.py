@@ -27,6 +27,8 @@ SERIAL_DUPLICATES = "tidegate/serial/duplicates"
 SERIAL_REJECTED = "tidegate/serial/rejected"
 SERIAL_CRC_ERRORS = "tidegate/serial/crc_errors"
 STORAGE_PENDING = "tidegate/storage/pending_rows"
+STORAGE_WRITTEN_PER_DAY = "tidegate/storage/written_per_day"
+STORAGE_CARD_DAYS = "tidegate/storage/card_days"
 STORAGE_FAILURES = "tidegate/storage/failures"
 
 COUNTS = frozenset({
@@ -35,7 +37,7 @@ COUNTS = frozenset({
     UPLINK_ACKNOWLEDGED, UPLINK_RESENT, UPLINK_REFUSED, UPLINK_INFLIGHT, UPLINK_RECONNECTS,
     RULES_TAKEN, RULES_FILTERED, RULES_SAVED,
     SERIAL_READINGS, SERIAL_DUPLICATES, SERIAL_REJECTED, SERIAL_CRC_ERRORS,
-    STORAGE_PENDING, STORAGE_FAILURES,
+    STORAGE_PENDING, STORAGE_FAILURES, STORAGE_WRITTEN_PER_DAY, STORAGE_CARD_DAYS,
 })  # fmt: skip
 """those that are a number"""
 WORDS = frozenset({VERSION, GATEWAY_ID, UPLINK_STATE, UPLINK_DESTINATION, UPLINK_ERROR})

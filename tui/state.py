@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import Flag, auto
 
 from tui import figures
+from tui.every_figure import EveryFigure
 from tui.payload import as_count, as_object, as_text, seconds_of, text_of
 from tui.rates import Rates
 from tui.sensors import Sensors
@@ -80,6 +81,7 @@ class GatewayState:
         self.logged = 0
         """lines of the log ever taken"""
         self.sensors = Sensors()
+        self.every_figure = EveryFigure()
         self.rates = Rates()
         self.traffic_history: deque[float] = deque(maxlen=MAX_HISTORY)
         self.outbox_history: deque[float] = deque(maxlen=MAX_HISTORY)
@@ -90,6 +92,7 @@ class GatewayState:
             self.sensors.hear(topic, payload, now, retained=retained)
             return Change.SENSORS
         name = topic.removeprefix(self._prefix)
+        self.every_figure.take(name, payload)
         if name in figures.COUNTS:
             return self._take_count(name, payload)
         if name in figures.WORDS:
@@ -110,6 +113,7 @@ class GatewayState:
     def begin(self, now: float) -> None:
         """Forget what a gateway tells anew at each connection; keep the sensors and the log."""
         self.counts.clear()
+        self.every_figure.clear()
         self.words.clear()
         self.ports.clear()
         self.alarms.clear()

@@ -76,6 +76,15 @@ def span(seconds: float | None) -> str:
     return f"{whole // 86_400:,}d {whole % 86_400 // 3_600:02}h"
 
 
+def long_span(days: int | None) -> str:
+    """Return a span of days as `11 days`, `8 months`, `12 years`; 0 is not known yet."""
+    if not days:
+        return UNKNOWN
+    if days >= 730:
+        return f"{days / 365.25:,.0f} years"
+    return f"{days / 30.4:.0f} months" if days >= 60 else f"{days} days"
+
+
 def size(octets: int | None) -> str:
     """Return a number of bytes as `812 B`, `12.3 kB`, `1.5 GB`."""
     if octets is None:

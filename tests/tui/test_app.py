@@ -348,3 +348,18 @@ async def test_without_colours_the_words_and_signs_remain(
             if segment.style is not None and segment.style.color is not None
         }
     assert all(triplet is None or len(set(triplet)) == 1 for triplet in colours)
+
+
+async def test_every_figure(application: TidegateApp, publisher: Publisher) -> None:
+    publisher.tell(
+        tidegate__storage__written_per_day=84_300_000,
+        tidegate__storage__card_days=4_383,
+        tidegate__rules__0__topic="sensors/#",
+    )
+    async with application.run_test(size=(100, 40)) as pilot:
+        await connected(pilot)
+        await shown(pilot, "written a day", "84.3 MB", "card lasts", "12 years")
+        await press(pilot, "f")
+        await shown(pilot, "Figures", "card days", "4,383 d", "0/topic", "sensors/#")
+        await press(pilot, "f")
+        await gone(pilot, "0/topic")

@@ -3,7 +3,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tui.text import amount, brief_rate, fit, printable, rate, size, span, sparkline, time_of_day
+from tui.text import (
+    amount,
+    brief_rate,
+    fit,
+    long_span,
+    printable,
+    rate,
+    size,
+    span,
+    sparkline,
+    time_of_day,
+)
 
 
 @pytest.mark.parametrize(
@@ -140,3 +151,11 @@ def test_sparkline(values: list[float], width: int, bars: str) -> None:
 @given(st.lists(st.floats(-1e300, 1e300)), st.integers(0, 40))
 def test_sparkline_never_raises(values: list[float], width: int) -> None:
     assert len(sparkline(values, width)) == min(len(values), width)
+
+
+@pytest.mark.parametrize(
+    ("days", "shown"),
+    [(None, "—"), (0, "—"), (11, "11 days"), (240, "8 months"), (4383, "12 years")],
+)
+def test_long_span(days: int | None, shown: str) -> None:
+    assert long_span(days) == shown

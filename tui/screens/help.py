@@ -17,6 +17,7 @@ KEYS = (
     ("tab", "move between sensors, bridges and log"),
     ("↑ ↓ j k", "move in the sensors; page up, page down, home and end too"),
     ("enter", "all about the sensor at the cursor"),
+    ("f", "every figure that the gateway tells of itself"),
     ("z", "give the whole screen to the sensors or to the log, and back"),
     ("r", "try now to connect again"),
     ("ctrl+p", "more: colours, screenshot"),
