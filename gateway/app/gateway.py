@@ -18,6 +18,7 @@ from gateway.app.listeners import make_listeners, reload_listeners
 from gateway.app.sensors import start_sensors
 from gateway.app.telemetry import Telemetry
 from gateway.app.uplink import start_uplink
+from gateway.app.wear import Wear
 from gateway.broker.broker import Broker
 from gateway.clock import Clock
 from gateway.config.settings import Configuration
@@ -88,6 +89,7 @@ class Gateway:
         self._make_broker()
         await self._bind_listeners()
         self._start_telemetry(alarms)
+        self._watch_wear()
         self.control = Control()
         self.broker.subscribe_inline(self.control, self.control.topic_filters)
         await start_uplink(self)
@@ -131,6 +133,11 @@ class Gateway:
         for name, text in alarms.items():
             self.telemetry.alarm(name, text)
         self.telemetry.start()
+
+    def _watch_wear(self) -> None:
+        wear = Wear(self)
+        wear.start()
+        self.at_stop.append(wear.stop)
 
     async def _bind_listeners(self) -> None:
         """Take every address first: a busy port ends the start before anything is sent."""

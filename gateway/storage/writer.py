@@ -59,6 +59,8 @@ class Writer:
         self.committed = 0
         self.on_committed: list[Callable[[int], None]] = []
         self.before_batch: list[Callable[[], None]] = []
+        self.stretch = 1.0
+        """The part of its window that a commit of the class `batch` waits: 1.0 is all of it."""
         self.durable = durable
         self.failing = False
         self.pending_rows = 0

@@ -1,0 +1,115 @@
+"""Watches what the gateway writes: figures, the budget, and how long the card lasts."""
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from gateway.storage.write_diary import Written, note_written
+from gateway.telemetry.block_device import BlockDevice, block_device
+from gateway.telemetry.card_life import default_endurance, life_days, spell_bytes
+from gateway.telemetry.process_io import bytes_written
+from gateway.telemetry.write_budget import WriteBudget
+
+if TYPE_CHECKING:
+    from gateway.app.gateway import Gateway
+
+logger = logging.getLogger(__name__)
+
+INTERVAL = 10.0
+"""Seconds between two looks."""
+
+NOTE_SECONDS = 600.0
+"""Seconds between two notes in the database: they are written too."""
+
+NOTE_WITHIN = 60.0
+"""Seconds that a note may wait for another commit to go with."""
+
+
+class Wear:
+    """Shows what is written, keeps to `[storage] write_budget`, and notes it for `doctor`."""
+
+    def __init__(self, gateway: "Gateway") -> None:
+        self._gateway = gateway
+        config = gateway.configuration.storage
+        self._budget = WriteBudget(config.write_budget)
+        self._device = block_device(gateway.data)
+        self._endurance = config.endurance or _endurance_of(self._device)
+        self._flushes = None if self._device is None else self._device.flushes()
+        self._noted = Written(0, 0, 0)
+        self._started = gateway.clock.monotonic()
+        self._exceeded = False
+        self._task: asyncio.Task[None] | None = None
+        gateway.counters.set("tidegate/storage/write_budget", config.write_budget or 0)
+
+    def start(self) -> None:
+        """Look now and then at each interval; do nothing where Linux does not count."""
+        if bytes_written() is not None:
+            self._task = asyncio.get_running_loop().create_task(self._run())
+
+    def stop(self) -> None:
+        """Look no more; gather the last note."""
+        if self._task is not None:
+            self._task.cancel()
+            self._note()
+
+    async def _run(self) -> None:
+        note_due = self._started + NOTE_SECONDS
+        while True:
+            self.look()
+            await asyncio.sleep(INTERVAL)
+            if self._gateway.clock.monotonic() >= note_due:
+                note_due += NOTE_SECONDS
+                self._note()
+
+    def look(self) -> None:
+        """Bring figures, budget and alarm up to date."""
+        written = bytes_written() or 0
+        budget = self._budget
+        budget.look(self._gateway.clock.monotonic(), written)
+        self._gateway.writer.stretch = budget.stretch
+        counters = self._gateway.counters
+        counters.set("tidegate/storage/written_bytes", written)
+        counters.set("tidegate/storage/written_per_day", budget.bytes_per_day)
+        counters.set("tidegate/storage/stretch_percent", round(100 * budget.stretch))
+        self._show_device()
+        if budget.exceeded != self._exceeded:
+            self._exceeded = budget.exceeded
+            self._alarm()
+
+    def _show_device(self) -> None:
+        counters = self._gateway.counters
+        if self._device is not None and self._flushes is not None:
+            flushes = self._device.flushes()
+            counters.set("tidegate/storage/device_flushes", (flushes or 0) - self._flushes)
+        if self._endurance is not None and self._budget.bytes_per_day:
+            days = life_days(self._endurance, self._budget.bytes_per_day)
+            counters.set("tidegate/storage/card_days", int(days))
+
+    def _alarm(self) -> None:
+        text = ""
+        if self._exceeded:
+            rate = spell_bytes(self._budget.bytes_per_day)
+            budget = spell_bytes(self._budget.budget or 0)
+            text = f"{rate} a day are written, above the write budget of {budget} a day"
+            logger.warning("%s, although commits wait as long as they may", text)
+        self._gateway.telemetry.alarm("write_budget", text)
+
+    def _note(self) -> None:
+        gateway, noted = self._gateway, self._noted
+        self._noted = now = Written(
+            bytes_written() or 0,
+            gateway.counters.count("tidegate/storage/commits"),
+            int(gateway.clock.monotonic() - self._started),
+        )
+        more = Written(
+            now.written - noted.written, now.commits - noted.commits, now.seconds - noted.seconds
+        )
+
+        def add(statement: str, row: tuple[object, ...]) -> int:
+            return gateway.writer.add(statement, row, within=NOTE_WITHIN)
+
+        note_written(add, gateway.clock.wall_ms(), more)
+
+
+def _endurance_of(device: BlockDevice | None) -> int | None:
+    return None if device is None else default_endurance(device.size)

@@ -1,0 +1,102 @@
+import json
+import sqlite3
+from contextlib import AsyncExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from gateway.app import wear
+from gateway.app.gateway import Gateway
+from gateway.app.wear import Wear
+from gateway.config.load import load
+from gateway.routing.where.message import Message
+from gateway.storage.write_diary import Written, written
+from tests.support.mosquitto import free_port
+
+
+class FakeClock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def wall_ms(self) -> int:
+        return 1_763_740_000_000
+
+
+@pytest.fixture
+def io(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Give a list whose last number is what Linux says was written."""
+    numbers = [0]
+    monkeypatch.setattr(wear, "bytes_written", lambda: numbers[-1])
+    return numbers
+
+
+async def gateway_in(
+    folder: Path, stack: AsyncExitStack, clock: FakeClock, settings: str = ""
+) -> Gateway:
+    file = folder / "gateway.toml"
+    file.write_text(f"[[listener]]\nport = {free_port()}\n{settings}")
+    gateway = Gateway(load(file), folder / "data", stack)
+    gateway.clock = clock  # type: ignore[assignment]  # its shape is enough
+    await gateway.start(durable=True)
+    return gateway
+
+
+async def test_what_is_written_is_shown_and_noted(tmp_path: Path, io: list[int]) -> None:
+    async with AsyncExitStack() as stack:
+        clock = FakeClock()
+        gateway = await gateway_in(tmp_path, stack, clock)
+        watch = Wear(gateway)
+        watch.look()
+        clock.now, io[-1] = 100.0, 100_000
+        watch.look()
+        counters = gateway.counters
+        assert counters.count("tidegate/storage/written_bytes") == 100_000
+        assert counters.count("tidegate/storage/written_per_day") == 86_400_000
+        assert counters.count("tidegate/storage/stretch_percent") == 100
+        watch.start()
+        watch.stop()
+    with closing(sqlite3.connect(tmp_path / "data" / "tidegate.db")) as connection:
+        noted = written(connection)
+    assert noted.written >= 100_000
+    assert noted.seconds >= 100
+
+
+async def test_too_much_raises_an_alarm_until_it_ends(tmp_path: Path, io: list[int]) -> None:
+    async with AsyncExitStack() as stack:
+        settings = '[storage]\nwrite_budget = "1MB/day"\nendurance = "1GB"\n'
+        clock = FakeClock()
+        gateway = await gateway_in(tmp_path, stack, clock, settings)
+        watch = Wear(gateway)
+        for step in range(80):
+            clock.now, io[-1] = step * 10.0, step * 10_000
+            watch.look()
+        assert gateway.writer.stretch == 1.0
+        assert gateway.counters.count("tidegate/storage/card_days") == 11
+        assert "above the write budget of 1.0 MB a day" in alarm(gateway)
+        for step in range(80, 800):
+            clock.now = step * 10.0
+            watch.look()
+        assert alarm(gateway) == ""
+        assert gateway.writer.stretch < 1.0
+
+
+def alarm(gateway: Gateway) -> str:
+    topic = "$SYS/broker/tidegate/alarm/write_budget"
+    found: list[Message] = list(gateway.broker.retained.match(topic, 0.0))
+    return str(json.loads(found[0].payload)["text"]) if found else ""
+
+
+async def test_where_linux_does_not_count_nothing_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wear, "bytes_written", lambda: None)
+    async with AsyncExitStack() as stack:
+        gateway = await gateway_in(tmp_path, stack, FakeClock())
+        watch = Wear(gateway)
+        watch.start()
+        watch.stop()
+    with closing(sqlite3.connect(tmp_path / "data" / "tidegate.db")) as connection:
+        assert written(connection) == Written(0, 0, 0)
