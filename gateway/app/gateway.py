@@ -123,6 +123,7 @@ class Gateway:
             self.counters,
             durability=self.writer,
             new_client_id=lambda: f"auto-{secrets.token_hex(8)}",
+            timer=self.clock.nanoseconds,
         )
         self.turn = Turn(self.broker, self.writer, self.clock)
         self.stack.push_async_callback(self._finish)

@@ -56,7 +56,7 @@ async def _rule_set(gateway: "Gateway", rules: Sequence[Rule], outbox: Outbox) -
     keys = [key_of(rules, place) for place in range(len(rules))]
     states = RuleStates(gateway.database, gateway.writer)
     restored = await states.restore([key for key in keys if key is not None])
-    return RuleSet(rules, outbox, gateway.counters, gateway.epoch, restored)
+    return RuleSet(rules, outbox, gateway.counters, gateway.epoch, restored, gateway.broker.budget)
 
 
 def _rules(config: UplinkConfig) -> list[Rule]:

@@ -24,6 +24,7 @@ from gateway.mqtt.connection import Connection
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.packets import MQTT_5, ConnAck
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.routing.budget import Budget
 from gateway.routing.retained import RetainedMessages
 from gateway.routing.router import Router
 from gateway.routing.subscription import Subscription
@@ -53,12 +54,14 @@ class Broker:
         *,
         durability: Durability | None = None,
         new_client_id: Callable[[], str],
+        timer: Callable[[], int] | None = None,
     ) -> None:
         self.settings = settings
         self.counters = counters
         self.durability: Durability = durability or InMemory()
         self.new_client_id = new_client_id
-        self.router = Router(counters, settings.maximum_subscription_bytes)
+        self.budget = Budget(timer)
+        self.router = Router(self.budget, settings.maximum_subscription_bytes)
         self.retained = RetainedMessages()
         self.topic_limits = TopicLimits(
             settings.maximum_topic_levels, settings.maximum_topic_length

@@ -154,7 +154,7 @@ def _send_retained(
     for message in broker.retained.match(request.topic_filter, instant.monotonic):
         if subscription.no_local and message.client_id == session.client_id:
             continue  # [MQTT-3.8.3-3]
-        if where is None or where.passes(message):
+        if where is None or broker.budget.passes(where, message, session.client_id):
             qos = min(request.qos, message.qos)
             # [MQTT-3.3.1-8]: RETAIN is set on what is sent because of the SUBSCRIBE
             delivery = Delivery(message, qos, retain=True, subscription_identifiers=identifiers)

@@ -14,6 +14,10 @@ class Clock:
         """Return seconds since some fixed moment; never goes back."""
         return time.monotonic()
 
+    def nanoseconds(self) -> int:
+        """Return nanoseconds since some fixed moment, for what is too short for seconds."""
+        return time.perf_counter_ns()
+
     def wall_ms(self) -> int:
         """Return milliseconds since 1970-01-01T00:00:00Z; jumps when the system clock is set."""
         return time.time_ns() // 1_000_000

@@ -2,8 +2,8 @@
 
 from typing import cast
 
-from gateway.counters import Counters
 from gateway.mqtt.topics import split_shared
+from gateway.routing.budget import Budget
 from gateway.routing.indexed_filters import IndexedFilters
 from gateway.routing.shared_subscriptions import SharedSubscriptions
 from gateway.routing.subscription import Member, Subscriber, Subscription
@@ -73,16 +73,17 @@ class Router:
     A subscription whose `$where` asks for an equality with a constant, and which is not shared,
     is asked only if a message has that constant: whoever is not asked would have said no.
 
-    While `full`, whoever adds a subscription is to refuse it and to count that.
+    While `full`, whoever adds a subscription is to refuse it and to count that. `budget` evaluates
+    the filters and counts.
     """
 
-    def __init__(self, counters: Counters, maximum_bytes: int = MAXIMUM_BYTES) -> None:
+    def __init__(self, budget: Budget, maximum_bytes: int = MAXIMUM_BYTES) -> None:
         self._trie = TopicTrie()
         self._indexed = IndexedFilters()
         self._shared = SharedSubscriptions()
         self._subscriptions: list[Subscription | None] = []
         self._free: list[int] = []
-        self._counters = counters
+        self._budget = budget
         self._text = 0  # bytes of topic filters
         self.maximum_bytes = maximum_bytes
 
@@ -208,21 +209,12 @@ class Router:
         if subscription.no_local and subscription.subscriber.client_id == message.client_id:
             return False
         where = subscription.where
-        return where is None or self._passes(where, message, verdicts)
-
-    def _passes(self, where: Where, message: Message, verdicts: dict[Where, bool]) -> bool:
-        """Evaluate once for a message and expression, however many subscriptions share it."""
-        passed = verdicts.get(where)
+        if where is None:
+            return True
+        passed = verdicts.get(where)  # asked once, however many subscriptions share it
         if passed is None:
-            result = where.evaluate(message)
-            passed = verdicts[where] = result is True
-            self._counters.add("tidegate/where/evaluated")
-            if passed:
-                self._counters.add("tidegate/where/passed")
-            else:
-                self._counters.add("tidegate/where/filtered")
-                if result is None:
-                    self._counters.add("tidegate/where/null")
+            client_id = subscription.subscriber.client_id
+            passed = verdicts[where] = self._budget.passes(where, message, client_id)
         return passed
 
 

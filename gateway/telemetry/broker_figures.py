@@ -3,6 +3,7 @@
 from gateway.broker.broker import Broker
 from gateway.clock import Clock
 from gateway.counters import Counters
+from gateway.routing.budget import shown
 from gateway.telemetry.load import MINUTES, LoadAverage
 
 LOAD_INTERVAL = 10.0
@@ -39,6 +40,7 @@ class BrokerFigures:
         self._refresh_clients()
         self._refresh_messages()
         self._refresh_own()
+        self._refresh_where()
         now = self._clock.monotonic()
         if now - self._looked >= LOAD_INTERVAL:
             self._update_loads(now - self._looked)
@@ -82,6 +84,21 @@ class BrokerFigures:
             counters.set(f"tidegate/aliases/in/{name}", value)
         for name, value in broker.alias_budget.figures.values().items():
             counters.set(f"tidegate/aliases/out/{name}", value)
+
+    def _refresh_where(self) -> None:
+        broker, counters = self._broker, self._counters
+        budget = broker.budget
+        counters.set("tidegate/where/evaluated", budget.evaluated)
+        counters.set("tidegate/where/passed", budget.passed)
+        counters.set("tidegate/where/filtered", budget.filtered)
+        counters.set("tidegate/where/null", budget.null)
+        counters.set("tidegate/where/slow", budget.slow)
+        counters.set("tidegate/where/expressions", len(broker.expressions))
+        slowest = budget.slowest
+        text = "" if slowest is None else shown(slowest.text)
+        microseconds = 0.0 if slowest is None else slowest.figures.mean / 1000
+        counters.set("tidegate/where/slowest", text)
+        counters.set("tidegate/where/slowest_microseconds", f"{microseconds:.1f}")
 
     def _update_loads(self, seconds: float) -> None:
         counts = {name: self._counters.count(counter) for name, counter in LOADS.items()}

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.counters import Counters
+from gateway.routing.budget import SAMPLED, Budget
 from gateway.routing.where.message import Message
 from gateway.routing.where.rule import RuleWhere
 from gateway.storage.history_row import RuleResult
@@ -53,13 +54,19 @@ class ActiveRule:
     """
 
     def __init__(
-        self, place: int, rule: Rule, counters: Counters, state: RuleState | None = None
+        self,
+        place: int,
+        rule: Rule,
+        counters: Counters,
+        budget: Budget,
+        state: RuleState | None = None,
     ) -> None:
         self.rule = rule
         self._place = place
         self._where = rule.where
         self._state = state
         self._counters = counters
+        self._budget = budget
         self._unsaved: set[str] = set()
         self._prefix = f"tidegate/rules/{place}/"
         self._restore()
@@ -67,7 +74,16 @@ class ActiveRule:
 
     def evaluate(self, message: Message) -> bool | None:
         """Return whether the rule wants the message, None where its expression is NULL."""
-        return True if self._where is None else self._where.evaluate(message)
+        where = self._where
+        if where is None:
+            return True
+        result = where.evaluate(message)
+        if not where.figures.evaluated % SAMPLED:
+            self._budget.measure(where, message, f"uplink.rule[{self._place}]")
+            microseconds = f"{where.figures.mean / 1000:.1f}"
+            self._counters.set(f"{self._prefix}microseconds", microseconds)
+        where.figures.evaluated += 1
+        return result
 
     def record(self, message: Message, result: bool | None) -> RuleResult:
         """Count the message and remember it; `result` is what `evaluate` returned."""
@@ -130,6 +146,8 @@ class ActiveRule:
         self._counters.set(f"{self._prefix}where", "" if self._where is None else self._where.text)
         for name in ("evaluated", "passed", "filtered", "null", "bytes_saved"):
             self._counters.set(self._prefix + name, 0)
+        if self._where is not None:
+            self._counters.set(f"{self._prefix}microseconds", "0.0")
         if self._where is not None and self._where.slots:
             self._counters.set(f"{self._prefix}epoch", self._state.epoch if self._state else 0)
             self._counters.set(f"{self._prefix}topics", len(self._where.memory))

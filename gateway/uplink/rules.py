@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.routing.budget import Budget
 from gateway.routing.where.message import Message
 from gateway.storage.history_row import Numbered
 from gateway.storage.outbox import Outbox
@@ -53,7 +54,7 @@ class RuleSet:
     used up its number all the same: the ledger explains every gap (docs/fleet.md).
 
     `states` is what `RuleStates.restore` found of the rules that remember something; `numbers`
-    are those that the last message was given.
+    are those that the last message was given. `budget` measures what expressions take.
     """
 
     client_id = "$uplink"
@@ -65,6 +66,7 @@ class RuleSet:
         counters: Counters,
         epoch: str,
         states: Mapping[RuleKey, RuleState] = NO_STATES,
+        budget: Budget | None = None,
     ) -> None:
         self._outbox = outbox
         self._counters = counters
@@ -76,7 +78,7 @@ class RuleSet:
         for place, rule in enumerate(rules):
             key = key_of(rules, place)
             state = None if key is None else states.get(key)
-            active = ActiveRule(place, rule, counters, state)
+            active = ActiveRule(place, rule, counters, budget or Budget(), state)
             self._streams.setdefault(rule.stream, []).append(active)
             self._last[rule.stream] = 0
 

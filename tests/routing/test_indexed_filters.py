@@ -4,7 +4,7 @@ from hypothesis import assume, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from gateway.counters import Counters
+from gateway.routing.budget import Budget
 from gateway.routing.indexed_filters import IndexedFilters
 from gateway.routing.router import Router
 from gateway.routing.subscription import Subscription
@@ -59,8 +59,8 @@ class RouterAgainstEvaluation(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.counters = Counters()
-        self.router = Router(self.counters)
+        self.budget = Budget()
+        self.router = Router(self.budget)
         self.held: dict[int, Subscription] = {}
         self.subscribers = [Someone("a"), Someone("abc")]
 
@@ -90,7 +90,7 @@ class RouterAgainstEvaluation(RuleBasedStateMachine):
 
     @rule(message=colliding_messages() | colliding_messages() | messages())
     def route(self, message: Message) -> None:
-        asked = self.counters.count("tidegate/where/evaluated")
+        asked = self.budget.evaluated
         expected: dict[str, Counter[int]] = {}
         passed = 0
         for one in self.held.values():
@@ -103,7 +103,7 @@ class RouterAgainstEvaluation(RuleBasedStateMachine):
         found = self.router.recipients(message)
         assert {one.subscriber.client_id: Counter(one.identifiers) for one in found} == expected
         assert len(found) == len(expected)
-        evaluated = self.counters.count("tidegate/where/evaluated") - asked
+        evaluated = self.budget.evaluated - asked
         assert passed <= evaluated <= len(self.held)
 
     @invariant()

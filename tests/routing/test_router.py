@@ -4,11 +4,12 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from gateway.counters import Counters
+from gateway.routing.budget import Budget
 from gateway.routing.router import Recipient, Router
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.compile import Where, compile_where
 from gateway.routing.where.expression import Literal
+from gateway.routing.where.figures import Figures
 from gateway.routing.where.message import Message
 from tests.support.naive_matcher import matches
 from tests.support.topics import TOPIC_FILTERS, TOPICS
@@ -27,7 +28,7 @@ class Someone:
 
 @pytest.fixture
 def router() -> Router:
-    return Router(Counters())
+    return Router(Budget())
 
 
 ANNA, BERT = Someone("anna"), Someone("bert")
@@ -139,6 +140,7 @@ class Counting:
 
     def __init__(self, answer: bool | None) -> None:
         self.answer = answer
+        self.figures = Figures()
         self.asked = 0
 
     def evaluate(self, _: Message) -> bool | None:
@@ -150,16 +152,16 @@ class Counting:
     ("answer", "counter"), [(True, "passed"), (False, "filtered"), (None, "null")]
 )
 def test_an_expression_is_evaluated_once_for_a_message(answer: bool | None, counter: str) -> None:
-    counters = Counters()
-    router, where = Router(counters), Counting(answer)
+    budget = Budget()
+    router, where = Router(budget), Counting(answer)
     for subscriber in (ANNA, BERT):
         for topic_filter in ("a", "#", "$share/g/a"):
             router.add(Subscription(subscriber, topic_filter, 0, where=where))  # type: ignore[arg-type]  # by shape
     assert bool(recipients(router, "a")) == (answer is True)
     assert where.asked == 1
-    assert counters.count("tidegate/where/evaluated") == 1
-    assert counters.count(f"tidegate/where/{counter}") == 1
-    assert counters.count("tidegate/where/filtered") == (answer is not True)
+    assert budget.evaluated == 1
+    assert getattr(budget, counter) == 1
+    assert budget.filtered == (answer is not True)
 
 
 def test_a_topic_that_does_not_match_asks_no_expression(router: Router) -> None:
@@ -171,8 +173,8 @@ def test_a_topic_that_does_not_match_asks_no_expression(router: Router) -> None:
 
 @pytest.mark.parametrize("topic_filter", ["a", "$share/g/a"])
 def test_who_asks_for_another_value_is_not_asked(topic_filter: str) -> None:
-    counters = Counters()
-    router = Router(counters)
+    budget = Budget()
+    router = Router(budget)
     for number in range(100):
         where = compile_where(f"site = 'A' AND device = 'd{number}' AND x > 3")
         router.add(Subscription(Someone(f"c{number}"), topic_filter, 0, where=where))
@@ -181,8 +183,8 @@ def test_who_asks_for_another_value_is_not_asked(topic_filter: str) -> None:
     assert found.subscriber.client_id == "c7"
     # a shared subscription asks in turn, up to the eighth; the other has its first by the site
     asked = 8 if topic_filter.startswith("$share/") else 2
-    assert counters.count("tidegate/where/evaluated") == asked
-    assert counters.count("tidegate/where/passed") == 1
+    assert budget.evaluated == asked
+    assert budget.passed == 1
 
 
 WHERES: list[Where | None] = [None, compile_where("x = 1"), compile_where("x = 2")]
@@ -193,7 +195,7 @@ class RouterAgainstList(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.router = Router(Counters())
+        self.router = Router(Budget())
         self.held: dict[int, Subscription] = {}
 
     @rule(
@@ -243,7 +245,7 @@ TestRouterAgainstList = RouterAgainstList.TestCase
 
 
 def test_bytes_are_about_what_subscriptions_really_take() -> None:
-    router = Router(Counters())
+    router = Router(Budget())
     subscribers = [Someone(f"c{number}") for number in range(2_000)]
     tracemalloc.start()
     for number, subscriber in enumerate(subscribers):
@@ -258,7 +260,7 @@ def test_bytes_of_indexes_are_about_what_they_really_take() -> None:
     wheres = [compile_where(f"payload.device = 'd{n}' AND payload.temp > 10") for n in range(2_000)]
     wheres += [compile_where(f"payload.f{n} = {n + 1000}") for n in range(500)]
     for shape in ("devices", "devices/{}/up"):
-        router = Router(Counters())
+        router = Router(Budget())
         subscriber = Someone("c")
         tracemalloc.start()
         for number, where in enumerate(wheres):
@@ -269,7 +271,7 @@ def test_bytes_of_indexes_are_about_what_they_really_take() -> None:
 
 
 def test_bytes_fall_again_and_say_when_it_is_full() -> None:
-    router = Router(Counters(), maximum_bytes=1_000)
+    router = Router(Budget(), maximum_bytes=1_000)
     subscriber = Someone("c")
     numbers: list[int] = []
     while not router.full:

@@ -1,11 +1,13 @@
 """A rule remembers across restarts, says what it did, and writes no more than it must."""
 
+import itertools
 import json
 from pathlib import Path
 
 import pytest
 
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.routing.budget import SAMPLED, Budget
 from gateway.routing.where import rule_memory
 from gateway.routing.where.message import Message
 from gateway.routing.where.rule import compile_rule
@@ -151,6 +153,7 @@ async def test_figures(store: Store) -> None:
         "filtered": 2,
         "null": 1,
         "bytes_saved": 0,
+        "microseconds": "0.0",
     }
     assert figures(store, 1) == {
         "topic": "s/#",
@@ -160,11 +163,24 @@ async def test_figures(store: Store) -> None:
         "filtered": 2,
         "null": 2,
         "bytes_saved": size + size + 2,
+        "microseconds": "0.0",
         "epoch": 1,
         "topics": 0,
         "state_overflow": 0,
     }
     assert store.counters.count("tidegate/rules/bytes_saved") == size + size + 2
+
+
+async def test_what_a_rule_takes_is_measured(store: Store) -> None:
+    rule = Rule("s/#", compile_rule("DEADBAND(payload.t, 1)"))
+    budget = Budget(itertools.count(0, 1_500).__next__)
+    rules = RuleSet([rule], store.outbox, store.counters, EPOCH, budget=budget)
+    taken(rules, store, *range(SAMPLED + 1))
+    assert figures(store)["microseconds"] == "1.5"
+    assert rule.where
+    assert rule.where.figures.samples == 2
+    assert budget.slowest is rule.where
+    assert budget.evaluated == 0  # of subscriptions
 
 
 async def test_a_rule_without_expression_is_shown_too(store: Store) -> None:

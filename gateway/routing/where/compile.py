@@ -31,6 +31,7 @@ from gateway.routing.where.expression import (
     TopicMatches,
     UserProperty,
 )
+from gateway.routing.where.figures import Figures
 from gateway.routing.where.folding import can_be, fold
 from gateway.routing.where.identity import without_identity
 from gateway.routing.where.message import Message
@@ -45,14 +46,16 @@ class Where:
 
     `text` is the expression as given, `expression` its tree with constant parts worked out, and
     `never_true` says that no message can pass, which deserves a warning (where-language 9).
+    `figures` is for whoever evaluates it to count in.
     """
 
-    __slots__ = ("__weakref__", "_truth", "expression", "never_true", "text")
+    __slots__ = ("__weakref__", "_truth", "expression", "figures", "never_true", "text")
 
     def __init__(self, text: str, expression: Expression) -> None:
         self.text = text
         self.expression = expression
         self.never_true = not can_be(expression, truth=True)
+        self.figures = Figures()
         self._truth = COMPILER.truth(expression)
 
     def evaluate(self, message: Message) -> bool | None:

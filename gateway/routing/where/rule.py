@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from gateway.routing.where.compile import TreeCompiler, constant_value
 from gateway.routing.where.conversions import Value
 from gateway.routing.where.expression import Expression, Stateful
+from gateway.routing.where.figures import Figures
 from gateway.routing.where.folding import can_be, fold
 from gateway.routing.where.message import Message
 from gateway.routing.where.parser import parse
@@ -15,18 +16,29 @@ from gateway.routing.where.stateful import Slots
 class RuleWhere:
     """A compiled expression with the memory of one rule; no two rules share one.
 
-    `text`, `expression` and `never_true` are as in Where. `evaluate` looks at the memory and
-    leaves it alone, so that a message may still be refused; `record` then makes the message an
-    earlier one. `slots` is the number of values that are remembered of a topic, 0 for an
+    `text`, `expression`, `never_true` and `figures` are as in Where. `evaluate` looks at the
+    memory and leaves it alone, so that a message may still be refused; `record` then makes the
+    message an earlier one. `slots` is the number of values that are remembered of a topic, 0 for an
     expression without functions that remember.
     """
 
-    __slots__ = ("_nothing", "_slots", "_truth", "expression", "memory", "never_true", "text")
+    __slots__ = (
+        "__weakref__",
+        "_nothing",
+        "_slots",
+        "_truth",
+        "expression",
+        "figures",
+        "memory",
+        "never_true",
+        "text",
+    )
 
     def __init__(self, text: str, expression: Expression) -> None:
         self.text = text
         self.expression = expression
         self.never_true = not can_be(expression, truth=True)
+        self.figures = Figures()
         self.memory = RuleMemory()
         self._slots = Slots()
         self._truth = TreeCompiler({Stateful: self._slots.build}).truth(expression)

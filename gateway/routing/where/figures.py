@@ -1,0 +1,27 @@
+"""What is counted of one expression (where-language 14.8)."""
+
+
+class Figures:
+    """How often an expression was evaluated and what it said; of some evaluations the time.
+
+    `nanoseconds` is the sum of the `samples` that were measured.
+    """
+
+    __slots__ = ("evaluated", "nanoseconds", "null", "passed", "samples")
+
+    def __init__(self) -> None:
+        self.evaluated = 0
+        self.passed = 0
+        self.null = 0
+        self.nanoseconds = 0
+        self.samples = 0
+
+    @property
+    def filtered(self) -> int:
+        """How often the result was FALSE or NULL."""
+        return self.evaluated - self.passed
+
+    @property
+    def mean(self) -> float:
+        """Nanoseconds of an evaluation, 0 while none was measured."""
+        return self.nanoseconds / self.samples if self.samples else 0.0
