@@ -63,6 +63,7 @@ system() {
     if ! command -v cc >/dev/null || ! python3-config --includes >/dev/null 2>&1; then
         apt_install gcc python3-dev # the build with Cython is tested too
     fi
+    command -v strace >/dev/null || apt_install strace
     command -v systemd-analyze >/dev/null || apt_install systemd
 }
 

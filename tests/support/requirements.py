@@ -7,7 +7,9 @@ one line for each reason to `.pytest_cache/left-out.json`.
 import json
 import os
 import shutil
+import subprocess
 import sysconfig
+import tempfile
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -36,6 +38,23 @@ def find_micropython() -> bool:
 
 def can_compile() -> bool:
     return bool(shutil.which("cc")) and Path(sysconfig.get_path("include"), "Python.h").is_file()
+
+
+def can_mount() -> bool:
+    """Return whether this process may mount a file system; root in a container may not."""
+    with tempfile.TemporaryDirectory() as folder:
+        mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tidegate", folder]
+        if not shutil.which("mount") or subprocess.run(mount, check=False).returncode:
+            return False
+        return subprocess.run(["umount", folder], check=False).returncode == 0
+
+
+def can_trace() -> bool:
+    """Return whether strace is there and may look at any process of ours."""
+    scope = Path("/proc/sys/kernel/yama/ptrace_scope")
+    return bool(find_program("strace")) and (
+        os.geteuid() == 0 or not scope.exists() or scope.read_text().strip() == "0"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +87,8 @@ REQUIREMENTS = {
     "compiler": Requirement(
         "a C compiler (or Python.h)", can_compile, "sudo apt-get install gcc python3-dev"
     ),
+    "strace": Requirement("strace", can_trace, "sudo apt-get install strace; sudo make test"),
+    "mount": Requirement("the permission to mount", can_mount, "sudo make test"),
     "root": Requirement("root's permission", lambda: os.geteuid() == 0, "sudo make test"),
 }
 

@@ -1,0 +1,115 @@
+"""A client with a persistent session that notes which numbers it was sent."""
+
+import asyncio
+from collections import defaultdict
+from random import Random
+
+from gateway.cli.crashtest.client import Client
+from gateway.cli.crashtest.numbers import Received, name_in
+from gateway.cli.crashtest.participant import Participant, until
+from gateway.mqtt.packets import (
+    MQTT_5,
+    Packet,
+    PubAck,
+    PubComp,
+    Publish,
+    PubRec,
+    PubRel,
+    SubAck,
+    Subscribe,
+    SubscriptionRequest,
+)
+from gateway.mqtt.reason_codes import FAILURE
+
+TOPIC_FILTER = "crash/#"
+SUBSCRIBE_ID = 1
+
+LONGEST_VISIT = 0.15
+"""Seconds between two changes of one that comes and goes, at most."""
+
+
+class Subscriber(Participant):
+    """Receives `crash/#` at its QoS; `received` has what came, by sender.
+
+    A QoS 2 message counts once for each packet identifier until its PUBREL, as a client that
+    keeps its state through its own crashes would count it [MQTT-4.3.3-10]. With `pause` each
+    acknowledgement is held back by so many seconds.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        findings: list[str],
+        *,
+        qos: int,
+        version: int = MQTT_5,
+        receive_maximum: int | None = None,
+    ) -> None:
+        super().__init__(name, findings, version=version, receive_maximum=receive_maximum)
+        self.qos = qos
+        self.pause = 0.0
+        self.messages = 0  # in all, those that came again too
+        self.received: defaultdict[str, Received] = defaultdict(Received)
+        self._begun: set[int] = set()  # packet identifiers of QoS 2 messages before their PUBREL
+        self._subscribed = False
+
+    async def subscribed(self) -> None:
+        """Wait until the gateway has acknowledged the subscription."""
+        await until(lambda: self._subscribed, f"SUBACK to {self.name}")
+
+    async def come_and_go(self, port: int, random: Random) -> None:
+        """Leave and join again at random times until the gateway is gone."""
+        while True:
+            await asyncio.sleep(random.uniform(0, LONGEST_VISIT))
+            await self.aclose()
+            await asyncio.sleep(random.uniform(0, LONGEST_VISIT))
+            try:
+                await self.join(port)
+            except OSError:
+                return
+
+    def resume(self, client: Client, *, present: bool) -> None:
+        """Subscribe, unless the session has it already."""
+        if not present:
+            self._subscribed = False
+            request = SubscriptionRequest(TOPIC_FILTER, self.qos)
+            client.send(Subscribe(SUBSCRIBE_ID, [request]))
+
+    def forget(self) -> None:
+        """Forget the QoS 2 exchanges of a session that is no more."""
+        self._begun.clear()
+
+    def take(self, client: Client, packet: Packet) -> None:
+        """Note a message and acknowledge it."""
+        if isinstance(packet, Publish):
+            self._take_message(packet)
+            if packet.qos == 1:
+                self._answer(client, PubAck(packet.packet_id))
+            elif packet.qos == 2:
+                self._answer(client, PubRec(packet.packet_id))
+        elif isinstance(packet, PubRel):
+            self._begun.discard(packet.packet_id)
+            self._answer(client, PubComp(packet.packet_id))
+        elif isinstance(packet, SubAck):
+            self._subscribed = packet.reason_codes[0] < FAILURE
+
+    def _take_message(self, packet: Publish) -> None:
+        self.messages += 1
+        if packet.qos == 2:
+            if packet.packet_id in self._begun:
+                return
+            self._begun.add(packet.packet_id)
+        if not packet.payload:
+            return  # the removal of a retained message has no room for a number
+        try:
+            sender, number = name_in(packet.payload)
+        except ValueError as error:
+            self.findings.append(f"{self.name} got {error}")
+            return
+        self.received[sender].add(number)
+
+    def _answer(self, client: Client, packet: Packet) -> None:
+        if self.pause:
+            asyncio.get_running_loop().call_later(self.pause, client.send, packet)
+        else:
+            client.send(packet)
