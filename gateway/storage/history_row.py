@@ -10,9 +10,9 @@ from gateway.storage.outbox_row import (
     OutboxRow,
     from_columns,
     row_of_message,
-    row_size,
     to_columns,
 )
+from gateway.storage.row_size import row_size
 
 _MESSAGE = COLUMNS.index("time")
 """From here on the columns of the outbox are those of a message."""

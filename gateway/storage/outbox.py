@@ -3,37 +3,32 @@
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from weakref import WeakValueDictionary
 
 from gateway.counters import Counters
 from gateway.storage.database import Database
 from gateway.storage.fate import Fate
-from gateway.storage.outbox_row import (
-    COLUMNS,
-    SIZE_INDEX,
-    OutboxRow,
-    from_columns,
-    insert_statement,
-    row_size,
-    to_columns,
-)
+from gateway.storage.lane import LANES, RECALL
+from gateway.storage.oldest_row import OldestRow
+from gateway.storage.outbox_reader import OutboxReader
+from gateway.storage.outbox_row import COLUMNS, OutboxRow, insert_statement, to_columns
+from gateway.storage.outbox_stream import HEAD_ROWS, MAX_LATEST_TOPICS, OutboxStream
+from gateway.storage.outbox_streams import OutboxStreams, expiry_of
+from gateway.storage.outbox_totals import OutboxTotals
+from gateway.storage.retention import LOG_SHARE, Mode, OutboxSettings, WhenFull
+from gateway.storage.row_size import row_size
 from gateway.storage.writer import Writer
 
 logger = logging.getLogger(__name__)
 
-MAX_OUTBOX_BYTES = 1024 * 1024 * 1024
-"""Bytes of all rows (`OutboxRow.size`) from which the outbox is full and takes no message."""
-
-MAX_FETCH_BYTES = 1024 * 1024
-"""Bytes after which one `fetch` ends, so that large payloads do not fill the memory."""
+SWEEP_ROWS = 256
+"""Rows that one `sweep` ends for their expiry, and as many for their age."""
 
 _INSERT = insert_statement("outbox", COLUMNS)
 _DELETE = "DELETE FROM outbox WHERE id = ?"
-_FETCH = " ".join(("SELECT", ", ".join(COLUMNS), "FROM outbox WHERE id > ? AND id <= ?"))
-_TOTALS = "SELECT count(*), coalesce(sum(size), 0), coalesce(max(id), 0) FROM outbox"
-_OLDEST = "SELECT id, time FROM outbox ORDER BY id LIMIT 1"
-_LANES = "SELECT DISTINCT lane FROM outbox"
+_INDEX = "CREATE INDEX IF NOT EXISTS outbox_stream ON outbox (stream)"
+_NO_INDEX = "DROP INDEX IF EXISTS outbox_stream"
 
 
 class Outbox:
@@ -42,14 +37,16 @@ class Outbox:
     `rows` and `bytes` count what is in it now, gathered rows included. `oldest_time` is the
     acceptance time (ms) of the row with the lowest id, None when empty; after the oldest was
     removed it follows with the commit. `committed_id` is the highest id on disk, up to which
-    `fetch` finds rows. `removing` counts removals that are not on disk yet: after a crash those
+    `fetch` finds rows. `removing` counts deliveries that are not on disk yet: after a crash those
     rows would be back. `lanes` are the lanes that rows have had since the start. `on_change` are
     called after each commit that brought or removed rows, `on_fate` with each row that leaves, how
     it ended and why, in the turn that gathers its removal: what they gather is in the same batch.
+    A row that ends without having been fetched comes without what the publisher put into it.
 
-    When `full` (MAX_OUTBOX_BYTES by default, or the disk takes no more) the caller refuses the
-    message with 0x97 and calls `refuse()`, which counts it in `tidegate/outbox/rejected` or
-    `tidegate/storage/rejected`.
+    A caller asks `admits` first and refuses the message with 0x97 when it does not, calling
+    `refuse()`, which counts it in `tidegate/outbox/rejected` or `tidegate/storage/rejected`. Where
+    the settings give up messages for others, `add` does so in its own batch. What is about to be
+    sent goes through `take`: a row may have left, or expired, since it was fetched.
     """
 
     def __init__(
@@ -57,41 +54,73 @@ class Outbox:
         database: Database,
         writer: Writer,
         counters: Counters,
-        max_bytes: int = MAX_OUTBOX_BYTES,
+        settings: OutboxSettings | None = None,
     ) -> None:
-        self.rows = 0
-        self.bytes = 0
-        self.oldest_time: int | None = None
-        self.last_id = 0
         self.committed_id = 0
         self.lanes: set[str] = set()
         self.removing = 0
         self.on_change: list[Callable[[], None]] = []
         self.on_fate: list[Callable[[OutboxRow, Fate, str], None]] = []
-        self._oldest_id = 0
         self._database = database
         self._writer = writer
         self._counters = counters
-        self._max_bytes = max_bytes
+        self._fetched: WeakValueDictionary[int, OutboxRow] = WeakValueDictionary()
+        self._sent: WeakValueDictionary[int, OutboxRow] = WeakValueDictionary()
+        self._streams = OutboxStreams(settings or OutboxSettings(), self._sent)
+        self._totals = OutboxTotals(database, writer, self._streams)
+        self._reader = OutboxReader(database, writer)
+        self._oldest = OldestRow(self._reader)
         self._last_of_batch: dict[int, int] = {}
         self._removed_in_batch: dict[int, int] = {}
+        self._delivered_in_batch: dict[int, int] = {}
         self._looking: asyncio.Task[None] | None = None
         self._closed = False
         writer.on_committed.append(self._committed)
 
-    async def load(self) -> None:
-        """Learn what an earlier run left; call it once, before anything is added."""
-        query = self._database.reader.query
-        self.rows, self.bytes, self.last_id = await query(_TOTALS, (), _one)
-        self.lanes = {str(lane) for (lane,) in await query(_LANES, (), _all)}
-        self.committed_id = self.last_id
-        await self._look_for_oldest()
-        self._count()
+    @property
+    def rows(self) -> int:
+        """How many messages wait, gathered ones included."""
+        return self._streams.rows
 
     @property
-    def full(self) -> bool:
-        """True from the bound on (the message that crosses it is still taken), or without disk."""
-        return self.bytes >= self._max_bytes or self._writer.full
+    def bytes(self) -> int:
+        """What they take of the file (`row_size`)."""
+        return self._streams.bytes
+
+    @property
+    def last_id(self) -> int:
+        """The id that was given last."""
+        return self._totals.last_id
+
+    @property
+    def oldest_time(self) -> int | None:
+        """Since when (ms since 1970) the oldest row has been waiting, None when none does."""
+        return self._oldest.time
+
+    async def load(self) -> None:
+        """Learn what an earlier run left; call it once, before anything is added."""
+        await self._totals.load()
+        self.committed_id = self.last_id
+        if self.rows:
+            self.lanes = set(LANES)
+        await self._index()
+        for stream in self._streams:
+            if stream.latest is not None and stream.rows:
+                name = stream.settings.name
+                stream.restore_latest(await self._reader.newest(name, MAX_LATEST_TOPICS))
+        if self.rows:
+            await self._oldest.look()
+        await self._read_heads()
+        self._count(*(stream.settings.name for stream in self._streams))
+
+    def admits(self, rows: Sequence[OutboxRow]) -> bool:
+        """Return whether `add` takes all of `rows`, which are of different streams.
+
+        Not where a bound refuses what is too much, and not while the disk takes nothing more.
+        """
+        for row in rows:
+            row.size = row_size(row)
+        return not self._writer.full and not self._streams.refuses(rows)
 
     def refuse(self) -> None:
         """Count a message that was refused, by whose bound it was."""
@@ -99,58 +128,94 @@ class Outbox:
         self._counters.add(f"tidegate/{part}/rejected")
 
     def add(self, row: OutboxRow) -> int:
-        """Gather `row`, giving it its id and size; return the batch that brings it to disk."""
-        self.last_id += 1
-        row.id = self.last_id
+        """Gather `row`, giving it its id and size; return the number of the present batch.
+
+        Others may leave for it, or it is itself given up: then it keeps the id 0.
+        """
+        stream = self._streams.of(row.stream)
+        row.message_expiry = expiry_of(row, stream.settings)
         row.size = row_size(row)
+        policy = self._make_room(row)
+        if policy is not None:
+            self._tell(row, Fate.EVICTED, policy)
+            return self._writer.batch
+        row.id = self._totals.last_id = self._totals.last_id + 1
         batch = self._writer.add(_INSERT, to_columns(row))
         self._last_of_batch[batch] = row.id
-        if self.rows == 0:
-            self._oldest_id, self.oldest_time = row.id, row.time
-        self.rows += 1
-        self.bytes += row.size
+        self._oldest.added(row, self.rows)
         self.lanes.add(row.lane)
-        self._count()
+        if not self._streams.added(row):
+            self._counters.add("tidegate/outbox/latest_overflow")
+        self._count(row.stream)
         return batch
 
     def remove(self, rows: Iterable[OutboxRow], fate: Fate, cause: str = "") -> int:
-        """Gather the deletion of rows that ended as `fate` says; return the batch's number."""
-        batch = 0
+        """Gather the deletion of rows that ended as `fate` says; return the batch's number.
+
+        Those that have left meanwhile are passed over.
+        """
         for row in rows:
-            batch = self._writer.add(_DELETE, (row.id,))
-            self._removed_in_batch[batch] = self._removed_in_batch.get(batch, 0) + 1
-            self.removing += 1
-            self.rows -= 1
-            self.bytes -= row.size
-            if row.id == self._oldest_id:
-                self._oldest_id = 0  # looked up when the deletion is on disk
-            for callback in self.on_fate:
-                callback(row, fate, cause)
-        if self.rows == 0:
-            self.oldest_time = None
-        self._count()
-        return batch
+            if not row.left:
+                self._remove(row, fate)
+                self._tell(row, fate, cause)
+        return self._writer.batch
+
+    def take(self, row: OutboxRow, now: int) -> bool:
+        """Return whether `row` may be sent at `now` (ms since 1970).
+
+        It may not when it has left since it was fetched, or ends here because its expiry has
+        passed. From now on it makes no room for others, for as long as the caller holds it or
+        until `put_back`: nobody can say whether the fleet has it.
+        """
+        if not row.left and has_expired(row, now):
+            self.remove([row], Fate.EXPIRED)
+            self.end_turn()
+        if row.left:
+            return False
+        self._sent[row.id] = row
+        return True
+
+    def put_back(self, row: OutboxRow) -> None:
+        """Let a row that was taken make room again: the fleet has refused it for now."""
+        self._sent.pop(row.id, None)
+
+    async def sweep(self, now: int) -> bool:
+        """End what has expired or waited too long by `now`, at most SWEEP_ROWS of each.
+
+        Return whether there may be more to end at once. Raises sqlite3.Error.
+        """
+        self._streams.log_excess = self._log_excess()
+        rows = await self._reader.expired(now, SWEEP_ROWS)
+        self.remove([row for row in rows if row.id not in self._sent], Fate.EXPIRED)
+        ended = 0
+        while ended < SWEEP_ROWS and (oldest := self._streams.too_old(now)) is not None:
+            self.remove([oldest], Fate.EXPIRED, "maximum_age")
+            ended += 1
+        self._keep_bounds()
+        return SWEEP_ROWS in (len(rows), ended)
 
     def end_turn(self) -> None:
         """Have the writer commit what was gathered here, outside a turn of the server."""
         self._writer.hand_over()
 
     async def fetch(
-        self, after_id: int, limit: int, up_to: int | None = None, lane: str | None = None
+        self,
+        after_id: int,
+        limit: int,
+        up_to: int | None = None,
+        lane: str | None = None,
+        stream: str | None = None,
     ) -> list[OutboxRow]:
         """Return committed rows with `after_id` < id <= `up_to` in rising order.
 
         At most `limit` of them, fewer after MAX_FETCH_BYTES (but one at least, if there is
-        one); only those of `lane` unless it is None.
+        one); only those of `lane` and `stream` unless these are None.
         """
-        bounds: tuple[int | str, ...] = (after_id, self.committed_id if up_to is None else up_to)
-        statement = _FETCH
-        if lane is not None:
-            statement += " AND lane = ?"
-            bounds += (lane,)
-        return await self._database.reader.query(
-            f"{statement} ORDER BY id LIMIT ?", (*bounds, limit), _rows_up_to_bytes
-        )
+        up_to = self.committed_id if up_to is None else up_to
+        rows = await self._reader.fetch(after_id, up_to, limit, lane=lane, stream=stream)
+        for row in rows:
+            self._fetched[row.id] = row
+        return rows
 
     async def close(self) -> None:
         """End the looks into the database, which may close from now on."""
@@ -158,55 +223,120 @@ class Outbox:
         if self._looking is not None:
             await self._looking
 
+    def _make_room(self, row: OutboxRow) -> WhenFull | None:
+        """Have others leave for `row`; return the policy by which it is itself given up."""
+        older = self._streams.replaced(row)
+        if older is not None:
+            self.remove([older], Fate.EVICTED, Mode.LATEST)
+        while (leaves := self._streams.next_to_go(row)) is not None:
+            if leaves.row is row:
+                return leaves.policy
+            self.remove([leaves.row], Fate.EVICTED, leaves.policy)
+        return None
+
+    def _keep_bounds(self) -> None:
+        """Give up what is beyond the bounds, as far as it is known by now."""
+        while (leaves := self._streams.next_to_go()) is not None:
+            self.remove([leaves.row], Fate.EVICTED, leaves.policy)
+        self.end_turn()
+
+    def _remove(self, row: OutboxRow, fate: Fate) -> None:
+        row.left = True
+        if (fetched := self._fetched.get(row.id)) is not None:
+            fetched.left = True
+        batch = self._writer.add(_DELETE, (row.id,))
+        counts = [self._removed_in_batch]
+        if fate in (Fate.DELIVERED, Fate.REJECTED):
+            counts.append(self._delivered_in_batch)
+            self.removing += 1
+        for count in counts:
+            count[batch] = count.get(batch, 0) + 1
+        self._reader.leaves(row.id, batch)
+        self._totals.removed()
+        self._streams.removed(row)
+        self._oldest.removed(row, self.rows)
+        self._count(row.stream)
+
+    def _tell(self, row: OutboxRow, fate: Fate, cause: str) -> None:
+        if row.lane == RECALL:
+            return  # its number has ended before
+        if fate is Fate.EVICTED:
+            self._counters.add(f"tidegate/outbox/evicted/{cause}")
+        elif fate is Fate.EXPIRED:
+            self._counters.add("tidegate/outbox/expired")
+        for callback in self.on_fate:
+            callback(row, fate, cause)
+
     def _committed(self, batch: int) -> None:
         added = _pop_up_to(self._last_of_batch, batch)
         removed = _pop_up_to(self._removed_in_batch, batch)
+        self.removing -= sum(_pop_up_to(self._delivered_in_batch, batch))
         if added:
             self.committed_id = added[-1]
-        self.removing -= sum(removed)
-        if self.rows and not self._oldest_id and self._looking is None and not self._closed:
-            self._looking = asyncio.get_running_loop().create_task(self._look_for_oldest())
+        self._reader.forget()
+        if self._looking is None and not self._closed and self._has_to_look():
+            self._looking = asyncio.get_running_loop().create_task(self._look())
         if added or removed:
             for callback in self.on_change:
                 callback()
 
-    async def _look_for_oldest(self) -> None:
-        removing = self.removing
+    def _has_to_look(self) -> bool:
+        return (self.rows > 0 and self._oldest.unknown) or self._next_to_read() is not None
+
+    async def _look(self) -> None:
         try:
-            found = await self._database.reader.query(_OLDEST, (), _one)
+            if self.rows and self._oldest.unknown:
+                await self._oldest.look()
+            await self._read_heads()
+            self._keep_bounds()
         except sqlite3.Error as error:
-            logger.warning("the oldest row of the outbox could not be read: %s", error)
-            return
+            logger.warning("the oldest rows of the outbox could not be read: %s", error)
         finally:
             self._looking = None
-        if found is not None and self.rows:
-            self._oldest_id, self.oldest_time = found
-            if removing or self.removing:  # perhaps this one: look again after their commit
-                self._oldest_id = 0
 
-    def _count(self) -> None:
+    def _next_to_read(self) -> OutboxStream | None:
+        streams = (stream for stream in self._streams if stream.known_to < self.committed_id)
+        return next((stream for stream in streams if stream.wants_more), None)
+
+    async def _read_heads(self) -> None:
+        while (stream := self._next_to_read()) is not None and not self._closed:
+            up_to, name = self.committed_id, stream.settings.name
+            rows = await self._reader.head(name, stream.known_to, up_to, HEAD_ROWS)
+            known_to = rows[-1].id if len(rows) == HEAD_ROWS else up_to
+            stream.read_on([row for row in rows if self._reader.shows(row.id)], known_to)
+
+    async def _index(self) -> None:
+        """Keep the index of streams where there are several, and only there: it is written too."""
+        several = len(self._streams) > 1
+        try:
+            await self._database.writer.write([(_INDEX if several else _NO_INDEX, [()])])
+        except sqlite3.Error as error:
+            logger.warning("the outbox works without its index of streams: %s", error)
+        else:
+            self._reader.by_stream = several
+
+    def _log_excess(self) -> int:
+        """Return the bytes by which the write-ahead log is beyond its share of the bound."""
+        path = self._database.path
+        try:
+            size = path.with_name(path.name + "-wal").stat().st_size
+        except FileNotFoundError:
+            return 0
+        return max(0, size - LOG_SHARE)
+
+    def _count(self, *names: str) -> None:
         self._counters.set("tidegate/outbox/rows", self.rows)
         self._counters.set("tidegate/outbox/bytes", self.bytes)
+        for stream in map(self._streams.of, names):
+            prefix = f"tidegate/outbox/stream/{stream.settings.name}"
+            self._counters.set(f"{prefix}/rows", stream.rows)
+            self._counters.set(f"{prefix}/bytes", stream.bytes)
+
+
+def has_expired(row: OutboxRow, now: int) -> bool:
+    """Return whether the message expiry of `row` has passed at `now` (ms since 1970)."""
+    return row.message_expiry is not None and row.time + 1000 * row.message_expiry <= now
 
 
 def _pop_up_to(by_batch: dict[int, int], batch: int) -> list[int]:
     return [by_batch.pop(number) for number in list(by_batch) if number <= batch]
-
-
-def _one(cursor: sqlite3.Cursor) -> Any:
-    return cursor.fetchone()
-
-
-def _all(cursor: sqlite3.Cursor) -> list[Any]:
-    return cursor.fetchall()
-
-
-def _rows_up_to_bytes(cursor: sqlite3.Cursor) -> list[OutboxRow]:
-    rows: list[OutboxRow] = []
-    size = 0
-    for values in cursor:
-        rows.append(from_columns(values))
-        size += values[SIZE_INDEX]
-        if size >= MAX_FETCH_BYTES:
-            break
-    return rows

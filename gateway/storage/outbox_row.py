@@ -1,13 +1,10 @@
 """One message of the outbox, and its form as a row of SQLite."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.routing.where.message import Message
-
-ROW_OVERHEAD = 100
-"""Bytes counted for each row beside its texts and blobs: the numbers and SQLite's share."""
 
 COLUMNS = (
     "id",
@@ -36,13 +33,13 @@ SIZE_INDEX = COLUMNS.index("size")
 """Where `size` stands in COLUMNS."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class OutboxRow:
     """A message with the number that it was given; absent optional fields are None.
 
     (`epoch`, `stream`, `seq`) with the gateway's id name it for ever. `time` is when the gateway
     accepted it (ms since 1970); `qos` and `retain` are the publisher's. `id` and `size` (bytes,
-    as the outbox counts them) are given by `Outbox.add`.
+    as the outbox counts them) are given by `Outbox.add`; `left` is True once it was removed.
     """
 
     epoch: str
@@ -64,6 +61,7 @@ class OutboxRow:
     username: str | None = None
     id: int = 0
     size: int = 0
+    left: bool = field(default=False, compare=False)
 
 
 def row_of_message(message: Message, epoch: str, stream: str, seq: int, lane: str) -> OutboxRow:
@@ -93,19 +91,6 @@ def insert_statement(table: str, columns: tuple[str, ...]) -> str:
     """Return the INSERT that takes the values of `columns` in their order."""
     places = ", ".join("?" * len(columns))
     return " ".join(("INSERT INTO", table, "(", ", ".join(columns), ") VALUES (", places, ")"))
-
-
-def row_size(row: OutboxRow) -> int:
-    """Return the bytes that `row` counts for in the outbox."""
-    texts = (row.content_type, row.response_topic, row.client_id, row.username)
-    return (
-        ROW_OVERHEAD
-        + len(row.payload)
-        + len(row.topic)
-        + len(row.correlation_data or b"")
-        + sum(len(text) for text in texts if text)
-        + sum(len(name) + len(value) for name, value in row.user_properties)
-    )
 
 
 def to_columns(row: OutboxRow) -> tuple[object, ...]:

@@ -129,12 +129,14 @@ class DirectoryDestination:
             await self._land(key)
 
     async def _land(self, key: tuple[str, str]) -> None:
-        rows = self._gathering[key].rows
+        gathered = self._gathering.pop(key).rows
+        self._bytes -= sum(row.size for row in gathered)
+        now = self._clock.wall_ms()
+        rows = [row for row in gathered if self._outbox.take(row, now)]
+        if not rows:
+            return
         resent = [row.id <= self._boundary for row in rows]
-        received = self._clock.wall_ms()
-        await asyncio.to_thread(self._write, rows, resent, received)
-        del self._gathering[key]
-        self._bytes -= sum(row.size for row in rows)
+        await asyncio.to_thread(self._write, rows, resent, now)
         self._outbox.remove(rows, Fate.DELIVERED)
         self._outbox.end_turn()
         self._counters.add("tidegate/uplink/sent", len(rows))

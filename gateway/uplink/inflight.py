@@ -137,6 +137,7 @@ class Inflight:
             return
         self._counters.add("tidegate/uplink/refused")
         if code in TRY_AGAIN:
+            self._outbox.put_back(row)
             heapq.heappush(self._again, (row.id, row))
             self._put_off(code)
         else:

@@ -2,11 +2,9 @@
 
 from collections import deque
 
+from gateway.storage.lane import BACKLOG, LIVE
 from gateway.storage.outbox import Outbox
 from gateway.storage.outbox_row import OutboxRow
-
-LIVE = "live"
-BACKLOG = "backlog"
 
 FETCH_ROWS = 256
 """Rows read from the outbox at a time for each lane."""

@@ -8,7 +8,7 @@ from gateway.routing.budget import Budget
 from gateway.routing.where.message import Message
 from gateway.storage.history_row import Numbered
 from gateway.storage.outbox import Outbox
-from gateway.storage.outbox_row import row_of_message
+from gateway.storage.outbox_row import OutboxRow, row_of_message
 from gateway.storage.rule_states import RuleKey, RuleState
 from gateway.uplink.rule import DEFAULT_RULES, ActiveRule, Rule, key_of
 
@@ -99,10 +99,13 @@ class RuleSet:
             matching = [active for active in rules if active.rule.topic in topic_filters]
             if matching:
                 verdicts.append(Verdict(stream, matching, message))
-        if self._outbox.full and any(verdict.taken for verdict in verdicts):
+        rows = [self._row(message, verdict) for verdict in verdicts if verdict.taken]
+        if rows and not self._outbox.admits(rows):
             self._outbox.refuse()
             return ReasonCode.QUOTA_EXCEEDED
         self.numbers = [self._number(message, verdict) for verdict in verdicts]
+        for row in rows:
+            self._outbox.add(row)
         return ReasonCode.SUCCESS
 
     def save(self) -> None:
@@ -111,6 +114,11 @@ class RuleSet:
             for active in rules:
                 active.save()
 
+    def _row(self, message: Message, verdict: Verdict) -> OutboxRow:
+        """Return what goes into the outbox under the next number of the stream."""
+        number = self._last[verdict.stream] + 1
+        return row_of_message(message, self._epoch, verdict.stream, number, verdict.last.rule.lane)
+
     def _number(self, message: Message, verdict: Verdict) -> Numbered:
         stream = verdict.stream
         number = self._last[stream] = self._last[stream] + 1
@@ -118,8 +126,6 @@ class RuleSet:
         results = tuple(active.record(message, result) for active, result in verdict.asked)
         if verdict.taken:
             self._counters.add("tidegate/rules/taken")
-            lane = verdict.last.rule.lane
-            self._outbox.add(row_of_message(message, self._epoch, stream, number, lane))
         else:
             self._counters.add("tidegate/rules/filtered")
             verdict.last.count_saved(message)

@@ -28,6 +28,7 @@ class Sender:
         own_messages: OwnMessages,
     ) -> None:
         self._settings = settings
+        self._outbox = outbox
         self._counters = counters
         self._clock = clock
         self._client = client
@@ -53,13 +54,11 @@ class Sender:
                 self._send_own(own)
                 continue
             row = inflight.again()
-            if row is not None:
-                self._send(row, resent=True)
-                continue
-            row = await self._lanes.next()
-            if row is None:
+            again = row is not None
+            if row is None and (row := await self._lanes.next()) is None:
                 return
-            self._send(row, resent=self._lanes.waited(row))
+            if self._outbox.take(row, self._clock.wall_ms()):
+                self._send(row, resent=again or self._lanes.waited(row))
 
     def _send_own(self, message: OwnMessage) -> None:
         topic = self._settings.topic(message.suffix)

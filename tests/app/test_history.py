@@ -11,7 +11,7 @@ from gateway.storage.history_reader import open_history
 from gateway.storage.history_row import Numbered, RuleResult
 from gateway.uplink.rule import Rule
 from gateway.uplink.rules import RuleSet
-from tests.support.storage import Store, open_store
+from tests.support.storage import Store, bounded, open_store
 
 EPOCH = "00a1b2c3d4"
 
@@ -62,7 +62,7 @@ async def test_what_the_rules_said_is_recorded_with_the_message(tmp_path: Path) 
 
 
 async def test_what_the_rules_refuse_is_not_recorded(tmp_path: Path) -> None:
-    store = await open_store(tmp_path, max_bytes=0)
+    store = await open_store(tmp_path, settings=bounded(maximum_messages=0))
     recording = await recorder(store, Rule("s/#"))
     code = recording.receive(Message("s/1", b"", 1, received_at=1), ["s/#", "#"])
     assert code == ReasonCode.QUOTA_EXCEEDED

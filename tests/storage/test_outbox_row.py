@@ -5,14 +5,11 @@ from hypothesis import strategies as st
 
 from gateway.routing.where.message import Message
 from gateway.storage.outbox_row import (
-    ROW_OVERHEAD,
     OutboxRow,
     from_columns,
     row_of_message,
-    row_size,
     to_columns,
 )
-from tests.support.storage import outbox_row
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
 OPTIONAL = st.none() | TEXT
@@ -66,12 +63,3 @@ def test_a_row_holds_all_of_the_message() -> None:
         "00a1b2c3d4", "main", 3, "live", 5, "sensors/a", b"21", 2, True, "text/plain", "r",
         b"\x01", 60, 1, (("k", "v"), ("k", "w")), "c", "u",
     )  # fmt: skip
-
-
-def test_the_size_counts_texts_blobs_and_a_share_for_the_row() -> None:
-    assert row_size(outbox_row(1, topic="abc", payload=b"12345")) == ROW_OVERHEAD + 8
-    full = outbox_row(
-        1, topic="a", payload=b"b", content_type="c", response_topic="d", correlation_data=b"e",
-        user_properties=(("f", "g"),), client_id="h", username="i",
-    )  # fmt: skip
-    assert row_size(full) == ROW_OVERHEAD + 9

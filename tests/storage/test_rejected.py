@@ -27,7 +27,7 @@ async def test_a_row_moves_from_the_outbox_in_one_batch(store: Store) -> None:
     assert (store.rejected.rows, store.rejected.bytes) == (1, row.size)
 
 
-@pytest.mark.parametrize(("bound", "value"), [("ROWS", 3), ("BYTES", 400)])
+@pytest.mark.parametrize(("bound", "value"), [("ROWS", 3), ("BYTES", 520)])
 async def test_the_oldest_make_room_and_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str, value: int
 ) -> None:

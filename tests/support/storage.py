@@ -12,9 +12,10 @@ from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.storage.database import FILE_NAME, Database, open_database
 from gateway.storage.node_frames import NodeFrames
-from gateway.storage.outbox import MAX_OUTBOX_BYTES, Outbox
+from gateway.storage.outbox import Outbox
 from gateway.storage.outbox_row import OutboxRow
 from gateway.storage.rejected import Rejected
+from gateway.storage.retention import OutboxSettings, Retention, WhenFull
 from gateway.storage.writer import Writer
 
 
@@ -43,13 +44,13 @@ class Store:
 
 
 async def open_store(
-    folder: Path, *, durable: bool = True, max_bytes: int = MAX_OUTBOX_BYTES
+    folder: Path, *, durable: bool = True, settings: OutboxSettings | None = None
 ) -> Store:
     database = await open_database(folder, Clock())
     counters = Counters()
     alarms: list[str] = []
     writer = Writer(database.writer, counters, durable=durable, alarm=alarms.append)
-    outbox = Outbox(database, writer, counters, max_bytes)
+    outbox = Outbox(database, writer, counters, settings)
     rejected = Rejected(database, writer, counters)
     node_frames = NodeFrames(database, writer)
     await outbox.load()
@@ -74,6 +75,11 @@ def crash_image(folder: Path, to: Path) -> Path:
     finally:
         connection.close()
     return to
+
+
+def bounded(when_full: str = "reject", **bounds: int) -> OutboxSettings:
+    """Return settings that bound the whole outbox, by `maximum_messages` for example."""
+    return OutboxSettings(Retention(when_full=WhenFull(when_full), **bounds))
 
 
 def outbox_row(seq: int, stream: str = "main", **fields: Any) -> OutboxRow:

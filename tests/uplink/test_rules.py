@@ -10,7 +10,7 @@ from gateway.routing.where.rule import compile_rule
 from gateway.storage.fate import Fate
 from gateway.uplink.rule import DEFAULT_RULES, Rule
 from gateway.uplink.rules import RuleSet
-from tests.support.storage import Store, open_store
+from tests.support.storage import Store, bounded, open_store
 
 EPOCH = "00a1b2c3d4"
 
@@ -77,7 +77,7 @@ async def test_the_first_rule_that_passes_takes_it_in_each_stream(store: Store) 
 
 
 async def test_a_full_outbox_refuses_before_any_number_is_used(tmp_path: Path) -> None:
-    store = await open_store(tmp_path, max_bytes=100)
+    store = await open_store(tmp_path, settings=bounded(maximum_messages=1))
     rules = RuleSet(DEFAULT_RULES, store.outbox, store.counters, EPOCH)
     codes = [rules.receive(_message(value), ["sensors/#"]) for value in (1, 2)]
     assert codes == [ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED]
@@ -90,7 +90,7 @@ async def test_a_full_outbox_refuses_before_any_number_is_used(tmp_path: Path) -
 
 
 async def test_a_full_outbox_refuses_only_what_a_rule_wants(tmp_path: Path) -> None:
-    store = await open_store(tmp_path, max_bytes=100)
+    store = await open_store(tmp_path, settings=bounded(maximum_messages=1))
     rule = Rule("sensors/#", compile_rule("payload.value > 20"))
     rules = RuleSet([rule], store.outbox, store.counters, EPOCH)
     codes = [rules.receive(_message(value), ["sensors/#"]) for value in (21, 5, 30)]
