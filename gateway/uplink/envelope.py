@@ -33,9 +33,8 @@ def user_properties(
 def remaining_expiry(row: OutboxRow, now: int) -> int | None:
     """Return the seconds of message expiry that are left at `now` (ms), None without expiry.
 
-    What has waited is subtracted [MQTT-3.3.2-6], and one second at least is left: the outbox
-    gives nothing up, so that each number arrives, and the fleet's broker drops the message
-    from then on. (0 would not do: there are brokers that take it for "never".)
+    What has waited is subtracted [MQTT-3.3.2-6]. One second at least is left: the outbox ends
+    what has expired, and 0 would not do, since there are brokers that take it for "never".
     """
     if row.message_expiry is None:
         return None

@@ -6,6 +6,7 @@ import pytest
 
 import gateway.storage.rejected as rejected_module
 from gateway.storage.fate import Fate
+from gateway.storage.row_size import row_size
 from tests.support.storage import Store, open_store, outbox_row
 
 ALL = "SELECT id, code, rejected_at, stream, seq, payload FROM rejected ORDER BY id"
@@ -27,7 +28,10 @@ async def test_a_row_moves_from_the_outbox_in_one_batch(store: Store) -> None:
     assert (store.rejected.rows, store.rejected.bytes) == (1, row.size)
 
 
-@pytest.mark.parametrize(("bound", "value"), [("ROWS", 3), ("BYTES", 520)])
+SIZE = row_size(outbox_row(1, topic="t", payload=bytes(32)))
+
+
+@pytest.mark.parametrize(("bound", "value"), [("ROWS", 3), ("BYTES", 3 * SIZE + 1)])
 async def test_the_oldest_make_room_and_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str, value: int
 ) -> None:
