@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable
 
 from gateway.counters import Counters
+from gateway.storage.commit_figures import CommitFigures
 from gateway.storage.connection import Connection, Row
 from gateway.storage.vacuum import give_space_back
 
@@ -23,6 +24,13 @@ ROW_OVERHEAD = 64
 
 SPACE_LOOK_ROWS = 1_024
 """Rows committed between two looks at how much free space the file holds."""
+
+COMMIT_DELAY = 0.005
+"""Seconds by which a commit may be put off while everyone who is owed a message can still
+acknowledge it."""
+
+MEMORY_DELAY = 1.0
+"""Seconds by which a commit of the class `memory` is put off: nobody waits for it."""
 
 FIRST_RETRY = 0.1
 LONGEST_RETRY = 5.0
@@ -43,8 +51,12 @@ class Writer:
     True meanwhile, so that nobody is promised what cannot be kept. `alarm` is called with a
     text when that begins and with "" when it ends.
 
-    With `durable` False (`--durability memory`) rows are written all the same, but `mark()` is
-    0: nothing waits for them.
+    `commit_delay` is for those who call `want`. `stretch`, from 0.0 to 1.0, is applied to longer
+    delays, but not to less than `commit_delay`: what wears a card are commits, so more of a
+    promised window is kinder to it, and less is quicker to answer.
+
+    With `durable` False (`--durability memory`) rows are written all the same, MEMORY_DELAY late,
+    but `mark()` is 0: nothing waits for them.
     """
 
     def __init__(
@@ -53,6 +65,7 @@ class Writer:
         counters: Counters,
         *,
         durable: bool = True,
+        commit_delay: float = COMMIT_DELAY,
         alarm: Callable[[str], None] = lambda text: None,  # noqa: ARG005 - keeps the name
     ) -> None:
         self.batch = 1
@@ -62,6 +75,7 @@ class Writer:
         self.stretch = 1.0
         """The part of its window that a commit of the class `batch` waits: 1.0 is all of it."""
         self.durable = durable
+        self.commit_delay = commit_delay
         self.failing = False
         self.pending_rows = 0
         self.pending_bytes = 0
@@ -73,6 +87,7 @@ class Writer:
         self._gathered_bytes = 0
         self._within = math.inf  # the shortest delay that was asked for since the batch began
         self._due = math.inf  # the second of the loop's clock at which the batch is to be closed
+        self._figures = CommitFigures(counters)
         self._rows_since_look = SPACE_LOOK_ROWS  # what an earlier run left
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -87,13 +102,13 @@ class Writer:
             or self.pending_bytes >= MAX_PENDING_BYTES
         )
 
-    def add(self, statement: str, row: Row, within: float = 0.0) -> int:
+    def add(self, statement: str, row: Row, within: float | None = 0.0) -> int:
         """Gather one execution of `statement` with `row`; return the number of its batch.
 
-        Its commit begins at this turn's end, or at most `within` seconds from now.
+        Its commit begins at this turn's end, or at most `within` seconds from now, which is None
+        for the class `memory`.
         """
-        if within < self._within:
-            self.want(within)
+        self.want(within)
         if self._gathered and self._gathered[-1][0] == statement:
             self._gathered[-1][1].append(row)
         else:
@@ -105,14 +120,20 @@ class Writer:
         self.pending_bytes += size
         return self.batch
 
-    def want(self, within: float) -> None:
+    def want(self, within: float | None) -> None:
         """Announce rows to come: the commit begins at most `within` seconds from now.
 
         With 0.0 it begins at this turn's end. `before_batch` adds them.
         """
+        if within is None:
+            within = MEMORY_DELAY
+        elif not self.durable:
+            within = max(within, MEMORY_DELAY)
         if within >= self._within:
             return  # asked for earlier, and for no longer: that is due before
         self._within = within
+        if within > self.commit_delay:
+            within = max(self.commit_delay, within * self.stretch)
         due = asyncio.get_running_loop().time() + within if within > 0.0 else 0.0
         self._due = min(self._due, due)
 
@@ -200,23 +221,19 @@ class Writer:
         if batch and not await self._write(batch):
             return
         self.committed = number
-        if batch:
-            self._count(rows, size)
-        for callback in self.on_committed:
-            callback(number)
-
-    def _count(self, rows: int, size: int) -> None:
         self.pending_rows -= rows
         self.pending_bytes -= size
         self._rows_since_look += rows
-        self._counters.add("tidegate/storage/commits")
-        self._counters.add("tidegate/storage/rows", rows)
         self._counters.set("tidegate/storage/pending_rows", self.pending_rows)
+        for callback in self.on_committed:
+            callback(number)
 
     async def _write(self, batch: list[tuple[str, list[Row]]]) -> bool:
         """Try until the batch is on disk; False when the writer closes and it still is not."""
         delay = FIRST_RETRY
+        clock = asyncio.get_running_loop().time
         while True:
+            began = clock()
             try:
                 await self._connection.write(batch)
             except (sqlite3.Error, ValueError, OverflowError) as error:
@@ -224,6 +241,7 @@ class Writer:
                 # behind it may be acknowledged as if it were stored.
                 self._failed(error)
             else:
+                self._figures.count(sum(len(rows) for _, rows in batch), clock() - began)
                 self._recovered()
                 return True
             if self._closing.is_set():

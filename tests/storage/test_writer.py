@@ -165,6 +165,39 @@ async def test_a_row_may_wait_too(store: Store) -> None:
     await until(lambda: store.writer.committed == 1)
 
 
+async def test_a_stretch_uses_less_of_a_promised_window(store: Store) -> None:
+    clock = asyncio.get_running_loop().time
+    store.writer.stretch = 0.1
+    began = clock()
+    store.writer.add(INSERT, ("a", 1), within=1.0)
+    store.writer.hand_over()
+    await until(lambda: store.writer.batch == 2)
+    assert 0.1 <= clock() - began < 1.0
+
+
+async def test_a_stretch_leaves_the_commit_delay_alone(store: Store) -> None:
+    clock = asyncio.get_running_loop().time
+    store.writer.commit_delay, store.writer.stretch = 0.05, 0.0
+    for within in (0.05, 10.0):  # and never comes below it
+        began, batch = clock(), store.writer.batch
+        store.writer.want(within)
+        store.writer.hand_over()
+        await until(lambda: store.writer.batch > batch)  # noqa: B023 - awaited here
+        assert 0.05 <= clock() - began < 1.0
+
+
+async def test_what_is_kept_in_memory_is_written_when_nobody_waits(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_module, "MEMORY_DELAY", 0.05)
+    clock = asyncio.get_running_loop().time
+    began = clock()
+    store.writer.add(INSERT, ("a", 1), within=None)
+    store.writer.hand_over()
+    await until(lambda: store.writer.committed == 1)
+    assert clock() - began >= 0.05
+
+
 async def test_close_commits_what_could_still_wait(tmp_path: Path) -> None:
     store = await open_store(tmp_path)
     Dirty(store).set("a", 60.0)
@@ -178,7 +211,9 @@ async def test_close_commits_what_could_still_wait(tmp_path: Path) -> None:
 async def test_in_memory_mode_rows_are_written_and_nothing_waits(tmp_path: Path) -> None:
     store = await open_store(tmp_path, durable=False)
     store.writer.add(INSERT, ("a", 1))
-    assert store.writer.mark() == 0
+    store.writer.hand_over()
+    await asyncio.sleep(0)
+    assert (store.writer.mark(), store.writer.batch) == (0, 1)  # put off
     await store.settle()
     assert await _names(store) == ["a"]
     await store.close()
