@@ -14,6 +14,7 @@ from gateway.config.listener import find_mistake
 from gateway.config.settings import (
     BrokerConfig,
     Configuration,
+    DurabilityConfig,
     HistoryConfig,
     ListenerConfig,
     RuleConfig,
@@ -72,6 +73,7 @@ class Reader:
             broker=self._broker(document),
             uplink=self._uplink(document),
             storage=StorageConfig(**self._table(document, "storage", schema.STORAGE)),
+            durability=self._durability(document),
             history=HistoryConfig(**self._table(document, "history", schema.HISTORY)),
             serial=tuple(
                 SerialConfig(**settings)
@@ -122,6 +124,19 @@ class Reader:
                 f"at most topic_alias_hard_bytes, which is {broker.topic_alias_hard_bytes}",
             )
         return broker
+
+    def _durability(self, document: dict[str, Any]) -> tuple[DurabilityConfig, ...]:
+        entries = []
+        tables = self._array(document, "durability", schema.DURABILITY, needed=("class",))
+        for place, settings in enumerate(tables):
+            key, topic = f"durability[{place}].topic", settings.get("topic")
+            if topic is None and "client" not in settings:
+                raise ConfigurationError(self._file, key, None, "topic or client must be given")
+            if topic is not None and "client" in settings:
+                allowed = "either topic or client, not both"
+                raise ConfigurationError(self._file, key, topic, allowed)
+            entries.append(DurabilityConfig(settings.pop("class"), **settings))
+        return tuple(entries)
 
     def _uplink(self, document: dict[str, Any]) -> UplinkConfig | None:
         if "uplink" not in document:

@@ -19,6 +19,7 @@ from gateway.config.checks import (
     unix_path,
     whole_number,
 )
+from gateway.config.durability import durability
 
 Section = dict[str, Check]
 
@@ -45,6 +46,7 @@ LISTENER: Section = {
     "where_identity": boolean,
     "connection_rate": number(0.01, 100_000),
     "connection_burst": whole_number(1, 1_000_000),
+    "durability": durability,
 }
 
 BROKER: Section = {
@@ -72,7 +74,14 @@ BROKER: Section = {
     "sys_interval": number(0.1, 3600),
 }
 
-STORAGE: Section = {"write_budget": bytes_a_day, "endurance": size}
+STORAGE: Section = {
+    "durability": durability,
+    "commit_delay": whole_number(0, 1_000),
+    "write_budget": bytes_a_day,
+    "endurance": size,
+}
+
+DURABILITY: Section = {"client": text, "topic": text, "class": durability}
 
 HISTORY: Section = {
     "keep": duration,
@@ -109,4 +118,4 @@ SERIAL: Section = {
 SIMULATOR: Section = {"port": text, "node": text, "interval": number(0.01, 3600)}
 
 TABLES = ("gateway", "broker", "uplink", "storage", "history")
-ARRAYS = ("listener", "serial", "simulator", "subscription_filter")
+ARRAYS = ("durability", "listener", "serial", "simulator", "subscription_filter")

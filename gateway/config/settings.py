@@ -28,6 +28,7 @@ class ListenerConfig:
     where_identity: bool = True
     connection_rate: float | None = None  # a second
     connection_burst: int | None = None  # None: what the rate gives in a second, at least 1
+    durability: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +98,24 @@ class UplinkConfig:
 
 @dataclass(frozen=True, slots=True)
 class StorageConfig:
-    """What may be written to the card; None stands for no bound, and for an estimate."""
+    """What is written to the card and when; None stands for no bound, and for an estimate."""
 
+    durability: str = "commit"
+    commit_delay: int = 5  # milliseconds
     write_budget: int | None = None  # bytes a day
     endurance: int | None = None  # bytes that the card bears in its life
+
+
+@dataclass(frozen=True, slots=True)
+class DurabilityConfig:
+    """A durability class for the clients that `client` names, or for what `topic` matches.
+
+    One of the two is given. `client` is a client identifier in which `*` stands for any characters.
+    """
+
+    durability: str
+    client: str | None = None
+    topic: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,4 +158,5 @@ class Configuration:
     simulators: tuple[SimulatorConfig, ...] = ()
     subscription_filters: tuple[SubscriptionFilterConfig, ...] = ()
     storage: StorageConfig = field(default_factory=StorageConfig)
+    durability: tuple[DurabilityConfig, ...] = ()
     history: HistoryConfig = field(default_factory=HistoryConfig)

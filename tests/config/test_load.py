@@ -13,11 +13,13 @@ from gateway.config.load import Reader, bare, load
 from gateway.config.settings import (
     BrokerConfig,
     Configuration,
+    DurabilityConfig,
     HistoryConfig,
     ListenerConfig,
     RuleConfig,
     SerialConfig,
     SimulatorConfig,
+    StorageConfig,
     SubscriptionFilterConfig,
     UplinkConfig,
 )
@@ -241,7 +243,7 @@ LONG = "x" * 65
 
 MISTAKES: list[tuple[str, str, object, str]] = [
     # unknown keys
-    ("[gatway]\nid = 'a'", "gatway", {"id": "a"}, "there are broker, gateway, history, listener,"),
+    ("[gatway]\nid = 'a'", "gatway", {"id": "a"}, "there are broker, durability, gateway,"),
     ("[gateway]\nname = 'a'", "gateway.name", "a", "unknown key; there are id"),
     (
         "[[listener]]\nprot = 1",
@@ -250,6 +252,23 @@ MISTAKES: list[tuple[str, str, object, str]] = [
         "allow_anonymous, client_ca, connection_burst",
     ),
     ("[broker]\nx = 1", "broker.x", 1, "unknown key"),
+    ("[storage]\ndurability = 'batch'", "storage.durability", "batch", '"batch(<ms>)" with 1 to'),
+    ("[storage]\ncommit_delay = 1001", "storage.commit_delay", 1001, "from 0 to 1000"),
+    ("[[listener]]\ndurability = 'no'", "listener[0].durability", "no", '"commit", "memory" or'),
+    ("[[durability]]\nclient = 'a'", "durability[0].class", None, "must be given"),
+    (
+        "[[durability]]\ntopic = 'a'\nclass = 'batch(0)'",
+        "durability[0].class",
+        "batch(0)",
+        '"batch(<ms>)" with 1 to 60000 ms',
+    ),
+    ("[[durability]]\nclass = 'memory'", "durability[0].topic", None, "or client must be given"),
+    (
+        "[[durability]]\ntopic = 'a'\nclient = 'b'\nclass = 'memory'",
+        "durability[0].topic",
+        "a",
+        "either topic or client, not both",
+    ),
     ("[uplink]\nurI = 'a'", "uplink.urI", "a", "ca_file, client_id, directory"),
     ("[[uplink.rule]]\ntopik = 'a'", "uplink.rule[0].topik", "a", "lane, stream, topic, where"),
     ("[[serial]]\nport = 'a'\nbauds = 9600", "serial[0].bauds", 9600, "baud, format, node, port"),
@@ -449,6 +468,34 @@ def test_not_toml(read: Load, tmp_path: Path, text: str) -> None:
 def test_whatever_a_file_holds_there_is_one_kind_of_error(value: object, section: str) -> None:
     with contextlib.suppress(ConfigurationError):
         assert isinstance(Reader("a file").configuration({section: value}), Configuration)
+
+
+def test_durability(read: Load) -> None:
+    assert read("").storage == StorageConfig("commit", 5)
+    configuration = read(
+        """
+        [storage]
+        durability = "batch(50)"
+        commit_delay = 0
+
+        [[listener]]
+        durability = "memory"
+
+        [[durability]]
+        client = "sensor-*"
+        class = "commit"
+
+        [[durability]]
+        topic = "a/#"
+        class = "batch(1)"
+        """
+    )
+    assert configuration.storage == StorageConfig("batch(50)", 0)
+    assert configuration.listeners == (ListenerConfig(durability="memory"),)
+    assert configuration.durability == (
+        DurabilityConfig("commit", client="sensor-*"),
+        DurabilityConfig("batch(1)", topic="a/#"),
+    )
 
 
 def test_subscription_filters(tmp_path: Path) -> None:

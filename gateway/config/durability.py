@@ -1,0 +1,30 @@
+"""The words for durability classes: `commit`, `batch(<ms>)` and `memory`."""
+
+import re
+
+MAXIMUM_WINDOW = 60_000
+"""Milliseconds that a commit may be put off by `batch(<ms>)`: a publisher waits all that time."""
+
+_BATCH = re.compile(r"batch\(([1-9][0-9]{0,4})\)")
+
+ALLOWED = f'"commit", "memory" or "batch(<ms>)" with 1 to {MAXIMUM_WINDOW} ms'
+
+
+def durability(value: object) -> str:
+    """Accept the name of a durability class; raise ValueError with what is allowed."""
+    if not isinstance(value, str):
+        raise ValueError(ALLOWED)  # noqa: TRY004 - one error for every bad setting
+    commit_within(value)
+    return value
+
+
+def commit_within(durability_class: str) -> float | None:
+    """Return the seconds by which a commit may be put off: 0.0 for `commit`, None for `memory`."""
+    if durability_class == "commit":
+        return 0.0
+    if durability_class == "memory":
+        return None
+    match = _BATCH.fullmatch(durability_class)
+    if match is None or int(match[1]) > MAXIMUM_WINDOW:
+        raise ValueError(ALLOWED)
+    return int(match[1]) / 1000
