@@ -3,11 +3,12 @@
 from collections.abc import Callable
 
 from gateway.app.listeners import check_listeners
+from gateway.broker.durability_classes import MAXIMUM_ENTRIES
 from gateway.broker.subscription_filters import MAXIMUM_SUBSCRIPTION_FILTERS
 from gateway.config.errors import ConfigurationError
 from gateway.config.settings import Configuration
 from gateway.mqtt.errors import MqttError
-from gateway.mqtt.topics import check_topic_filter
+from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter
 from gateway.routing.where.compile import compile_where
 from gateway.routing.where.errors import WhereError
 from gateway.routing.where.rule import compile_rule
@@ -18,6 +19,7 @@ def check_configuration(configuration: Configuration) -> None:
     check_listeners(configuration)
     _check_rules(configuration)
     _check_subscription_filters(configuration)
+    _check_durability(configuration)
 
 
 def _check_rules(configuration: Configuration) -> None:
@@ -43,6 +45,20 @@ def _check_subscription_filters(configuration: Configuration) -> None:
         key = f"subscription_filter[{place}]"
         _check_topic_filter(file, f"{key}.filter", each.filter)
         _check_expression(file, f"{key}.where", each.where, compile_where)
+
+
+def _check_durability(configuration: Configuration) -> None:
+    file, entries = configuration.file, configuration.durability
+    if len(entries) > MAXIMUM_ENTRIES:
+        allowed = f"at most {MAXIMUM_ENTRIES} of them"
+        raise ConfigurationError(file, "durability", len(entries), allowed)
+    for place, each in enumerate(entries):
+        if each.topic is not None:
+            key = f"durability[{place}].topic"
+            _check_topic_filter(file, key, each.topic)
+            if each.topic.startswith(SHARED_PREFIX):
+                allowed = "messages are not shared, subscriptions are"
+                raise ConfigurationError(file, key, each.topic, allowed)
 
 
 def _check_topic_filter(file: str, key: str, topic_filter: str) -> None:

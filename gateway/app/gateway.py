@@ -14,6 +14,7 @@ from gateway.app.broker_settings import broker_settings, subscription_filters
 from gateway.app.control import Control
 from gateway.app.data_folder import DataFolder
 from gateway.app.descriptors import raise_limit
+from gateway.app.durability import durability_entries, show_durability
 from gateway.app.listeners import make_listeners, reload_listeners
 from gateway.app.sensors import start_sensors
 from gateway.app.telemetry import Telemetry
@@ -21,6 +22,7 @@ from gateway.app.uplink import start_uplink
 from gateway.app.wear import Wear
 from gateway.broker.broker import Broker
 from gateway.clock import Clock
+from gateway.config.durability import commit_within
 from gateway.config.settings import Configuration
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
@@ -111,14 +113,19 @@ class Gateway:
             self.database.writer,
             self.counters,
             durable=durable,
+            commit_delay=self.configuration.storage.commit_delay / 1000,
             alarm=lambda text: self.telemetry.alarm("storage", text),
         )
+
+        show_durability(self.configuration, self.counters, durable=durable)
 
     def _make_broker(self) -> None:
         self.broker = Broker(
             replace(
                 broker_settings(self.configuration.broker),
                 subscription_filters=subscription_filters(self.configuration),
+                durability=durability_entries(self.configuration),
+                default_durability=commit_within(self.configuration.storage.durability),
             ),
             self.counters,
             durability=self.writer,

@@ -54,13 +54,12 @@ class Telemetry:
 
     def _publish_line(self, topic: str, payload: bytes) -> None:
         instant = self._gateway.turn.instant
-        self._gateway.broker.publish(
-            Message(
-                topic,
-                payload,
-                client_id=CLIENT_ID,
-                received_at=instant.wall,
-                arrived=instant.monotonic,
-            ),
-            instant,
+        message = Message(
+            topic,
+            payload,
+            client_id=CLIENT_ID,
+            received_at=instant.wall,
+            arrived=instant.monotonic,
         )
+        message.commit_within = None
+        self._gateway.broker.publish(message, instant)

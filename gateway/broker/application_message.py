@@ -1,5 +1,6 @@
 """What a client publishes, by PUBLISH or by its will, as the message that everyone shares."""
 
+from gateway.broker.durability_classes import DurabilityClasses
 from gateway.broker.instant import Instant
 from gateway.mqtt.packets import Publish, Will
 from gateway.mqtt.properties import NO_PROPERTIES
@@ -10,7 +11,9 @@ UTF_8 = 1
 """The Payload Format Indicator of text (MQTT 5, section 3.3.2.3.2)."""
 
 
-def make_message(session: Session, packet: Publish | Will, instant: Instant) -> Message:
+def make_message(
+    classes: DurabilityClasses, session: Session, packet: Publish | Will, instant: Instant
+) -> Message:
     """Return the message that this session's client publishes now."""
     properties = packet.properties
     message = Message(
@@ -23,6 +26,7 @@ def make_message(session: Session, packet: Publish | Will, instant: Instant) -> 
         received_at=instant.wall,
         arrived=instant.monotonic,
     )
+    message.commit_within = classes.commit_within(session.durability_class, packet.topic)
     if properties is not NO_PROPERTIES:
         message.content_type = properties.content_type
         message.response_topic = properties.response_topic

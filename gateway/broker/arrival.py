@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gateway.broker.authentication_method import AuthenticationMethod
+from gateway.session.durability_class import DurabilityClass
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,9 @@ class Arrival:
 
     refusal: str | None = None
     """Why there is no room for it: the answer to its CONNECT, with 0x97."""
+
+    durability_class: DurabilityClass | None = None
+    """How soon what the client does has to be on disk, where no entry for clients says else."""
 
     where_identity: bool = True
     """Whether the client's `$where` may ask for a publisher's client identifier and user name."""

@@ -8,6 +8,7 @@ from gateway.broker.access import Authenticator
 from gateway.broker.arrival import PLAIN, Arrival
 from gateway.broker.client import Client
 from gateway.broker.deadlines import Deadlines
+from gateway.broker.durability_classes import DurabilityClasses
 from gateway.broker.expiry import sweep
 from gateway.broker.expressions import Expressions
 from gateway.broker.handlers import handle
@@ -67,6 +68,9 @@ class Broker:
             settings.maximum_topic_levels, settings.maximum_topic_length
         )
         self.expressions = Expressions(settings.maximum_expressions)
+        self.durability_classes = DurabilityClasses(
+            settings.durability, settings.default_durability, counters
+        )
         self.subscription_filters = SubscriptionFilters(settings.subscription_filters)
         self.inbound_alias_figures = InboundFigures()
         self.alias_budget = AliasBudget(
@@ -146,7 +150,14 @@ class Broker:
         client.connection.close()
 
     def publish(self, message: Message, instant: Instant) -> ReasonCode:
-        """Route a message from a part of the gateway, as if a client had published it."""
+        """Route a message from a part of the gateway, as if a client had published it.
+
+        The configuration's topics say how soon it has to be on disk, unless it is kept in memory
+        alone (`Message.commit_within`).
+        """
+        if message.commit_within is not None:
+            classes = self.durability_classes
+            message.commit_within = classes.commit_within(classes.default, message.topic)
         return fanout.publish(self, message, instant)
 
     def subscribe_inline(self, subscriber: InlineClient, topic_filters: Iterable[str]) -> None:

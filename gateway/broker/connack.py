@@ -65,6 +65,9 @@ def _accept(
     sessions.take_over(broker, packet.client_id, instant)
     session, present = sessions.resume(broker, packet, instant)
     session.username = packet.username
+    session.durability_class = broker.durability_classes.of_client(
+        session.client_id, client.arrival.durability_class
+    )
     session.will = packet.will
     sessions.set_expiry(broker, session, granted_expiry(broker, packet))
     session.attach(client.connection, packet.properties.receive_maximum or MAXIMUM_PACKET_ID)

@@ -33,14 +33,12 @@ def handle_publish(broker: "Broker", client: Client, packet: Publish, instant: I
         _repeat(broker, client, session, packet.packet_id)
     else:
         client.connection.count_publish()
-        pending = broker.durability.pending_rows
+        mark = 0
         if packet.qos == 2 and session.incoming.full:
             broker.counters.add("tidegate/refused/incoming")
             code = ReasonCode.QUOTA_EXCEEDED
         else:
-            code = _publish(broker, session, packet, instant)
-        # the answer leaves after the rows that the message made (ARCHITECTURE.md, "The turn")
-        mark = broker.durability.mark() if broker.durability.pending_rows != pending else 0
+            code, mark = _publish(broker, session, packet, instant)
         _answer(client, session, packet, code, mark)
 
 
@@ -82,11 +80,23 @@ def handle_pubrel(_broker: "Broker", client: Client, packet: PubRel, _instant: I
         client.send(PubComp(packet.packet_id))
 
 
-def _publish(broker: "Broker", session: Session, packet: Publish, instant: Instant) -> ReasonCode:
+def _publish(
+    broker: "Broker", session: Session, packet: Publish, instant: Instant
+) -> tuple[ReasonCode, int]:
+    """Return the answer's code and its mark.
+
+    The answer leaves after the rows that the message made (ARCHITECTURE.md, "The turn"), unless its
+    durability class promises nothing.
+    """
     code = _examine(broker, packet)
     if code is not ReasonCode.SUCCESS:
-        return code
-    return fanout.publish(broker, make_message(session, packet, instant), instant)
+        return code, 0
+    message = make_message(broker.durability_classes, session, packet, instant)
+    durability = broker.durability
+    pending = durability.pending_rows
+    code = fanout.publish(broker, message, instant)
+    waits = message.commit_within is not None and durability.pending_rows != pending
+    return code, durability.mark() if waits else 0
 
 
 def _examine(broker: "Broker", packet: Publish) -> ReasonCode:

@@ -106,4 +106,5 @@ def _delay_will(broker: "Broker", session: Session, will: Will, instant: Instant
 
 def _publish_will(broker: "Broker", session: Session, will: Will, instant: Instant) -> None:
     session.will = None
-    fanout.publish(broker, make_message(session, will, instant), instant, only_once=True)
+    message = make_message(broker.durability_classes, session, will, instant)
+    fanout.publish(broker, message, instant, only_once=True)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from gateway.broker.durability_classes import DurabilityEntry
 from gateway.broker.subscription_filters import SubscriptionFilter
 from gateway.broker.topic_limits import MAXIMUM_TOPIC_LEVELS
 from gateway.mqtt.alias_budget import CLIENT_BYTES, HARD_BYTES, SOFT_BYTES
@@ -45,3 +46,5 @@ class BrokerSettings:
     maximum_filtered_subscriptions: int = 64  # of one client, $where language section 11
     maximum_expressions: int = 10_000  # distinct ones, $where language section 11
     subscription_filters: tuple[SubscriptionFilter, ...] = ()  # attached to subscriptions
+    durability: tuple[DurabilityEntry, ...] = ()  # the first that fits holds
+    default_durability: float | None = 0.0  # `DurabilityClass.commit_within` where none fits

@@ -6,9 +6,8 @@ MQTT 3.1.1 has no user properties, and so no `$where` of its own ($where languag
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from gateway.broker.client_pattern import client_matcher
 from gateway.routing.where.compile import Where, compile_where
-from gateway.routing.where.expression import Wildcard
-from gateway.routing.where.like import like_matcher
 
 MAXIMUM_SUBSCRIPTION_FILTERS = 1_000
 """Most `[[subscription_filter]]` of a configuration; each costs a look at a client identifier."""
@@ -38,7 +37,7 @@ class SubscriptionFilters:
         for each in filters:
             if each.where not in wheres:
                 wheres[each.where] = compile_where(each.where)
-            entry = (_client_matcher(each.client), wheres[each.where])
+            entry = (client_matcher(each.client), wheres[each.where])
             self._by_topic_filter.setdefault(each.topic_filter, []).append(entry)
 
     def find(self, client_id: str, topic_filter: str) -> Where | None:
@@ -47,7 +46,3 @@ class SubscriptionFilters:
             if matches(client_id):
                 return where
         return None
-
-
-def _client_matcher(client: str) -> Callable[[str], bool]:
-    return like_matcher(tuple(Wildcard.SEQUENCE if each == "*" else each for each in client))

@@ -12,6 +12,8 @@ class Message:
     `received_at` is wall time in milliseconds since 1970, `arrived` monotonic seconds of the
     same moment (what expiry counts from), `qos` and `retain` are the publisher's. `size` is what
     `message_size` has worked out, 0 before; `holders` counts the places in queues that hold it.
+    `commit_within` is its durability class: the seconds by which its commit may be put off, 0.0
+    for none, None for a message that is kept in memory alone.
     The fields that begin with an underscore keep what `$where` has worked out of the others.
     """
 
@@ -22,6 +24,7 @@ class Message:
         "_user",
         "arrived",
         "client_id",
+        "commit_within",
         "content_type",
         "correlation_data",
         "holders",
@@ -70,6 +73,7 @@ class Message:
         self.message_expiry = message_expiry
         self.payload_format = payload_format
         self.user_properties = user_properties
+        self.commit_within: float | None = 0.0
         self.size = 0
         self.holders = 0
         self._decoded: str | None = UNKNOWN

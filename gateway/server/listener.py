@@ -10,6 +10,7 @@ from typing import cast
 
 from gateway.broker.access import Authenticator
 from gateway.broker.arrival import Arrival
+from gateway.config.durability import commit_within
 from gateway.config.settings import ListenerConfig
 from gateway.errors import StartError
 from gateway.mqtt.reason_codes import ReasonCode
@@ -20,6 +21,7 @@ from gateway.server.tls import common_name
 from gateway.server.transport import ClientTransport
 from gateway.server.turn import Turn
 from gateway.server.unix_socket import bind_unix_socket, remove_unix_socket
+from gateway.session.durability_class import DurabilityClass
 
 BACKLOG = 1024
 """Connections that the kernel holds until they are accepted: a fleet that comes back at once."""
@@ -70,6 +72,11 @@ class Listener:
             broker.counters,
             self._maximum_packet_size,
             broker.settings.connect_timeout,
+        )
+        self._durability_class = (
+            None
+            if settings.durability is None
+            else DurabilityClass(commit_within(settings.durability))
         )
         self._gate = Gate(self.address, settings, broker.counters, room)
         self._server: asyncio.Server | None = None
@@ -191,6 +198,7 @@ class Listener:
             settings.maximum_packet_size,
             settings.maximum_keep_alive,
             refusal,
+            self._durability_class,
             settings.where_identity,
         )
 

@@ -5,6 +5,7 @@ from gateway.mqtt.connection import Connection
 from gateway.mqtt.message_size import will_size
 from gateway.mqtt.packets import MQTT_5, PubRel, Will
 from gateway.session.delivery_queue import Delivery, DeliveryQueue, SharedDelivery
+from gateway.session.durability_class import COMMIT
 from gateway.session.incoming import Incoming
 from gateway.session.inflight import Inflight
 from gateway.session.limits import SessionLimits
@@ -24,6 +25,7 @@ class Session:
         "client_id",
         "connection",
         "counters",
+        "durability_class",
         "expiry_interval",
         "incoming",
         "inflight",
@@ -48,6 +50,7 @@ class Session:
         self.username: str | None = None
         self.connection: Connection | None = None
         self.expiry_interval = 0
+        self.durability_class = COMMIT
         self.subscriptions: dict[str, int] = {}  # topic filter to the router's number
         self.queue = DeliveryQueue(
             limits.maximum_queued_messages, limits.maximum_queued_bytes, limits.memory

@@ -29,7 +29,5 @@ class CommitFigures:
         counters.set("tidegate/storage/rows", self._rows)
         counters.set("tidegate/storage/commit_rows_mean", round(self._rows / self._commits, 1))
         counters.set("tidegate/storage/commit_rows_most", self._most_rows)
-        counters.set(
-            "tidegate/storage/commit_ms_mean", round(mean, 2)
-        )
+        counters.set("tidegate/storage/commit_ms_mean", round(mean, 2))
         counters.set("tidegate/storage/commit_ms_longest", round(1000 * self._longest, 2))

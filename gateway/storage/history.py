@@ -101,11 +101,11 @@ class History:
             return
         self._last += size_of(message)
         row = HistoryRow(self._last, self._start, self._epoch, message, tuple(numbers))
-        self._writer.add(_INSERT, to_history_columns(row))
+        self._writer.add(_INSERT, to_history_columns(row), message.commit_within)
         self._counters.add("tidegate/history/recorded")
         self._rows_since_trim += 1
         if self._rows_since_trim >= TRIM_ROWS:
             self._rows_since_trim = 0
             oldest = (message.received_at or 0) - 1000 * self._keep
-            self._writer.add(_TRIM_BYTES, (self._last - self._max_bytes,))
-            self._writer.add(_TRIM_TIME, (oldest,))
+            self._writer.add(_TRIM_BYTES, (self._last - self._max_bytes,), None)
+            self._writer.add(_TRIM_TIME, (oldest,), None)

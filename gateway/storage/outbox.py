@@ -127,10 +127,11 @@ class Outbox:
         part = "storage" if self._writer.full else "outbox"
         self._counters.add(f"tidegate/{part}/rejected")
 
-    def add(self, row: OutboxRow) -> int:
+    def add(self, row: OutboxRow, within: float | None = 0.0) -> int:
         """Gather `row`, giving it its id and size; return the number of the present batch.
 
-        Others may leave for it, or it is itself given up: then it keeps the id 0.
+        Others may leave for it, or it is itself given up: then it keeps the id 0. `within` is as
+        in `Writer.add`: also a message of the class `memory` goes up from here.
         """
         stream = self._streams.of(row.stream)
         row.message_expiry = expiry_of(row, stream.settings)
@@ -140,7 +141,7 @@ class Outbox:
             self._tell(row, Fate.EVICTED, policy)
             return self._writer.batch
         row.id = self._totals.last_id = self._totals.last_id + 1
-        batch = self._writer.add(_INSERT, to_columns(row))
+        batch = self._writer.add(_INSERT, to_columns(row), within)
         self._last_of_batch[batch] = row.id
         self._oldest.added(row, self.rows)
         self.lanes.add(row.lane)

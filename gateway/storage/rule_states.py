@@ -62,19 +62,22 @@ class RuleState:
         self.complete = True
         self._writer = writer
 
-    def save(self, topic: str, row: Sequence[Value] | None) -> None:
-        """Gather the present row of `topic`, None if nothing is remembered of it any more."""
+    def save(self, topic: str, row: Sequence[Value] | None, within: float | None = 0.0) -> None:
+        """Gather the present row of `topic`, None if nothing is remembered of it any more.
+
+        `within` is as in `Writer.add`.
+        """
         if row is None:
-            self._writer.add(_FORGET, (self.epoch, topic))
+            self._writer.add(_FORGET, (self.epoch, topic), within)
             return
         text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
-        self._writer.add(_SAVE, (self.epoch, topic, text))
+        self._writer.add(_SAVE, (self.epoch, topic, text), within)
 
-    def set_complete(self, *, complete: bool) -> None:
+    def set_complete(self, *, complete: bool, within: float | None = 0.0) -> None:
         """Gather whether all that is remembered is on disk, where that has changed."""
         if complete is not self.complete:
             self.complete = complete
-            self._writer.add(_COMPLETE, (int(complete), self.epoch))
+            self._writer.add(_COMPLETE, (int(complete), self.epoch), within)
 
 
 class RuleStates:

@@ -73,4 +73,5 @@ class SysTopics:
             received_at=self._clock.wall_ms(),
             arrived=self._clock.monotonic(),
         )
+        message.commit_within = None  # said anew after each start
         self._publish(message)

@@ -128,10 +128,10 @@ class ActiveRule:
         row = where.memory.get(message.topic)
         if result is True or row is None:
             self._unsaved.discard(message.topic)
-            self._state.save(message.topic, row)
+            self._state.save(message.topic, row, message.commit_within)
         else:
             self._unsaved.add(message.topic)
-            self._state.set_complete(complete=False)
+            self._state.set_complete(complete=False, within=message.commit_within)
 
     def _restore(self) -> None:
         if self._where is None or self._state is None:

@@ -105,7 +105,7 @@ class RuleSet:
             return ReasonCode.QUOTA_EXCEEDED
         self.numbers = [self._number(message, verdict) for verdict in verdicts]
         for row in rows:
-            self._outbox.add(row)
+            self._outbox.add(row, message.commit_within)
         return ReasonCode.SUCCESS
 
     def save(self) -> None:

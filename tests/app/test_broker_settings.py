@@ -8,7 +8,7 @@ from gateway.config.settings import BrokerConfig, Configuration, SubscriptionFil
 FIXED = {"maximum_filtered_subscriptions", "maximum_expressions"}
 """Limits of the language `$where`, which the configuration leaves alone."""
 
-TABLES = {"subscription_filters"}
+TABLES = {"subscription_filters", "durability", "default_durability"}
 """What has tables of its own in the configuration."""
 
 ELSEWHERE = {"sys_interval"}

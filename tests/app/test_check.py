@@ -70,3 +70,30 @@ def test_a_rule_may_remember(tmp_path: Path) -> None:
     path = tmp_path / "gateway.toml"
     path.write_text("[[uplink.rule]]\ntopic = 'a'\nwhere = 'DEADBAND(payload.t, 1) OR EVERY(60)'")
     check_configuration(load(path))
+
+
+DURABILITY_MISTAKES = [
+    ("a/#/b", "has a # that is not its whole last level"),
+    ("$share/g/a", "messages are not shared, subscriptions are"),
+]
+
+
+@pytest.mark.parametrize(("topic", "allowed"), DURABILITY_MISTAKES)
+def test_a_durability_that_cannot_work_is_named(tmp_path: Path, topic: str, allowed: str) -> None:
+    path = tmp_path / "gateway.toml"
+    path.write_text(
+        "[[durability]]\nclient = '*'\nclass = 'commit'\n"
+        f"[[durability]]\ntopic = '{topic}'\nclass = 'memory'\n"
+    )
+    with pytest.raises(ConfigurationError) as raised:
+        check_configuration(load(path))
+    assert (raised.value.key, raised.value.value) == ("durability[1].topic", topic)
+    assert allowed in raised.value.allowed
+
+
+def test_no_more_durability_entries_than_are_looked_at(tmp_path: Path) -> None:
+    path = tmp_path / "gateway.toml"
+    path.write_text("[[durability]]\nclient = 'a'\nclass = 'memory'\n" * 101)
+    with pytest.raises(ConfigurationError) as raised:
+        check_configuration(load(path))
+    assert (raised.value.key, raised.value.value) == ("durability", 101)

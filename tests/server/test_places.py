@@ -277,6 +277,13 @@ async def test_a_keep_alive_of_one_listener(open_at: Open) -> None:
     assert disconnect.reason_code == ReasonCode.KEEP_ALIVE_TIMEOUT
 
 
+async def test_the_durability_class_of_one_listener(open_at: Open) -> None:
+    place = await open_at(change=with_limits(durability="batch(50)"))
+    await place.connect("c")
+    session = place.server.broker.sessions["c"]
+    assert session.durability_class.commit_within == 0.05
+
+
 async def test_the_identity_of_publishers_at_one_listener(open_at: Open) -> None:
     place = await open_at(change=with_limits(where_identity=False))
     client = await place.connect("c")

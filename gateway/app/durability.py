@@ -1,0 +1,38 @@
+"""The durability classes that the configuration names, for the broker and for `$SYS`."""
+
+from gateway.broker.durability_classes import DurabilityEntry
+from gateway.config.durability import commit_within
+from gateway.config.settings import Configuration
+from gateway.counters import Counters
+
+
+def durability_entries(configuration: Configuration) -> tuple[DurabilityEntry, ...]:
+    """Return the entries for clients and topics, in their order."""
+    return tuple(
+        DurabilityEntry(commit_within(each.durability), each.client, each.topic)
+        for each in configuration.durability
+    )
+
+
+def show_durability(configuration: Configuration, counters: Counters, *, durable: bool) -> None:
+    """Say under `$SYS` what is promised, above all where nothing is."""
+    storage = configuration.storage
+    counters.set("tidegate/storage/durability", storage.durability if durable else "memory")
+    counters.set("tidegate/storage/durability_classes", _described(configuration))
+    counters.set("tidegate/storage/commit_delay", storage.commit_delay)
+
+
+def _described(configuration: Configuration) -> str:
+    """Return each class that is not the default with whom it is for, such as "a/#: memory"."""
+    entries = [
+        f"client {each.client}: {each.durability}"
+        if each.topic is None
+        else f"topic {each.topic}: {each.durability}"
+        for each in configuration.durability
+    ]
+    listeners = [
+        f"listener[{place}]: {each.durability}"
+        for place, each in enumerate(configuration.listeners)
+        if each.durability is not None
+    ]
+    return "; ".join(entries + listeners)
