@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
+from gateway.routing.subscription import Subscription
 from gateway.routing.where.message import Message
+from gateway.session.session import Session
 from gateway.storage.history import History, RecordedRule
+from gateway.storage.history_subscriptions import HistorySubscriptions
 from gateway.uplink.rule import Rule
 from gateway.uplink.rules import RuleSet
 
@@ -55,7 +58,25 @@ async def record(gateway: "Gateway", rules: RuleSet | None, configured: Sequence
         for place, rule in enumerate(configured)
     ]
     await history.begin(gateway.epoch, gateway.starts, recorded)
+    await _record_subscriptions(gateway, history)
     if config.keep:
         recorder = Recorder(history, rules)
         gateway.broker.subscribe_inline(recorder, recorder.topic_filters)
     return config.keep > 0
+
+
+async def _record_subscriptions(gateway: "Gateway", history: History) -> None:
+    """Record those of sessions; who the parts of the gateway are is no news."""
+    recorded = HistorySubscriptions(gateway.database, gateway.writer, gateway.counters, history)
+
+    def add(number: int, subscription: Subscription) -> None:
+        if isinstance(subscription.subscriber, Session):
+            recorded.add(number, subscription)
+
+    await recorded.begin()
+    if history.keep:
+        router = gateway.broker.router
+        for number, subscription in router.subscriptions():
+            add(number, subscription)
+        router.on_add.append(add)
+        router.on_discard.append(recorded.discard)

@@ -35,8 +35,10 @@ def add_where(commands: "Commands") -> None:
     vectors = actions.add_parser("vectors", help="run a file of the language's vectors")
     vectors.add_argument("file", type=Path, metavar="FILE")
     vectors.set_defaults(command=_vectors)
-    why = commands.add_parser("why", help="say why a message did or did not go up")
-    why.add_argument("number", metavar="EPOCH.STREAM.NUMBER", type=_number)
+    why = commands.add_parser("why", help="say why a message did or did not reach whom")
+    which = why.add_mutually_exclusive_group(required=True)
+    which.add_argument("number", metavar="EPOCH.STREAM.NUMBER", type=_number, nargs="?")
+    which.add_argument("--message", type=Path, metavar="FILE", help="one that was not sent, or -")
     _add_data(why)
     why.set_defaults(command=_why)
 
@@ -108,6 +110,8 @@ def _test(options: argparse.Namespace) -> int:
 
 
 def _why(options: argparse.Namespace) -> int:
-    from gateway.cli.why import why
+    from gateway.cli.why import why, why_not_sent
 
+    if options.message is not None:
+        return why_not_sent(options.message, options.data)
     return why(options.number, options.data)

@@ -1,5 +1,6 @@
 """Who gets a message: the subscriptions that match, one recipient for each subscriber."""
 
+from collections.abc import Callable, Iterator
 from typing import cast
 
 from gateway.mqtt.topics import split_shared
@@ -74,7 +75,8 @@ class Router:
     is asked only if a message has that constant: whoever is not asked would have said no.
 
     While `full`, whoever adds a subscription is to refuse it and to count that. `budget` evaluates
-    the filters and counts.
+    the filters and counts. `on_add` and `on_discard` are called with every subscription that comes
+    and the number of every one that goes.
     """
 
     def __init__(self, budget: Budget, maximum_bytes: int = MAXIMUM_BYTES) -> None:
@@ -83,6 +85,8 @@ class Router:
         self._shared = SharedSubscriptions()
         self._subscriptions: list[Subscription | None] = []
         self._free: list[int] = []
+        self.on_add: list[Callable[[int, Subscription], None]] = []
+        self.on_discard: list[Callable[[int], None]] = []
         self._budget = budget
         self._text = 0  # bytes of topic filters
         self.maximum_bytes = maximum_bytes
@@ -124,7 +128,15 @@ class Router:
             self._indexed.add(topic_filter, asked, number)
         else:
             self._trie.add(topic_filter, number)
+        for callback in self.on_add:
+            callback(number, subscription)
         return number
+
+    def subscriptions(self) -> Iterator[tuple[int, Subscription]]:
+        """Give every subscription with its number."""
+        for number, subscription in enumerate(self._subscriptions):
+            if subscription is not None:
+                yield number, subscription
 
     def subscription(self, number: int) -> Subscription:
         """Return the subscription that `add` gave this number."""
@@ -146,6 +158,8 @@ class Router:
         self._text -= len(subscription.topic_filter)
         self._subscriptions[number] = None
         self._free.append(number)
+        for callback in self.on_discard:
+            callback(number)
 
     def recipients(self, message: Message) -> list[Recipient]:
         """Return who gets the message, each subscriber once per way it is owed a copy.

@@ -57,7 +57,7 @@ class History:
 
     The id of a row is the number of bytes recorded up to it, so that the bound in bytes is a
     range of ids. While the writer is full nothing is recorded, counted in
-    `tidegate/history/skipped`.
+    `tidegate/history/skipped`. `keep` is in seconds, `last` the id of the newest row.
     """
 
     def __init__(
@@ -66,9 +66,9 @@ class History:
         self._database = database
         self._writer = writer
         self._counters = counters
-        self._keep = keep
+        self.keep = keep
         self._max_bytes = max_bytes
-        self._last = 0
+        self.last = 0
         self._rows_since_trim = 0
         self._epoch, self._start = "", 0
 
@@ -81,10 +81,10 @@ class History:
         rows: list[tuple[object, ...]] = [
             (start, each.place, each.stream, each.topic, each.expression, each.lane)
             for each in rules
-            if self._keep
+            if self.keep
         ]
-        batch: list[tuple[str, list[tuple[object, ...]]]] = [(_SET_KEEP, [(KEEP, self._keep)])]
-        if not self._keep:
+        batch: list[tuple[str, list[tuple[object, ...]]]] = [(_SET_KEEP, [(KEEP, self.keep)])]
+        if not self.keep:
             batch += [("DELETE FROM history", [()]), ("DELETE FROM history_rules", [()])]
         batch += [(_TRIM_RULES, [(start, start)]), (_RULE, rows)]
         try:
@@ -92,20 +92,20 @@ class History:
         except sqlite3.Error as error:
             raise StartError(f"{self._database.path}: {error}") from error
         query = self._database.writer.query
-        self._last = await query(_LAST, (), lambda cursor: int(cursor.fetchone()[0]))
+        self.last = await query(_LAST, (), lambda cursor: int(cursor.fetchone()[0]))
 
     def add(self, message: Message, numbers: Sequence[Numbered]) -> None:
         """Gather the row of a message, and the deletion of what is beyond the bounds."""
         if self._writer.full:
             self._counters.add("tidegate/history/skipped")
             return
-        self._last += size_of(message)
-        row = HistoryRow(self._last, self._start, self._epoch, message, tuple(numbers))
+        self.last += size_of(message)
+        row = HistoryRow(self.last, self._start, self._epoch, message, tuple(numbers))
         self._writer.add(_INSERT, to_history_columns(row), message.commit_within)
         self._counters.add("tidegate/history/recorded")
         self._rows_since_trim += 1
         if self._rows_since_trim >= TRIM_ROWS:
             self._rows_since_trim = 0
-            oldest = (message.received_at or 0) - 1000 * self._keep
-            self._writer.add(_TRIM_BYTES, (self._last - self._max_bytes,), None)
+            oldest = (message.received_at or 0) - 1000 * self.keep
+            self._writer.add(_TRIM_BYTES, (self.last - self._max_bytes,), None)
             self._writer.add(_TRIM_TIME, (oldest,), None)

@@ -8,8 +8,10 @@ from pathlib import Path
 from gateway.errors import TidegateError
 from gateway.routing.where.to_sqlite import SqliteFilter
 from gateway.storage.database import BUSY_TIMEOUT_MS, FILE_NAME
+from gateway.storage.fate_reader import FateReader, Number
 from gateway.storage.history import KEEP, RecordedRule
 from gateway.storage.history_row import HISTORY_COLUMNS, HistoryRow, from_history_columns
+from gateway.storage.history_subscriptions import COLUMNS, RecordedSubscription
 from gateway.storage.where_functions import register_where_functions
 
 _KEPT = "SELECT value FROM meta WHERE name = ?"
@@ -19,18 +21,26 @@ _SIZES = (
 )
 _OF_EPOCH = f"SELECT {', '.join(HISTORY_COLUMNS)} FROM history WHERE epoch = ? ORDER BY id"  # noqa: S608 - our own names
 _RULES = "SELECT place, stream, topic, expression, lane FROM history_rules WHERE start = ?"
-_WAITING = "SELECT lane FROM outbox WHERE epoch = ? AND stream = ? AND seq = ?"
-_REFUSED = "SELECT code FROM rejected WHERE epoch = ? AND stream = ? AND seq = ?"
-
-Number = tuple[str, str, int]
-"""Epoch, stream and number."""
+_OF_TOPIC = (
+    f"SELECT {', '.join(HISTORY_COLUMNS)} FROM history"  # noqa: S608 - our own names
+    " WHERE topic = ? AND (? IS NULL OR id < ?) ORDER BY id"
+)
+_LAST_START = "SELECT coalesce(max(value), 0) FROM meta WHERE name = 'starts'"
+_OF_START = "SELECT 1 FROM history WHERE epoch = ? AND start = ? LIMIT 1"
+_SUBSCRIPTIONS = f"SELECT {', '.join(COLUMNS)} FROM history_subscriptions"  # noqa: S608 - the same
+_PRESENT = f"{_SUBSCRIPTIONS} WHERE until IS NULL ORDER BY client_id, topic_filter"
+_AT = (
+    f"{_SUBSCRIPTIONS} WHERE since < ? AND (until IS NULL OR until >= ?)"
+    " ORDER BY client_id, topic_filter"
+)
 
 
 class HistoryReader:
-    """What the database of a data folder says of the past."""
+    """What the database of a data folder says of the past; `fates` of how messages ended."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        self.fates = FateReader(connection)
 
     @property
     def on(self) -> bool:
@@ -68,14 +78,30 @@ class HistoryReader:
         rows = self._connection.execute(_RULES, (start,))
         return {row[0]: RecordedRule(*row) for row in rows}
 
-    def waits(self, number: Number) -> bool:
-        """Return whether the message is in the outbox."""
-        return self._connection.execute(_WAITING, number).fetchone() is not None
+    def last_start(self) -> int:
+        """Return the number of the gateway's last start, 0 before the first."""
+        return int(self._connection.execute(_LAST_START).fetchone()[0])
 
-    def refusal(self, number: Number) -> int | None:
-        """Return the reason code with which the fleet refused the message, None if it did not."""
-        found = self._connection.execute(_REFUSED, number).fetchone()
-        return None if found is None else int(found[0])
+    def earlier_epoch(self, epoch: str) -> bool:
+        """Return whether the gateway has been started since it had this epoch."""
+        present = self._connection.execute(_OF_START, (epoch, self.last_start())).fetchone()
+        return present is None
+
+    def of_topic(self, topic: str, before: int | None) -> list[HistoryRow]:
+        """Return the messages of a topic, oldest first; those before the row of this id."""
+        rows = self._connection.execute(_OF_TOPIC, (topic, before, before))
+        return [from_history_columns(row) for row in rows]
+
+    def subscriptions(self, at: int | None) -> list[RecordedSubscription]:
+        """Return the subscriptions that the message of this row met; for None those of now."""
+        statement = _PRESENT if at is None else _AT
+        rows = self._connection.execute(statement, () if at is None else (at, at))
+        return [
+            RecordedSubscription(
+                client_id, topic_filter, qos, bool(no_local), expression, bool(identity)
+            )
+            for client_id, topic_filter, qos, no_local, expression, identity in rows
+        ]
 
 
 @contextmanager

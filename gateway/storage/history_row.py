@@ -70,7 +70,7 @@ def to_history_columns(row: HistoryRow) -> tuple[object, ...]:
 def from_history_columns(values: tuple[Any, ...]) -> HistoryRow:
     """Return the row that `to_history_columns` made `values` of."""
     identifier, start, rules, _, epoch, *columns = values
-    message = _message(from_columns((0, 0, epoch, "", 0, "", *columns)))
+    message = message_of_row(from_columns((0, 0, epoch, "", 0, "", *columns)))
     numbers = tuple(
         Numbered(stream, number, tuple(RuleResult(*result) for result in results))
         for stream, number, results in json.loads(rules)
@@ -85,7 +85,8 @@ def _numbered(numbered: Numbered) -> list[object]:
     return [numbered.stream, numbered.number, results]
 
 
-def _message(row: OutboxRow) -> Message:
+def message_of_row(row: OutboxRow) -> Message:
+    """Return the message that `row_of_message` made the row of."""
     return Message(
         row.topic,
         row.payload,

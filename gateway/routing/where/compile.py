@@ -46,13 +46,15 @@ class Where:
 
     `text` is the expression as given, `expression` its tree with constant parts worked out, and
     `never_true` says that no message can pass, which deserves a warning (where-language 9).
-    `figures` is for whoever evaluates it to count in.
+    `figures` is for whoever evaluates it to count in; without `identity`, `$clientid` and
+    `$username` are NULL for it.
     """
 
-    __slots__ = ("__weakref__", "_truth", "expression", "figures", "never_true", "text")
+    __slots__ = ("__weakref__", "_truth", "expression", "figures", "identity", "never_true", "text")
 
-    def __init__(self, text: str, expression: Expression) -> None:
+    def __init__(self, text: str, expression: Expression, *, identity: bool = True) -> None:
         self.text = text
+        self.identity = identity
         self.expression = expression
         self.never_true = not can_be(expression, truth=True)
         self.figures = Figures()
@@ -75,7 +77,7 @@ def compile_where(text: str, *, identity: bool = True) -> Where:
     expression = parse(text)
     if not identity:
         expression = without_identity(expression)
-    return Where(text, fold(expression, constant_value))
+    return Where(text, fold(expression, constant_value), identity=identity)
 
 
 class TreeCompiler:

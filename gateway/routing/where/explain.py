@@ -1,11 +1,12 @@
 """What every part of an expression is for a message."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gateway.routing.where.compile import TreeCompiler
 from gateway.routing.where.conversions import Value, to_boolean
 from gateway.routing.where.expression import Expression, Stateful
+from gateway.routing.where.identity import without_identity
 from gateway.routing.where.message import Message
 from gateway.routing.where.parser import parse
 from gateway.routing.where.stateful import Slots
@@ -29,16 +30,27 @@ class Explanation:
     stateful: bool
 
 
-def explain(text: str, message: Message) -> Explanation:
+def explain(
+    text: str,
+    message: Message,
+    earlier: Iterable[tuple[Message, bool]] = (),
+    *,
+    identity: bool = True,
+) -> Explanation:
     """Evaluate each part by itself, also those that need not be; raise WhereError.
 
-    Functions that remember are allowed and remember nothing: `message` is the first one.
+    Functions that remember are allowed and remember what came `earlier`: messages of the same
+    topic in their order, each with whether it was forwarded. Without `identity`, `$clientid` and
+    `$username` are NULL.
     """
     slots = Slots()
     compiler = TreeCompiler({Stateful: slots.build})
-    nodes = list(_walk(parse(text, stateful=True), 0))
+    tree = parse(text, stateful=True)
+    nodes = list(_walk(tree if identity else without_identity(tree), 0))
     readers = [compiler.value(node) for node, _ in nodes]
     slots.row = (None,) * len(slots)
+    for one, forwarded in earlier:
+        slots.row = slots.after(one, passed=forwarded)
     parts = [
         Part(node, depth, read(message)) for (node, depth), read in zip(nodes, readers, strict=True)
     ]
