@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.app.history import record
+from gateway.app.outbox import start_outbox
 from gateway.config.settings import UplinkConfig
 from gateway.routing.where.rule import compile_rule
 from gateway.storage.outbox import Outbox
@@ -32,12 +33,10 @@ async def start_uplink(gateway: "Gateway") -> None:
     if config is None:
         await record(gateway, None, ())
         return
-    outbox = Outbox(gateway.database, gateway.writer, gateway.counters)
-    await outbox.load()
-    gateway.stack.push_async_callback(outbox.close)
+    configured = _rules(config) or DEFAULT_RULES
+    outbox = await start_outbox(gateway, [rule.stream for rule in configured])
     rejected = Rejected(gateway.database, gateway.writer, gateway.counters)
     await rejected.load()
-    configured = _rules(config) or DEFAULT_RULES
     rules = await _rule_set(gateway, configured, outbox)
     gateway.at_stop.append(rules.save)
     if not await record(gateway, rules, configured):

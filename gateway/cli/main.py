@@ -128,9 +128,13 @@ def _run(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     from gateway.app.check import check_configuration
+    from gateway.app.outbox import drop_warnings
     from gateway.config.load import load
 
-    check_configuration(load(options.file))
+    configuration = load(options.file)
+    check_configuration(configuration)
+    for warning in drop_warnings(configuration):
+        print(f"{options.file}: warning: {warning}")
     print(f"{options.file}: ok")
     return 0
 

@@ -92,6 +92,19 @@ def size(value: object) -> int:
     return count
 
 
+def size_from(lowest: int) -> Check:
+    """Return a check for sizes of at least `lowest` bytes, as a text or a whole number."""
+
+    def check(value: object) -> int:
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        count = value if whole else size(value)
+        if not isinstance(count, int) or count < lowest:
+            raise ValueError(f'at least {lowest} bytes, such as {lowest} or "256MiB"')
+        return count
+
+    return check
+
+
 def bytes_a_day(value: object) -> int:
     """Return the bytes that a text such as "200MB/day" says."""
     allowed = 'a size a day such as "200MB/day" or "1.5GB/day"'

@@ -3,7 +3,7 @@
 import re
 import socket
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,16 @@ from gateway.config.settings import (
     DurabilityConfig,
     HistoryConfig,
     ListenerConfig,
+    OutboxConfig,
     RuleConfig,
     SerialConfig,
     SimulatorConfig,
     StorageConfig,
+    StreamConfig,
     SubscriptionFilterConfig,
     UplinkConfig,
 )
+from gateway.config.stream import find_stream_mistake
 
 
 def load(path: Path) -> Configuration:
@@ -72,6 +75,7 @@ class Reader:
             listeners=listeners or (ListenerConfig(),),
             broker=self._broker(document),
             uplink=self._uplink(document),
+            outbox=OutboxConfig(**self._table(document, "outbox", schema.OUTBOX)),
             storage=StorageConfig(**self._table(document, "storage", schema.STORAGE)),
             durability=self._durability(document),
             history=HistoryConfig(**self._table(document, "history", schema.HISTORY)),
@@ -146,8 +150,11 @@ class Reader:
             RuleConfig(**settings)
             for settings in self._array(table, "rule", schema.RULE, "uplink.", needed=("topic",))
         )
-        settings = {key: value for key, value in table.items() if key != "rule"}
-        uplink = UplinkConfig(**self._checked(settings, schema.UPLINK, "uplink."), rules=rules)
+        streams = self._streams(table, rules)
+        settings = {key: value for key, value in table.items() if key not in ("rule", "stream")}
+        uplink = UplinkConfig(
+            **self._checked(settings, schema.UPLINK, "uplink."), rules=rules, streams=streams
+        )
         if uplink.url is not None and uplink.directory is not None:
             raise ConfigurationError(
                 self._file,
@@ -156,6 +163,17 @@ class Reader:
                 "either url or directory, not both",
             )
         return uplink
+
+    def _streams(
+        self, table: dict[str, Any], rules: Sequence[RuleConfig]
+    ) -> tuple[StreamConfig, ...]:
+        tables = self._array(table, "stream", schema.STREAM, "uplink.", needed=("name",))
+        streams = tuple(StreamConfig(**settings) for settings in tables)
+        mistake = find_stream_mistake(streams, {rule.stream for rule in rules} or {"main"})
+        if mistake is not None:
+            key, value, allowed = mistake
+            raise ConfigurationError(self._file, f"uplink.stream{key}", value, allowed)
+        return streams
 
     def _table(
         self, document: dict[str, Any], name: str, section: schema.Section

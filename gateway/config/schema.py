@@ -11,6 +11,7 @@ from gateway.config.checks import (
     one_of,
     permissions,
     size,
+    size_from,
     stream,
     text,
     texts,
@@ -97,6 +98,26 @@ RULE: Section = {
     "lane": one_of("live", "backlog"),
 }
 
+BOUNDS: Section = {
+    "maximum_bytes": size_from(64 * 1024),
+    "maximum_messages": whole_number(1, 1_000_000_000),
+    "maximum_age": duration,
+}
+
+OUTBOX: Section = {
+    **BOUNDS,
+    "when_full": one_of("reject", "drop-oldest", "drop-newest", "drop-lowest-priority"),
+}
+
+STREAM: Section = {
+    **BOUNDS,
+    "name": stream,
+    "priority": whole_number(1, 10),
+    "when_full": one_of("reject", "drop-oldest", "drop-newest"),
+    "mode": one_of("all", "latest", "expire"),
+    "expire_after": duration,
+}
+
 UPLINK: Section = {
     "url": fleet_url,
     "directory": text,
@@ -117,5 +138,5 @@ SERIAL: Section = {
 
 SIMULATOR: Section = {"port": text, "node": text, "interval": number(0.01, 3600)}
 
-TABLES = ("gateway", "broker", "uplink", "storage", "history")
+TABLES = ("gateway", "broker", "uplink", "outbox", "storage", "history")
 ARRAYS = ("durability", "listener", "serial", "simulator", "subscription_filter")

@@ -82,6 +82,30 @@ class RuleConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamConfig:
+    """What of one stream may wait for the fleet; None is no bound, ages are in seconds."""
+
+    name: str
+    priority: int = 5
+    maximum_bytes: int | None = None
+    maximum_messages: int | None = None
+    maximum_age: int = 0  # 0: no bound
+    when_full: str = "reject"
+    mode: str = "all"
+    expire_after: int = 0  # of mode "expire"
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxConfig:
+    """What of all streams may wait for the fleet; None is no bound, the age is in seconds."""
+
+    maximum_bytes: int = 1024 * 1024 * 1024
+    maximum_messages: int | None = None
+    maximum_age: int = 0  # 0: no bound
+    when_full: str = "reject"
+
+
+@dataclass(frozen=True, slots=True)
 class UplinkConfig:
     """The fleet's broker or a directory; with neither, a directory in the data folder."""
 
@@ -94,6 +118,7 @@ class UplinkConfig:
     prefix: str = "tidegate"
     identity: bool = False
     rules: tuple[RuleConfig, ...] = ()
+    streams: tuple[StreamConfig, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +179,7 @@ class Configuration:
     listeners: tuple[ListenerConfig, ...] = (ListenerConfig(),)
     broker: BrokerConfig = field(default_factory=BrokerConfig)
     uplink: UplinkConfig | None = None
+    outbox: OutboxConfig = field(default_factory=OutboxConfig)
     serial: tuple[SerialConfig, ...] = ()
     simulators: tuple[SimulatorConfig, ...] = ()
     subscription_filters: tuple[SubscriptionFilterConfig, ...] = ()

@@ -73,6 +73,17 @@ def test_check_of_a_good_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_check_says_what_gives_up_acknowledged_messages(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "gateway.toml"
+    path.write_text("[uplink]\n[outbox]\nwhen_full = 'drop-newest'\n")
+    assert main(["check", str(path)]) == 0
+    warning, verdict = capsys.readouterr().out.splitlines()
+    assert warning.startswith(f'{path}: warning: outbox.when_full: "drop-newest" gives up')
+    assert verdict == f"{path}: ok"
+
+
 @pytest.mark.parametrize(
     ("text", "key"),
     [

@@ -1,0 +1,100 @@
+"""The outbox as the configuration bounds it, and what ends by itself in it."""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from gateway.config.settings import Configuration, OutboxConfig, StreamConfig
+from gateway.storage.outbox import Outbox
+from gateway.storage.retention import (
+    Mode,
+    OutboxSettings,
+    Retention,
+    StreamSettings,
+    WhenFull,
+)
+
+if TYPE_CHECKING:
+    from gateway.app.gateway import Gateway
+
+logger = logging.getLogger(__name__)
+
+SWEEP_SECONDS = 1.0
+"""Seconds between two looks for what has expired or waited too long."""
+
+
+async def start_outbox(gateway: "Gateway", streams: Iterable[str]) -> Outbox:
+    """Return the outbox with what an earlier run left; `streams` are those of the rules."""
+    settings = outbox_settings(gateway.configuration, streams)
+    outbox = Outbox(gateway.database, gateway.writer, gateway.counters, settings)
+    await outbox.load()
+    gateway.stack.push_async_callback(outbox.close)
+    for warning in drop_warnings(gateway.configuration):
+        logger.warning("%s", warning)
+    sweeping = asyncio.get_running_loop().create_task(_sweep(gateway, outbox))
+    gateway.stack.callback(sweeping.cancel)
+    return outbox
+
+
+def outbox_settings(configuration: Configuration, streams: Iterable[str]) -> OutboxSettings:
+    """Return the bounds of the outbox and of each stream, configured or not."""
+    own = configuration.uplink.streams if configuration.uplink is not None else ()
+    configured = {each.name: each for each in own}
+    names = dict.fromkeys((*configured, *streams))
+    return OutboxSettings(
+        _retention(configuration.outbox),
+        tuple(_stream(configured.get(name, StreamConfig(name))) for name in names),
+    )
+
+
+def drop_warnings(configuration: Configuration) -> list[str]:
+    """Return a line for each setting that gives up messages which were acknowledged."""
+    if configuration.uplink is None:
+        return []
+    warnings = _warnings("outbox", configuration.outbox)
+    for place, stream in enumerate(configuration.uplink.streams):
+        key = f"uplink.stream[{place}]"
+        warnings += _warnings(key, stream)
+        if stream.mode == "latest":
+            warnings.append(f'{key}.mode: "latest" gives up messages for newer ones of their topic')
+        if stream.mode == "expire":
+            warnings.append(f'{key}.mode: "expire" gives up messages after {stream.expire_after} s')
+    return warnings
+
+
+def _warnings(key: str, config: OutboxConfig | StreamConfig) -> list[str]:
+    warnings = []
+    if config.when_full != "reject":
+        text = f'"{config.when_full}" gives up acknowledged messages for want of room'
+        warnings.append(f"{key}.when_full: {text}")
+    if config.maximum_age:
+        text = f"acknowledged messages are given up after {config.maximum_age} s"
+        warnings.append(f"{key}.maximum_age: {text}")
+    return warnings
+
+
+def _retention(config: OutboxConfig | StreamConfig) -> Retention:
+    return Retention(
+        config.maximum_bytes,
+        config.maximum_messages,
+        config.maximum_age or None,
+        WhenFull(config.when_full),
+    )
+
+
+def _stream(config: StreamConfig) -> StreamSettings:
+    return StreamSettings(
+        config.name, config.priority, _retention(config), Mode(config.mode), config.expire_after
+    )
+
+
+async def _sweep(gateway: "Gateway", outbox: Outbox) -> None:
+    while True:
+        more = False
+        try:
+            more = await outbox.sweep(gateway.clock.wall_ms())
+        except sqlite3.Error as error:
+            logger.warning("the outbox could not be searched for what has expired: %s", error)
+        await asyncio.sleep(0 if more else SWEEP_SECONDS)

@@ -1,0 +1,104 @@
+"""The configuration's bounds reach the outbox, and what gives messages up is said."""
+
+from pathlib import Path
+
+import pytest
+
+from gateway.app.outbox import drop_warnings, outbox_settings
+from gateway.config.load import load
+from gateway.config.settings import Configuration
+from gateway.storage.retention import (
+    Mode,
+    OutboxSettings,
+    Retention,
+    StreamSettings,
+    WhenFull,
+)
+
+CONFIG = """
+[outbox]
+maximum_bytes = "64MiB"
+maximum_messages = 100000
+maximum_age = "7d"
+when_full = "drop-lowest-priority"
+
+[uplink]
+[[uplink.rule]]
+topic = "sensors/#"
+[[uplink.rule]]
+topic = "alarms/#"
+stream = "alarms"
+[[uplink.rule]]
+topic = "state/#"
+stream = "state"
+[[uplink.rule]]
+topic = "video/#"
+stream = "video"
+
+[[uplink.stream]]
+name = "alarms"
+priority = 9
+maximum_bytes = 1048576
+
+[[uplink.stream]]
+name = "state"
+mode = "latest"
+maximum_age = "1h"
+
+[[uplink.stream]]
+name = "video"
+priority = 1
+maximum_messages = 50
+when_full = "drop-oldest"
+mode = "expire"
+expire_after = "90s"
+"""
+
+
+def configuration(tmp_path: Path, text: str) -> Configuration:
+    path = tmp_path / "gateway.toml"
+    path.write_text(text)
+    return load(path)
+
+
+def test_every_bound_reaches_the_outbox(tmp_path: Path) -> None:
+    settings = outbox_settings(configuration(tmp_path, CONFIG), ["main", "alarms"])
+    assert settings == OutboxSettings(
+        Retention(64 * 1024**2, 100_000, 7 * 86_400, WhenFull.DROP_LOWEST_PRIORITY),
+        (
+            StreamSettings("alarms", 9, Retention(maximum_bytes=1024**2)),
+            StreamSettings("state", 5, Retention(maximum_age=3600), Mode.LATEST),
+            StreamSettings(
+                "video",
+                1,
+                Retention(maximum_messages=50, when_full=WhenFull.DROP_OLDEST),
+                Mode.EXPIRE,
+                90,
+            ),
+            StreamSettings("main"),
+        ),
+    )
+
+
+def test_without_a_word_the_outbox_refuses(tmp_path: Path) -> None:
+    plain = configuration(tmp_path, "[uplink]")
+    assert outbox_settings(plain, ["main"]) == OutboxSettings(
+        Retention(maximum_bytes=1024**3), (StreamSettings("main"),)
+    )
+    assert drop_warnings(plain) == []
+
+
+def test_what_gives_up_acknowledged_messages_is_said(tmp_path: Path) -> None:
+    assert drop_warnings(configuration(tmp_path, CONFIG)) == [
+        'outbox.when_full: "drop-lowest-priority" gives up acknowledged messages for want of room',
+        "outbox.maximum_age: acknowledged messages are given up after 604800 s",
+        "uplink.stream[1].maximum_age: acknowledged messages are given up after 3600 s",
+        'uplink.stream[1].mode: "latest" gives up messages for newer ones of their topic',
+        'uplink.stream[2].when_full: "drop-oldest" gives up acknowledged messages for want of room',
+        'uplink.stream[2].mode: "expire" gives up messages after 90 s',
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "[outbox]\nwhen_full = 'drop-oldest'"])
+def test_without_an_uplink_nothing_is_given_up(tmp_path: Path, text: str) -> None:
+    assert drop_warnings(configuration(tmp_path, text)) == []
