@@ -8,13 +8,16 @@ import pytest
 from gateway.app import wear
 from gateway.app.gateway import Gateway
 from gateway.app.wear import Wear
+from gateway.clock import Clock
 from gateway.config.load import load
 from gateway.routing.where.message import Message
 from gateway.storage.write_diary import Written, written
 from tests.support.mosquitto import free_port
 
 
-class FakeClock:
+class FakeClock(Clock):
+    __slots__ = ("now",)
+
     def __init__(self) -> None:
         self.now = 0.0
 
@@ -39,7 +42,7 @@ async def gateway_in(
     file = folder / "gateway.toml"
     file.write_text(f"[[listener]]\nport = {free_port()}\n{settings}")
     gateway = Gateway(load(file), folder / "data", stack)
-    gateway.clock = clock  # type: ignore[assignment]  # its shape is enough
+    gateway.clock = clock
     await gateway.start(durable=True)
     return gateway
 
