@@ -63,16 +63,19 @@ def no_history() -> int:
 def try_on_history(where: RuleWhere, topic_filter: str, seconds: int, data: Path) -> int:
     """Print what `where` lets pass of the last `seconds`; return 0, or 3 without a history."""
     now = Clock().wall_ms()
-    begin = now - 1000 * seconds
     with open_history(data) as history:
         if history is None or not history.on:
             return no_history()
+        asked = now - 1000 * seconds
+        begin = max(asked, min(history.oldest() or now, now))
         outcome = try_in_sqlite(where.expression, topic_filter, history, begin, now)
         if outcome is None:
             messages = (row.message for row in history.since(begin))
             outcome = try_on(where, topic_filter, messages, begin, now)
     for line in lines(outcome):
         print(line)
+    if begin > asked:
+        print(f"the history begins at {_time(begin)}")
     return 0
 
 
@@ -117,19 +120,25 @@ def try_on(
 def lines(outcome: Outcome) -> list[str]:
     """Return the report, times in the local zone."""
     passed = len(outcome.passed_times)
-    share = f"{100 * passed / outcome.messages:.1f} %" if outcome.messages else "none"
     since, until = outcome.silence()
     bars = outcome.histogram()
     highest = max(count for _, count in bars) or 1
     return [
-        f"messages: {passed} of {outcome.messages} would pass ({share})",
-        f"bytes: {_size(outcome.passed_size)} of {_size(outcome.size)}",
+        f"messages: {passed} of {outcome.messages} would pass ({_share(passed, outcome.messages)})",
+        (
+            f"bytes: {_size(outcome.passed_size)} of {_size(outcome.size)}"
+            f" ({_share(outcome.passed_size, outcome.size)})"
+        ),
         f"longest silence: {_duration(until - since)}, from {_time(since)} to {_time(until)}",
         *(
             f"{_time(begin)} {'#' * -(-count * BAR_WIDTH // highest):<{BAR_WIDTH}} {count}"
             for begin, count in bars
         ),
     ]
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "none"
 
 
 def _size(count: int) -> str:

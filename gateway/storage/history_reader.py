@@ -16,6 +16,7 @@ from gateway.storage.where_functions import register_where_functions
 
 _KEPT = "SELECT value FROM meta WHERE name = ?"
 _SINCE = f"SELECT {', '.join(HISTORY_COLUMNS)} FROM history WHERE time >= ? ORDER BY id"  # noqa: S608 - our own names
+_OLDEST = "SELECT time FROM history ORDER BY id LIMIT 1"
 _SIZES = (
     "SELECT time, length(payload) + length(CAST(topic AS BLOB)) FROM history WHERE time >= :since"
 )
@@ -50,6 +51,11 @@ class HistoryReader:
         except sqlite3.OperationalError:
             return False  # an older schema
         return kept is not None and kept[0] > 0
+
+    def oldest(self) -> int | None:
+        """Return when the oldest message was accepted (ms since 1970), None if there is none."""
+        found = self._connection.execute(_OLDEST).fetchone()
+        return None if found is None else int(found[0])
 
     def since(self, time: int) -> Iterator[HistoryRow]:
         """Give the messages accepted from `time` on (ms since 1970), oldest first."""

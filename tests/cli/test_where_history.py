@@ -75,10 +75,11 @@ def test_where_test(gateway: GatewayProcess, capsys: pytest.CaptureFixture[str])
     arguments = ["--topic", "s/#", "--last", "10m", "--data", str(gateway.data)]
     assert main(["where", "test", "DEADBAND(payload.t, 3)", *arguments]) == 0
     report = capsys.readouterr().out.splitlines()
-    assert report[:2] == ["messages: 2 of 6 would pass (33.3 %)", "bytes: 22 B of 66 B"]
+    assert report[:2] == ["messages: 2 of 6 would pass (33.3 %)", "bytes: 22 B of 66 B (33.3 %)"]
     assert report[2].startswith("longest silence: ")
-    assert sum(int(line.split()[-1]) for line in report[3:]) == 2
-    assert len(report) == 3 + where_history.BARS
+    assert sum(int(line.split()[-1]) for line in report[3:-1]) == 2
+    assert len(report) == 3 + where_history.BARS + 1
+    assert report[-1].startswith("the history begins at ")
 
 
 @pytest.mark.usefixtures("epoch")
@@ -262,7 +263,10 @@ def test_the_report() -> None:
     assert outcome.silence() == (3 * hour, 12 * hour)
     assert [count for _, count in outcome.histogram()] == [6, 0, 0, 1, *[0] * 7, 3]
     report = lines(outcome)
-    assert report[:2] == ["messages: 10 of 10 would pass (100.0 %)", "bytes: 10.0 KiB of 10.0 KiB"]
+    assert report[:2] == [
+        "messages: 10 of 10 would pass (100.0 %)",
+        "bytes: 10.0 KiB of 10.0 KiB (100.0 %)",
+    ]
     assert report[2].startswith("longest silence: 9 h 00 m 00 s, from ")
     assert report[3].endswith(f" {'#' * 40} 6")
     assert report[6].endswith(f" {'#' * 7}{' ' * 33} 1")
@@ -271,4 +275,4 @@ def test_the_report() -> None:
 def test_the_report_of_nothing() -> None:
     outcome = try_on(compile_rule("TRUE"), "s", [Message("t")], 0, 0)
     assert outcome == Outcome(0, 0)
-    assert lines(outcome)[:2] == ["messages: 0 of 0 would pass (none)", "bytes: 0 B of 0 B"]
+    assert lines(outcome)[:2] == ["messages: 0 of 0 would pass (none)", "bytes: 0 B of 0 B (none)"]
