@@ -18,8 +18,7 @@ def handle_puback(_broker: "Broker", client: Client, packet: PubAck, instant: In
     session = session_of(client)
     message = session.inflight.find(packet.packet_id)
     if message is not None and message.delivery.qos == 1:
-        session.inflight.remove(packet.packet_id)
-        session.pump(instant.monotonic)
+        session.finish(packet.packet_id, message, instant.monotonic)
     elif message is not None:
         raise ProtocolError(f"PUBACK for the QoS 2 message {packet.packet_id}")
 
@@ -33,11 +32,9 @@ def handle_pubrec(_broker: "Broker", client: Client, packet: PubRec, instant: In
     elif message.delivery.qos == 1:
         raise ProtocolError(f"PUBREC for the QoS 1 message {packet.packet_id}")
     elif packet.reason_code >= FAILURE:
-        session.inflight.remove(packet.packet_id)
-        session.pump(instant.monotonic)
+        session.finish(packet.packet_id, message, instant.monotonic)
     else:
-        message.released = True
-        client.send(PubRel(packet.packet_id))
+        client.send(PubRel(packet.packet_id), session.release(message))
 
 
 def handle_pubcomp(_broker: "Broker", client: Client, packet: PubComp, instant: Instant) -> None:
@@ -45,7 +42,6 @@ def handle_pubcomp(_broker: "Broker", client: Client, packet: PubComp, instant: 
     session = session_of(client)
     message = session.inflight.find(packet.packet_id)
     if message is not None and message.released:
-        session.inflight.remove(packet.packet_id)
-        session.pump(instant.monotonic)
+        session.finish(packet.packet_id, message, instant.monotonic)
     elif message is not None:
         raise ProtocolError(f"PUBCOMP for {packet.packet_id} before its PUBREC")

@@ -15,7 +15,7 @@ from gateway.broker.handlers import handle
 from gateway.broker.inline import InlineClient
 from gateway.broker.instant import Instant
 from gateway.broker.settings import BrokerSettings
-from gateway.broker.store import Durability, InMemory
+from gateway.broker.store import Durability, InMemory, KeepsNothing, Store
 from gateway.broker.subscription_filters import SubscriptionFilters
 from gateway.broker.topic_limits import TopicLimits
 from gateway.counters import Counters
@@ -54,12 +54,14 @@ class Broker:
         counters: Counters,
         *,
         durability: Durability | None = None,
+        store: Store | None = None,
         new_client_id: Callable[[], str],
         timer: Callable[[], int] | None = None,
     ) -> None:
         self.settings = settings
         self.counters = counters
         self.durability: Durability = durability or InMemory()
+        self.store: Store = store or KeepsNothing()
         self.new_client_id = new_client_id
         self.budget = Budget(timer)
         self.router = Router(self.budget, settings.maximum_subscription_bytes)
@@ -164,6 +166,15 @@ class Broker:
         """Route matching messages to a part of the gateway, at any QoS and unfiltered."""
         for topic_filter in topic_filters:
             self.router.add(Subscription(subscriber, topic_filter, qos=2))
+
+    @property
+    def gathered(self) -> int:
+        """A number that rises, within a turn, with whatever an answer has to wait for."""
+        return self.durability.pending_rows + self.store.changes
+
+    def mark_since(self, gathered: int) -> int:
+        """Return the mark of an answer; 0 if nothing came to `gathered` that it has to wait for."""
+        return self.durability.mark() if self.gathered != gathered else 0
 
     def packets(self) -> tuple[int, int]:
         """Return how many control packets were received and sent since the start."""

@@ -3,7 +3,7 @@
 import logging
 from typing import TYPE_CHECKING
 
-from gateway.broker import sessions
+from gateway.broker import sessions, wills
 from gateway.broker.admission import SHOWN, Refusal, examine, granted_expiry
 from gateway.broker.client import KEEP_ALIVE_TOLERANCE, Client
 from gateway.broker.instant import Instant
@@ -62,13 +62,14 @@ def _accept(
     assigned = not packet.client_id
     if assigned:
         packet.client_id = broker.new_client_id()
+    gathered = broker.gathered
     sessions.take_over(broker, packet.client_id, instant)
     session, present = sessions.resume(broker, packet, instant)
     session.username = packet.username
     session.durability_class = broker.durability_classes.of_client(
         session.client_id, client.arrival.durability_class
     )
-    session.will = packet.will
+    wills.set_will(broker, session, packet.will)
     sessions.set_expiry(broker, session, granted_expiry(broker, packet))
     session.attach(client.connection, packet.properties.receive_maximum or MAXIMUM_PACKET_ID)
     client.session = session
@@ -77,7 +78,8 @@ def _accept(
     broker.clients[session.client_id] = client
     # [MQTT-3.2.2-2], [MQTT-3.2.2-3]
     properties = _properties(broker, client, packet, authentication_data, assigned=assigned)
-    if not client.connection.send(ConnAck(present, properties=properties)):
+    mark = broker.mark_since(gathered)
+    if not client.connection.send(ConnAck(present, properties=properties), mark):
         client.close()  # its Maximum Packet Size does not even let us tell it our limits
         return
     logger.info(

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from gateway.broker import sessions
+from gateway.broker import sessions, wills
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
 from gateway.broker.stage import session_of
@@ -30,7 +30,7 @@ def handle_disconnect(
             raise ProtocolError("Session Expiry Interval was 0 at CONNECT and cannot rise")
         sessions.set_expiry(broker, session, interval)
     if packet.reason_code == ReasonCode.SUCCESS:
-        session.will = None
+        wills.set_will(broker, session, None)
     client.close()
 
 

@@ -17,10 +17,8 @@ SWEEP_INTERVAL = 10.0
 
 def sweep(broker: "Broker", instant: Instant) -> None:
     """Remove what has expired, now and at each interval [MQTT-3.3.2-5]."""
-    broker.retained.drop_expired(instant.monotonic)
-    expired = sum(
-        session.queue.remove_expired(instant.monotonic) for session in broker.sessions.values()
-    )
+    broker.store.forget_retained(broker.retained.drop_expired(instant.monotonic))
+    expired = sum(session.drop_expired(instant.monotonic) for session in broker.sessions.values())
     if expired:
         broker.counters.add("publish/messages/expired", expired)
     due = instant.monotonic + SWEEP_INTERVAL

@@ -31,7 +31,7 @@ def publish(
         if client_id is not None:
             return peer_to_peer.publish(broker, message, client_id, instant)
     recipients = broker.router.recipients(message)
-    if again and not _has_room(recipients):
+    if again and not _has_room(broker, message, recipients):
         return ReasonCode.QUOTA_EXCEEDED
     if message.retain and not broker.retained.accepts(message):
         broker.counters.add("tidegate/retained/rejected")
@@ -45,17 +45,25 @@ def publish(
                 return code
     if message.retain:
         broker.retained.set(message)
+        broker.store.keep_retained(message)
     deliver(recipients, message, instant)
     return ReasonCode.SUCCESS if recipients else ReasonCode.NO_MATCHING_SUBSCRIBERS
 
 
-def _has_room(recipients: list[Recipient]) -> bool:
+def _has_room(broker: "Broker", message: Message, recipients: list[Recipient]) -> bool:
     """Return False, and count it, if an acknowledged message would be lost on a recipient."""
+    full = message.commit_within is not None and broker.store.full
+    kept = message.retain
     for recipient in recipients:
         subscriber = recipient.subscriber
-        if isinstance(subscriber, Session) and not subscriber.has_room(recipient.qos):
-            subscriber.count_refusal()
-            return False
+        if isinstance(subscriber, Session):
+            if not subscriber.has_room(recipient.qos):
+                subscriber.count_refusal()
+                return False
+            kept = kept or (recipient.qos > 0 and subscriber.persistent)
+    if full and kept:
+        broker.counters.add("tidegate/storage/rejected")
+        return False
     return True
 
 
@@ -87,5 +95,7 @@ def deliver(recipients: list[Recipient], message: Message, instant: Instant) -> 
 def _delivery(recipient: Recipient, message: Message) -> Delivery:
     qos, retain, identifiers = recipient.qos, recipient.retain, recipient.identifiers
     if recipient.shared:
-        return SharedDelivery(message, qos, retain, identifiers, recipient.topic_filters[0])
+        return SharedDelivery(
+            message, qos, retain, identifiers, topic_filter=recipient.topic_filters[0]
+        )
     return Delivery(message, qos, retain, identifiers)

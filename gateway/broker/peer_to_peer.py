@@ -40,5 +40,8 @@ def publish(broker: "Broker", message: Message, client_id: str, instant: Instant
     if not session.has_room(message.qos):
         session.count_refusal()
         return ReasonCode.QUOTA_EXCEEDED
+    if message.qos and session.persistent and broker.store.full:
+        broker.counters.add("tidegate/storage/rejected")
+        return ReasonCode.QUOTA_EXCEEDED
     session.deliver(Delivery(message, message.qos), Templates(message), instant.monotonic)
     return ReasonCode.SUCCESS

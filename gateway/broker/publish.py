@@ -39,7 +39,7 @@ def handle_publish(broker: "Broker", client: Client, packet: Publish, instant: I
             code = ReasonCode.QUOTA_EXCEEDED
         else:
             code, mark = _publish(broker, session, packet, instant)
-        _answer(client, session, packet, code, mark)
+        _answer(broker, client, session, packet, code, mark)
 
 
 def _repeat(broker: "Broker", client: Client, session: Session, packet_id: int) -> None:
@@ -50,10 +50,18 @@ def _repeat(broker: "Broker", client: Client, session: Session, packet_id: int) 
     """
     if session.incoming.add(packet_id):
         client.connection.count_publish()
+    session.journal.take(packet_id)
     client.send(PubRec(packet_id), broker.durability.mark())
 
 
-def _answer(client: Client, session: Session, packet: Publish, code: ReasonCode, mark: int) -> None:
+def _answer(
+    broker: "Broker",
+    client: Client,
+    session: Session,
+    packet: Publish,
+    code: ReasonCode,
+    mark: int,
+) -> None:
     if code >= FAILURE and client.connection.version != MQTT_5:
         if code in RETRY:
             # MQTT 3.1.1 has no negative PUBACK; silence and a new connection make the client retry
@@ -66,18 +74,29 @@ def _answer(client: Client, session: Session, packet: Publish, code: ReasonCode,
         client.connection.acknowledge(PubRec(packet.packet_id, code), mark)
     else:
         session.incoming.add(packet.packet_id)
+        gathered = broker.gathered
+        session.journal.take(packet.packet_id)
+        mark = max(mark, broker.mark_since(gathered))
         client.send(PubRec(packet.packet_id, code), mark)  # [MQTT-4.3.3-8]
 
 
-def handle_pubrel(_broker: "Broker", client: Client, packet: PubRel, _instant: Instant) -> None:
-    """Forget the packet identifier of a QoS 2 message [MQTT-4.3.3-11], [MQTT-4.3.3-12]."""
-    counted = session_of(client).incoming.remove(packet.packet_id)
-    if counted:
-        client.connection.acknowledge(PubComp(packet.packet_id))
-    elif counted is None:
+def handle_pubrel(broker: "Broker", client: Client, packet: PubRel, _instant: Instant) -> None:
+    """Forget the packet identifier of a QoS 2 message [MQTT-4.3.3-11], [MQTT-4.3.3-12].
+
+    PUBCOMP leaves when that is on disk: the client may use the identifier again from then on.
+    """
+    session = session_of(client)
+    counted = session.incoming.remove(packet.packet_id)
+    if counted is None:
         client.send(PubComp(packet.packet_id, ReasonCode.PACKET_IDENTIFIER_NOT_FOUND))
+        return
+    gathered = broker.gathered
+    session.journal.let_go(packet.packet_id)
+    mark = broker.mark_since(gathered)
+    if counted:
+        client.connection.acknowledge(PubComp(packet.packet_id), mark)
     else:  # of an earlier connection: this one has not counted it
-        client.send(PubComp(packet.packet_id))
+        client.send(PubComp(packet.packet_id), mark)
 
 
 def _publish(
@@ -92,11 +111,9 @@ def _publish(
     if code is not ReasonCode.SUCCESS:
         return code, 0
     message = make_message(broker.durability_classes, session, packet, instant)
-    durability = broker.durability
-    pending = durability.pending_rows
+    gathered = broker.gathered
     code = fanout.publish(broker, message, instant)
-    waits = message.commit_within is not None and durability.pending_rows != pending
-    return code, durability.mark() if waits else 0
+    return code, 0 if message.commit_within is None else broker.mark_since(gathered)
 
 
 def _examine(broker: "Broker", packet: Publish) -> ReasonCode:

@@ -1,13 +1,14 @@
-"""How sessions begin, are resumed, are left and end, and what becomes of their wills."""
+"""How sessions begin, are resumed, are left and end."""
 
 from typing import TYPE_CHECKING
 
 from gateway.broker import fanout
-from gateway.broker.application_message import make_message
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
-from gateway.mqtt.packets import Connect, Will
+from gateway.broker.wills import delay_will, publish_will, set_will
+from gateway.mqtt.packets import Connect
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.session.journal import NO_JOURNAL
 from gateway.session.session import NEVER, Session
 
 if TYPE_CHECKING:
@@ -29,22 +30,41 @@ def resume(broker: "Broker", packet: Connect, instant: Instant) -> tuple[Session
     [MQTT-3.1.2-6] or begins. A will that waited for its delay is dropped [MQTT-3.1.3-9].
     """
     session = broker.sessions.get(packet.client_id)
+    if session is not None and not session.persistent:  # restored for its will alone
+        set_will(broker, session, None)
+        end(broker, session, instant)
+        session = None
     if session is not None and packet.clean_start:
         end(broker, session, instant)
         session = None
     if session is not None:
-        session.will = None
+        set_will(broker, session, None)
         _stop_waiting(broker, session)
         return session, True
-    session = Session(packet.client_id, broker.counters, broker.session_limits, broker.traffic)
-    broker.sessions[packet.client_id] = session
-    return session, False
+    return begin(broker, packet.client_id), False
+
+
+def begin(broker: "Broker", client_id: str) -> Session:
+    """Return a new session, which ends with its connection until `set_expiry` says otherwise."""
+    session = Session(client_id, broker.counters, broker.session_limits, broker.traffic)
+    broker.sessions[client_id] = session
+    return session
 
 
 def set_expiry(broker: "Broker", session: Session, interval: int) -> None:
-    """Let the session outlive its connections by `interval` seconds, or for ever with NEVER."""
+    """Let the session outlive its connections by `interval` seconds, or for ever with NEVER.
+
+    Whether it outlives the process, too, its durability class says when it begins.
+    """
     broker.persistent_sessions += (interval > 0) - session.persistent
+    within = session.durability_class.commit_within
+    if interval and not session.persistent and within is not None:
+        session.journal = broker.store.open(session.client_id, within)
+    elif not interval and session.persistent:
+        session.journal.close(session.owed())
+        session.journal = NO_JOURNAL
     session.expiry_interval = interval
+    session.journal.keep(interval, session.username)
 
 
 def leave(broker: "Broker", client: Client, instant: Instant) -> None:
@@ -57,14 +77,18 @@ def leave(broker: "Broker", client: Client, instant: Instant) -> None:
     if not session.persistent:
         end(broker, session, instant)
         return
+    session.note_departure(instant.wall)
     if session.expiry_interval != NEVER:
-        broker.deadlines.set(
-            ("expiry", session.client_id),
-            instant.monotonic + session.expiry_interval,
-            lambda later: _expire(broker, session, later),
-        )
+        expire_at(broker, session, instant.monotonic + session.expiry_interval)
     if session.will is not None:
-        _delay_will(broker, session, session.will, instant)
+        delay_will(broker, session, session.will, instant)
+
+
+def expire_at(broker: "Broker", session: Session, due: float) -> None:
+    """End the session at the monotonic second `due`, unless its client is back before."""
+    broker.deadlines.set(
+        ("expiry", session.client_id), due, lambda later: _expire(broker, session, later)
+    )
 
 
 def end(broker: "Broker", session: Session, instant: Instant) -> None:
@@ -73,13 +97,13 @@ def end(broker: "Broker", session: Session, instant: Instant) -> None:
         broker.router.discard(number)
     session.subscriptions.clear()
     left_over = session.left_over()
-    session.discard()
     set_expiry(broker, session, 0)
+    session.discard()
     del broker.sessions[session.client_id]
     _stop_waiting(broker, session)
     fanout.share_out(broker, left_over, instant)
     if session.will is not None:
-        _publish_will(broker, session, session.will, instant)
+        publish_will(broker, session, session.will, instant)
 
 
 def _expire(broker: "Broker", session: Session, instant: Instant) -> None:
@@ -90,21 +114,3 @@ def _expire(broker: "Broker", session: Session, instant: Instant) -> None:
 def _stop_waiting(broker: "Broker", session: Session) -> None:
     broker.deadlines.discard(("expiry", session.client_id))
     broker.deadlines.discard(("will", session.client_id))
-
-
-def _delay_will(broker: "Broker", session: Session, will: Will, instant: Instant) -> None:
-    delay = will.properties.will_delay_interval or 0
-    if not delay:
-        _publish_will(broker, session, will, instant)
-        return
-    broker.deadlines.set(
-        ("will", session.client_id),
-        instant.monotonic + delay,
-        lambda later: _publish_will(broker, session, will, later),
-    )
-
-
-def _publish_will(broker: "Broker", session: Session, will: Will, instant: Instant) -> None:
-    session.will = None
-    message = make_message(broker.durability_classes, session, will, instant)
-    fanout.publish(broker, message, instant, only_once=True)

@@ -1,6 +1,11 @@
-"""What the broker needs of whatever makes messages durable, and a twin that keeps nothing."""
+"""What the broker needs of whatever makes messages durable, and twins that keep nothing."""
 
+from collections.abc import Iterable
 from typing import Protocol
+
+from gateway.mqtt.message import Message
+from gateway.mqtt.packets import Will
+from gateway.session.journal import NO_JOURNAL, Journal
 
 
 class Durability(Protocol):
@@ -24,3 +29,70 @@ class InMemory:
     def mark(self) -> int:
         """Return 0."""
         return 0
+
+
+class Store(Protocol):
+    """Keeps sessions, retained messages and wills from one run of the gateway to the next."""
+
+    @property
+    def changes(self) -> int:
+        """How many changes that answers wait for were noted; it only rises."""
+        ...
+
+    @property
+    def full(self) -> bool:
+        """True while nothing more can be promised to be kept."""
+        ...
+
+    def open(self, client_id: str, within: float) -> Journal:
+        """Return the journal of a new persistent session.
+
+        What it notes of the session itself is on its way to disk `within` seconds.
+        """
+        ...
+
+    def keep_retained(self, message: Message) -> None:
+        """Keep a retained message in place of its topic's last one; an empty one deletes that."""
+        ...
+
+    def forget_retained(self, topics: Iterable[str]) -> None:
+        """Forget retained messages that have expired."""
+        ...
+
+    def keep_will(self, client_id: str, username: str | None, will: Will) -> None:
+        """Keep a client's will in place of its last one."""
+        ...
+
+    def postpone_will(self, client_id: str, due: int) -> None:
+        """Note when the will is to be published: wall time, milliseconds since 1970."""
+        ...
+
+    def drop_will(self, client_id: str) -> None:
+        """Forget a client's will, if it has one."""
+        ...
+
+
+class KeepsNothing:
+    """The store of a broker whose sessions end with the process."""
+
+    changes = 0
+    full = False
+
+    def open(self, client_id: str, within: float) -> Journal:  # noqa: ARG002 - keeps the names
+        """Return the journal that notes nothing."""
+        return NO_JOURNAL
+
+    def keep_retained(self, message: Message) -> None:
+        """Do nothing."""
+
+    def forget_retained(self, topics: Iterable[str]) -> None:
+        """Do nothing."""
+
+    def keep_will(self, client_id: str, username: str | None, will: Will) -> None:
+        """Do nothing."""
+
+    def postpone_will(self, client_id: str, due: int) -> None:
+        """Do nothing."""
+
+    def drop_will(self, client_id: str) -> None:
+        """Do nothing."""

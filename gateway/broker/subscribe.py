@@ -16,6 +16,7 @@ from gateway.routing.subscription import Subscription
 from gateway.routing.where.compile import Where
 from gateway.routing.where.errors import WhereError
 from gateway.session.delivery_queue import Delivery
+from gateway.session.kept import KeptSubscription
 from gateway.session.session import Session
 from gateway.session.templates import Templates
 
@@ -49,15 +50,17 @@ def handle_subscribe(broker: "Broker", client: Client, packet: Subscribe, instan
         return
     identifiers = packet.properties.subscription_identifiers
     identifier = identifiers[0] if identifiers else None
+    gathered = broker.gathered
     codes = []
     retained: list[tuple[SubscriptionRequest, Subscription]] = []
     for request in packet.requests:
-        code, existed = _subscribe(broker, session, request, identifier, where)
+        code, existed = _subscribe(broker, client, session, request, identifier, where)
         codes.append(code)
         if code <= ReasonCode.GRANTED_QOS_2 and _wants_retained(request, existed=existed):
             number = session.subscriptions[request.topic_filter]
             retained.append((request, broker.router.subscription(number)))
-    client.send(SubAck(packet.packet_id, codes))  # [MQTT-3.8.4-1], [MQTT-3.8.4-6]
+    # [MQTT-3.8.4-1], [MQTT-3.8.4-6]
+    client.send(SubAck(packet.packet_id, codes), broker.mark_since(gathered))
     for request, subscription in retained:
         _send_retained(broker, session, request, subscription, instant)
 
@@ -101,6 +104,7 @@ def _explain(client: Client, reason: str) -> Properties:
 
 def _subscribe(
     broker: "Broker",
+    client: Client,
     session: Session,
     request: SubscriptionRequest,
     identifier: int | None,
@@ -120,6 +124,7 @@ def _subscribe(
     elif len(session.subscriptions) >= broker.settings.maximum_subscriptions or broker.router.full:
         broker.counters.add("tidegate/refused/subscriptions")
         return ReasonCode.QUOTA_EXCEEDED, False
+    session.journal.subscribe(_kept(client, request, identifier, where))
     if where is None:
         where = broker.subscription_filters.find(session.client_id, request.topic_filter)
     subscription = Subscription(
@@ -133,6 +138,21 @@ def _subscribe(
     )
     session.subscriptions[request.topic_filter] = broker.router.add(subscription)
     return ReasonCode(request.qos), number is not None
+
+
+def _kept(
+    client: Client, request: SubscriptionRequest, identifier: int | None, where: Where | None
+) -> KeptSubscription:
+    """Return what the session's journal has to keep of a subscription."""
+    return KeptSubscription(
+        request.topic_filter,
+        request.qos,
+        request.no_local,
+        request.retain_as_published,
+        identifier,
+        None if where is None else where.text,
+        client.arrival.where_identity,
+    )
 
 
 def _wants_retained(request: SubscriptionRequest, *, existed: bool) -> bool:

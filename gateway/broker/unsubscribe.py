@@ -17,6 +17,7 @@ def handle_unsubscribe(
 ) -> None:
     """Give up each topic filter, compared character by character [MQTT-3.10.4-1]."""
     session = session_of(client)
+    gathered = broker.gathered
     codes = []
     for topic_filter in packet.topic_filters:
         number = session.subscriptions.pop(topic_filter, None)
@@ -24,5 +25,7 @@ def handle_unsubscribe(
             codes.append(ReasonCode.NO_SUBSCRIPTION_EXISTED)
         else:
             broker.router.discard(number)
+            session.journal.unsubscribe(topic_filter)
             codes.append(ReasonCode.SUCCESS)
-    client.send(UnsubAck(packet.packet_id, codes))  # [MQTT-3.10.4-4], [MQTT-3.10.4-6]
+    # [MQTT-3.10.4-4], [MQTT-3.10.4-6]
+    client.send(UnsubAck(packet.packet_id, codes), broker.mark_since(gathered))

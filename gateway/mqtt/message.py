@@ -11,7 +11,8 @@ class Message:
 
     `received_at` is wall time in milliseconds since 1970, `arrived` monotonic seconds of the
     same moment (what expiry counts from), `qos` and `retain` are the publisher's. `size` is what
-    `message_size` has worked out, 0 before; `holders` counts the places in queues that hold it.
+    `message_size` has worked out, 0 before; `holders` counts the places in queues that hold it,
+    `owed` the persistent sessions that it is kept for on disk, where its number is `row`.
     `commit_within` is its durability class: the seconds by which its commit may be put off, 0.0
     for none, None for a message that is kept in memory alone.
     The fields that begin with an underscore keep what `$where` has worked out of the others.
@@ -29,12 +30,14 @@ class Message:
         "correlation_data",
         "holders",
         "message_expiry",
+        "owed",
         "payload",
         "payload_format",
         "qos",
         "received_at",
         "response_topic",
         "retain",
+        "row",
         "size",
         "topic",
         "user_properties",
@@ -76,6 +79,8 @@ class Message:
         self.commit_within: float | None = 0.0
         self.size = 0
         self.holders = 0
+        self.owed = 0
+        self.row = 0
         self._decoded: str | None = UNKNOWN
         self._json: Any = UNKNOWN
         self._levels: list[str] = UNKNOWN

@@ -104,15 +104,15 @@ class RetainedMessages:
         held = [level.message for level in levels if level.message is not None]
         return [message for message in held if not expired(message, now)]
 
-    def drop_expired(self, now: float) -> int:
-        """Remove what has expired at `now` (monotonic seconds); return how many messages.
+    def drop_expired(self, now: float) -> list[str]:
+        """Remove what has expired at `now` (monotonic seconds); return the topics.
 
         Costs the number of messages that have an expiry interval at all.
         """
         topics = [topic for topic, message in self._expiring.items() if expired(message, now)]
         for topic in topics:
             self._remove(topic)
-        return len(topics)
+        return topics
 
     @staticmethod
     def _cost(message: Message, names: list[str], depth: int, level: _Level) -> tuple[int, bool]:

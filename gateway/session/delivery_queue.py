@@ -21,13 +21,15 @@ MAXIMUM_BYTES = 64 * 1024 * 1024
 class Delivery:
     """A message on its way to one session: `qos` and `retain` are those it is sent with.
 
-    `subscription_identifiers` are those of every subscription that matched [MQTT-3.3.4-3].
+    `subscription_identifiers` are those of every subscription that matched [MQTT-3.3.4-3]. `place`
+    is its number in the session's journal, 0 while it is not kept there.
     """
 
     message: Message
     qos: int
     retain: bool = False
     subscription_identifiers: tuple[int, ...] = ()
+    place: int = 0
 
     @property
     def size(self) -> int:
@@ -97,12 +99,16 @@ class DeliveryQueue:
         """Queue the delivery; return False, and leave it out, if the queue is full."""
         if self.full:
             return False
+        self.restore(delivery)
+        return True
+
+    def restore(self, delivery: Delivery) -> None:
+        """Queue what waited in an earlier run, also beyond the bounds: it is promised."""
         self._deliveries.append(delivery)
         self._bytes += delivery.size
         self._memory.add(delivery.message)
         if delivery.message.message_expiry is not None:
             self._expires = min(self._expires, expires(delivery.message))
-        return True
 
     def __iter__(self) -> Iterator[Delivery]:
         return iter(self._deliveries)
@@ -122,13 +128,13 @@ class DeliveryQueue:
         """Remove everything: the session has ended."""
         self._keep(lambda _: False)
 
-    def remove_expired(self, now: float) -> int:
-        """Remove what has expired at `now` (monotonic seconds) [MQTT-3.3.2-5]; return how many.
+    def remove_expired(self, now: float) -> list[Delivery]:
+        """Remove and return what has expired at `now` (monotonic seconds) [MQTT-3.3.2-5].
 
         Costs the length of the queue, and nothing before the first message in it expires.
         """
         if now < self._expires:
-            return 0
+            return []
         removed = self._keep(lambda delivery: not delivery.expired(now))
         self._expires = min(
             (expires(delivery.message) for delivery in self._deliveries), default=math.inf
@@ -137,16 +143,18 @@ class DeliveryQueue:
 
     def remove_qos_0(self) -> int:
         """Remove what needs no acknowledgement, and so no session to wait in; return how many."""
-        return self._keep(lambda delivery: delivery.qos > 0)
+        return len(self._keep(lambda delivery: delivery.qos > 0))
 
-    def _keep(self, wanted: Callable[[Delivery], bool]) -> int:
+    def _keep(self, wanted: Callable[[Delivery], bool]) -> list[Delivery]:
+        """Keep what is wanted; return the rest."""
         kept: deque[Delivery] = deque()
-        before = len(self._deliveries)
+        removed = []
         for delivery in self._deliveries:
             if wanted(delivery):
                 kept.append(delivery)
             else:
+                removed.append(delivery)
                 self._bytes -= delivery.size
                 self._memory.remove(delivery.message)
         self._deliveries = kept
-        return before - len(kept)
+        return removed

@@ -1,7 +1,7 @@
 """QoS 1 and 2 messages that were sent to a client and not yet acknowledged."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gateway.mqtt.message_size import message_size
@@ -16,10 +16,14 @@ MAXIMUM_BYTES = 1024 * 1024
 
 @dataclass(slots=True)
 class InflightMessage:
-    """A delivery on its way; `released` once its PUBREC came and its PUBREL was sent."""
+    """A delivery on its way; `released` once its PUBREC came and its PUBREL was sent.
+
+    `noted` is True once the session's journal has its packet identifier.
+    """
 
     delivery: Delivery
     released: bool = False
+    noted: bool = False
 
 
 class Inflight:
@@ -74,6 +78,19 @@ class Inflight:
         self._bytes += message_size(delivery.message)
         return packet_id
 
+    def restore(self, messages: Sequence[tuple[int, InflightMessage]]) -> None:
+        """Put back what was on its way in an earlier run, in sending order.
+
+        A packet identifier of 0 is not known any more: the message gets another one.
+        """
+        taken = {packet_id for packet_id, _ in messages}
+        free = (each for each in range(1, MAXIMUM_PACKET_ID + 1) if each not in taken)
+        for packet_id, message in messages:
+            number = packet_id or next(free)
+            self._messages[number] = message
+            self._bytes += message_size(message.delivery.message)
+            self._last = max(self._last, number)
+
     def find(self, packet_id: int) -> InflightMessage | None:
         """Return the message with this packet identifier."""
         return self._messages.get(packet_id)
@@ -89,6 +106,10 @@ class Inflight:
 
     def __iter__(self) -> Iterator[InflightMessage]:
         return iter(self._messages.values())
+
+    def items(self) -> Iterable[tuple[int, InflightMessage]]:
+        """Return packet identifiers and messages in sending order."""
+        return self._messages.items()
 
     def hold(self, memory: QueueMemory) -> None:
         """Count what is here in `memory` while no connection can acknowledge it."""

@@ -7,7 +7,9 @@ from gateway.mqtt.packets import MQTT_5, PubRel, Will
 from gateway.session.delivery_queue import Delivery, DeliveryQueue, SharedDelivery
 from gateway.session.durability_class import COMMIT
 from gateway.session.incoming import Incoming
-from gateway.session.inflight import Inflight
+from gateway.session.inflight import Inflight, InflightMessage
+from gateway.session.journal import NO_JOURNAL, Journal
+from gateway.session.kept import KeptDelivery
 from gateway.session.limits import SessionLimits
 from gateway.session.readiness import Readiness
 from gateway.session.templates import Templates
@@ -29,6 +31,7 @@ class Session:
         "expiry_interval",
         "incoming",
         "inflight",
+        "journal",
         "limits",
         "queue",
         "subscriptions",
@@ -49,6 +52,7 @@ class Session:
         self.limits = limits = limits or SessionLimits()
         self.username: str | None = None
         self.connection: Connection | None = None
+        self.journal: Journal = NO_JOURNAL
         self.expiry_interval = 0
         self.durability_class = COMMIT
         self.subscriptions: dict[str, int] = {}  # topic filter to the router's number
@@ -94,6 +98,40 @@ class Session:
         if dropped:
             self.counters.add("publish/messages/dropped", dropped)
 
+    def note_departure(self, wall: int) -> None:
+        """Let the journal know what it needs to go on with another connection (`wall` is now).
+
+        The packet identifiers of QoS 1 messages are noted here for the first time: while they are
+        on their way, acknowledgements come faster than anything is written.
+        """
+        for packet_id, message in self.inflight.items():
+            if message.delivery.qos == 1 and not message.noted:
+                message.noted = True
+                self.journal.identify(message.delivery, packet_id)
+        self.journal.leave(wall)
+
+    def restore(self, deliveries: list[KeptDelivery], *, connected: bool) -> None:
+        """Take up what an earlier run left; without a connection, as after `detach`.
+
+        If the session was `connected` to the end, it is not known which QoS 1 messages were sent:
+        as many as fitted into the window are taken for sent, and so come with DUP.
+        """
+        begun: list[tuple[int, InflightMessage]] = []
+        for kept in deliveries:
+            maybe = connected and kept.delivery.qos == 1 and not len(self.queue)
+            if kept.packet_id or (maybe and len(begun) < self.limits.maximum_inflight):
+                noted = bool(kept.packet_id)
+                message = InflightMessage(kept.delivery, kept.released, noted)
+                begun.append((kept.packet_id, message))
+            else:
+                self.queue.restore(kept.delivery)
+        self.inflight.restore(begun)
+        self.inflight.hold(self.limits.memory)
+
+    def owed(self) -> list[Delivery]:
+        """Return everything that is still owed, in order."""
+        return [*(message.delivery for message in self.inflight), *self.queue]
+
     def discard(self) -> None:
         """Give up what is still owed: the session has ended, and has no connection."""
         self.queue.clear()
@@ -110,6 +148,25 @@ class Session:
         begun = [message.delivery for message in self.inflight if message.delivery.qos == 1]
         owed = [*begun, *self.queue]
         return [delivery for delivery in owed if isinstance(delivery, SharedDelivery)]
+
+    def finish(self, packet_id: int, message: InflightMessage, now: float) -> None:
+        """Forget a message that needs no further packet, and send what waits behind it."""
+        self._drop(packet_id, message.delivery)
+        self.pump(now)
+
+    def release(self, message: InflightMessage) -> int:
+        """Note the PUBREC of a QoS 2 message; return the mark that its PUBREL waits for."""
+        if message.released:
+            return self.journal.again(message.delivery)
+        message.released = True
+        return self.journal.released(message.delivery)
+
+    def drop_expired(self, now: float) -> int:
+        """Give up what expired while it waited (`now` is monotonic seconds); return how many."""
+        removed = self.queue.remove_expired(now)
+        for delivery in removed:
+            self.journal.done(delivery)
+        return len(removed)
 
     def readiness(self, qos: int) -> Readiness:
         """Return what would become of a message of this QoS."""
@@ -155,6 +212,7 @@ class Session:
         elif delivery.qos == 0:
             self._send(connection, delivery, templates, 0, now)
         elif self.inflight.has_room:
+            self.journal.owe(delivery)
             self._send_counted(connection, delivery, templates, now)
         else:
             self._enqueue(delivery)
@@ -172,6 +230,7 @@ class Session:
                 return
             queue.popleft()
             if delivery.expired(now):
+                self.journal.done(delivery)
                 self.counters.add("publish/messages/expired")
             elif delivery.qos:
                 self._send_counted(connection, delivery, Templates(delivery.message), now)
@@ -183,24 +242,33 @@ class Session:
         inflight = self.inflight
         while inflight.to_send_again and inflight.has_room and not connection.congested:
             packet_id, message = inflight.send_again()
-            if message.released:
-                connection.send(PubRel(packet_id))
-                continue
             delivery = message.delivery
+            mark = self.journal.again(delivery) if delivery.qos == 2 else 0
+            if message.released:
+                connection.send(PubRel(packet_id), mark)
+                continue
             templates = Templates(delivery.message)
-            if not self._send(connection, delivery, templates, packet_id, now, dup=True):
-                inflight.remove(packet_id)
+            if not self._send(connection, delivery, templates, packet_id, now, mark, dup=True):
+                self._drop(packet_id, delivery)
+
+    def _drop(self, packet_id: int, delivery: Delivery) -> None:
+        self.inflight.remove(packet_id)
+        self.journal.done(delivery)
 
     def _enqueue(self, delivery: Delivery) -> None:
         if not self.queue.append(delivery):
             self.count_refusal()
+        elif delivery.qos:
+            self.journal.owe(delivery)
 
     def _send_counted(
         self, connection: Connection, delivery: Delivery, templates: Templates, now: float
     ) -> None:
         packet_id = self.inflight.add(delivery)
-        if not self._send(connection, delivery, templates, packet_id, now):
-            self.inflight.remove(packet_id)
+        # what would come twice if the packet identifier were forgotten waits until it is on disk
+        mark = self.journal.sent(delivery, packet_id) if delivery.qos == 2 else 0
+        if not self._send(connection, delivery, templates, packet_id, now, mark):
+            self._drop(packet_id, delivery)
 
     def _send(
         self,
@@ -209,6 +277,7 @@ class Session:
         templates: Templates,
         packet_id: int,
         now: float,
+        mark: int = 0,
         *,
         dup: bool = False,
     ) -> bool:
@@ -232,7 +301,7 @@ class Session:
         if len(data) > connection.maximum_packet_size:
             self.counters.add("publish/messages/dropped")
             return False
-        connection.send_encoded(data)
+        connection.send_encoded(data, mark)
         self.traffic.messages_sent += 1
         self.traffic.bytes_sent += len(message.payload)
         return True

@@ -111,8 +111,8 @@ def test_expired_messages_are_not_found_and_can_be_dropped() -> None:
     retained.set(Message("c", b"1", arrived=10.0, message_expiry=9))
     assert len(retained.match("#", 14.9)) == 3
     assert {message.topic for message in retained.match("#", 15.0)} == {"b", "c"}
-    assert retained.drop_expired(14.9) == 0
-    assert retained.drop_expired(15.0) == 1
+    assert retained.drop_expired(14.9) == []
+    assert len(retained.drop_expired(15.0)) == 1
     assert retained.get("a") is None
     assert len(retained) == 2
 
@@ -122,7 +122,7 @@ def test_a_replaced_message_can_t_expire_any_more(successor: Message) -> None:
     retained = RetainedMessages()
     retained.set(Message("a", b"1", message_expiry=5))
     retained.set(successor)
-    assert retained.drop_expired(6.0) == 0
+    assert retained.drop_expired(6.0) == []
     assert len(retained) == (1 if successor.payload else 0)
 
 
@@ -150,7 +150,7 @@ class RetainedAgainstDict(RuleBasedStateMachine):
         self.now += seconds
         if drop:
             live = {topic: message for topic, message in self.kept.items() if self.live(message)}
-            assert self.retained.drop_expired(self.now) == len(self.kept) - len(live)
+            assert len(self.retained.drop_expired(self.now)) == len(self.kept) - len(live)
             self.kept = live
 
     @rule(topic_filter=TOPIC_FILTERS)

@@ -66,9 +66,9 @@ def test_remove_expired_keeps_the_order_of_the_rest() -> None:
     queue = DeliveryQueue()
     for number, expiry in enumerate([None, 5, 7, None, 5]):
         queue.append(Delivery(reading(number, expiry), 1))
-    assert queue.remove_expired(4.9) == 0
-    assert queue.remove_expired(5.0) == 2
-    assert queue.remove_expired(6.9) == 0
+    assert queue.remove_expired(4.9) == []
+    assert len(queue.remove_expired(5.0)) == 2
+    assert queue.remove_expired(6.9) == []
     assert [queue.popleft().message.topic[9] for _ in range(3)] == ["0", "2", "3"]
     assert queue.bytes == 0
 
@@ -144,7 +144,7 @@ class QueueAgainstDeque(RuleBasedStateMachine):
             for delivery in self.accepted
             if delivery.message.message_expiry is None or now < delivery.message.message_expiry
         ]
-        assert self.queue.remove_expired(now) == len(self.accepted) - len(live)
+        assert len(self.queue.remove_expired(now)) == len(self.accepted) - len(live)
         self.accepted = deque(live)
 
     @rule()

@@ -1,0 +1,117 @@
+"""Takes up what an earlier run of the gateway left, before anyone can connect."""
+
+import logging
+from typing import TYPE_CHECKING, cast
+
+from gateway.broker import sessions, wills
+from gateway.broker.expressions import TooManyExpressions
+from gateway.broker.instant import Instant
+from gateway.mqtt.errors import MqttError
+from gateway.mqtt.message_expiry import expired
+from gateway.mqtt.topics import check_topic_filter
+from gateway.routing.subscription import Subscription
+from gateway.routing.where.compile import Where
+from gateway.routing.where.errors import WhereError
+from gateway.routing.where.message import Message
+from gateway.session.kept import Kept, KeptSession, KeptSubscription, KeptWill
+from gateway.session.session import NEVER, Session
+
+if TYPE_CHECKING:
+    from gateway.broker.broker import Broker
+
+logger = logging.getLogger(__name__)
+
+WILL_GRACE = 5.0
+"""Seconds that a client has to come back after a restart before its will is published.
+
+The restart itself has ended all connections: that says nothing of the client.
+"""
+
+
+def restore(broker: "Broker", kept: Kept, instant: Instant) -> None:
+    """Make the sessions, retained messages and wills that were kept the broker's own."""
+    for message in cast("list[Message]", kept.retained):  # the store makes no others
+        if expired(message, instant.monotonic):
+            broker.store.forget_retained([message.topic])
+        elif not broker.retained.set(message):
+            broker.counters.add("tidegate/retained/rejected")
+    for session in kept.sessions:
+        _restore_session(broker, session, instant)
+    for will in kept.wills:
+        _restore_will(broker, will, instant)
+
+
+def _restore_session(broker: "Broker", kept: KeptSession, instant: Instant) -> None:
+    session = sessions.begin(broker, kept.client_id)
+    session.username = kept.username
+    session.durability_class = broker.durability_classes.of_client(kept.client_id, None)
+    session.expiry_interval = kept.expiry_interval
+    session.journal = kept.journal
+    broker.persistent_sessions += 1
+    for subscription in kept.subscriptions:
+        _restore_subscription(broker, session, subscription)
+    for packet_id in kept.incoming:
+        session.incoming.add(packet_id)
+    session.restore(kept.deliveries, connected=kept.left_at is None)
+    left_at = kept.left_at
+    if left_at is None:
+        left_at = instant.wall
+        session.journal.leave(left_at)
+    if session.expiry_interval != NEVER:
+        # a wall clock that was set back must not end a session early
+        away = max(0, instant.wall - left_at) / 1000
+        sessions.expire_at(broker, session, instant.monotonic + session.expiry_interval - away)
+
+
+def _restore_subscription(broker: "Broker", session: Session, kept: KeptSubscription) -> None:
+    try:
+        check_topic_filter(kept.topic_filter)
+        where = _where(broker, session, kept)
+    except (MqttError, WhereError, TooManyExpressions) as error:
+        logger.error(  # noqa: TRY400 - what is wrong is said; where in our code is no news
+            "client %r has lost its subscription to %r: %s",
+            session.client_id,
+            kept.topic_filter,
+            error,
+        )
+        broker.counters.add("tidegate/storage/unreadable")
+        return
+    subscription = Subscription(
+        session,
+        kept.topic_filter,
+        kept.qos,
+        no_local=kept.no_local,
+        retain_as_published=kept.retain_as_published,
+        identifier=kept.identifier,
+        where=where,
+    )
+    session.subscriptions[kept.topic_filter] = broker.router.add(subscription)
+
+
+def _where(broker: "Broker", session: Session, kept: KeptSubscription) -> Where | None:
+    """Return the filter that came with the subscription, or is attached to it now."""
+    if kept.where is None:
+        return broker.subscription_filters.find(session.client_id, kept.topic_filter)
+    return broker.expressions.get(kept.where, identity=kept.identity)
+
+
+def _restore_will(broker: "Broker", kept: KeptWill, instant: Instant) -> None:
+    """Publish the will after what is left of its delay, but for a client that comes back soon.
+
+    A session that goes on has a delayed will; that of any other ended with its connection.
+    """
+    session = broker.sessions.get(kept.client_id)
+    persistent = session is not None
+    if session is None:
+        session = sessions.begin(broker, kept.client_id)
+        session.username = kept.username
+        session.durability_class = broker.durability_classes.of_client(kept.client_id, None)
+    session.will = kept.will
+    if persistent:
+        delay = float(kept.will.properties.will_delay_interval or 0)
+        if kept.due is not None:
+            delay = min(delay, (kept.due - instant.wall) / 1000)
+        due = instant.monotonic + max(delay, WILL_GRACE)
+        wills.publish_will_at(broker, session, kept.will, due)
+    else:
+        sessions.expire_at(broker, session, instant.monotonic + WILL_GRACE)

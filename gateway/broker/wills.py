@@ -1,0 +1,47 @@
+"""What becomes of a client's will (MQTT 5, section 3.1.2.5)."""
+
+from typing import TYPE_CHECKING
+
+from gateway.broker import fanout
+from gateway.broker.application_message import make_message
+from gateway.broker.instant import Instant
+from gateway.mqtt.packets import Will
+from gateway.session.session import Session
+
+if TYPE_CHECKING:
+    from gateway.broker.broker import Broker
+
+
+def set_will(broker: "Broker", session: Session, will: Will | None) -> None:
+    """Give the session's client this will in place of its last one, or none."""
+    session.will = will
+    if will is None or session.durability_class.commit_within is None:
+        broker.store.drop_will(session.client_id)
+    else:
+        broker.store.keep_will(session.client_id, session.username, will)
+
+
+def delay_will(broker: "Broker", session: Session, will: Will, instant: Instant) -> None:
+    """Publish the will of a session that goes on, after its Will Delay Interval."""
+    delay = will.properties.will_delay_interval or 0
+    if delay:
+        broker.store.postpone_will(session.client_id, instant.wall + 1000 * delay)
+        publish_will_at(broker, session, will, instant.monotonic + delay)
+    else:
+        publish_will(broker, session, will, instant)
+
+
+def publish_will_at(broker: "Broker", session: Session, will: Will, due: float) -> None:
+    """Publish the will at the monotonic second `due`, unless its client is back before."""
+    broker.deadlines.set(
+        ("will", session.client_id),
+        due,
+        lambda later: publish_will(broker, session, will, later),
+    )
+
+
+def publish_will(broker: "Broker", session: Session, will: Will, instant: Instant) -> None:
+    """Publish the will and forget it, so that it is published once."""
+    set_will(broker, session, None)
+    message = make_message(broker.durability_classes, session, will, instant)
+    fanout.publish(broker, message, instant, only_once=True)

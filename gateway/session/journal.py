@@ -1,0 +1,121 @@
+"""What a session says of its changes, so that it can be found again after a crash."""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from gateway.session.delivery_queue import Delivery
+from gateway.session.kept import KeptSubscription
+
+
+class Journal(Protocol):
+    """Takes down what one persistent session owes, has sent, has taken and has subscribed to.
+
+    Those that return a mark make what they took down due at once; what must not leave before it is
+    on disk waits for that mark. The others are due at once where the session's client is
+    answered because of them (`owe`, `keep`, `subscribe`, `unsubscribe`, `take`, `let_go`), and
+    within a second where losing them only makes something come twice that may.
+    """
+
+    def keep(self, expiry_interval: int, username: str | None) -> None:
+        """Note that the session has a connection, whose user this is, and how long it stays."""
+        ...
+
+    def leave(self, wall: int) -> None:
+        """Note that the session has no connection since `wall`, in milliseconds since 1970."""
+        ...
+
+    def owe(self, delivery: Delivery) -> None:
+        """Keep a delivery until `done`; one of a message that is kept in memory alone is not."""
+        ...
+
+    def done(self, delivery: Delivery) -> None:
+        """Forget a delivery: it was acknowledged, has expired, or cannot be sent."""
+        ...
+
+    def identify(self, delivery: Delivery, packet_id: int) -> None:
+        """Note the packet identifier that the delivery was sent with."""
+        ...
+
+    def sent(self, delivery: Delivery, packet_id: int) -> int:
+        """Note the packet identifier of a QoS 2 delivery; its PUBLISH waits for the mark."""
+        ...
+
+    def released(self, delivery: Delivery) -> int:
+        """Note that PUBREC has come for a QoS 2 delivery; its PUBREL waits for the mark."""
+        ...
+
+    def again(self, delivery: Delivery) -> int:
+        """Return the mark that a QoS 2 delivery waits for when it is sent once more."""
+        ...
+
+    def take(self, packet_id: int) -> None:
+        """Keep the packet identifier of a QoS 2 message of the client's, until `let_go`."""
+        ...
+
+    def let_go(self, packet_id: int) -> None:
+        """Forget the packet identifier: its PUBREL has come."""
+        ...
+
+    def subscribe(self, subscription: KeptSubscription) -> None:
+        """Keep a subscription in place of the one with the same topic filter."""
+        ...
+
+    def unsubscribe(self, topic_filter: str) -> None:
+        """Forget a subscription."""
+        ...
+
+    def close(self, owed: Iterable[Delivery]) -> None:
+        """Forget the session, which still owed these; nothing is noted afterwards."""
+        ...
+
+
+class NoJournal:
+    """The journal of a session that ends with its connection, or with the process."""
+
+    __slots__ = ()
+
+    def keep(self, expiry_interval: int, username: str | None) -> None:
+        """Do nothing."""
+
+    def leave(self, wall: int) -> None:
+        """Do nothing."""
+
+    def owe(self, delivery: Delivery) -> None:
+        """Do nothing."""
+
+    def done(self, delivery: Delivery) -> None:
+        """Do nothing."""
+
+    def identify(self, delivery: Delivery, packet_id: int) -> None:
+        """Do nothing."""
+
+    def sent(self, delivery: Delivery, packet_id: int) -> int:  # noqa: ARG002 - keeps the names
+        """Return 0."""
+        return 0
+
+    def released(self, delivery: Delivery) -> int:  # noqa: ARG002 - keeps the name
+        """Return 0."""
+        return 0
+
+    def again(self, delivery: Delivery) -> int:  # noqa: ARG002 - keeps the name
+        """Return 0."""
+        return 0
+
+    def take(self, packet_id: int) -> None:
+        """Do nothing."""
+
+    def let_go(self, packet_id: int) -> None:
+        """Do nothing."""
+
+    def subscribe(self, subscription: KeptSubscription) -> None:
+        """Do nothing."""
+
+    def unsubscribe(self, topic_filter: str) -> None:
+        """Do nothing."""
+
+    def close(self, owed: Iterable[Delivery]) -> None:
+        """Do nothing."""
+
+
+NO_JOURNAL = NoJournal()
+"""Shared by all sessions that need none."""

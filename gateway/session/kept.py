@@ -1,0 +1,74 @@
+"""What an earlier run of the gateway left, as it is read from wherever it was kept."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gateway.mqtt.message import Message
+from gateway.mqtt.packets import Will
+from gateway.session.delivery_queue import Delivery
+
+if TYPE_CHECKING:
+    from gateway.session.journal import Journal
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSubscription:
+    """A subscription as its SUBSCRIBE asked for it.
+
+    `where` is the text that came with it, `identity` whether that may ask who published. What the
+    configuration attaches is not kept: another configuration may attach something else.
+    """
+
+    topic_filter: str
+    qos: int
+    no_local: bool = False
+    retain_as_published: bool = False
+    identifier: int | None = None
+    where: str | None = None
+    identity: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class KeptDelivery:
+    """What a session still owes; `packet_id` is 0 while it is not known to have been sent."""
+
+    delivery: Delivery
+    packet_id: int = 0
+    released: bool = False
+
+
+@dataclass(slots=True)
+class KeptSession:
+    """A persistent session; its deliveries are in the order in which they are owed.
+
+    `left_at` is when its connection ended, in milliseconds since 1970; None if it had one until
+    the very end.
+    """
+
+    journal: "Journal"
+    client_id: str
+    expiry_interval: int
+    username: str | None = None
+    left_at: int | None = None
+    subscriptions: list[KeptSubscription] = field(default_factory=list)
+    deliveries: list[KeptDelivery] = field(default_factory=list)
+    incoming: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptWill:
+    """A will that was not published; `due` is when that is to happen (ms since 1970), if known."""
+
+    client_id: str
+    username: str | None
+    will: Will
+    due: int | None = None
+
+
+@dataclass(slots=True)
+class Kept:
+    """Everything that the broker takes up again."""
+
+    sessions: list[KeptSession] = field(default_factory=list)
+    wills: list[KeptWill] = field(default_factory=list)
+    retained: list[Message] = field(default_factory=list)
