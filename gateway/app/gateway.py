@@ -15,12 +15,15 @@ from gateway.app.control import Control
 from gateway.app.data_folder import DataFolder
 from gateway.app.descriptors import raise_limit
 from gateway.app.durability import durability_entries, show_durability
+from gateway.app.durable_sessions import open_store
 from gateway.app.listeners import make_listeners, reload_listeners
 from gateway.app.sensors import start_sensors
 from gateway.app.telemetry import Telemetry
 from gateway.app.uplink import start_uplink
 from gateway.app.wear import Wear
 from gateway.broker.broker import Broker
+from gateway.broker.restore import restore
+from gateway.broker.store import Store
 from gateway.clock import Clock
 from gateway.config.durability import commit_within
 from gateway.config.settings import Configuration
@@ -88,13 +91,15 @@ class Gateway:
         self.stack.callback(DataFolder(self.data).close)
         alarms: dict[str, str] = {}
         await self._open_storage(alarms, durable=durable)
-        self._make_broker()
+        store, kept = await open_store(self, durable=durable)
+        self._make_broker(store)
         await self._bind_listeners()
         self._start_telemetry(alarms)
         self._watch_wear()
         self.control = Control()
         self.broker.subscribe_inline(self.control, self.control.topic_filters)
         await start_uplink(self)
+        restore(self.broker, kept, self.turn.instant)
         for listener in self.listeners:
             await listener.serve()
         await start_sensors(self)
@@ -119,7 +124,7 @@ class Gateway:
 
         show_durability(self.configuration, self.counters, durable=durable)
 
-    def _make_broker(self) -> None:
+    def _make_broker(self, store: Store) -> None:
         self.broker = Broker(
             replace(
                 broker_settings(self.configuration.broker),
@@ -129,6 +134,7 @@ class Gateway:
             ),
             self.counters,
             durability=self.writer,
+            store=store,
             new_client_id=lambda: f"auto-{secrets.token_hex(8)}",
             timer=self.clock.nanoseconds,
         )

@@ -9,6 +9,7 @@ from gateway.broker.broker import Broker
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
 from gateway.broker.settings import BrokerSettings
+from gateway.broker.store import Store
 from gateway.counters import Counters
 from gateway.mqtt.decode import decode
 from gateway.mqtt.encode import encode
@@ -26,6 +27,7 @@ from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
 from gateway.session.session import Session
+from tests.support.sqlite_disk import SqliteDisk
 
 NO_LIMIT = 0xFFFFFFFF
 
@@ -53,7 +55,7 @@ class Disk:
 class Inline:
     """A part of the gateway that takes messages, or refuses them with a code."""
 
-    def __init__(self, client_id: str = "inline", disk: Disk | None = None) -> None:
+    def __init__(self, client_id: str = "inline", disk: "Disk | SqliteDisk | None" = None) -> None:
         self.client_id = client_id
         self.answer = ReasonCode.SUCCESS
         self.taken: list[Message] = []
@@ -72,7 +74,12 @@ class Inline:
 class Harness:
     """A broker with its clients; `now` is monotonic seconds, `wall` milliseconds since 1970."""
 
-    def __init__(self, settings: BrokerSettings | None = None, disk: Disk | None = None) -> None:
+    def __init__(
+        self,
+        settings: BrokerSettings | None = None,
+        disk: "Disk | SqliteDisk | None" = None,
+        store: Store | None = None,
+    ) -> None:
         self.now = 1_000.0
         self.wall = 1_763_740_000_000
         self.counters = Counters()
@@ -83,6 +90,7 @@ class Harness:
             settings or BrokerSettings(),
             self.counters,
             durability=disk,
+            store=store,
             new_client_id=self._new_client_id,
         )
 

@@ -1,0 +1,67 @@
+"""Everything that the broker has kept for it, as one store."""
+
+from collections.abc import Iterable
+
+from gateway.mqtt.message import Message
+from gateway.mqtt.packets import Will
+from gateway.storage.gathering import Gathering
+from gateway.storage.retained_store import RetainedStore
+from gateway.storage.session_journal import SessionJournal
+from gateway.storage.session_store import SessionStore
+from gateway.storage.will_store import WillStore
+
+
+class BrokerStore:
+    """Fulfils `broker.store.Store`; `gather` belongs into the writer's `before_batch`."""
+
+    def __init__(
+        self,
+        gathering: Gathering,
+        sessions: SessionStore,
+        retained: RetainedStore,
+        wills: WillStore,
+    ) -> None:
+        self._gathering = gathering
+        self._sessions = sessions
+        self._retained = retained
+        self._wills = wills
+
+    @property
+    def changes(self) -> int:
+        """How many changes that answers wait for there have been."""
+        return self._gathering.changes
+
+    @property
+    def full(self) -> bool:
+        """True while nothing more can be promised to be kept."""
+        return self._gathering.writer.full
+
+    def open(self, client_id: str, within: float) -> SessionJournal:
+        """Return the journal of a new persistent session, whose changes may wait `within` s."""
+        return self._sessions.open(client_id, within)
+
+    def keep_retained(self, message: Message) -> None:
+        """Keep the message in place of its topic's last one; an empty one deletes that."""
+        self._retained.keep(message)
+
+    def forget_retained(self, topics: Iterable[str]) -> None:
+        """Forget retained messages that have expired."""
+        self._retained.forget(topics)
+
+    def keep_will(self, client_id: str, username: str | None, will: Will) -> None:
+        """Keep the client's will in place of its last one."""
+        self._wills.keep(client_id, username, will)
+
+    def postpone_will(self, client_id: str, due: int) -> None:
+        """Note when the will is to be published: wall time, milliseconds since 1970."""
+        self._wills.postpone(client_id, due)
+
+    def drop_will(self, client_id: str) -> None:
+        """Forget the client's will, if it has one."""
+        self._wills.drop(client_id)
+
+    def gather(self) -> None:
+        """Give the writer the rows of all changes; it is about to close a batch."""
+        self._sessions.gather()
+        self._retained.gather()
+        self._wills.gather()

@@ -1,0 +1,108 @@
+"""A message as a row of SQLite, in the tables of sessions and of retained messages."""
+
+import json
+from typing import Any
+
+from gateway.mqtt.message import Message as AcceptedMessage
+from gateway.mqtt.properties import Properties
+from gateway.routing.where.message import Message
+from gateway.storage.connection import Row
+
+PROPERTY_COLUMNS = (
+    "content_type",
+    "response_topic",
+    "correlation_data",
+    "message_expiry",
+    "payload_format",
+    "user_properties",
+)
+"""What a publisher says of a message beside it, in the order of `property_values`."""
+
+COLUMNS = (
+    "topic",
+    "payload",
+    "qos",
+    "retain",
+    "received_at",
+    "client_id",
+    "username",
+    *PROPERTY_COLUMNS,
+)
+"""The columns of a message, in the order of `to_row`."""
+
+
+def to_row(message: AcceptedMessage) -> Row:
+    """Return the values of COLUMNS; user properties as JSON, None where there are none."""
+    return (
+        message.topic,
+        message.payload,
+        message.qos,
+        message.retain,
+        message.received_at or 0,
+        message.client_id,
+        message.username,
+        message.content_type,
+        message.response_topic,
+        message.correlation_data,
+        message.message_expiry,
+        message.payload_format,
+        pairs_to_text(message.user_properties),
+    )
+
+
+def from_row(values: tuple[Any, ...], monotonic: float, wall: int) -> Message:
+    """Return the message that `to_row` made `values` of.
+
+    Its expiry goes on from when it was accepted: `monotonic` (seconds) and `wall` (ms since 1970)
+    are now. A wall clock that was set back meanwhile makes it no older than now. Raises
+    ValueError for what is no such row.
+    """
+    topic, payload, qos, retain, received_at, client_id, username, *rest = values
+    content_type, response_topic, correlation_data, expiry, payload_format, pairs = rest
+    return Message(
+        topic,
+        payload,
+        check_qos(qos),
+        bool(retain),
+        client_id=client_id,
+        username=username,
+        received_at=received_at,
+        arrived=monotonic - max(0, wall - received_at) / 1000,
+        content_type=content_type,
+        response_topic=response_topic,
+        correlation_data=correlation_data,
+        message_expiry=expiry,
+        payload_format=payload_format,
+        user_properties=text_to_pairs(pairs),
+    )
+
+
+def property_values(properties: Properties) -> Row:
+    """Return the values of PROPERTY_COLUMNS."""
+    return (
+        properties.content_type,
+        properties.response_topic,
+        properties.correlation_data,
+        properties.message_expiry_interval,
+        properties.payload_format_indicator,
+        pairs_to_text(properties.user_properties),
+    )
+
+
+def check_qos(qos: int) -> int:
+    """Return the QoS; raise ValueError if it is none."""
+    if qos not in (0, 1, 2):
+        raise ValueError(f"QoS {qos}")
+    return qos
+
+
+def pairs_to_text(pairs: tuple[tuple[str, str], ...]) -> str | None:
+    """Return user properties as JSON, None where there are none."""
+    return json.dumps(pairs, separators=(",", ":"), ensure_ascii=False) if pairs else None
+
+
+def text_to_pairs(text: str | None) -> tuple[tuple[str, str], ...]:
+    """Return what `pairs_to_text` made the text of; raise ValueError for any other."""
+    if text is None:
+        return ()
+    return tuple((name, value) for name, value in json.loads(text))

@@ -1,0 +1,68 @@
+"""Reads rows at the start, one by one: a bad one is left out and never stops the gateway."""
+
+import logging
+import sqlite3
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from gateway.counters import Counters
+from gateway.storage.connection import Connection
+
+logger = logging.getLogger(__name__)
+
+Values = tuple[Any, ...]
+T = TypeVar("T")
+
+
+class Reading:
+    """Makes values of rows; what cannot be read is logged and counted.
+
+    The counter is `tidegate/storage/unreadable`.
+    """
+
+    def __init__(self, connection: Connection, counters: Counters) -> None:
+        self._connection = connection
+        self._counters = counters
+
+    async def rows(self, statement: str, what: str, read: Callable[[Values], T]) -> list[T]:
+        """Return what `read` makes of each row, in the connection's thread.
+
+        `read` raises ValueError, TypeError or KeyError for a row that says nothing sensible.
+        """
+
+        def take(cursor: sqlite3.Cursor) -> tuple[list[T], list[str]]:
+            return _take(cursor, what, read)
+
+        found, faults = await self._connection.query(statement, (), take)
+        for fault in faults:
+            self._counters.add("tidegate/storage/unreadable")
+            logger.error("left out of what the database holds: %s", fault)
+        return found
+
+
+def _take(
+    cursor: sqlite3.Cursor, what: str, read: Callable[[Values], T]
+) -> tuple[list[T], list[str]]:
+    """Return what could be read, and of the rest what is wrong with it."""
+    found, faults = [], []
+    connection = cursor.connection
+    # SQLite's own decoding would end the whole query at the first text that is not UTF-8
+    connection.text_factory = lambda data: data.decode(errors="surrogateescape")
+    try:
+        for values in cursor:
+            try:
+                found.append(read(_checked(values)))
+            except (ValueError, TypeError, KeyError) as error:
+                faults.append(f"{what} {values[:2]!r}: {type(error).__name__}: {error}")
+    except sqlite3.Error as error:
+        faults.append(f"{what}, and all behind it: {error}")
+    finally:
+        connection.text_factory = str
+    return found, faults
+
+
+def _checked(values: Values) -> Values:
+    for value in values:
+        if isinstance(value, str) and not value.isascii():
+            value.encode()  # raises for what was not UTF-8
+    return values

@@ -1,0 +1,164 @@
+"""The journal of one persistent session: what has changed since it was last written."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from gateway.session.delivery_queue import Delivery
+from gateway.session.kept import KeptSubscription
+
+if TYPE_CHECKING:
+    from gateway.storage.session_store import SessionStore
+
+
+class Changes:
+    """What is to be written of a session; deliveries stand for themselves by their places."""
+
+    __slots__ = ("gone", "incoming", "owed", "packet_ids", "released", "row", "subscriptions")
+
+    def __init__(self) -> None:
+        self.row = False  # the session's own row
+        self.owed: dict[int, Delivery] = {}  # not written yet
+        self.gone: list[int] = []  # written, and to be deleted
+        self.packet_ids: dict[int, int] = {}
+        self.released: set[int] = set()
+        self.incoming: dict[int, bool] = {}  # True: to be kept, False: to be forgotten
+        self.subscriptions: dict[str, KeptSubscription | None] = {}  # None: to be forgotten
+
+
+class SessionJournal:
+    """Fulfils `session.journal.Journal` with rows.
+
+    A delivery has a place of its own in its session, from 1 and rising, while it is kept. Its
+    commit may be put off as its message allows, that of all else by `within` seconds.
+    """
+
+    __slots__ = (
+        "_changes",
+        "_last_place",
+        "_store",
+        "_within",
+        "client_id",
+        "expiry_interval",
+        "left_at",
+        "number",
+        "username",
+    )
+
+    def __init__(
+        self,
+        store: "SessionStore",
+        number: int,
+        client_id: str,
+        last_place: int = 0,
+        within: float = 0.0,
+    ) -> None:
+        self.number = number
+        self.client_id = client_id
+        self.expiry_interval = 0
+        self.username: str | None = None
+        self.left_at: int | None = None
+        self._store = store
+        self._last_place = last_place
+        self._within = within
+        self._changes: Changes | None = None
+
+    def take_changes(self) -> Changes:
+        """Return what is to be written now, and begin anew."""
+        changes, self._changes = self._changes or Changes(), None
+        return changes
+
+    def keep(self, expiry_interval: int, username: str | None) -> None:
+        """Write the session's row, unless it says the same already."""
+        known = (self.expiry_interval, self.username, self.left_at)
+        if known != (expiry_interval, username, None):
+            self.expiry_interval, self.username, self.left_at = expiry_interval, username, None
+            self._begun().row = True
+            self._store.gathering.firm(self._within)
+
+    def leave(self, wall: int) -> None:
+        """Write since when the session has no connection."""
+        self.left_at = wall
+        self._begun().row = True
+        self._store.gathering.put_off()
+
+    def owe(self, delivery: Delivery) -> None:
+        """Give the delivery its place and write it with its message."""
+        within = delivery.message.commit_within
+        if within is None:
+            return
+        self._last_place += 1
+        delivery.place = self._last_place
+        self._begun().owed[delivery.place] = delivery
+        self._store.hold(delivery.message)
+        self._store.gathering.firm(within)
+
+    def done(self, delivery: Delivery) -> None:
+        """Delete the delivery; if it is not written yet, it never is."""
+        place = delivery.place
+        if not place:
+            return
+        delivery.place = 0
+        changes = self._begun()
+        if changes.owed.pop(place, None) is None:
+            changes.gone.append(place)
+            self._store.gathering.put_off()
+        changes.packet_ids.pop(place, None)
+        changes.released.discard(place)
+        self._store.release(delivery.message)
+
+    def identify(self, delivery: Delivery, packet_id: int) -> None:
+        """Write the packet identifier, at some time."""
+        if delivery.place:
+            self._begun().packet_ids[delivery.place] = packet_id
+            self._store.gathering.put_off()
+
+    def sent(self, delivery: Delivery, packet_id: int) -> int:
+        """Write the packet identifier now."""
+        self.identify(delivery, packet_id)
+        return self.again(delivery)
+
+    def released(self, delivery: Delivery) -> int:
+        """Write that PUBREC has come."""
+        if delivery.place:
+            self._begun().released.add(delivery.place)
+            self._store.gathering.put_off()
+        return self.again(delivery)
+
+    def again(self, delivery: Delivery) -> int:
+        """Return the batch of what was gathered last, due now."""
+        return self._store.gathering.mark() if delivery.place else 0
+
+    def take(self, packet_id: int) -> None:
+        """Write the identifier."""
+        self._begun().incoming[packet_id] = True
+        self._store.gathering.firm(self._within)
+
+    def let_go(self, packet_id: int) -> None:
+        """Delete the identifier."""
+        self._begun().incoming[packet_id] = False
+        self._store.gathering.firm(self._within)
+
+    def subscribe(self, subscription: KeptSubscription) -> None:
+        """Write the subscription."""
+        self._begun().subscriptions[subscription.topic_filter] = subscription
+        self._store.gathering.firm(self._within)
+
+    def unsubscribe(self, topic_filter: str) -> None:
+        """Delete the subscription."""
+        self._begun().subscriptions[topic_filter] = None
+        self._store.gathering.firm(self._within)
+
+    def close(self, owed: Iterable[Delivery]) -> None:
+        """Delete everything of the session."""
+        for delivery in owed:
+            if delivery.place:
+                delivery.place = 0
+                self._store.release(delivery.message)
+        self._changes = None
+        self._store.end(self)
+
+    def _begun(self) -> Changes:
+        if self._changes is None:
+            self._changes = Changes()
+            self._store.changed(self)
+        return self._changes

@@ -1,0 +1,57 @@
+"""The statements that write sessions and what they are owed."""
+
+from gateway.storage import message_row
+from gateway.storage.outbox_row import insert_statement
+
+SESSION = (
+    "INSERT OR REPLACE INTO session (id, client_id, expiry_interval, username, left_at)"
+    " VALUES (?, ?, ?, ?, ?)"
+)
+
+END = (
+    "DELETE FROM session WHERE id = ?",
+    "DELETE FROM subscription WHERE session = ?",
+    "DELETE FROM delivery WHERE session = ?",
+    "DELETE FROM incoming WHERE session = ?",
+)
+"""What ends a session; its messages are deleted one by one, since others may be owed them."""
+
+SUBSCRIBE = (
+    "INSERT OR REPLACE INTO subscription (session, topic_filter, qos, no_local,"
+    " retain_as_published, identifier, expression, identity) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+)
+UNSUBSCRIBE = "DELETE FROM subscription WHERE session = ? AND topic_filter = ?"
+
+MESSAGE = insert_statement("message", ("id", *message_row.COLUMNS))
+DELETE_MESSAGES = "DELETE FROM message WHERE id BETWEEN ? AND ?"
+
+OWE = insert_statement(
+    "delivery",
+    (
+        "session",
+        "place",
+        "message",
+        "qos",
+        "retain",
+        "packet_id",
+        "released",
+        "identifiers",
+        "shared_filter",
+    ),
+)
+IDENTIFY = "UPDATE delivery SET packet_id = ? WHERE session = ? AND place = ?"
+RELEASE = "UPDATE delivery SET released = 1 WHERE session = ? AND place = ?"
+DONE = "DELETE FROM delivery WHERE session = ? AND place BETWEEN ? AND ?"
+
+TAKE = "INSERT OR REPLACE INTO incoming (session, packet_id) VALUES (?, ?)"
+LET_GO = "DELETE FROM incoming WHERE session = ? AND packet_id = ?"
+
+
+def identifiers_to_text(identifiers: tuple[int, ...]) -> str | None:
+    """Return subscription identifiers with spaces between them, None where there are none."""
+    return " ".join(map(str, identifiers)) if identifiers else None
+
+
+def text_to_identifiers(text: str | None) -> tuple[int, ...]:
+    """Return what `identifiers_to_text` made the text of; raise ValueError for any other."""
+    return () if text is None else tuple(map(int, text.split()))

@@ -1,0 +1,90 @@
+"""The wills of clients as rows, written when a batch is closed."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gateway.mqtt.packets import Will
+from gateway.storage import message_row
+from gateway.storage.connection import Row
+from gateway.storage.gathering import Gathering
+from gateway.storage.outbox_row import insert_statement
+
+COLUMNS = (
+    "client_id",
+    "username",
+    "due",
+    "delay",
+    "topic",
+    "payload",
+    "qos",
+    "retain",
+    *message_row.PROPERTY_COLUMNS,
+)
+"""The columns of `will`, in the order of `_to_row`."""
+
+_FORGET = "DELETE FROM will WHERE client_id = ?"
+_KEEP = insert_statement("will", COLUMNS)
+_DUE = "UPDATE will SET due = ? WHERE client_id = ?"
+
+
+@dataclass(slots=True)
+class _Change:
+    """What is to be written of a client's will: a new one or None, or when it is due."""
+
+    will: Will | None = None
+    username: str | None = None
+    due: int | None = None
+    replaced: bool = True
+
+
+class WillStore:
+    """Keeps the wills of all clients that have one, until they are published or withdrawn."""
+
+    def __init__(self, gathering: Gathering, client_ids: Iterable[str] = ()) -> None:
+        self._gathering = gathering
+        self._kept = set(client_ids)  # on disk, or on the way there
+        self._changed: dict[str, _Change] = {}
+
+    def keep(self, client_id: str, username: str | None, will: Will) -> None:
+        """Write the will in place of the client's last one."""
+        self._kept.add(client_id)
+        self._changed[client_id] = _Change(will, username)
+        self._gathering.firm()
+
+    def postpone(self, client_id: str, due: int) -> None:
+        """Write when the will is to be published: wall time, milliseconds since 1970."""
+        self._changed.setdefault(client_id, _Change(replaced=False)).due = due
+        self._gathering.put_off()
+
+    def drop(self, client_id: str) -> None:
+        """Delete the client's will, if it has one."""
+        if client_id in self._kept:
+            self._kept.remove(client_id)
+            self._changed[client_id] = _Change()
+            self._gathering.firm()
+
+    def gather(self) -> None:
+        """Give the writer the rows of all changes; it is about to close a batch."""
+        add = self._gathering.writer.add
+        for client_id, change in self._changed.items():
+            if not change.replaced:
+                add(_DUE, (change.due, client_id))
+                continue
+            add(_FORGET, (client_id,))
+            if change.will is not None:
+                add(_KEEP, _to_row(client_id, change, change.will))
+        self._changed = {}
+
+
+def _to_row(client_id: str, change: _Change, will: Will) -> Row:
+    return (
+        client_id,
+        change.username,
+        change.due,
+        will.properties.will_delay_interval or 0,
+        will.topic,
+        will.payload,
+        will.qos,
+        will.retain,
+        *message_row.property_values(will.properties),
+    )

@@ -1,0 +1,40 @@
+"""A broker in memory whose sessions are on a disk, which a crash leaves as it was."""
+
+from gateway.broker.restore import restore
+from gateway.broker.settings import BrokerSettings
+from tests.support.broker_harness import Harness
+from tests.support.sqlite_disk import SqliteDisk
+
+
+class DurableHarness(Harness):
+    """Every turn is committed at once, unless `commits` is False; then `commit` does it.
+
+    `crash` forgets what was not committed.
+    """
+
+    disk: SqliteDisk
+
+    def __init__(self, settings: BrokerSettings | None = None) -> None:
+        self.settings = settings
+        self.commits = True
+        self._start(SqliteDisk(), 1_000.0, 1_763_740_000_000)
+
+    def _start(self, disk: SqliteDisk, now: float, wall: int) -> None:
+        store, kept = disk.restore(now, wall)
+        super().__init__(self.settings, disk, store)
+        self.now, self.wall = now, wall
+        restore(self.broker, kept, self.instant)
+
+    def settle(self) -> None:
+        super().settle()
+        while self.commits and self.disk.mark():
+            self.disk.commit()
+            super().settle()
+
+    def crash(self, seconds: float = 1.0) -> None:
+        """Lose all connections and what is not on disk; start again `seconds` later."""
+        self._start(self.disk, self.now + seconds, self.wall + int(1000 * seconds))
+
+    def reboot(self, seconds: float) -> None:
+        """Do the same with a monotonic clock that begins anew."""
+        self._start(self.disk, 10.0, self.wall + int(1000 * seconds))

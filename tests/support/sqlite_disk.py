@@ -1,0 +1,84 @@
+"""A disk for stores: SQLite in memory, and a crash that forgets what was not committed."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from typing import TypeVar
+
+from gateway.counters import Counters
+from gateway.session.kept import Kept
+from gateway.storage.broker_store import BrokerStore
+from gateway.storage.connection import Row
+from gateway.storage.gathering import Gathering
+from gateway.storage.migrations.migrate import migrate
+from gateway.storage.reading import Reading
+from gateway.storage.restore import Restore
+
+T = TypeVar("T")
+
+
+class SqliteDisk:
+    """Has the shape of the storage layer's writer and of its connection; `commit` writes."""
+
+    def __init__(self) -> None:
+        self.connection = sqlite3.connect(":memory:", isolation_level=None)
+        migrate(self.connection)
+        self.full = False
+        self.begin()
+
+    def begin(self) -> None:
+        """Start anew on what was committed."""
+        self.pending_rows = 0
+        self.batch = 1
+        self.committed = 0
+        self.wanted: float | None = None
+        self.before_batch: list[Callable[[], None]] = []
+        self.rows: list[tuple[str, Row]] = []
+
+    def add(self, statement: str, row: Row) -> int:
+        self.rows.append((statement, row))
+        self.pending_rows += 1
+        return self.batch
+
+    def gather(self) -> None:
+        """Have something to write that is no row of ours."""
+        self.pending_rows += 1
+        self.want(0.0)
+
+    def want(self, within: float) -> None:
+        self.wanted = within if self.wanted is None else min(within, self.wanted)
+
+    def mark(self) -> int:
+        return self.batch if self.wanted is not None or self.rows else 0
+
+    def commit(self) -> int:
+        """Write what was gathered; return how many rows."""
+        for gather in self.before_batch:
+            gather()
+        rows, self.rows = self.rows, []
+        self.connection.execute("BEGIN")
+        for statement, row in rows:
+            self.connection.execute(statement, row)
+        self.connection.execute("COMMIT")
+        self.pending_rows = 0
+        self.wanted = None
+        self.committed = self.batch
+        self.batch += 1
+        return len(rows)
+
+    async def query(self, statement: str, row: Row, take: Callable[[sqlite3.Cursor], T]) -> T:
+        return take(self.connection.execute(statement, row))
+
+    def count(self, table: str) -> int:
+        (count,) = self.connection.execute(f"SELECT count(*) FROM {table}").fetchone()
+        return int(count)
+
+    def restore(
+        self, monotonic: float, wall: int, counters: Counters | None = None
+    ) -> tuple[BrokerStore, Kept]:
+        """Return the store after a crash, and what it still has."""
+        self.begin()
+        reading = Reading(self, counters or Counters())  # type: ignore[arg-type]  # by shape
+        store, kept = asyncio.run(Restore(reading, Gathering(self), monotonic, wall).run())
+        self.before_batch.append(store.gather)
+        return store, kept
