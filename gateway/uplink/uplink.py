@@ -15,7 +15,6 @@ from gateway.uplink.destination import Destination, Link
 from gateway.uplink.directory import DirectoryDestination
 from gateway.uplink.errors import LinkError
 from gateway.uplink.own_messages import OwnMessages
-from gateway.uplink.parts import UplinkParts
 from gateway.uplink.settings import UplinkSettings
 
 logger = logging.getLogger(__name__)
@@ -48,15 +47,16 @@ class Uplink:
         clock: Clock,
         random: Callable[[], float] = random_module.random,
     ) -> None:
-        self.own_messages = OwnMessages(self.wake)
-        parts = UplinkParts(settings, outbox, rejected, counters, clock, self.own_messages)
+        self.own_messages = own = OwnMessages(self.wake)
         self.destination: Destination
         if settings.directory is not None:
-            self.destination = DirectoryDestination(parts)
+            self.destination = DirectoryDestination(settings, outbox, counters, clock, own)
         else:
             from gateway.uplink.fleet import FleetDestination  # paho only where it is used
 
-            self.destination = FleetDestination(parts, random)
+            self.destination = FleetDestination(
+                settings, outbox, rejected, counters, clock, random, own
+            )
         self.paused = False
         self.on_state: list[Callable[[], None]] = []
         self._counters = counters
