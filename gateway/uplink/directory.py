@@ -7,17 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gateway.clock import Clock
-from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.fate import Fate
-from gateway.storage.outbox import Outbox
 from gateway.storage.outbox_row import OutboxRow
 from gateway.uplink.destination import Link, removals_on_disk
 from gateway.uplink.errors import LinkError
 from gateway.uplink.landing import landing_file_name, landing_line, landing_record
-from gateway.uplink.own_messages import OwnMessage, OwnMessages
-from gateway.uplink.settings import UplinkSettings
+from gateway.uplink.own_messages import OwnMessage
+from gateway.uplink.parts import UplinkParts
 
 FILE_LINES = 1_000
 """Lines at which a landing file is closed."""
@@ -45,26 +42,20 @@ class DirectoryDestination:
     between repeats rows in a later file under the same numbers.
     """
 
-    def __init__(
-        self,
-        settings: UplinkSettings,
-        outbox: Outbox,
-        counters: Counters,
-        clock: Clock,
-        own_messages: OwnMessages,
-    ) -> None:
+    def __init__(self, parts: UplinkParts) -> None:
+        settings = parts.settings
         if settings.directory is None:
             raise ValueError("a directory destination needs settings.directory")
         self.name = str(settings.directory)
         self._settings = settings
-        self._outbox = outbox
-        self._counters = counters
-        self._clock = clock
+        self._outbox = parts.outbox
+        self._counters = parts.counters
+        self._clock = parts.clock
+        self._own_messages = parts.own_messages
         self._folder = settings.directory / settings.gateway_id
         self._gathering: dict[tuple[str, str], _Gathering] = {}
         self._bytes = 0
         self._boundary = 0
-        self._own_messages = own_messages
         self._own_files = 0
 
     async def run(self, link: Link) -> None:

@@ -12,3 +12,14 @@ class LinkError(TidegateError):
     def __init__(self, text: str, *, lasting: bool = False) -> None:
         super().__init__(text)
         self.lasting = lasting
+
+
+class OldBrokerError(LinkError):
+    """The fleet's broker does not speak the version of MQTT that it was asked for."""
+
+    def __init__(self) -> None:
+        text = (
+            "the fleet's broker does not speak MQTT 5; "
+            'with MQTT 3.1.1 the uplink needs [uplink] batch = "zlib"'
+        )
+        super().__init__(text, lasting=True)

@@ -1,21 +1,18 @@
-"""The fleet destination: the outbox as QoS 1 messages to an MQTT 5 broker, within a window."""
+"""The fleet destination: the outbox as QoS 1 messages to an MQTT broker, within a window."""
 
 import json
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from gateway.clock import Clock
-from gateway.counters import Counters
-from gateway.storage.outbox import Outbox
-from gateway.storage.rejected import Rejected
 from gateway.uplink.backoff import Backoff
 from gateway.uplink.destination import Link, removals_on_disk
-from gateway.uplink.errors import LinkError
+from gateway.uplink.errors import LinkError, OldBrokerError
 from gateway.uplink.fleet_client import FleetClient, ServerLimits
 from gateway.uplink.inflight import Inflight
-from gateway.uplink.own_messages import OwnMessages
+from gateway.uplink.pacing import Pacing
+from gateway.uplink.parts import UplinkParts
+from gateway.uplink.publisher import Publisher
 from gateway.uplink.sender import Sender
-from gateway.uplink.settings import UplinkSettings
 
 CONNACK_SECONDS = 30.0
 """How long all of connecting may take, each address of the broker's name included."""
@@ -31,46 +28,44 @@ HOLD_FIRST, HOLD_LONGEST = 1.0, 60.0
 
 
 class FleetDestination:
-    """Sends rows to the broker of `settings.url`, a connection for each run."""
+    """Sends rows to the broker of `settings.url`, a connection for each run.
 
-    def __init__(
-        self,
-        settings: UplinkSettings,
-        outbox: Outbox,
-        rejected: Rejected,
-        counters: Counters,
-        clock: Clock,
-        random: Callable[[], float],
-        own_messages: OwnMessages,
-    ) -> None:
-        if settings.url is None:
+    With batches it goes on with MQTT 3.1.1 at a broker that does not speak MQTT 5.
+    """
+
+    def __init__(self, parts: UplinkParts, random: Callable[[], float]) -> None:
+        if parts.settings.url is None:
             raise ValueError("a fleet destination needs settings.url")
-        target = urlsplit(settings.url)
+        target = urlsplit(parts.settings.url)
         self.name = f"{target.scheme}://{target.netloc.rpartition('@')[2]}"
-        self._settings = settings
-        self._outbox = outbox
-        self._rejected = rejected
-        self._counters = counters
-        self._clock = clock
-        self._own_messages = own_messages
+        self._parts = parts
+        self._settings = parts.settings
+        self._clock = parts.clock
         self._hold = Backoff(HOLD_FIRST, HOLD_LONGEST, random)
+        self._pacing = Pacing(parts.settings.pacing, parts.clock.monotonic())
+        self._mqtt_5 = True
 
     async def run(self, link: Link) -> None:
         """Connect and send until the link stops; raise LinkError when the connection fails."""
-        inflight = Inflight(
-            self._outbox,
-            self._rejected,
-            self._counters,
-            self._clock,
-            self._hold,
-            self._own_messages,
+        inflight = Inflight(self._parts, self._pacing, self._hold)
+        client = FleetClient(
+            self._settings, link.wake.set, inflight.acknowledged, mqtt_5=self._mqtt_5
         )
-        client = FleetClient(self._settings, link.wake.set, inflight.acknowledged)
         try:
             limits = await self._connect(client, link)
             if limits is not None:
                 await self._send(client, limits, inflight, link)
                 await self._wait_for_acknowledgements(client, inflight, link)
+        except OldBrokerError as error:
+            old_will_do = self._mqtt_5 and self._settings.batch is not None
+            self._mqtt_5 = not old_will_do
+            if not old_will_do:
+                raise
+            raise LinkError("the fleet's broker does not speak MQTT 5: trying 3.1.1") from error
+        except LinkError:
+            if client.limits is not None:
+                self._pacing.slow_down(self._clock.monotonic())
+            raise
         finally:
             client.close(farewell=link.stopping)
             inflight.close()
@@ -78,34 +73,29 @@ class FleetDestination:
     async def _connect(self, client: FleetClient, link: Link) -> ServerLimits | None:
         """Return what the CONNACK said, None when the link stops before it came."""
         client.connect(will=self._status("offline"))
-        deadline = self._clock.monotonic() + CONNACK_SECONDS
+        begun = self._clock.monotonic()
         while client.limits is None and not link.stopping:
-            if self._clock.monotonic() > deadline:
+            if self._clock.monotonic() > begun + CONNACK_SECONDS:
                 raise LinkError(f"no CONNACK within {CONNACK_SECONDS:.0f} s")
             await link.wait(TICK_SECONDS)
             client.service()
+        now = self._clock.monotonic()
+        self._pacing.begin(min(now - begun, TICK_SECONDS), now)
         return client.limits
 
     async def _send(
         self, client: FleetClient, limits: ServerLimits, inflight: Inflight, link: Link
     ) -> None:
-        await removals_on_disk(self._outbox, link)
-        sender = Sender(
-            self._settings,
-            self._outbox,
-            self._counters,
-            self._clock,
-            client,
-            limits,
-            inflight,
-            self._own_messages,
-        )
-        sender.send_status(self._status("online"))
+        await removals_on_disk(self._parts.outbox, link)
+        publisher = Publisher(self._parts, self._pacing, client, limits, inflight)
+        sender = Sender(self._parts, self._pacing, publisher, limits, inflight)
+        publisher.status(self._status("online"))
         link.connected()
         while not link.stopping:
             _take_in(client, inflight, link)
             await sender.send_what_fits()
-            await link.wait(TICK_SECONDS)
+            self._show_pacing()
+            await link.wait(min(TICK_SECONDS, sender.wait() or TICK_SECONDS))
 
     async def _wait_for_acknowledgements(
         self, client: FleetClient, inflight: Inflight, link: Link
@@ -114,6 +104,14 @@ class FleetDestination:
         while len(inflight) and self._clock.monotonic() < leave_by:
             _take_in(client, inflight, link)
             await link.wait(LEAVE_SECONDS / 10)
+
+    def _show_pacing(self) -> None:
+        counters, pacing = self._parts.counters, self._pacing
+        messages, size = round(pacing.messages_per_second), round(pacing.bytes_per_second)
+        counters.set("tidegate/uplink/backlog_messages_per_second", messages)
+        counters.set("tidegate/uplink/backlog_bytes_per_second", size)
+        counters.set("tidegate/uplink/slowdowns", pacing.slowdowns)
+        counters.set("tidegate/uplink/puback_ms", round(pacing.last_delay * 1000))
 
     def _status(self, state: str) -> bytes:
         """Return the payload of the status message, and of the will."""

@@ -14,7 +14,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
-from gateway.uplink.errors import LinkError
+from gateway.uplink.errors import LinkError, OldBrokerError
 from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.socket_watch import SocketWatch
 
@@ -35,11 +35,13 @@ DISCONNECT_WITH_WILL_MESSAGE = 0x04
 
 @dataclass(frozen=True, slots=True)
 class ServerLimits:
-    """What the fleet's broker said in its CONNACK."""
+    """What the fleet's broker said in its CONNACK; one of MQTT 3.1.1 has nothing to say."""
 
-    receive_maximum: int
-    maximum_packet_size: int | None
-    retain_available: bool
+    receive_maximum: int = RECEIVE_MAXIMUM
+    maximum_packet_size: int | None = None
+    retain_available: bool = True
+    topic_alias_maximum: int = 0
+    mqtt_5: bool = True
 
 
 class FleetClient:
@@ -50,7 +52,8 @@ class FleetClient:
     come from the outbox, with properties that say so, and there is nothing else to keep.
 
     Call `service` whenever `wake` was called, and now and then. `on_acknowledged` gets the
-    packet identifier and the reason code of each PUBACK.
+    packet identifier and the reason code of each PUBACK. Without `mqtt_5` the connection speaks
+    MQTT 3.1.1.
     """
 
     def __init__(
@@ -58,7 +61,10 @@ class FleetClient:
         settings: UplinkSettings,
         wake: Callable[[], None],
         on_acknowledged: Callable[[int, int], None],
+        *,
+        mqtt_5: bool = True,
     ) -> None:
+        self._mqtt_5 = mqtt_5
         self.limits: ServerLimits | None = None
         self._settings = settings
         self._wake = wake
@@ -107,10 +113,11 @@ class FleetClient:
     def close(self, *, farewell: bool = False) -> None:
         """End the connection; with `farewell` by a DISCONNECT that has the will sent.
 
-        One that is still being made is ended by its thread.
+        Before MQTT 5 no DISCONNECT can say that, and the will is sent if there is none. A
+        connection that is still being made is ended by its thread.
         """
         self._closed = True
-        if farewell and self._watch.open and self.limits is not None:
+        if farewell and self._mqtt_5 and self._watch.open and self.limits is not None:
             reason = ReasonCode(PacketTypes.DISCONNECT, identifier=DISCONNECT_WITH_WILL_MESSAGE)
             self._client.disconnect(reason)
             self._client.loop_write()
@@ -121,7 +128,8 @@ class FleetClient:
         client = Client(
             CallbackAPIVersion.VERSION2,
             client_id=settings.client_id or f"tidegate-{settings.gateway_id}",
-            protocol=MQTTProtocolVersion.MQTTv5,
+            clean_session=None if self._mqtt_5 else True,
+            protocol=MQTTProtocolVersion.MQTTv5 if self._mqtt_5 else MQTTProtocolVersion.MQTTv311,
             reconnect_on_failure=False,
         )
         client.connect_timeout = CONNECT_SECONDS
@@ -149,7 +157,7 @@ class FleetClient:
     def _connect_in_thread(self, host: str, port: int) -> None:
         error: LinkError | None = None
         try:
-            self._client.connect(host, port, KEEP_ALIVE, clean_start=True)
+            self._client.connect(host, port, KEEP_ALIVE)  # a fresh client starts clean
         except (OSError, ValueError) as reason:  # ValueError: a host name that cannot be encoded
             error = LinkError(f"{host}:{port}: {reason}")
         try:
@@ -176,8 +184,7 @@ class FleetClient:
         properties: Properties | None,
     ) -> None:
         if reason.value == UNSUPPORTED_PROTOCOL_VERSION:
-            text = "the fleet's broker does not speak MQTT 5, which the uplink needs"
-            self._error = LinkError(text, lasting=True)
+            self._error = OldBrokerError()
         elif reason.is_failure:
             self._error = LinkError(f"the fleet's broker refused the connection: {_text(reason)}")
         elif getattr(properties, "MaximumQoS", 1) == 0:
@@ -187,6 +194,8 @@ class FleetClient:
                 receive_maximum=getattr(properties, "ReceiveMaximum", RECEIVE_MAXIMUM),
                 maximum_packet_size=getattr(properties, "MaximumPacketSize", None),
                 retain_available=bool(getattr(properties, "RetainAvailable", 1)),
+                topic_alias_maximum=getattr(properties, "TopicAliasMaximum", 0),
+                mqtt_5=self._mqtt_5,
             )
 
     def _on_disconnect(

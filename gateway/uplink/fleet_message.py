@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 from paho.mqtt.properties import Properties as PahoProperties
 
+from gateway.mqtt.fields import write_string
+from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.packets import MQTT_5, PacketType
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.property_codec import write_properties
@@ -41,21 +43,36 @@ class FleetMessage(NamedTuple):
 
 
 def fleet_message(
-    row: OutboxRow, settings: UplinkSettings, *, resent: bool, now: int
+    row: OutboxRow,
+    settings: UplinkSettings,
+    *,
+    resent: bool,
+    now: int,
+    aliases: OutboundAliases | None = None,
 ) -> FleetMessage:
-    """Return the row's message as it goes up at `now` (ms since 1970)."""
+    """Return the row's message as it goes up at `now` (ms since 1970).
+
+    With `aliases`, those of the connection, the caller sends it there next. No packet is ever
+    sent a second time: what is sent again is made anew, with the aliases of that moment.
+    """
     topic = fleet_topic(row, settings)
+    fits = len(topic.encode()) <= LONGEST_TOPIC
+    alias: int | None = None
+    if aliases is not None and fits:
+        chosen, known = aliases.choose(write_string(topic))
+        alias = chosen or None
+        topic = "" if known else topic
     properties = Properties(
         payload_format_indicator=row.payload_format,
         message_expiry_interval=remaining_expiry(row, now),
         content_type=row.content_type,
         response_topic=row.response_topic,
         correlation_data=row.correlation_data,
+        topic_alias=alias,
         user_properties=tuple(user_properties(row, settings, resent=resent)),
     )
     packed = write_properties(properties, PacketType.PUBLISH, MQTT_5)
     size = publish_size(topic, packed, row.payload)
-    fits = len(topic.encode()) <= LONGEST_TOPIC
     return FleetMessage(topic, row.payload, PackedProperties(packed), size, fits)
 
 

@@ -30,31 +30,34 @@ class Lanes:
         """Return whether `row` was in the outbox before the connection came up."""
         return row.id <= self._boundary
 
-    async def next(self) -> OutboxRow | None:
-        """Return the next row that is on disk, None when there is none at the moment."""
+    async def live(self) -> OutboxRow | None:
+        """Return the next live row that is on disk, None when there is none at the moment."""
         if not self._live and self._live_position < self._outbox.committed_id:
-            await self._fetch_live()
-        if self._live:
-            return self._live.popleft()
+            up_to = self._outbox.committed_id
+            rows = await self._outbox.fetch(self._live_position, FETCH_ROWS, up_to, LIVE)
+            self._live_position = rows[-1].id if rows else up_to
+            self._live.extend(rows)
+        return self._live.popleft() if self._live else None
+
+    @property
+    def backlog_waits(self) -> bool:
+        """Whether the backlog may have another row."""
+        return bool(self._backlog) or self._backlog_position < self._backlog_end()[0]
+
+    async def backlog(self) -> OutboxRow | None:
+        """Return the next row of the backlog, None when there is none at the moment."""
         if not self._backlog:
-            await self._fetch_backlog()
+            up_to, lane = self._backlog_end()
+            if self._backlog_position < up_to:
+                rows = await self._outbox.fetch(self._backlog_position, FETCH_ROWS, up_to, lane)
+                self._backlog_position = rows[-1].id if rows else up_to
+                self._backlog.extend(rows)
         return self._backlog.popleft() if self._backlog else None
 
-    async def _fetch_live(self) -> None:
-        up_to = self._outbox.committed_id
-        rows = await self._outbox.fetch(self._live_position, FETCH_ROWS, up_to, LIVE)
-        self._live_position = rows[-1].id if rows else up_to
-        self._live.extend(rows)
-
-    async def _fetch_backlog(self) -> None:
-        up_to, lane = self._outbox.committed_id, None
+    def _backlog_end(self) -> tuple[int, str | None]:
+        """Return up to which id to look for the backlog now, and in which lane."""
         if self._backlog_position < self._boundary:
-            up_to = min(up_to, self._boundary)
-        elif BACKLOG in self._outbox.lanes:
-            lane = BACKLOG
-        else:
-            return
-        if self._backlog_position < up_to:
-            rows = await self._outbox.fetch(self._backlog_position, FETCH_ROWS, up_to, lane)
-            self._backlog_position = rows[-1].id if rows else up_to
-            self._backlog.extend(rows)
+            return min(self._outbox.committed_id, self._boundary), None
+        if BACKLOG in self._outbox.lanes:
+            return self._outbox.committed_id, BACKLOG
+        return self._backlog_position, None

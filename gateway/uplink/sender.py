@@ -1,91 +1,136 @@
 """Sends the rows of the outbox over one connection, as far as the window has room."""
 
-from gateway.clock import Clock
-from gateway.counters import Counters
-from gateway.mqtt.reason_codes import ReasonCode
-from gateway.storage.outbox import Outbox
-from gateway.storage.outbox_row import OutboxRow
-from gateway.uplink.fleet_client import FleetClient, ServerLimits
-from gateway.uplink.fleet_message import FleetMessage, fleet_message, publish_size
+from gateway.uplink.batch import SUFFIX, Batch, batch_line
+from gateway.uplink.batch_limits import BatchLimits
+from gateway.uplink.fleet_client import ServerLimits
 from gateway.uplink.inflight import Inflight
 from gateway.uplink.lanes import Lanes
-from gateway.uplink.own_messages import OwnMessage, OwnMessages
-from gateway.uplink.settings import UplinkSettings
+from gateway.uplink.pacing import Pacing
+from gateway.uplink.parts import UplinkParts
+from gateway.uplink.publisher import Picked, Publisher
+
+BATCHES_IN_FLIGHT = 4
+"""Full batches that fit into the window, however small that is set."""
+
+SMALL_SHARE = 4
+"""A message is small enough for a batch when so many of its size fit; larger ones go alone."""
+
+PACKET_OVERHEAD = 64
+"""Bytes of a batch's PUBLISH beside topic and payload, and what zlib adds to what it can't pack."""
+
+SHORTEST_WAIT = 0.005
+"""Seconds between two looks at the pacing: by then something worth waking up for may go."""
 
 
 class Sender:
-    """Made when a connection is up: what is in the outbox at that moment is its backlog."""
+    """Made when a connection is up: what is in the outbox at that moment is its backlog.
+
+    Own messages go first, then what was refused for now, then live rows, and behind them the
+    backlog as its pacing allows. With batches rows gather until a batch is full or due.
+    """
 
     def __init__(
         self,
-        settings: UplinkSettings,
-        outbox: Outbox,
-        counters: Counters,
-        clock: Clock,
-        client: FleetClient,
+        parts: UplinkParts,
+        pacing: Pacing,
+        publisher: Publisher,
         limits: ServerLimits,
         inflight: Inflight,
-        own_messages: OwnMessages,
     ) -> None:
-        self._settings = settings
-        self._outbox = outbox
-        self._counters = counters
-        self._clock = clock
-        self._client = client
-        self._limits = limits
+        self._parts = parts
+        self._pacing = pacing
+        self._publisher = publisher
         self._inflight = inflight
-        self._own_messages = own_messages
-        self._lanes = Lanes(outbox)
-
-    def send_status(self, status: bytes) -> None:
-        """Send the gateway's own retained status message, within the same window."""
-        topic = self._settings.topic("status")
-        mid = self._client.publish(topic, status, retain=self._limits.retain_available)
-        self._inflight.sent(mid, None, len(topic) + len(status))
+        self._receive_maximum = limits.receive_maximum
+        self._all_in_batches = not limits.mqtt_5
+        self._lanes = Lanes(parts.outbox)
+        self._next: Picked | None = None
+        self._batch_limits = batch_limits(parts, limits)
+        self._batch = None if self._batch_limits is None else Batch(self._batch_limits)
+        self._window = parts.settings.window
+        if self._batch_limits is not None:
+            self._window = max(self._window, BATCHES_IN_FLIGHT * self._batch_limits.messages)
 
     async def send_what_fits(self) -> None:
         """Send until the window is full, nothing is left, or the fleet's broker says wait."""
+        while self._room():
+            if self._batch is not None and self._batch.full:
+                self._send_batch(self._batch)
+            elif (own := self._parts.own_messages.next()) is not None:
+                self._publisher.own(own)
+            elif (picked := self._next or await self._pick()) is not None:
+                self._next = None
+                if self._parts.outbox.take(picked.row, self._parts.clock.wall_ms()):
+                    self._send(picked)
+            else:
+                break
+        if self._batch is not None and self._batch.wait(self._now()) == 0 and self._room():
+            self._send_batch(self._batch)
+
+    def wait(self) -> float | None:
+        """Return the seconds until more may be sent though nobody wakes us, None for never."""
+        if not self._room():
+            return None
+        now = self._now()
+        due = None if self._batch is None else self._batch.wait(now)
+        paced = self._pacing.wait(now) if self._lanes.backlog_waits else None
+        waits = [wait for wait in (due, paced) if wait is not None]
+        return max(SHORTEST_WAIT, min(waits)) if waits else None
+
+    def _now(self) -> float:
+        return self._parts.clock.monotonic()
+
+    def _room(self) -> bool:
         inflight = self._inflight
-        while not inflight.held and inflight.room(
-            self._settings.window, self._limits.receive_maximum
-        ):
-            own = self._own_messages.next()
-            if own is not None:
-                self._send_own(own)
-                continue
-            row = inflight.again()
-            again = row is not None
-            if row is None and (row := await self._lanes.next()) is None:
-                return
-            if self._outbox.take(row, self._clock.wall_ms()):
-                self._send(row, resent=again or self._lanes.waited(row))
+        return not inflight.held and inflight.room(self._window, self._receive_maximum)
 
-    def _send_own(self, message: OwnMessage) -> None:
-        topic = self._settings.topic(message.suffix)
-        size = publish_size(topic, b"\0", message.payload)
-        if self._too_large(size):
-            self._own_messages.answered(message, ReasonCode.PACKET_TOO_LARGE)
-            return
-        self._inflight.sent(self._client.publish(topic, message.payload), message, size)
+    async def _pick(self) -> Picked | None:
+        row = self._inflight.again()
+        if row is not None:
+            return Picked(row, resent=True, paced=False)
+        row = await self._lanes.live()
+        if row is not None:
+            return Picked(row, resent=False, paced=False)
+        if self._lanes.backlog_waits and self._pacing.ready(self._now()):
+            row = await self._lanes.backlog()
+            if row is not None:
+                return Picked(row, resent=self._lanes.waited(row), paced=True)
+        return None
 
-    def _send(self, row: OutboxRow, *, resent: bool) -> None:
-        message = fleet_message(row, self._settings, resent=resent, now=self._clock.wall_ms())
-        refusal = self._refusal(message)
-        if refusal is not None:
-            self._inflight.refuse(row, refusal)
-            return
-        mid = self._client.publish(message.topic, message.payload, properties=message.properties)
-        self._inflight.sent(mid, row, message.size)
-        self._counters.add("tidegate/uplink/sent")
-        if resent:
-            self._counters.add("tidegate/uplink/resent")
+    def _send(self, picked: Picked) -> None:
+        """Send a row, or gather it; what is gathered goes before one that cannot join it."""
+        batch, line = self._batch, self._line(picked)
+        if batch is not None and line is not None and batch.fits(len(line)):
+            batch.add(picked.row, line, self._now(), resent=picked.resent, paced=picked.paced)
+            if picked.paced:
+                self._pacing.sent(1, 0)
+        elif batch is not None and batch.rows:
+            self._next = picked
+            self._send_batch(batch)
+        else:
+            self._publisher.row(picked)
 
-    def _refusal(self, message: FleetMessage) -> ReasonCode | None:
-        """Return why the server cannot be given this at all [MQTT-3.2.2-15], None if it can."""
-        if self._too_large(message.size):
-            return ReasonCode.PACKET_TOO_LARGE
-        return None if message.topic_fits else ReasonCode.TOPIC_NAME_INVALID
+    def _send_batch(self, batch: Batch) -> None:
+        self._publisher.batch(batch)
+        self._batch = Batch(batch.limits)
 
-    def _too_large(self, size: int) -> bool:
-        maximum = self._limits.maximum_packet_size
-        return maximum is not None and size > maximum
+    def _line(self, picked: Picked) -> bytes | None:
+        """Return the row as the line of a batch, None if it has to go alone."""
+        limits = self._batch_limits
+        if limits is None or self._inflight.alone(picked.row):
+            return None
+        small = picked.row.size <= limits.bytes // SMALL_SHARE
+        if not small and not self._all_in_batches:
+            return None
+        identity, now = self._parts.settings.identity, self._parts.clock.wall_ms()
+        return batch_line(picked.row, identity=identity, resent=picked.resent, now=now)
+
+
+def batch_limits(parts: UplinkParts, server: ServerLimits) -> BatchLimits | None:
+    """Return the limits of the settings, within what the server takes in one packet."""
+    limits, maximum = parts.settings.batch, server.maximum_packet_size
+    if limits is None or maximum is None:
+        return limits
+    topic = parts.settings.topic(SUFFIX)
+    room = maximum - maximum // 1000 - len(topic.encode()) - PACKET_OVERHEAD
+    return BatchLimits(limits.messages, min(limits.bytes, room), limits.delay)

@@ -3,8 +3,17 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from gateway.uplink.batch_limits import BatchLimits
+from gateway.uplink.pacing import NO_LIMITS, PacingLimits
+
 WINDOW = 100
 """Messages sent and not yet taken for good; bounds the duplicates that a crash can cause."""
+
+PUBACK_SECONDS = 30.0
+"""How long a PUBACK may take, beside the time that a slow link needs for the bytes before it."""
+
+TOPIC_ALIASES = 128
+"""Topic aliases that the uplink sets, where the server does not take fewer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +22,8 @@ class UplinkSettings:
 
     `client_id` defaults to `tidegate-<gateway_id>`. `password_file` holds the password alone,
     `ca_file` the certificates that mqtts:// trusts in place of the system's. With `identity`
-    the publisher's client identifier and user name go up too.
+    the publisher's client identifier and user name go up too. Without `batch` each message has
+    a PUBLISH of its own.
     """
 
     gateway_id: str
@@ -28,6 +38,10 @@ class UplinkSettings:
     prefix: str = "tidegate"
     identity: bool = False
     window: int = WINDOW
+    puback_timeout: float = PUBACK_SECONDS
+    topic_alias_maximum: int = TOPIC_ALIASES
+    pacing: PacingLimits = NO_LIMITS
+    batch: BatchLimits | None = None
 
     def topic(self, suffix: str) -> str:
         """Return the fleet's topic of this gateway that ends with `suffix`."""

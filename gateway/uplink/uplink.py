@@ -15,6 +15,7 @@ from gateway.uplink.destination import Destination, Link
 from gateway.uplink.directory import DirectoryDestination
 from gateway.uplink.errors import LinkError
 from gateway.uplink.own_messages import OwnMessages
+from gateway.uplink.parts import UplinkParts
 from gateway.uplink.settings import UplinkSettings
 
 logger = logging.getLogger(__name__)
@@ -47,16 +48,15 @@ class Uplink:
         clock: Clock,
         random: Callable[[], float] = random_module.random,
     ) -> None:
-        self.own_messages = own = OwnMessages(self.wake)
+        self.own_messages = OwnMessages(self.wake)
+        parts = UplinkParts(settings, outbox, rejected, counters, clock, self.own_messages)
         self.destination: Destination
         if settings.directory is not None:
-            self.destination = DirectoryDestination(settings, outbox, counters, clock, own)
+            self.destination = DirectoryDestination(parts)
         else:
             from gateway.uplink.fleet import FleetDestination  # paho only where it is used
 
-            self.destination = FleetDestination(
-                settings, outbox, rejected, counters, clock, random, own
-            )
+            self.destination = FleetDestination(parts, random)
         self.paused = False
         self.on_state: list[Callable[[], None]] = []
         self._counters = counters

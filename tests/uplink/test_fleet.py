@@ -304,9 +304,9 @@ async def test_a_lost_connection_sends_again_what_had_no_puback(
 async def test_a_puback_that_does_not_come_ends_the_connection(
     store: Store, fleet_broker: FleetBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inflight_module, "PUBACK_SECONDS", 0.2)
     monkeypatch.setattr(fleet_module, "TICK_SECONDS", 0.05)
-    async with running(store, uplink_settings(fleet_broker.port)) as uplink:
+    settings = uplink_settings(fleet_broker.port, puback_timeout=0.2)
+    async with running(store, settings) as uplink:
         await connected(uplink)
         fleet_broker.puback = lambda _publish: None
         add_rows(store, 1, 1)

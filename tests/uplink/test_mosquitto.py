@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import gateway.uplink.fleet as fleet_module
-import gateway.uplink.inflight as inflight_module
 from gateway.uplink.settings import WINDOW
 from tests.support.fleet_collector import FleetCollector, Received
 from tests.support.mosquitto import Mosquitto
@@ -150,9 +149,8 @@ async def test_a_frozen_broker_is_left_and_found_again(
     collector: FleetCollector,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(inflight_module, "PUBACK_SECONDS", 0.3)
     monkeypatch.setattr(fleet_module, "TICK_SECONDS", 0.05)
-    async with running(store, uplink_settings(mosquitto.port)) as uplink:
+    async with running(store, uplink_settings(mosquitto.port, puback_timeout=0.3)) as uplink:
         await connected(uplink)
         mosquitto.freeze()
         add_rows(store, 1, 10)

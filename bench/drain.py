@@ -1,0 +1,229 @@
+"""How fast does an outage drain while live messages keep coming, and how late are those?
+
+    .venv/bin/python -m bench.drain [single|batch] [ROWS] [RATE] [PROFILE]
+
+Fills the outbox of a gateway with ROWS rows (300,000: five minutes at 1,000 messages/s), starts
+it beside a real Mosquitto and publishes RATE messages a second (1,000) to it with QoS 1. A
+subscriber of Mosquitto's counts the backlog and takes the time that each live message needed
+from the publisher's hand to the fleet. With PROFILE the gateway runs under cProfile and writes
+there.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import json
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gateway.clock import Clock
+from gateway.counters import Counters
+from gateway.mqtt.packets import Packet, PubAck, Publish
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.storage.database import open_database
+from gateway.storage.outbox import Outbox
+from gateway.storage.outbox_row import OutboxRow
+from gateway.storage.writer import Writer
+from tests.support.gateway_process import GatewayProcess
+from tests.support.mosquitto import Mosquitto
+from tests.support.raw_client import RawClient
+
+ROWS = 300_000
+RATE = 1_000
+TICK = 0.01
+"""Seconds between two bursts of the publisher."""
+
+TURN = 1_000
+"""Rows in a transaction while the outbox is filled."""
+
+TOPICS = 100
+SECONDS = 600.0
+EPOCH = "00a1b2c3d4"
+
+CONFIG = """\
+[gateway]
+id = "bench"
+[uplink]
+url = "mqtt://127.0.0.1:{port}"
+{more}
+[[uplink.rule]]
+topic = "sensors/#"
+"""
+MORE = {"single": "", "batch": 'batch = "zlib"'}
+
+
+def payload(number: int) -> bytes:
+    """Return a reading of 78 bytes that says when it was made."""
+    stamp = time.monotonic_ns()
+    return b'{"value":%.2f,"unit":"\xc2\xb0C","time":%d,"stamp":%d}' % (
+        20 + number % 1000 / 100,
+        1_763_740_000_000 + number,
+        stamp,
+    )
+
+
+async def fill(data: Path, rows: int) -> None:
+    """Put rows into the outbox of a gateway that does not run."""
+    database = await open_database(data, Clock())
+    writer = Writer(database.writer, Counters())
+    outbox = Outbox(database, writer, Counters())
+    await outbox.load()
+    for number in range(1, rows + 1):
+        topic = f"sensors/n{number % TOPICS}/temperature"
+        time_ms = 1_763_740_000_000 + number
+        outbox.add(OutboxRow(EPOCH, "main", number, "live", time_ms, topic, payload(number)))
+        if number % TURN == 0:
+            outbox.end_turn()
+            await _pending(writer, 20 * TURN)
+    outbox.end_turn()
+    await _pending(writer, 0)
+    await writer.close()
+    await outbox.close()
+    await database.close()
+
+
+async def _pending(writer: Writer, most: int) -> None:
+    while writer.pending_rows > most:  # noqa: ASYNC110 - a bench may poll
+        await asyncio.sleep(0.002)
+
+
+@dataclass(slots=True)
+class Figures:
+    """What the subscriber saw."""
+
+    backlog: set[int] = field(default_factory=set)
+    live: list[float] = field(default_factory=list)
+    first: float = 0.0
+    last: float = 0.0
+    repeated: int = 0
+    rising: list[tuple[float, int]] = field(default_factory=list)
+
+
+def take(figures: Figures, seq: str, body: bytes) -> None:
+    """Count one message of the fleet."""
+    now = time.monotonic()
+    epoch, _, number = seq.split(".")
+    if epoch != EPOCH:
+        stamp = int(json.loads(body)["stamp"])
+        figures.live.append(now - stamp / 1e9)
+        return
+    if not figures.backlog:
+        figures.first = now
+    figures.last = now
+    if int(number) in figures.backlog:
+        figures.repeated += 1
+    figures.backlog.add(int(number))
+    if not figures.rising or now - figures.rising[-1][0] >= 1.0:
+        figures.rising.append((now, len(figures.backlog)))
+
+
+def take_packet(figures: Figures, packet: Packet) -> None:
+    if not isinstance(packet, Publish) or "/data/" not in packet.topic:
+        return
+    ours = dict(reversed(packet.properties.user_properties))
+    take(figures, ours["seq"], packet.payload)
+
+
+async def collect(port: int, rows: int, figures: Figures) -> None:
+    client = await RawClient.open(port)
+    await client.say_connect("collector")
+    await client.subscribe("tidegate/#")
+    while len(figures.backlog) < rows:
+        take_packet(figures, await client.receive())
+    await client.close()
+
+
+async def publish(port: int, rate: int) -> None:
+    """Publish until cancelled, a burst each TICK; PUBACKs are read and must be good."""
+    client = await RawClient.open(port)
+    await client.say_connect("publisher")
+    acknowledgements = asyncio.create_task(_read_pubacks(client))
+    begun, sent = time.monotonic(), 0
+    try:
+        while True:
+            due = int((time.monotonic() - begun) * rate)
+            await client.send(
+                *(
+                    Publish(
+                        f"sensors/n{number % TOPICS}/humidity",
+                        payload(number),
+                        1,
+                        packet_id=number % 65_535 + 1,
+                    )
+                    for number in range(sent, due)
+                )
+            )
+            sent = due
+            await asyncio.sleep(TICK)
+    finally:
+        acknowledgements.cancel()
+
+
+async def _read_pubacks(client: RawClient) -> None:
+    while True:
+        packet = await client.receive()
+        if not isinstance(packet, PubAck) or packet.reason_code >= ReasonCode.UNSPECIFIED_ERROR:
+            raise SystemExit(f"the gateway answered {packet}")
+
+
+def report(kind: str, rows: int, rate: int, figures: Figures) -> None:
+    seconds = figures.last - figures.first
+    live = sorted(figures.live)
+    print(
+        f"{kind}: {rows} rows in {seconds:.1f} s: {rows / seconds:,.0f} a second, "
+        f"{rows / seconds / rate:.1f}x the arrival rate; {figures.repeated} repeated"
+    )
+    print(f"an hour's {3600 * rate:,} rows: {3600 * rate / (rows / seconds) / 60:.0f} min")
+    if live:
+        print(
+            f"live: {len(live)} messages, p50 {live[len(live) // 2] * 1000:.0f} ms, "
+            f"p99 {live[len(live) * 99 // 100] * 1000:.0f} ms, most {live[-1] * 1000:.0f} ms"
+        )
+    rates = (
+        (after[1] - before[1]) / (after[0] - before[0])
+        for before, after in itertools.pairwise(figures.rising)
+    )
+    print("rows in each second:", *(f"{rate:.0f}" for rate in rates))
+
+
+async def run(kind: str, rows: int, rate: int, profile: str | None) -> None:
+    with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
+        folder = Path(name)
+        mosquitto = Mosquitto(folder)
+        mosquitto.start()
+        stack.callback(mosquitto.kill)
+        gateway = GatewayProcess(folder, CONFIG.format(port=mosquitto.port, more=MORE[kind]))
+        begun = time.monotonic()
+        gateway.data.mkdir()
+        await fill(gateway.data, rows)
+        print(f"filled in {time.monotonic() - begun:.1f} s")
+        figures = Figures()
+        collecting = asyncio.create_task(collect(mosquitto.port, rows, figures))
+        await asyncio.sleep(0.2)
+        environment = {} if profile is None else {"TIDEGATE_PROFILE": profile}
+        gateway.start(**environment)
+        stack.callback(gateway.kill)
+        publishing = asyncio.create_task(publish(gateway.port, rate))
+        async with asyncio.timeout(SECONDS):
+            await asyncio.wait([collecting, publishing], return_when=asyncio.FIRST_COMPLETED)
+        if publishing.done():
+            publishing.result()
+        collecting.result()
+        publishing.cancel()
+        gateway.stop()
+        report(kind, rows, rate, figures)
+
+
+if __name__ == "__main__":
+    arguments = sys.argv[1:]
+    asyncio.run(
+        run(
+            arguments[0] if arguments else "single",
+            int(arguments[1]) if len(arguments) > 1 else ROWS,
+            int(arguments[2]) if len(arguments) > 2 else RATE,
+            arguments[3] if len(arguments) > 3 else None,
+        )
+    )

@@ -1,0 +1,184 @@
+"""How fast the backlog may go: as fast as the way to the fleet bears, live messages unharmed."""
+
+from dataclasses import dataclass
+
+from gateway.uplink.token_bucket import TokenBucket
+
+BURST = 0.1
+"""Seconds' worth of the rate that may go at once."""
+
+INTERVAL = 1.0
+"""Seconds between two steps up, and between two steps down because of delay."""
+
+DELAY_TARGET = 0.25
+"""Seconds that a PUBACK may take beyond the quickest of its connection: what waits ahead of a
+live message. A quarter of what live messages may take leaves room for the rest."""
+
+START_MESSAGES, START_BYTES = 1_000.0, 64.0 * 1024
+"""The rates a second with which a connection begins; each second doubles them (slow start)."""
+
+STEP_MESSAGES, STEP_BYTES = 50.0, 8.0 * 1024
+"""What a second adds to the rates once something went wrong: linear growth."""
+
+LEAST_MESSAGES, LEAST_BYTES = 1.0, 256.0
+"""The rates below which the backlog never falls: it always moves."""
+
+UNLIMITED = float("inf")
+
+
+class AdaptiveRate:
+    """One rate that grows while it is what holds the backlog up, and is halved on trouble (AIMD).
+
+    Below the threshold, half of what it was at the last trouble, it doubles with each interval;
+    from there on it grows by `step`. It stays between `least` and `most`.
+    """
+
+    def __init__(self, start: float, step: float, least: float, most: float, now: float) -> None:
+        self._start = start
+        self._step = step
+        self._least = min(least, most)
+        self._most = most
+        self._threshold = UNLIMITED
+        self._spent = 0.0
+        self._used = UNLIMITED  # a second, in the last interval
+        self._short = False
+        self.bucket = TokenBucket(min(start, most), BURST, now)
+
+    def begin(self, now: float) -> None:
+        """Begin a connection: at the start rate, or slower if it was slower."""
+        self._used, self._spent, self._short = UNLIMITED, 0.0, False
+        self.bucket.set_rate(min(self._start, self.bucket.rate), now)
+
+    def ready(self, now: float) -> bool:
+        """Return whether something may go; note when it may not."""
+        ready = self.bucket.ready(now)
+        self._short = self._short or not ready
+        return ready
+
+    def spend(self, amount: float) -> None:
+        """Take in what went."""
+        self.bucket.spend(amount)
+        self._spent += amount
+
+    def halve(self, now: float) -> None:
+        """Step down, to half of what was used if that was less than what was allowed."""
+        used = max(self._used, self._start)  # what was not needed says nothing
+        rate = max(self._least, min(self.bucket.rate, used) / 2)
+        self._threshold = rate
+        self._short = False
+        self.bucket.set_rate(rate, now)
+
+    def grow(self, seconds: float, now: float) -> None:
+        """End an interval of `seconds` without trouble: step up if the rate held us up."""
+        self._used = self._spent / seconds
+        self._spent = 0.0
+        if self._short:
+            rate = self.bucket.rate
+            doubled = min(2 * rate, max(self._threshold, rate + self._step))
+            self.bucket.set_rate(min(self._most, doubled), now)
+        self._short = False
+
+
+@dataclass(frozen=True, slots=True)
+class PacingLimits:
+    """What the backlog may use of the link at most, a second; None for as much as goes."""
+
+    messages: int | None = None
+    bytes: int | None = None
+
+
+NO_LIMITS = PacingLimits()
+
+
+class Pacing:
+    """Paces the backlog in messages and bytes a second; live messages don't ask.
+
+    Steps down when the fleet's broker wants less (`slow_down`), when a connection that carried
+    something is lost, and when PUBACKs become slow, which is how a full link shows before
+    anybody complains; at most once in an interval. What is in flight of the backlog is held
+    to what the rate carries within the quickest PUBACK's time and DELAY_TARGET. `last_delay` is
+    what the last PUBACK took. All times are monotonic seconds.
+    """
+
+    def __init__(self, limits: PacingLimits, now: float) -> None:
+        self.slowdowns = 0
+        self.last_delay = 0.0
+        self._messages = AdaptiveRate(
+            START_MESSAGES, STEP_MESSAGES, LEAST_MESSAGES, limits.messages or UNLIMITED, now
+        )
+        self._bytes = AdaptiveRate(
+            START_BYTES, STEP_BYTES, LEAST_BYTES, limits.bytes or UNLIMITED, now
+        )
+        self._inflight = 0
+        self._quickest = UNLIMITED
+        self._step_at = now
+        self._calm_until = now
+
+    @property
+    def messages_per_second(self) -> float:
+        """Messages a second that the backlog may send now."""
+        return self._messages.bucket.rate
+
+    @property
+    def bytes_per_second(self) -> float:
+        """Bytes a second that the backlog may send now."""
+        return self._bytes.bucket.rate
+
+    def begin(self, delay: float, now: float) -> None:
+        """Begin a connection whose CONNACK took `delay` seconds."""
+        self._messages.begin(now)
+        self._bytes.begin(now)
+        self._inflight = 0
+        self._quickest = delay
+        self._step_at = now
+
+    def ready(self, now: float) -> bool:
+        """Return whether something of the backlog may go now."""
+        self._grow(now)
+        messages, size = self._messages.ready(now), self._bytes.ready(now)
+        return messages and size and self._fits()
+
+    def wait(self, now: float) -> float | None:
+        """Return the seconds until something may go; None until a PUBACK has come."""
+        if not self._fits():
+            return None
+        return max(self._messages.bucket.wait(now), self._bytes.bucket.wait(now))
+
+    def sent(self, messages: int, size: int) -> None:
+        """Take in that so much of the backlog went."""
+        self._messages.spend(messages)
+        self._bytes.spend(size)
+        self._inflight += size
+
+    def answered(self, size: int, delay: float, now: float) -> None:
+        """Take in a PUBACK after `delay` seconds, of a message with `size` bytes of backlog."""
+        self._inflight -= size
+        self.last_delay = delay
+        self._quickest = min(self._quickest, delay)
+        if delay > self._quickest + DELAY_TARGET:
+            self.slow_down(now, calm=max(INTERVAL, delay))
+
+    def slow_down(self, now: float, calm: float = INTERVAL) -> None:
+        """Halve both rates, unless they were within an interval; `calm` begins the next one.
+
+        What was sent before the step is answered within about `calm` seconds, and its trouble is
+        no news.
+        """
+        if now < self._calm_until:
+            return
+        self.slowdowns += 1
+        self._messages.halve(now)
+        self._bytes.halve(now)
+        self._step_at = now
+        self._calm_until = now + calm
+
+    def _fits(self) -> bool:
+        carried = self._bytes.bucket.rate * (self._quickest + DELAY_TARGET)
+        return not self._inflight or self._inflight < carried
+
+    def _grow(self, now: float) -> None:
+        seconds = now - self._step_at
+        if seconds >= INTERVAL:
+            self._messages.grow(seconds, now)
+            self._bytes.grow(seconds, now)
+            self._step_at = now

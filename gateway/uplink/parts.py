@@ -1,0 +1,22 @@
+"""What the parts of one uplink work with together."""
+
+from dataclasses import dataclass
+
+from gateway.clock import Clock
+from gateway.counters import Counters
+from gateway.storage.outbox import Outbox
+from gateway.storage.rejected import Rejected
+from gateway.uplink.own_messages import OwnMessages
+from gateway.uplink.settings import UplinkSettings
+
+
+@dataclass(frozen=True, slots=True)
+class UplinkParts:
+    """Made once for an uplink, handed to everything in it."""
+
+    settings: UplinkSettings
+    outbox: Outbox
+    rejected: Rejected
+    counters: Counters
+    clock: Clock
+    own_messages: OwnMessages

@@ -1,0 +1,28 @@
+"""A PUBLISH in flight, and what it carries."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gateway.storage.outbox_row import OutboxRow
+from gateway.uplink.own_messages import OwnMessage
+
+
+@dataclass(slots=True)
+class Sent:
+    """A packet of `size` bytes with rows of the outbox, or with a message of the gateway's own.
+
+    With neither it is the status. `paced` is how many of its bytes the backlog's pacing counts;
+    `at` and `deadline`, in monotonic seconds, are given when it leaves.
+    """
+
+    size: int
+    rows: Sequence[OutboxRow] = ()
+    own: OwnMessage | None = None
+    paced: int = 0
+    at: float = 0.0
+    deadline: float = 0.0
+
+    @property
+    def messages(self) -> int:
+        """How many messages the packet counts for in the window."""
+        return len(self.rows) or 1

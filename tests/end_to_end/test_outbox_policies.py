@@ -1,0 +1,226 @@
+"""A small outbox, the fleet away: each policy keeps, refuses and counts what it says."""
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import paho.mqtt.client as paho
+import pytest
+from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
+
+from gateway.mqtt.packets import MQTT_3_1_1, Packet, PubAck, Publish, PubRec
+from tests.support.fleet_collector import FleetCollector
+from tests.support.gateway_process import GatewayProcess, until
+from tests.support.mosquitto import Mosquitto
+from tests.support.raw_client import RawClient
+from tests.support.sensor_client import SensorClient
+
+pytestmark = pytest.mark.mosquitto
+
+QUOTA = 10
+MESSAGES = 25
+QUOTA_EXCEEDED = 0x97
+
+CONFIG = """
+[gateway]
+id = "barn"
+[broker]
+sys_interval = 0.1
+[outbox]
+maximum_messages = {quota}
+when_full = "{when_full}"
+[uplink]
+url = "mqtt://127.0.0.1:{port}"
+[[uplink.rule]]
+topic = "sensors/#"
+[[uplink.rule]]
+topic = "alarms/#"
+stream = "alarms"
+[[uplink.rule]]
+topic = "state/#"
+stream = "state"
+[[uplink.stream]]
+name = "alarms"
+priority = 9
+[[uplink.stream]]
+name = "state"
+mode = "latest"
+"""
+
+
+class Scene:
+    """A gateway whose fleet is away until `bring_up`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.fleet = Mosquitto(folder)
+        self.gateway: GatewayProcess | None = None
+        self._clients: list[SensorClient] = []
+
+    def start(self, when_full: str, quota: int = QUOTA) -> GatewayProcess:
+        config = CONFIG.format(port=self.fleet.port, when_full=when_full, quota=quota)
+        folder = self._folder / "gateway"
+        folder.mkdir()
+        self.gateway = GatewayProcess(folder, config)
+        return self.gateway.start()
+
+    def sensor(self, topic: str) -> SensorClient:
+        assert self.gateway is not None, "not started"
+        sensor = SensorClient(self.gateway.port, topic)
+        self._clients.append(sensor)
+        return sensor
+
+    def publish(self, topic: str, count: int) -> None:
+        """Publish so many messages and wait until all are acknowledged."""
+        sensor = self.sensor(topic)
+        sensor.publish(count)
+        sensor.wait(count)
+
+    def figure(self, name: str) -> int:
+        """Return a counter of the gateway."""
+        assert self.gateway is not None, "not started"
+        return int(figures(self.gateway.port).get(name, 0))
+
+    def arrivals(self, count: int) -> list[tuple[str, int, int]]:
+        """Bring the fleet up; return (stream, number, value) of the messages that come."""
+        assert self.gateway is not None, "not started"
+        self.fleet.start()
+        collector = FleetCollector(self.fleet.port)
+        until(lambda: len(collector.data) >= count, f"{count} arrive", self.gateway.log)
+        until(lambda: not waiting(self.gateway), "the outbox is empty", self.gateway.log)
+        collector.close()
+        return [
+            (*message.name[1:], json.loads(message.payload)["value"]) for message in collector.data
+        ]
+
+    def close(self) -> None:
+        for sensor in self._clients:
+            sensor.close()
+        if self.gateway is not None:
+            self.gateway.kill()
+        self.fleet.kill()
+
+
+def waiting(gateway: GatewayProcess | None) -> int:
+    """How many rows are in the outbox on disk."""
+    assert gateway is not None, "not started"
+    with sqlite3.connect(gateway.data / "tidegate.db") as database:
+        (count,) = database.execute("SELECT count(*) FROM outbox").fetchone()
+    database.close()
+    return int(count)
+
+
+def figures(port: int) -> dict[str, str]:
+    """Return what the gateway says of itself below $SYS/broker/tidegate/outbox."""
+    found: dict[str, str] = {}
+    done: list[int] = []
+    prefix = "$SYS/broker/tidegate/outbox/"
+    client = paho.Client(CallbackAPIVersion.VERSION2, protocol=MQTTProtocolVersion.MQTTv5)
+    client.on_message = lambda _client, _data, message: found.update(
+        {message.topic.removeprefix(prefix): message.payload.decode()}
+    )
+    client.on_subscribe = lambda *_: done.append(1)
+    client.connect("127.0.0.1", port)
+    client.subscribe(f"{prefix}#", qos=1)
+    client.loop_start()
+    until(lambda: done and found, "the figures come")
+    client.loop_stop()
+    client.disconnect()
+    return found
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    made = Scene(tmp_path)
+    yield made
+    made.close()
+
+
+def test_drop_oldest_keeps_the_newest(scene: Scene) -> None:
+    scene.start("drop-oldest")
+    scene.publish("sensors/a", MESSAGES)
+    until(lambda: scene.figure("evicted/drop-oldest") == MESSAGES - QUOTA, "evictions are counted")
+    assert scene.arrivals(QUOTA) == [
+        ("main", number, number) for number in range(MESSAGES - QUOTA + 1, MESSAGES + 1)
+    ]
+
+
+def test_drop_newest_keeps_the_oldest_and_uses_up_numbers(scene: Scene) -> None:
+    scene.start("drop-newest")
+    scene.publish("sensors/a", MESSAGES)
+    until(lambda: scene.figure("evicted/drop-newest") == MESSAGES - QUOTA, "evictions are counted")
+    found = scene.arrivals(QUOTA)
+    assert found == [("main", number, number) for number in range(1, QUOTA + 1)]
+
+
+def test_drop_lowest_priority_keeps_alarms(scene: Scene) -> None:
+    scene.start("drop-lowest-priority")
+    scene.publish("alarms/a", 4)
+    scene.publish("sensors/a", MESSAGES)
+    scene.publish("alarms/a", 3)
+    until(lambda: scene.figure("evicted/drop-lowest-priority") == 22, "evictions are counted")
+    found = sorted(scene.arrivals(QUOTA))
+    assert [each[:2] for each in found if each[0] == "alarms"] == [
+        ("alarms", number) for number in range(1, 8)
+    ]
+    assert [each[1] for each in found if each[0] == "main"] == [23, 24, 25]
+
+
+def test_latest_keeps_one_of_each_topic_across_a_kill(scene: Scene) -> None:
+    gateway = scene.start("reject", quota=1_000)
+    for topic in ("state/a", "state/b"):
+        scene.publish(topic, MESSAGES)
+    gateway.kill()
+    gateway.start()
+    scene.publish("state/a", 2)
+    found = scene.arrivals(2)
+    assert sorted(value for _, _, value in found) == [2, MESSAGES]
+    assert [stream for stream, *_ in found] == ["state", "state"]
+
+
+def test_reject_tells_an_mqtt_5_publisher_and_uses_up_no_number(scene: Scene) -> None:
+    gateway = scene.start("reject")
+    codes = asyncio.run(answers(gateway.port, QUOTA + 1))
+    assert codes == [0] * QUOTA + [QUOTA_EXCEEDED] * 3
+    until(lambda: scene.figure("rejected") == 4, "QoS 0 is counted too")
+    found = scene.arrivals(QUOTA)
+    assert [number for _, number, _ in found] == list(range(1, QUOTA + 1))
+
+
+async def answers(port: int, count: int) -> list[int]:
+    """Publish at QoS 1, twice at QoS 2, once at QoS 0; return the reason codes that came."""
+    client = await RawClient.open(port)
+    await client.say_connect("publisher")
+    codes: list[int] = []
+    for place in range(1, count + 4):
+        qos = 1 if place <= count else 2 if place <= count + 2 else 0
+        payload = b'{"value":%d}' % place
+        packet_id = place if qos else 0
+        await client.send(Publish("sensors/a", payload, qos, packet_id=packet_id))
+        if qos:
+            answer = await client.receive()
+            assert isinstance(answer, PubAck if qos == 1 else PubRec)
+            codes.append(answer.reason_code)
+    assert await client.waiting() == []
+    await client.close()
+    return codes
+
+
+def test_reject_closes_the_connection_of_an_mqtt_3_1_1_publisher(scene: Scene) -> None:
+    gateway = scene.start("reject")
+    scene.publish("sensors/a", QUOTA)
+    assert asyncio.run(last_words(gateway.port)) == []
+    until(lambda: scene.figure("rejected") == 1, "the refusal is counted")
+    assert [value for *_, value in scene.arrivals(QUOTA)] == list(range(1, QUOTA + 1))
+
+
+async def last_words(port: int) -> list[Packet]:
+    """Publish one message as an MQTT 3.1.1 client; return what comes until the end."""
+    client = await RawClient.open(port, MQTT_3_1_1)
+    await client.say_connect("old")
+    await client.send(Publish("sensors/a", b'{"value":99}', 1, packet_id=1))
+    packets = await client.until_closed()
+    await client.close()
+    return packets
