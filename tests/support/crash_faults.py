@@ -13,9 +13,10 @@ from typing import Self
 from tests.support.requirements import find_program
 
 SECONDS = 20.0
-"""How long strace may take to attach, or to write what it saw."""
+"""How long strace may take to attach."""
 
-STRACE = ["strace", "-f", "-q", "-y", "-s", "64"]
+PATIENCE = 2.0
+"""How long it may take to detach."""
 
 DATABASE_FILES = ("tidegate.db", "tidegate.db-wal", "tidegate.db-shm")
 
@@ -55,12 +56,10 @@ class Strace:
     ) -> None:
         self.file = file
         self._process = process
-        words = [*STRACE, "-o", str(file), "-e", f"trace={','.join(calls)}"]
-        words += [word for text in inject for word in ("-e", f"inject={text}")]
-        words += [word for path in paths for word in ("-P", str(path))]
-        words[0] = find_program("strace") or "strace"
         self._strace = subprocess.Popen(
-            [*words, "-p", str(process)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            [*_command(file, calls, inject, paths), "-p", str(process)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
         )
 
     def __enter__(self) -> Self:
@@ -75,10 +74,17 @@ class Strace:
         self.end()
 
     def end(self) -> None:
-        """Detach: from now on no call fails."""
+        """Detach: from now on no call fails.
+
+        strace hangs when it is to detach from a thread that has just died: then it is killed.
+        """
         if self._strace.poll() is None:
             self._strace.send_signal(signal.SIGINT)
-        self._strace.communicate(timeout=SECONDS)
+        try:
+            self._strace.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._strace.kill()
+            self._strace.communicate()
 
     @property
     def injected(self) -> int:
@@ -91,6 +97,20 @@ class Strace:
 
     def _complaint(self) -> str:
         return self._strace.communicate(timeout=SECONDS)[1].decode()
+
+
+def tracer(file: Path, calls: Sequence[str], inject: str, paths: Sequence[Path] = ()) -> list[str]:
+    """Return words before a command with which it runs under strace, still its starter's child."""
+    return [*_command(file, calls, [inject], paths), "-D"]
+
+
+def _command(
+    file: Path, calls: Sequence[str], inject: Sequence[str], paths: Sequence[Path]
+) -> list[str]:
+    words = [find_program("strace") or "strace", "-f", "-q", "-y", "-s", "64", "-o", str(file)]
+    words += ["-e", f"trace={','.join(calls)}"]
+    words += [word for text in inject for word in ("-e", f"inject={text}")]
+    return words + [word for path in paths for word in ("-P", str(path))]
 
 
 def database_files(data: Path) -> list[Path]:

@@ -1,0 +1,174 @@
+"""The disk fails between write and commit: nothing is acknowledged that it did not keep."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from gateway.cli.crashtest.gateway_process import EndedError, GatewayProcess
+from gateway.cli.crashtest.participant import until
+from gateway.cli.crashtest.publisher import Publisher
+from gateway.cli.crashtest.rounds import Rounds
+from tests.crash.conftest import MakeGateway
+from tests.support.crash_faults import Strace, database_files, tracer
+from tests.support.crash_gateway import (
+    QUICK_FIGURES,
+    compare,
+    kept,
+    retained,
+    until_figure,
+    until_kept,
+)
+
+pytestmark = pytest.mark.strace
+
+WRITES = ("pwrite64", "fdatasync", "ftruncate")
+
+FAULT_SECONDS = 0.4
+
+ALARM = "$SYS/broker/tidegate/alarm/storage"
+
+PASSING = [
+    "fdatasync:error=EIO:when=1..2",
+    "fdatasync:error=EIO:when=1+3",
+    "fdatasync:error=ENOSPC:when=2..5",
+    "pwrite64:error=EIO:when=1",
+    "pwrite64:error=EIO:when=5+11",
+    "pwrite64:error=ENOSPC:when=2..9",
+    "pwrite64:error=ENOSPC:when=3+7",
+]
+"""Which calls on the WAL fail, counted from a moment at which publishers are busy."""
+
+LASTING = ["fdatasync:error=EIO", "pwrite64:error=EIO", "pwrite64:error=ENOSPC"]
+
+KILLS_AT_CALLS = 5
+STARTS = 4
+
+
+@asynccontextmanager
+async def busy(gateway: GatewayProcess, seed: int) -> AsyncIterator[list[Publisher]]:
+    """Start the gateway; give publishers of QoS 1 and 2 that publish until it is gone."""
+    await gateway.start()
+    async with AsyncExitStack() as stack:
+        publishers = [
+            Publisher(f"qos{qos}", [], Random(seed), persistent=False, qos=qos, window=20)
+            for qos in (1, 2)
+        ]
+        for publisher in publishers:
+            stack.push_async_callback(publisher.aclose)
+            await publisher.join(gateway.port)
+        tasks = [asyncio.create_task(publisher.publish_freely()) for publisher in publishers]
+        await until_kept(publishers[0], 1)
+        yield publishers
+        gateway.kill()
+        await asyncio.gather(*tasks)
+
+
+def strike(gateway: GatewayProcess, fault: str, *files: Path) -> Strace:
+    """Return a tracer that makes calls on the WAL, or these files, fail."""
+    assert gateway.process is not None
+    paths = files or (gateway.data / "tidegate.db-wal",)
+    file = gateway.folder / "trace"
+    return Strace(gateway.process.pid, file, WRITES, inject=[fault], paths=paths)
+
+
+@pytest.mark.parametrize("fault", PASSING)
+async def test_a_fault_that_passes_costs_nothing_that_was_acknowledged(
+    make_gateway: MakeGateway, tmp_path: Path, seed: int, fault: str
+) -> None:
+    gateway = make_gateway(QUICK_FIGURES)
+    async with busy(gateway, seed) as publishers:
+        with strike(gateway, fault) as strace:
+            await asyncio.sleep(FAULT_SECONDS)
+            assert strace.injected, "no call failed"
+        assert await until_figure(gateway, "tidegate/storage/failures")
+        for publisher in publishers:
+            await until_kept(publisher, 20)
+        assert await retained(gateway.port, ALARM) == ""
+    assert compare(gateway, publishers, tmp_path / "scratch") == []
+
+
+@pytest.mark.parametrize("fault", LASTING)
+async def test_nothing_is_acknowledged_while_the_disk_refuses(
+    make_gateway: MakeGateway, tmp_path: Path, seed: int, fault: str
+) -> None:
+    gateway = make_gateway(QUICK_FIGURES)
+    async with busy(gateway, seed) as publishers:
+        with strike(gateway, fault) as strace:
+            failures = await until_figure(gateway, "tidegate/storage/failures")
+            before = [kept(publisher) for publisher in publishers]
+            await until_figure(gateway, "tidegate/storage/failures", failures + 1)
+            assert [kept(publisher) for publisher in publishers] == before
+            assert strace.injected > 1
+            assert "takes no more" in await retained(gateway.port, ALARM)
+            assert gateway.process is not None
+            gateway.process.kill()  # before the disk is well again
+        assert [kept(publisher) for publisher in publishers] == before
+    assert compare(gateway, publishers, tmp_path / "scratch") == []
+
+
+async def test_a_checkpoint_that_fails_costs_nothing(
+    make_gateway: MakeGateway, tmp_path: Path, seed: int
+) -> None:
+    gateway = make_gateway()
+    async with busy(gateway, seed) as publishers:
+        fault = "pwrite64,fdatasync:error=EIO"
+        with strike(gateway, fault, gateway.data / "tidegate.db") as strace:
+            await until(lambda: strace.injected > 1, "checkpoints fail")
+            await until_kept(publishers[0], 20)
+        await until_kept(publishers[0], 20)
+    assert compare(gateway, publishers, tmp_path / "scratch") == []
+
+
+class Struck(Rounds):
+    """Rounds whose kills come at a write or a sync of the database, drawn by lot."""
+
+    async def strike(self) -> None:
+        call = self.random.choice(["pwrite64", "pwrite64", "fdatasync"])
+        fault = f"{call}:signal=KILL:when={self.random.randint(1, 60)}"
+        process = self.gateway.process
+        assert process is not None
+        with strike(self.gateway, fault, *database_files(self.gateway.data)):
+            await until(lambda: process.poll() is not None, f"killed by {fault}")
+        self.gateway.kill()
+        self.figures.kills += 1
+
+
+async def test_killed_between_write_and_commit_nothing_acknowledged_is_lost(
+    make_gateway: MakeGateway, seed: int
+) -> None:
+    rounds = Struck(make_gateway(), seed, sessions=False)
+    await rounds.run(KILLS_AT_CALLS)
+    assert rounds.findings == []
+
+
+async def test_a_start_on_a_disk_that_fails_loses_nothing(
+    make_gateway: MakeGateway, tmp_path: Path, seed: int
+) -> None:
+    """Whichever of its writes fails: it serves, or it says so and the next start serves."""
+    random = Random(seed)
+    gateway = make_gateway()
+    async with busy(gateway, seed) as publishers:
+        await until_kept(publishers[0], 50)
+    before = shutil.copytree(gateway.data, tmp_path / "before")
+    injected = 0
+    for _ in range(STARTS):
+        call, error = random.choice(WRITES), random.choice(["EIO", "ENOSPC"])
+        fault = f"{call}:error={error}:when={random.randint(1, 12)}..{random.randint(12, 30)}"
+        shutil.rmtree(gateway.data)
+        shutil.copytree(before, gateway.data)
+        gateway.wrapper = tracer(tmp_path / "trace", WRITES, fault, database_files(gateway.data))
+        with suppress(EndedError):
+            await gateway.start()
+        assert "Traceback" not in gateway.log(), fault
+        gateway.kill()
+        injected += (tmp_path / "trace").read_text(errors="replace").count("(INJECTED)")
+        gateway.wrapper = []
+        await gateway.start()
+        gateway.kill()
+        assert compare(gateway, publishers, tmp_path / "scratch") == [], fault
+    assert injected, "no call failed"

@@ -1,0 +1,75 @@
+"""What tests that crash gateways look at, and how they compare."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from gateway.cli.crashtest.client import PATIENCE, Client
+from gateway.cli.crashtest.gateway_process import CONFIGURATION, GatewayProcess
+from gateway.cli.crashtest.numbers import Promise
+from gateway.cli.crashtest.participant import until
+from gateway.cli.crashtest.publisher import Publisher
+from gateway.cli.crashtest.receiver import Receiver
+from gateway.cli.crashtest.records import Records
+from gateway.mqtt.packets import (
+    Connect,
+    PingReq,
+    PingResp,
+    Publish,
+    Subscribe,
+    SubscriptionRequest,
+)
+
+QUICK_FIGURES = CONFIGURATION.replace("[uplink]", "[broker]\nsys_interval = 0.1\n[uplink]")
+"""A configuration whose figures under $SYS are never much older than 0.1 s."""
+
+
+NOBODY_TAKES = QUICK_FIGURES.replace('directory = "{landing}"', 'url = "mqtt://127.0.0.1:1"')
+"""The same towards a fleet that is away: the outbox only grows."""
+
+
+async def retained(port: int, topic: str) -> str:
+    """Return the retained message of a topic as text, "" for none."""
+    client = await Client.connect(port, Connect("looks"))
+    client.send(Subscribe(1, [SubscriptionRequest(topic)]), PingReq())
+    text = ""
+    async for packet in client.packets():
+        if isinstance(packet, Publish):
+            text = packet.payload.decode()
+        elif isinstance(packet, PingResp):
+            break
+    client.close()
+    return text
+
+
+async def until_figure(gateway: GatewayProcess, name: str, least: int = 1) -> int:
+    """Wait until a figure under $SYS is as high as this, and return it."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            figure = int(await retained(gateway.port, f"$SYS/broker/{name}") or 0)
+            if figure >= least:
+                return figure
+            await asyncio.sleep(0.05)
+
+
+async def until_kept(publisher: Publisher, more: int) -> None:
+    """Wait until so many more messages are acknowledged than now."""
+    wanted = kept(publisher) + more
+    await until(lambda: kept(publisher) >= wanted, f"{more} messages more are acknowledged")
+
+
+def kept(publisher: Publisher) -> int:
+    """Return how many messages are acknowledged."""
+    return sum(sent.promise is Promise.KEPT for sent in publisher.sent)
+
+
+def compare(gateway: GatewayProcess, publishers: Sequence[Publisher], scratch: Path) -> list[str]:
+    """Return a sentence for each promise to these that the files do not keep."""
+    findings: list[str] = []
+    records = Records(gateway.data, gateway.landing, scratch, findings)
+    records.look()
+    receiver = Receiver("the outbox", records.received, exactly_once=True)
+    for publisher in publishers:
+        findings += receiver.compare(publisher.name, publisher.qos, publisher.sent)
+        findings += publisher.findings
+    return findings
