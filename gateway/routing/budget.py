@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable
 from typing import Protocol
-from weakref import ReferenceType, ref
+from weakref import ReferenceType, WeakSet, ref
 
 from gateway.routing.where.figures import Figures
 from gateway.routing.where.message import Message
@@ -12,6 +12,12 @@ logger = logging.getLogger(__name__)
 
 SAMPLED = 64
 """Of so many evaluations of an expression one is measured, beginning with the first."""
+
+PROMOTED = 4_096
+"""Evaluations after which an expression is worth the millisecond that its own function costs."""
+
+MAXIMUM_PROMOTED = 1_000
+"""Expressions in use that have a function of their own, of some 10 kB; further ones have none."""
 
 SLOW_NANOSECONDS = 1_000_000
 """Longer than this no evaluation should take: a thousand times what an ordinary one does."""
@@ -29,8 +35,13 @@ class Evaluable(Protocol):
     text: str
     figures: Figures
 
-    def evaluate(self, message: Message) -> bool | None:
-        """Return the result, None for NULL; the same however often it is asked."""
+    @property
+    def evaluate(self) -> Callable[[Message], bool | None]:
+        """Gives the result, None for NULL; the same however often it is asked."""
+        ...
+
+    def promote(self) -> bool:
+        """Make `evaluate` sooner; return False where that cannot be done."""
         ...
 
 
@@ -43,7 +54,17 @@ class Budget:
     is measured.
     """
 
-    __slots__ = ("_slowest", "_timer", "_unsaid", "_warned", "evaluated", "null", "passed", "slow")
+    __slots__ = (
+        "_promoted",
+        "_slowest",
+        "_timer",
+        "_unsaid",
+        "_warned",
+        "evaluated",
+        "null",
+        "passed",
+        "slow",
+    )
 
     def __init__(self, timer: Callable[[], int] | None = None) -> None:
         self.evaluated = 0
@@ -51,6 +72,7 @@ class Budget:
         self.null = 0
         self.slow = 0
         self._timer = timer
+        self._promoted: WeakSet[Evaluable] = WeakSet()
         self._slowest: ReferenceType[Evaluable] | None = None
         self._warned: int | None = None  # when, by the timer
         self._unsaid = 0
@@ -70,7 +92,7 @@ class Budget:
         result = where.evaluate(message)
         figures = where.figures
         if not figures.evaluated % SAMPLED:
-            self.measure(where, message, f"client {client_id!r}")
+            self.look(where, message, f"client {client_id!r}")
         figures.evaluated += 1
         self.evaluated += 1
         if result:
@@ -82,17 +104,29 @@ class Budget:
             self.null += 1
         return False
 
-    def measure(self, where: Evaluable, message: Message, owner: str) -> None:
-        """Measure one evaluation for a message that the expression was evaluated for before.
+    @property
+    def promoted(self) -> int:
+        """How many of the expressions in use have a function of their own."""
+        return len(self._promoted)
 
-        What the message is decoded to is kept with it and was paid for then. `owner` stands in
-        the warning about an expression that takes too long.
+    def look(self, where: Evaluable, message: Message, owner: str) -> None:
+        """Promote an expression that is evaluated often, and measure an evaluation.
+
+        It was evaluated for this message before: what the message is decoded to is kept with it
+        and was paid for then. `owner` stands in the warning about one that takes too long.
         """
-        if self._timer is None:
-            return
-        took = _time(self._timer, where, message)
+        often = where.figures.evaluated == PROMOTED
+        if often and self.promoted < MAXIMUM_PROMOTED and where.promote():
+            self._promoted.add(where)
+        if self._timer is not None:
+            self._measure(where, message, owner, self._timer)
+
+    def _measure(
+        self, where: Evaluable, message: Message, owner: str, timer: Callable[[], int]
+    ) -> None:
+        took = _time(timer, where, message)
         if took > SLOW_NANOSECONDS:  # or was the processor elsewhere meanwhile?
-            took = min(took, _time(self._timer, where, message))
+            took = min(took, _time(timer, where, message))
         figures = where.figures
         figures.samples += 1
         figures.nanoseconds += took
@@ -101,7 +135,7 @@ class Budget:
             self._slowest = ref(where)
         if took > SLOW_NANOSECONDS:
             self.slow += 1
-            self._warn(where, took, owner, self._timer())
+            self._warn(where, took, owner, timer())
 
     def _warn(self, where: Evaluable, took: int, owner: str, now: int) -> None:
         if self._warned is not None and now - self._warned < WARNING_NANOSECONDS:

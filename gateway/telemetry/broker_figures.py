@@ -93,6 +93,7 @@ class BrokerFigures:
         counters.set("tidegate/where/filtered", budget.filtered)
         counters.set("tidegate/where/null", budget.null)
         counters.set("tidegate/where/slow", budget.slow)
+        counters.set("tidegate/where/promoted", budget.promoted)
         counters.set("tidegate/where/expressions", len(broker.expressions))
         slowest = budget.slowest
         text = "" if slowest is None else shown(slowest.text)

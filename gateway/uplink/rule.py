@@ -79,7 +79,7 @@ class ActiveRule:
             return True
         result = where.evaluate(message)
         if not where.figures.evaluated % SAMPLED:
-            self._budget.measure(where, message, f"uplink.rule[{self._place}]")
+            self._budget.look(where, message, f"uplink.rule[{self._place}]")
             microseconds = f"{where.figures.mean / 1000:.1f}"
             self._counters.set(f"{self._prefix}microseconds", microseconds)
         where.figures.evaluated += 1

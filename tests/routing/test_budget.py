@@ -4,6 +4,7 @@ import gc
 
 import pytest
 
+from gateway.routing import budget as budget_module
 from gateway.routing.budget import (
     SAMPLED,
     SHOWN_CODE_POINTS,
@@ -80,28 +81,28 @@ def test_the_slowest_is_the_one_in_use_with_the_highest_mean(budget: Budget, tim
     expressions = [compile_where(f"payload.t > {each}") for each in range(3)]
     for where, took in zip(expressions, (100, 300, 200), strict=True):
         timer.takes = [took]
-        budget.measure(where, HOT, "c")
+        budget.look(where, HOT, "c")
     assert budget.slowest is expressions[1]
     timer.takes = [900]
-    budget.measure(expressions[2], HOT, "c")
+    budget.look(expressions[2], HOT, "c")
     assert budget.slowest is expressions[2]
 
 
 def test_the_slowest_is_forgotten_with_its_last_subscription(budget: Budget, timer: Timer) -> None:
     slowest, other = compile_where("payload.t > 25"), compile_where("payload.t > 30")
     timer.takes = [100]
-    budget.measure(slowest, HOT, "c")
+    budget.look(slowest, HOT, "c")
     del slowest
     gc.collect()
     assert budget.slowest is None
     timer.takes = [1]
-    budget.measure(other, HOT, "c")
+    budget.look(other, HOT, "c")
     assert budget.slowest is other
 
 
 def slow(budget: Budget, timer: Timer, where: Where, owner: str) -> None:
     timer.takes = [3 * SLOW_NANOSECONDS, 2 * SLOW_NANOSECONDS]
-    budget.measure(where, HOT, owner)
+    budget.look(where, HOT, owner)
     assert not timer.takes
 
 
@@ -134,7 +135,7 @@ def test_a_delay_that_was_not_the_expressions_is_measured_again(
 ) -> None:
     where = compile_where("payload.t > 25")
     timer.takes = [50 * SLOW_NANOSECONDS, 400]
-    budget.measure(where, HOT, "client 'c'")
+    budget.look(where, HOT, "client 'c'")
     assert (where.figures.mean, budget.slow, caplog.messages) == (400.0, 0, [])
 
 
@@ -143,3 +144,32 @@ def test_a_long_expression_is_cut_and_in_one_line() -> None:
     text = "a" * SHOWN_CODE_POINTS
     assert shown(text) == text
     assert shown(text + "b") == text + "..."
+
+
+def test_what_is_evaluated_often_is_promoted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget_module, "PROMOTED", 2 * SAMPLED)
+    monkeypatch.setattr(budget_module, "MAXIMUM_PROMOTED", 2)
+    budget = Budget()
+    wheres = [compile_where(f"payload.t > {each}") for each in (25, 26, 27)]
+    closures = [where.evaluate for where in wheres]
+    for number in range(2 * SAMPLED + 1):
+        assert all(
+            where.evaluate is closure for where, closure in zip(wheres, closures, strict=True)
+        )
+        assert [budget.passes(each, HOT, "c") for each in wheres] == [True] * 3
+        assert budget.promoted == 2 * (number == 2 * SAMPLED)
+    changed = [where.evaluate is not old for where, old in zip(wheres, closures, strict=True)]
+    assert changed == [True, True, False]
+    assert budget.passes(wheres[0], HOT, "c")
+    assert not budget.passes(wheres[0], COLD, "c")
+    del wheres[0]
+    gc.collect()
+    assert budget.promoted == 1
+
+
+def test_what_cannot_be_promoted_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget_module, "PROMOTED", SAMPLED)
+    budget, where = Budget(), compile_where(" OR ".join(["payload.t > 25"] * 60))
+    for _ in range(SAMPLED + 1):
+        assert budget.passes(where, HOT, "c")
+    assert budget.promoted == 0

@@ -33,6 +33,7 @@ from gateway.routing.where.expression import (
 )
 from gateway.routing.where.figures import Figures
 from gateway.routing.where.folding import can_be, fold
+from gateway.routing.where.generate import generate
 from gateway.routing.where.identity import without_identity
 from gateway.routing.where.message import Message
 from gateway.routing.where.parser import parse
@@ -46,11 +47,20 @@ class Where:
 
     `text` is the expression as given, `expression` its tree with constant parts worked out, and
     `never_true` says that no message can pass, which deserves a warning (where-language 9).
-    `figures` is for whoever evaluates it to count in; without `identity`, `$clientid` and
+    `evaluate` gives TO_BOOLEAN of the expression's value for a message, None for NULL, and never
+    raises. `figures` is for whoever evaluates it to count in; without `identity`, `$clientid` and
     `$username` are NULL for it.
     """
 
-    __slots__ = ("__weakref__", "_truth", "expression", "figures", "identity", "never_true", "text")
+    __slots__ = (
+        "__weakref__",
+        "evaluate",
+        "expression",
+        "figures",
+        "identity",
+        "never_true",
+        "text",
+    )
 
     def __init__(self, text: str, expression: Expression, *, identity: bool = True) -> None:
         self.text = text
@@ -58,15 +68,21 @@ class Where:
         self.expression = expression
         self.never_true = not can_be(expression, truth=True)
         self.figures = Figures()
-        self._truth = COMPILER.truth(expression)
-
-    def evaluate(self, message: Message) -> bool | None:
-        """Return TO_BOOLEAN of the expression's value, None for NULL; never raises."""
-        return self._truth(message)
+        self.evaluate: Condition = COMPILER.truth(expression)
 
     def passes(self, message: Message) -> bool:
         """Say whether `message` passes: only TRUE does (where-language 9)."""
-        return self._truth(message) is True
+        return self.evaluate(message) is True
+
+    def promote(self) -> bool:
+        """Make `evaluate` sooner, once and for an expression that is evaluated often.
+
+        Returns False, and leaves all as it is, where that cannot be done.
+        """
+        generated = generate(self.expression, COMPILER)
+        if generated is not None:
+            self.evaluate = generated
+        return generated is not None
 
 
 def compile_where(text: str, *, identity: bool = True) -> Where:

@@ -83,7 +83,7 @@ def payload_path(field: PayloadPath, _: Compiler) -> Reader:
 def _payload_member(key: str) -> Reader:
     def member(message: Message) -> Value:
         container = message.json()
-        return _value(container.get(key)) if type(container) is dict else None
+        return within_limit(container.get(key)) if type(container) is dict else None
 
     return member
 
@@ -96,9 +96,9 @@ def _walk(container: Any, steps: tuple[str | int, ...]) -> Value:
             container = container[step]
         else:
             return None
-    return _value(container)
+    return within_limit(container)
 
 
-def _value(value: Any) -> Value:
+def within_limit(value: Any) -> Value:
     """Hold a JSON string against the STRING limit (where-language 4)."""
     return None if type(value) is str and len(value) > STRING_CODE_POINTS else value

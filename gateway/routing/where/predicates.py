@@ -61,10 +61,10 @@ def membership(expression: In, compiler: Compiler) -> Condition:
     constants = [element.value for element in elements if isinstance(element, Literal)]
     if len(constants) < len(elements):
         readers = tuple(map(compiler.value, elements))
-        return lambda message: _any_equal(value(message), (read(message) for read in readers))
+        return lambda message: any_equal(value(message), (read(message) for read in readers))
     if all(isinstance(constant, str) for constant in constants):
         return _in_texts(value, constants)
-    return lambda message: _any_equal(value(message), constants)
+    return lambda message: any_equal(value(message), constants)
 
 
 def _in_texts(value: Reader, constants: list[Value]) -> Condition:
@@ -72,12 +72,13 @@ def _in_texts(value: Reader, constants: list[Value]) -> Condition:
 
     def evaluate(message: Message) -> bool | None:
         operand = value(message)
-        return operand in texts if isinstance(operand, str) else _any_equal(operand, constants)
+        return operand in texts if isinstance(operand, str) else any_equal(operand, constants)
 
     return evaluate
 
 
-def _any_equal(operand: Value, elements: Iterable[Value]) -> bool | None:
+def any_equal(operand: Value, elements: Iterable[Value]) -> bool | None:
+    """Say whether the operand is equal to an element; None if that is NULL."""
     result: bool | None = False
     for element in elements:
         equal = compare(_EQUAL, operand, element)
@@ -123,14 +124,19 @@ def topic_matches(expression: TopicMatches, _: Compiler) -> Condition:
     has_rest = levels[-1] == "#"  # and matches the parent level, too (section 4.7.1.2)
     if has_rest:
         levels.pop()
+    count = len(levels)
+    named = tuple((place, level) for place, level in enumerate(levels) if level != "+")
     starts_with_wildcard = topic_filter[0] in "+#"
 
     def evaluate(message: Message) -> bool:
         if starts_with_wildcard and message.topic.startswith("$"):  # [MQTT-4.7.2-1]
             return False
         names = message.levels()
-        if len(names) != len(levels) and not (has_rest and len(names) > len(levels)):
+        if len(names) != count and not (has_rest and len(names) > count):
             return False
-        return all(level in ("+", name) for level, name in zip(levels, names, strict=False))
+        for place, level in named:  # noqa: SIM110 - all() would make a generator each time
+            if names[place] != level:
+                return False
+        return True
 
     return evaluate

@@ -7,6 +7,7 @@ from gateway.routing.where.conversions import Value
 from gateway.routing.where.expression import Expression, Stateful
 from gateway.routing.where.figures import Figures
 from gateway.routing.where.folding import can_be, fold
+from gateway.routing.where.generate import generate
 from gateway.routing.where.message import Message
 from gateway.routing.where.parser import parse
 from gateway.routing.where.rule_memory import RuleMemory
@@ -24,6 +25,7 @@ class RuleWhere:
 
     __slots__ = (
         "__weakref__",
+        "_compiler",
         "_nothing",
         "_slots",
         "_truth",
@@ -41,7 +43,8 @@ class RuleWhere:
         self.figures = Figures()
         self.memory = RuleMemory()
         self._slots = Slots()
-        self._truth = TreeCompiler({Stateful: self._slots.build}).truth(expression)
+        self._compiler = TreeCompiler({Stateful: self._slots.build})
+        self._truth = self._compiler.truth(expression)
         self._nothing = (None,) * len(self._slots)
 
     @property
@@ -54,6 +57,13 @@ class RuleWhere:
         if self._nothing:
             self._slots.row = self._row(message.topic)
         return self._truth(message)
+
+    def promote(self) -> bool:
+        """Make `evaluate` sooner, as Where.promote does; what remembers stays as it is."""
+        generated = generate(self.expression, self._compiler)
+        if generated is not None:
+            self._truth = generated
+        return generated is not None
 
     def record(self, message: Message, result: bool | None) -> bool:
         """Remember `message`, for which `evaluate` gave `result`; return whether anything changed.
