@@ -1,6 +1,6 @@
 # The only entry point: every target sets up what it needs in .venv.
 .DEFAULT_GOAL := help
-.PHONY: help run install install-pipeline tui pipeline test check format coverage fuzz package clean
+.PHONY: help run install install-pipeline tui pipeline test check format coverage fuzz crashtest package clean
 
 BIN := .venv/bin
 # The environment is made anew when what it is made from has changed.
@@ -10,6 +10,7 @@ PIPELINE := .venv/.pipeline
 DEVELOP := .venv/.develop
 # For each of the two fuzz targets.
 FUZZ_SECONDS := 300
+CRASH_ROUNDS := 200
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -49,6 +50,11 @@ fuzz: $(DEVELOP) ## random bytes for FUZZ_SECONDS, then the property tests with 
 	@TIDEGATE_CYTHON=off tools/setup.sh install serial,tui,websocket,pipeline "dev fuzz"
 	$(BIN)/python fuzz/run.py $(FUZZ_SECONDS)
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest tests/fuzz tests/mqtt tests/routing tests/session tests/bridges --timeout 3600
+
+crashtest: $(DEVELOP) ## kill gateways CRASH_ROUNDS times, by signal and at their system calls, and compare
+	@exec $(BIN)/tidegate crashtest --data ./var --rounds $(CRASH_ROUNDS)
+	@tools/setup.sh system
+	TIDEGATE_CRASH_ROUNDS=$(CRASH_ROUNDS) $(BIN)/pytest tests/crash --timeout 7200
 
 package: $(DEVELOP) ## build the wheel and the source distribution into dist/
 	$(BIN)/pip install --quiet build

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
+from gateway.cli.crashtest.arguments import add_crashtest
 from gateway.cli.where import add_where
 from gateway.config.errors import ConfigurationError
 from gateway.errors import TidegateError
@@ -50,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_uplink(commands)
     add_where(commands)
     _add_doctor(commands)
+    add_crashtest(commands)
     return parser
 
 

@@ -8,6 +8,9 @@ import pytest
 
 from gateway.cli.crashtest.gateway_process import GatewayProcess
 
+LONG = int(os.environ.get("TIDEGATE_CRASH_ROUNDS", "0"))
+"""Rounds of a long run, as `make crashtest` asks for; 0 for the short one of `make test`."""
+
 MakeGateway = Callable[..., GatewayProcess]
 
 

@@ -51,7 +51,8 @@ class Client:
 
     def send(self, *packets: Packet) -> None:
         """Send packets; what a dead gateway does not take is gone."""
-        self._writer.write(b"".join(encode(packet, self._version) for packet in packets))
+        if not self._writer.is_closing():
+            self._writer.write(b"".join(encode(packet, self._version) for packet in packets))
 
     async def drain(self) -> None:
         """Wait until the gateway has read most of what was sent."""

@@ -64,7 +64,7 @@ class Participant:
         packet = Connect(
             self.name,
             self._version,
-            clean_start=not (self._persistent and self._acknowledged),
+            clean_start=not self._persistent,
             will=self._will,
             properties=properties,
         )

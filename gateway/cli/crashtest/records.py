@@ -1,12 +1,15 @@
 """What the gateway holds for the fleet, read from its files while it does not run."""
 
-import base64
 import json
 import shutil
 import sqlite3
+from base64 import b64decode
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import NamedTuple
+from zlib import crc32
 
 from gateway.cli.crashtest.numbers import Received, name_in
 from gateway.storage.database import FILE_NAME
@@ -17,11 +20,18 @@ Key = tuple[str, str, int]
 ROWS = "SELECT epoch, stream, seq, time, payload FROM outbox"
 
 
+class _Record(NamedTuple):
+    key: Key
+    time: int
+    payload: bytes
+
+
 class Records:
     """The outbox and the landing files together: each message must stay in one of them.
 
     `received` has the numbers by sender, each record once for each key, in the order of the
-    keys. `findings` gets a sentence for a record that has vanished, or changed.
+    keys. `findings` gets a sentence for a record that has vanished, or changed. Landing files
+    are deleted once they were read, so that the card does not fill up.
     """
 
     def __init__(self, data: Path, landing: Path, scratch: Path, findings: list[str]) -> None:
@@ -32,77 +42,73 @@ class Records:
         self._landing = landing
         self._scratch = scratch
         self._findings = findings
-        self._files: set[Path] = set()
         self._on_land: set[Key] = set()
-        self._payloads: dict[Key, bytes] = {}
+        self._checksums: dict[Key, int] = {}
 
     def look(self) -> None:
         """Read what is on disk now."""
-        new: dict[Key, int] = {}  # key to time
-        for path in sorted(set(self._landing.glob("*/*.jsonl")) - self._files):
-            self._files.add(path)
+        new: list[_Record] = []
+        for path in sorted(self._landing.glob("*/*.jsonl")):
             self._on_land.update(self._note(_records(path), new))
+            path.unlink()
         waiting = self._note(self._rows(), new)
         self.waiting, self.landed = len(waiting), len(self._on_land)
-        vanished = self._payloads.keys() - self._on_land - waiting
-        for key in sorted(vanished):
+        for key in sorted(self._checksums.keys() - self._on_land - waiting):
             self._findings.append(f"record {key} was in the outbox and is gone")
-            del self._payloads[key]
-        for key in _in_order(new):
-            if self._payloads.get(key):
-                self._count(key)
+            del self._checksums[key]
+        for record in _in_order(new):
+            self._count(record)
 
-    def _note(self, records: list[tuple[Key, int, bytes]], new: dict[Key, int]) -> set[Key]:
-        for key, time, payload in records:
-            before = self._payloads.setdefault(key, payload)
-            if before is payload:
-                new[key] = time
-            elif before != payload:
-                self._findings.append(f"record {key} has two payloads")
-        return {key for key, _, _ in records}
+    def _note(self, records: Iterable[_Record], new: list[_Record]) -> set[Key]:
+        keys = set()
+        for record in records:
+            keys.add(record.key)
+            checksum = crc32(record.payload)
+            if record.key not in self._checksums:
+                self._checksums[record.key] = checksum
+                new.append(record)
+            elif self._checksums[record.key] != checksum:
+                self._findings.append(f"record {record.key} has two payloads")
+        return keys
 
-    def _count(self, key: Key) -> None:
+    def _count(self, record: _Record) -> None:
+        if not record.payload:
+            return  # the removal of a retained message has no room for a number
         try:
-            sender, number = name_in(self._payloads[key])
+            sender, number = name_in(record.payload)
         except ValueError as error:
-            self._findings.append(f"record {key}: {error}")
+            self._findings.append(f"record {record.key}: {error}")
             return
         self.received[sender].add(number)
 
-    def _rows(self) -> list[tuple[Key, int, bytes]]:
+    def _rows(self) -> list[_Record]:
         """Return the outbox's rows, read from copies: what the gateway finds stays as it is."""
         if not (self._data / FILE_NAME).exists():
             return []
         self._scratch.mkdir(exist_ok=True)
-        for suffix in ("", "-wal"):
+        for suffix in ("", "-wal", "-shm"):
             copy = self._scratch / (FILE_NAME + suffix)
             copy.unlink(missing_ok=True)
-            if (original := self._data / (FILE_NAME + suffix)).exists():
+            if suffix != "-shm" and (original := self._data / (FILE_NAME + suffix)).exists():
                 shutil.copyfile(original, copy)
         with closing(sqlite3.connect(self._scratch / FILE_NAME)) as database:
             if not database.execute("SELECT 1 FROM sqlite_schema WHERE name = 'outbox'").fetchone():
                 return []  # killed before its first start was done
             rows = database.execute(ROWS).fetchall()
-        return [
-            ((epoch, stream, seq), time, bytes(blob)) for epoch, stream, seq, time, blob in rows
-        ]
+        return [_Record((epoch, stream, seq), *more) for epoch, stream, seq, *more in rows]
 
 
-def _records(path: Path) -> list[tuple[Key, int, bytes]]:
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return [
-        ((line["epoch"], line["stream"], line["seq"]), line["time"], _payload(line))
-        for line in lines
-    ]
+def _records(path: Path) -> Iterator[_Record]:
+    for text in path.read_text(encoding="utf-8").splitlines():
+        line = json.loads(text)
+        key = (line["epoch"], line["stream"], line["seq"])
+        yield _Record(key, line["time"], b64decode(line["payload"]))
 
 
-def _payload(line: dict[str, str]) -> bytes:
-    return base64.b64decode(line["payload"])
-
-
-def _in_order(new: dict[Key, int]) -> list[Key]:
-    """Return keys by epoch, the earliest start first, and number."""
+def _in_order(records: Sequence[_Record]) -> list[_Record]:
+    """Return records by epoch, the earliest start first, and number."""
     starts: dict[str, int] = {}
-    for (epoch, _, _), time in new.items():
-        starts[epoch] = min(time, starts.get(epoch, time))
-    return sorted(new, key=lambda key: (starts[key[0]], key))
+    for record in records:
+        epoch = record.key[0]
+        starts[epoch] = min(record.time, starts.get(epoch, record.time))
+    return sorted(records, key=lambda record: (starts[record.key[0]], record.key))

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
@@ -55,6 +55,7 @@ class Rounds:
         self.findings: list[str] = []
         self.figures = Figures()
         self.seconds = seconds
+        self.on_round: Callable[[int], None] = lambda number: None  # noqa: ARG005 - names it
         self.random = Random(seed)  # noqa: S311 - to be repeated, not to be kept secret
         self.publishers = make_publishers(self.findings, self.random, sessions=sessions)
         self.subscribers = make_subscribers(self.findings) if sessions else []
@@ -92,6 +93,7 @@ class Rounds:
     async def run_one(self) -> None:
         """Start the gateway, compare, publish, kill it, and look what is on disk."""
         self.figures.rounds += 1
+        self.on_round(self.figures.rounds)
         for publisher in self.publishers:
             publisher.round = self.figures.rounds
         await self.restart()

@@ -1,0 +1,61 @@
+"""The command line of `tidegate crashtest`."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gateway.cli.main import Commands
+
+ROUNDS = 20
+SECONDS = 0.5
+LONGEST_SECONDS = 3600.0
+MAXIMUM_ROUNDS = 100_000
+
+
+def add_crashtest(commands: "Commands") -> None:
+    """Add `crashtest` to the commands."""
+    crashtest = commands.add_parser(
+        "crashtest", help="kill a gateway again and again on this device, and compare what it kept"
+    )
+    crashtest.add_argument(
+        "--data",
+        type=Path,
+        default=Path("var"),
+        metavar="DIR",
+        help="below which folder, on the device in question (./var); nothing there is touched",
+    )
+    crashtest.add_argument(
+        "--rounds", type=_rounds, default=ROUNDS, metavar="N", help=f"kills ({ROUNDS})"
+    )
+    crashtest.add_argument(
+        "--seconds",
+        type=_seconds,
+        default=SECONDS,
+        metavar="S",
+        help=f"of publishing before a kill, at most ({SECONDS})",
+    )
+    crashtest.add_argument("--seed", type=int, metavar="N", help="do what an earlier run did")
+    crashtest.set_defaults(command=_crashtest)
+
+
+def _rounds(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MAXIMUM_ROUNDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not 1 to {MAXIMUM_ROUNDS}")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds <= LONGEST_SECONDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not above 0 and up to {LONGEST_SECONDS:.0f}")
+    return seconds
+
+
+def _crashtest(options: argparse.Namespace) -> int:
+    from gateway.cli.crashtest.command import crashtest
+
+    return crashtest(options.data, options.rounds, options.seconds, options.seed)
