@@ -67,7 +67,7 @@ async def record(gateway: "Gateway", rules: RuleSet | None, configured: Sequence
 
 async def _record_subscriptions(gateway: "Gateway", history: History) -> None:
     """Record those of sessions; who the parts of the gateway are is no news."""
-    recorded = HistorySubscriptions(gateway.database, gateway.writer, gateway.counters, history)
+    recorded = HistorySubscriptions(gateway.database, gateway.writer, history)
 
     def add(number: int, subscription: Subscription) -> None:
         if isinstance(subscription.subscriber, Session):

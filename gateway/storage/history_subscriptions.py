@@ -3,7 +3,6 @@
 import sqlite3
 from dataclasses import dataclass
 
-from gateway.counters import Counters
 from gateway.errors import StartError
 from gateway.routing.subscription import Subscription
 from gateway.storage.database import Database
@@ -24,7 +23,6 @@ COLUMNS = ("client_id", "topic_filter", "qos", "no_local", "expression", "identi
 
 _INSERT = insert_statement("history_subscriptions", ("id", "since", *COLUMNS))
 _UNTIL = "UPDATE history_subscriptions SET until = ? WHERE id = ?"
-_DELETE = "DELETE FROM history_subscriptions WHERE id = ?"
 _END_ALL = "UPDATE history_subscriptions SET until = ? WHERE until IS NULL"
 _DELETE_ALL = "DELETE FROM history_subscriptions"
 _LAST = "SELECT coalesce(max(id), 0) FROM history_subscriptions"
@@ -52,20 +50,20 @@ class RecordedSubscription:
 class HistorySubscriptions:
     """Records when subscriptions begin and end, in numbers of the history's rows.
 
-    A subscription is known by the number that the router gave it. While the writer is full
-    nothing is recorded, counted in `tidegate/history/subscriptions_skipped`.
+    A subscription is known by the number that the router gave it. What begins and ends is held in
+    memory until the writer closes a batch, so that nobody's answer waits for it and what was over
+    by then is never written; the router bounds how much that is.
     """
 
-    def __init__(
-        self, database: Database, writer: Writer, counters: Counters, history: History
-    ) -> None:
+    def __init__(self, database: Database, writer: Writer, history: History) -> None:
         self._database = database
         self._writer = writer
-        self._counters = counters
         self._history = history
         self._last = 0
         self._ends_since_trim = 0
         self._present: dict[int, tuple[int, int]] = {}  # row id and since, by router's number
+        self._begun: dict[int, tuple[object, ...]] = {}  # rows that are not gathered yet, by id
+        self._ended: list[tuple[int, int]] = []  # until and row id, not gathered yet
 
     async def begin(self) -> None:
         """Say on disk that those of an earlier run ended with it; raise StartError if that fails.
@@ -82,14 +80,13 @@ class HistorySubscriptions:
             self._last = await query(_LAST, (), lambda cursor: int(cursor.fetchone()[0]))
         except sqlite3.Error as error:
             raise StartError(f"{self._database.path}: {error}") from error
+        self._writer.before_batch.append(self._gather)
 
     def add(self, number: int, subscription: Subscription) -> None:
-        """Gather the begin of a subscription."""
-        if self._skips():
-            return
+        """Note the begin of a subscription."""
         self._last += 1
         since, where = self._history.last, subscription.where
-        row = (
+        self._begun[self._last] = (
             self._last,
             since,
             subscription.subscriber.client_id,
@@ -99,26 +96,27 @@ class HistorySubscriptions:
             None if where is None else where.text,
             where is None or where.identity,
         )
-        self._writer.add(_INSERT, row, COMMIT_WITHIN)
         self._present[number] = self._last, since
+        self._writer.want(COMMIT_WITHIN)
 
     def discard(self, number: int) -> None:
-        """Gather the end of a subscription; one that no message met leaves nothing."""
+        """Note the end of a subscription; one that no message met leaves nothing."""
         row, since = self._present.pop(number, (0, 0))
-        if not row or self._skips():
+        if self._history.last == since and self._begun.pop(row, ()):
             return
-        last = self._history.last
-        if last == since:
-            self._writer.add(_DELETE, (row,), COMMIT_WITHIN)
-            return
-        self._writer.add(_UNTIL, (last, row), COMMIT_WITHIN)
-        self._ends_since_trim += 1
+        if row:
+            self._ended.append((self._history.last, row))
+            self._writer.want(COMMIT_WITHIN)
+
+    def _gather(self) -> None:
+        for row in self._begun.values():
+            self._writer.add(_INSERT, row, COMMIT_WITHIN)
+        for row in self._ended:
+            self._writer.add(_UNTIL, row, COMMIT_WITHIN)
+        self._ends_since_trim += len(self._ended)
+        self._begun.clear()
+        self._ended.clear()
         if self._ends_since_trim >= TRIM_SUBSCRIPTIONS:
             self._ends_since_trim = 0
-            self._writer.add(_TRIM_AGE, (last + 1,), COMMIT_WITHIN)
+            self._writer.add(_TRIM_AGE, (self._history.last + 1,), COMMIT_WITHIN)
             self._writer.add(_TRIM, (ENDED_SUBSCRIPTIONS,), COMMIT_WITHIN)
-
-    def _skips(self) -> bool:
-        if self._writer.full:
-            self._counters.add("tidegate/history/subscriptions_skipped")
-        return self._writer.full
