@@ -16,6 +16,7 @@ import json
 import sys
 import tempfile
 import time
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -102,7 +103,7 @@ class Figures:
     rising: list[tuple[float, int]] = field(default_factory=list)
 
 
-def take(figures: Figures, seq: str, body: bytes) -> None:
+def take(figures: Figures, seq: str, body: bytes | str) -> None:
     """Count one message of the fleet."""
     now = time.monotonic()
     epoch, _, number = seq.split(".")
@@ -121,10 +122,17 @@ def take(figures: Figures, seq: str, body: bytes) -> None:
 
 
 def take_packet(figures: Figures, packet: Packet) -> None:
-    if not isinstance(packet, Publish) or "/data/" not in packet.topic:
+    """Count the messages of one packet of the fleet."""
+    if not isinstance(packet, Publish):
         return
-    ours = dict(reversed(packet.properties.user_properties))
-    take(figures, ours["seq"], packet.payload)
+    if packet.topic.endswith("/batch"):
+        for line in zlib.decompress(packet.payload[1:]).splitlines():
+            record = json.loads(line)
+            seq = f"{record['epoch']}.{record['stream']}.{record['seq']}"
+            take(figures, seq, record["text"])
+    elif "/data/" in packet.topic:
+        ours = dict(reversed(packet.properties.user_properties))
+        take(figures, ours["seq"], packet.payload)
 
 
 async def collect(port: int, rows: int, figures: Figures) -> None:

@@ -13,6 +13,8 @@ from gateway.routing.where.rule import compile_rule
 from gateway.storage.outbox import Outbox
 from gateway.storage.rejected import Rejected
 from gateway.storage.rule_states import RuleStates
+from gateway.uplink.batch_limits import BatchLimits
+from gateway.uplink.pacing import PacingLimits
 from gateway.uplink.rule import DEFAULT_RULES, Rule, key_of
 from gateway.uplink.rules import RuleSet
 from gateway.uplink.settings import UplinkSettings
@@ -84,7 +86,18 @@ def _settings(gateway: "Gateway", config: UplinkConfig) -> UplinkSettings:
         client_id=config.client_id,
         prefix=config.prefix,
         identity=config.identity,
+        window=config.window,
+        puback_timeout=config.puback_timeout,
+        topic_alias_maximum=config.topic_alias_maximum,
+        pacing=PacingLimits(config.backlog_messages_per_second, config.backlog_bytes_per_second),
+        batch=_batch(config),
     )
+
+
+def _batch(config: UplinkConfig) -> BatchLimits | None:
+    if config.batch is None:
+        return None
+    return BatchLimits(config.batch_messages, config.batch_bytes, config.batch_delay)
 
 
 def _path(text: str | None) -> Path | None:

@@ -83,6 +83,18 @@ def duration(value: object) -> int:
     return int(match[1] or 0) * SECONDS.get(match[2], 0)
 
 
+def duration_from(lowest: int) -> Check:
+    """Return a check for durations of at least `lowest` seconds."""
+
+    def check(value: object) -> int:
+        seconds = duration(value)
+        if seconds < lowest:
+            raise ValueError(f'at least {lowest} s, as a text such as "90s" or "30m"')
+        return seconds
+
+    return check
+
+
 def size(value: object) -> int:
     """Return the bytes that a text such as "500kB", "20MB", "1.5GB" or "256MiB" says."""
     match = SIZE.fullmatch(value) if isinstance(value, str) else None

@@ -5,6 +5,7 @@ from gateway.config.checks import (
     boolean,
     bytes_a_day,
     duration,
+    duration_from,
     fleet_url,
     gateway_id,
     number,
@@ -127,6 +128,17 @@ UPLINK: Section = {
     "client_id": text,
     "prefix": topic_prefix,
     "identity": boolean,
+    "window": whole_number(1, 65_535),
+    "puback_timeout": duration_from(1),
+    "topic_alias_maximum": whole_number(0, 65_535),
+    "backlog_messages_per_second": whole_number(1, 1_000_000),
+    "backlog_bytes_per_second": size_from(256),
+    "batch": one_of("zlib"),
+    "batch_messages": whole_number(2, 10_000),
+    "batch_bytes": size_from(1024),
+    "batch_delay": number(0.01, 60),
+    "schedule": texts,
+    "budget": bytes_a_day,
 }
 
 SERIAL: Section = {

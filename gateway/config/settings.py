@@ -117,6 +117,17 @@ class UplinkConfig:
     client_id: str | None = None
     prefix: str = "tidegate"
     identity: bool = False
+    window: int = 100  # messages
+    puback_timeout: int = 30  # seconds
+    topic_alias_maximum: int = 128
+    backlog_messages_per_second: int | None = None  # None: as many as go
+    backlog_bytes_per_second: int | None = None
+    batch: str | None = None
+    batch_messages: int = 500
+    batch_bytes: int = 64 * 1024
+    batch_delay: float = 0.2  # seconds
+    schedule: tuple[str, ...] = ()
+    budget: int | None = None  # bytes a day
     rules: tuple[RuleConfig, ...] = ()
     streams: tuple[StreamConfig, ...] = ()
 

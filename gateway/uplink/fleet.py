@@ -1,5 +1,6 @@
 """The fleet destination: the outbox as QoS 1 messages to an MQTT broker, within a window."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from urllib.parse import urlsplit
@@ -56,19 +57,24 @@ class FleetDestination:
             if limits is not None:
                 await self._send(client, limits, inflight, link)
                 await self._wait_for_acknowledgements(client, inflight, link)
-        except OldBrokerError as error:
-            old_will_do = self._mqtt_5 and self._settings.batch is not None
-            self._mqtt_5 = not old_will_do
-            if not old_will_do:
+        except OldBrokerError:
+            if self._settings.batch is None:
                 raise
-            raise LinkError("the fleet's broker does not speak MQTT 5: trying 3.1.1") from error
+            self._mqtt_5 = False
+            raise LinkError("the fleet's broker does not speak MQTT 5: trying 3.1.1") from None
         except LinkError:
-            if client.limits is not None:
-                self._pacing.slow_down(self._clock.monotonic())
+            self._failed(client)
             raise
         finally:
             client.close(farewell=link.stopping)
             inflight.close()
+
+    def _failed(self, client: FleetClient) -> None:
+        """Go more slowly after a lost connection; after one that never was, ask for MQTT 5."""
+        if client.limits is None:
+            self._mqtt_5 = True
+        else:
+            self._pacing.slow_down(self._clock.monotonic())
 
     async def _connect(self, client: FleetClient, link: Link) -> ServerLimits | None:
         """Return what the CONNACK said, None when the link stops before it came."""
@@ -93,7 +99,9 @@ class FleetDestination:
         link.connected()
         while not link.stopping:
             _take_in(client, inflight, link)
-            await sender.send_what_fits()
+            if await sender.send_what_fits():
+                await asyncio.sleep(0)  # there is more, but others have a turn, and PUBACKs
+                continue
             self._show_pacing()
             await link.wait(min(TICK_SECONDS, sender.wait() or TICK_SECONDS))
 

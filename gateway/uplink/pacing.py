@@ -17,25 +17,34 @@ live message. A quarter of what live messages may take leaves room for the rest.
 START_MESSAGES, START_BYTES = 1_000.0, 64.0 * 1024
 """The rates a second with which a connection begins; each second doubles them (slow start)."""
 
-STEP_MESSAGES, STEP_BYTES = 50.0, 8.0 * 1024
-"""What a second adds to the rates once something went wrong: linear growth."""
+LEAST_STEP_MESSAGES, LEAST_STEP_BYTES = 50.0, 8.0 * 1024
+STEPS = 8
+"""Once something went wrong a second adds so much to the rates, or the STEPS-th part of what they
+fell to if that is more: linear growth, and the old rate is tried again after 8 s or later."""
+
+REFUSED, LATE = 0.5, 0.75
+"""What trouble leaves of the rates: half after a refusal, a lost connection or a very late PUBACK,
+more after a PUBACK that is only late."""
 
 LEAST_MESSAGES, LEAST_BYTES = 1.0, 256.0
 """The rates below which the backlog never falls: it always moves."""
+
+LEAST_INFLIGHT = 8 * 1024
+"""Bytes of the backlog that may always be in flight; nothing is known of the link yet."""
 
 UNLIMITED = float("inf")
 
 
 class AdaptiveRate:
-    """One rate that grows while it is what holds the backlog up, and is halved on trouble (AIMD).
+    """One rate that grows while it is what holds the backlog up, and is cut on trouble (AIMD).
 
-    Below the threshold, half of what it was at the last trouble, it doubles with each interval;
-    from there on it grows by `step`. It stays between `least` and `most`.
+    Up to the threshold, what the last trouble left of it, it doubles with each interval; from
+    there on it grows by a step. It stays between `least` and `most`.
     """
 
     def __init__(self, start: float, step: float, least: float, most: float, now: float) -> None:
         self._start = start
-        self._step = step
+        self._least_step = step
         self._least = min(least, most)
         self._most = most
         self._threshold = UNLIMITED
@@ -60,10 +69,10 @@ class AdaptiveRate:
         self.bucket.spend(amount)
         self._spent += amount
 
-    def halve(self, now: float) -> None:
-        """Step down, to half of what was used if that was less than what was allowed."""
+    def cut(self, share: float, now: float) -> None:
+        """Step down, to a share of what was used if that was less than what was allowed."""
         used = max(self._used, self._start)  # what was not needed says nothing
-        rate = max(self._least, min(self.bucket.rate, used) / 2)
+        rate = max(self._least, min(self.bucket.rate, used) * share)
         self._threshold = rate
         self._short = False
         self.bucket.set_rate(rate, now)
@@ -74,9 +83,13 @@ class AdaptiveRate:
         self._spent = 0.0
         if self._short:
             rate = self.bucket.rate
-            doubled = min(2 * rate, max(self._threshold, rate + self._step))
-            self.bucket.set_rate(min(self._most, doubled), now)
+            self.bucket.set_rate(min(self._most, 2 * rate, self._next(rate)), now)
         self._short = False
+
+    def _next(self, rate: float) -> float:
+        if rate < self._threshold:
+            return self._threshold
+        return rate + max(self._least_step, self._threshold / STEPS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +109,8 @@ class Pacing:
     Steps down when the fleet's broker wants less (`slow_down`), when a connection that carried
     something is lost, and when PUBACKs become slow, which is how a full link shows before
     anybody complains; at most once in an interval. What is in flight of the backlog is held
-    to what the rate carries within the quickest PUBACK's time and DELAY_TARGET. `last_delay` is
+    to what the rate, and twice what was carried lately, bring through within the quickest
+    PUBACK's time and DELAY_TARGET. `last_delay` is
     what the last PUBACK took. All times are monotonic seconds.
     """
 
@@ -104,12 +118,14 @@ class Pacing:
         self.slowdowns = 0
         self.last_delay = 0.0
         self._messages = AdaptiveRate(
-            START_MESSAGES, STEP_MESSAGES, LEAST_MESSAGES, limits.messages or UNLIMITED, now
+            START_MESSAGES, LEAST_STEP_MESSAGES, LEAST_MESSAGES, limits.messages or UNLIMITED, now
         )
         self._bytes = AdaptiveRate(
-            START_BYTES, STEP_BYTES, LEAST_BYTES, limits.bytes or UNLIMITED, now
+            START_BYTES, LEAST_STEP_BYTES, LEAST_BYTES, limits.bytes or UNLIMITED, now
         )
         self._inflight = 0
+        self._acknowledged = 0
+        self._carried = 0.0  # bytes a second, in the last interval
         self._quickest = UNLIMITED
         self._step_at = now
         self._calm_until = now
@@ -128,7 +144,8 @@ class Pacing:
         """Begin a connection whose CONNACK took `delay` seconds."""
         self._messages.begin(now)
         self._bytes.begin(now)
-        self._inflight = 0
+        self._inflight = self._acknowledged = 0
+        self._carried = 0.0
         self._quickest = delay
         self._step_at = now
 
@@ -153,32 +170,37 @@ class Pacing:
     def answered(self, size: int, delay: float, now: float) -> None:
         """Take in a PUBACK after `delay` seconds, of a message with `size` bytes of backlog."""
         self._inflight -= size
+        self._acknowledged += size
         self.last_delay = delay
         self._quickest = min(self._quickest, delay)
-        if delay > self._quickest + DELAY_TARGET:
-            self.slow_down(now, calm=max(INTERVAL, delay))
+        excess = delay - self._quickest
+        if excess > DELAY_TARGET:
+            share = LATE if excess < 2 * DELAY_TARGET else REFUSED
+            self.slow_down(now, share, max(INTERVAL, delay))
 
-    def slow_down(self, now: float, calm: float = INTERVAL) -> None:
-        """Halve both rates, unless they were within an interval; `calm` begins the next one.
+    def slow_down(self, now: float, share: float = REFUSED, calm: float = INTERVAL) -> None:
+        """Cut both rates to a share, unless they just were; `calm` seconds begin now.
 
-        What was sent before the step is answered within about `calm` seconds, and its trouble is
-        no news.
+        What was sent before the step is answered within about that time, and its trouble is no
+        news.
         """
         if now < self._calm_until:
             return
         self.slowdowns += 1
-        self._messages.halve(now)
-        self._bytes.halve(now)
+        self._messages.cut(share, now)
+        self._bytes.cut(share, now)
         self._step_at = now
         self._calm_until = now + calm
 
     def _fits(self) -> bool:
-        carried = self._bytes.bucket.rate * (self._quickest + DELAY_TARGET)
-        return not self._inflight or self._inflight < carried
+        rate = min(self._bytes.bucket.rate, 2 * self._carried)
+        most = max(LEAST_INFLIGHT, rate * (self._quickest + DELAY_TARGET))
+        return not self._inflight or self._inflight < most
 
     def _grow(self, now: float) -> None:
         seconds = now - self._step_at
         if seconds >= INTERVAL:
             self._messages.grow(seconds, now)
             self._bytes.grow(seconds, now)
+            self._carried, self._acknowledged = self._acknowledged / seconds, 0
             self._step_at = now

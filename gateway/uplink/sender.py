@@ -18,6 +18,9 @@ SMALL_SHARE = 4
 PACKET_OVERHEAD = 64
 """Bytes of a batch's PUBLISH beside topic and payload, and what zlib adds to what it can't pack."""
 
+MESSAGES_AT_ONCE = 64
+"""Messages sent before the network, and the rest of the gateway, have their turn."""
+
 SHORTEST_WAIT = 0.005
 """Seconds between two looks at the pacing: by then something worth waking up for may go."""
 
@@ -51,21 +54,35 @@ class Sender:
         if self._batch_limits is not None:
             self._window = max(self._window, BATCHES_IN_FLIGHT * self._batch_limits.messages)
 
-    async def send_what_fits(self) -> None:
-        """Send until the window is full, nothing is left, or the fleet's broker says wait."""
-        while self._room():
-            if self._batch is not None and self._batch.full:
-                self._send_batch(self._batch)
-            elif (own := self._parts.own_messages.next()) is not None:
-                self._publisher.own(own)
-            elif (picked := self._next or await self._pick()) is not None:
-                self._next = None
-                if self._parts.outbox.take(picked.row, self._parts.clock.wall_ms()):
-                    self._send(picked)
-            else:
+    async def send_what_fits(self) -> bool:
+        """Send until the window is full, nothing is left, or the fleet's broker says wait.
+
+        Return True when it ended before that, after MESSAGES_AT_ONCE.
+        """
+        for _ in range(MESSAGES_AT_ONCE):
+            if not self._room():
+                return False
+            if not await self._send_one():
                 break
-        if self._batch is not None and self._batch.wait(self._now()) == 0 and self._room():
+        else:
+            return True
+        if self._batch is not None and self._batch.wait(self._now()) == 0:
             self._send_batch(self._batch)
+        return False
+
+    async def _send_one(self) -> bool:
+        """Send or gather what is next, within one packet; return False when there is nothing."""
+        if self._batch is not None and self._batch.full:
+            self._send_batch(self._batch)
+        elif (own := self._parts.own_messages.next()) is not None:
+            self._publisher.own(own)
+        elif (picked := self._next or await self._pick()) is not None:
+            self._next = None
+            if self._parts.outbox.take(picked.row, self._parts.clock.wall_ms()):
+                self._send(picked)
+        else:
+            return False
+        return True
 
     def wait(self) -> float | None:
         """Return the seconds until more may be sent though nobody wakes us, None for never."""

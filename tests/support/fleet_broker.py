@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.packets import (
+    MQTT_5,
     ConnAck,
     Connect,
     Disconnect,
@@ -15,6 +16,9 @@ from gateway.mqtt.packets import (
     Publish,
 )
 from gateway.mqtt.reason_codes import ReasonCode
+
+OLD_CONNACK = b"\x20\x02\x00\x01"
+"""What a server of MQTT 3.1.1 says to a CONNECT of MQTT 5 [MQTT-3.1.2-2]."""
 
 Answer = Callable[[Publish], ReasonCode | None]
 
@@ -26,6 +30,7 @@ class FleetBroker:
         self.port = 0
         self.connack = ConnAck()
         self.raw_connack: bytes | None = None
+        self.speaks_5 = True
         self.puback: Answer = lambda _publish: ReasonCode.SUCCESS
         self.connects: list[Connect] = []
         self.disconnects: list[Disconnect] = []
@@ -88,7 +93,9 @@ class FleetBroker:
     def _take(self, packet: object, connection: Connection, writer: asyncio.StreamWriter) -> None:
         if isinstance(packet, Connect):
             self.connects.append(packet)
-            if self.raw_connack is not None:
+            if packet.protocol_version == MQTT_5 and not self.speaks_5:
+                writer.write(OLD_CONNACK)
+            elif self.raw_connack is not None:
                 writer.write(self.raw_connack)
             else:
                 connection.send(self.connack)

@@ -1,6 +1,7 @@
 """A subscriber at the fleet's broker, as the pipeline's collector would be."""
 
 import threading
+from base64 import b64decode
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,8 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
+
+from pipeline.batch import read_batch
 
 
 @dataclass(slots=True)
@@ -73,7 +76,23 @@ class FleetCollector:
     def _on_message(self, _client: Client, _data: object, message: MQTTMessage) -> None:
         raw = message.properties
         assert raw is not None
+        prefix, _, suffix = message.topic.rpartition("/")
+        if suffix == "batch":
+            gateway_id = prefix.rpartition("/")[2]
+            for record in read_batch(bytes(message.payload), gateway_id, 0):
+                self.received.append(_received(f"{prefix}/data/", record, raw))
+            return
         pairs = list(getattr(raw, "UserProperty", []))
         self.received.append(
             Received(message.topic, bytes(message.payload), message.retain, pairs, raw)
         )
+
+
+def _received(prefix: str, record: dict[str, Any], raw: object) -> Received:
+    """Return a message of a batch as it would have come alone."""
+    pairs = [("seq", f"{record['epoch']}.{record['stream']}.{record['seq']}")]
+    pairs.append(("time", str(record["time"])))
+    if record["resent"]:
+        pairs.append(("resent", "1"))
+    pairs.extend((name, value) for name, value in record["properties"])
+    return Received(prefix + record["topic"], b64decode(record["payload"]), False, pairs, raw)

@@ -11,12 +11,9 @@ import gateway.uplink.inflight as inflight_module
 from gateway.mqtt.packets import ConnAck, Disconnect
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.fleet_broker import FleetBroker
+from tests.support.fleet_broker import OLD_CONNACK, FleetBroker
 from tests.support.storage import Store, crash_image, open_store, outbox_row, until
 from tests.support.uplinks import EPOCH, add_rows, connected, running, uplink_settings
-
-OLD_CONNACK = bytes([0x20, 2, 0, 1])
-"""MQTT 3.1.1: refused, unacceptable protocol level."""
 
 
 def _numbers(broker: FleetBroker) -> list[int]:

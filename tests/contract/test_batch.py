@@ -1,0 +1,86 @@
+"""Batches from both ends: what the gateway packs, the pipeline reads, and the schema allows."""
+
+import json
+import zlib
+from base64 import b64decode
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
+
+from gateway.storage.outbox_row import OutboxRow
+from gateway.uplink.batch import Batch, batch_line
+from gateway.uplink.batch_limits import BatchLimits
+from pipeline.batch import read_batch
+from pipeline.record import read_fields
+from tests.support.outbox_rows import ROWS
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def _validator(name: str) -> Draft202012Validator:
+    schema = json.loads((DOCS / name).read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+LINE = _validator("batch-message.schema.json")
+RECORD = _validator("landing-record.schema.json")
+
+
+def _expected(row: OutboxRow, *, resent: bool, identity: bool) -> dict[str, Any]:
+    return {
+        "gateway_id": "barn",
+        "received": 1_763_740_000_120,
+        "epoch": row.epoch,
+        "stream": row.stream,
+        "seq": row.seq,
+        "time": row.time,
+        "topic": row.topic,
+        "qos": row.qos,
+        "retain": row.retain,
+        "resent": resent,
+        "content_type": row.content_type,
+        "properties": [list(pair) for pair in row.user_properties],
+        "clientid": row.client_id if identity else None,
+        "username": row.username if identity else None,
+        "response_topic": row.response_topic,
+        "payload_format": row.payload_format,
+    }
+
+
+@given(
+    rows=st.lists(st.tuples(ROWS, st.booleans()), min_size=1, max_size=8), identity=st.booleans()
+)
+def test_what_the_gateway_packs_the_pipeline_reads(
+    rows: list[tuple[OutboxRow, bool]], identity: bool
+) -> None:
+    batch = Batch(BatchLimits())
+    for number, (row, resent) in enumerate(rows, 1):
+        row.seq = number
+        line = batch_line(row, identity=identity, resent=resent, now=row.time)
+        LINE.validate(json.loads(line))
+        batch.add(row, line, 0.0, resent=resent, paced=False)
+    records = read_batch(batch.payload(), "barn", 1_763_740_000_120)
+    assert len(records) == len(rows)
+    for record, (row, resent) in zip(records, rows, strict=True):
+        RECORD.validate(record)
+        _, fault = read_fields(record)
+        assert fault is None
+        expected = _expected(row, resent=resent, identity=identity)
+        assert {name: record.get(name) for name in expected} == expected
+        assert b64decode(str(record["payload"])) == row.payload
+        blob = record.get("correlation_data")
+        assert (None if blob is None else b64decode(str(blob))) == row.correlation_data
+
+
+@pytest.mark.parametrize("page", ["fleet.md"])
+def test_the_example_of_the_page_is_a_line(page: str) -> None:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    [example] = [line for line in text.splitlines() if line.startswith('{"epoch"')]
+    LINE.validate(json.loads(example))
+    [record] = read_batch(b"\x01" + zlib.compress(example.encode() + b"\n"), "barn", 1)
+    assert b64decode(str(record["payload"])) == b'{"value":21}'
