@@ -24,4 +24,5 @@ async def open_store(gateway: "Gateway", *, durable: bool) -> tuple[Store, Kept]
     now = gateway.clock.monotonic(), gateway.clock.wall_ms()
     store, kept = await Restore(reading, Gathering(gateway.writer), *now).run()
     gateway.writer.before_batch.append(store.gather)
+    gateway.writer.on_committed.append(store.committed)
     return store, kept

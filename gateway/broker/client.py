@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from gateway.broker.access import Authenticator
 from gateway.broker.arrival import PLAIN, Arrival
+from gateway.broker.instant import Instant
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.output import Pledge
 from gateway.mqtt.packets import MQTT_5, Disconnect, Packet
@@ -22,6 +23,8 @@ class Client:
     """One network connection of a client; `session` is None until its CONNECT was accepted."""
 
     __slots__ = (
+        "_pledge",
+        "_pledged_at",
         "arrival",
         "authentication",
         "authenticator",
@@ -52,6 +55,14 @@ class Client:
         self.last_received = now
         self.closing = False  # the network connection ends once its output is sent
         self.problem_information = True
+        self._pledge = Pledge(0)
+        self._pledged_at: Instant | None = None
+
+    def pledge(self, instant: Instant) -> Pledge:
+        """Return what the answers of this turn wait for together, each turn a new one."""
+        if self._pledged_at is not instant:
+            self._pledged_at, self._pledge = instant, Pledge(0)
+        return self._pledge
 
     def send(self, packet: Packet, mark: int = 0, pledge: Pledge | None = None) -> None:
         """Queue a packet; it leaves once every batch up to `mark` is on disk, or as pledged."""

@@ -9,12 +9,18 @@ from gateway.broker.client import Client
 from gateway.broker.instant import Instant
 from gateway.broker.stage import session_of
 from gateway.mqtt.errors import ProtocolError
+from gateway.mqtt.output import Pledge
 from gateway.mqtt.packets import MQTT_5, PubAck, PubComp, Publish, PubRec, PubRel
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.session.session import Session
 
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
+
+Promise = tuple[int, Pledge | None]
+"""The mark and the pledge that an answer waits for."""
+
+NOTHING: Promise = (0, None)
 
 RETRY = (ReasonCode.QUOTA_EXCEEDED, ReasonCode.MESSAGE_RATE_TOO_HIGH)
 """Refusals that may be over when the message comes again."""
@@ -28,18 +34,18 @@ def handle_publish(broker: "Broker", client: Client, packet: Publish, instant: I
     if packet.properties.subscription_identifiers:  # [MQTT-3.3.4-6]
         raise ProtocolError("PUBLISH from a client with a subscription identifier")
     if packet.qos == 0:
-        _publish(broker, session, packet, instant)
+        _publish(broker, client, session, packet, instant)
     elif packet.qos == 2 and packet.packet_id in session.incoming:
         _repeat(broker, client, session, packet.packet_id)
     else:
         client.connection.count_publish()
-        mark = 0
+        promise = NOTHING
         if packet.qos == 2 and session.incoming.full:
             broker.counters.add("tidegate/refused/incoming")
             code = ReasonCode.QUOTA_EXCEEDED
         else:
-            code, mark = _publish(broker, session, packet, instant)
-        _answer(broker, client, session, packet, code, mark)
+            code, promise = _publish(broker, client, session, packet, instant)
+        _answer(broker, client, session, packet, code, promise)
 
 
 def _repeat(broker: "Broker", client: Client, session: Session, packet_id: int) -> None:
@@ -60,7 +66,7 @@ def _answer(
     session: Session,
     packet: Publish,
     code: ReasonCode,
-    mark: int,
+    promise: Promise,
 ) -> None:
     if code >= FAILURE and client.connection.version != MQTT_5:
         if code in RETRY:
@@ -69,15 +75,16 @@ def _answer(
             return
         code = ReasonCode.SUCCESS  # what will never be taken is acknowledged, or it comes for ever
     if packet.qos == 1:
-        client.connection.acknowledge(PubAck(packet.packet_id, code), mark)  # [MQTT-4.3.2-4]
+        client.connection.acknowledge(PubAck(packet.packet_id, code), *promise)  # [MQTT-4.3.2-4]
     elif code >= FAILURE:  # ends the exchange (section 4.3.3)
-        client.connection.acknowledge(PubRec(packet.packet_id, code), mark)
+        client.connection.acknowledge(PubRec(packet.packet_id, code), *promise)
     else:
         session.incoming.add(packet.packet_id)
         gathered = broker.gathered
         session.journal.take(packet.packet_id)
-        mark = max(mark, broker.mark_since(gathered))
-        client.send(PubRec(packet.packet_id, code), mark)  # [MQTT-4.3.3-8]
+        if broker.gathered != gathered:
+            promise = broker.durability.mark(), None
+        client.send(PubRec(packet.packet_id, code), *promise)  # [MQTT-4.3.3-8]
 
 
 def handle_pubrel(broker: "Broker", client: Client, packet: PubRel, _instant: Instant) -> None:
@@ -100,20 +107,30 @@ def handle_pubrel(broker: "Broker", client: Client, packet: PubRel, _instant: In
 
 
 def _publish(
-    broker: "Broker", session: Session, packet: Publish, instant: Instant
-) -> tuple[ReasonCode, int]:
-    """Return the answer's code and its mark.
+    broker: "Broker", client: Client, session: Session, packet: Publish, instant: Instant
+) -> tuple[ReasonCode, Promise]:
+    """Return the answer's code and what it waits for.
 
-    The answer leaves after the rows that the message made (ARCHITECTURE.md, "The turn"), unless its
-    durability class promises nothing.
+    The answer leaves after the rows that the message made (ARCHITECTURE.md, "The turn"), or when
+    none is needed any more, unless its durability class promises nothing.
     """
     code = _examine(broker, packet)
     if code is not ReasonCode.SUCCESS:
-        return code, 0
+        return code, NOTHING
     message = make_message(broker.durability_classes, session, packet, instant)
-    gathered = broker.gathered
+    if not packet.qos:
+        return fanout.publish(broker, message, instant), NOTHING
+    gathered, lent = broker.gathered, broker.store.lent
+    message.pledge = pledge = client.pledge(instant)
     code = fanout.publish(broker, message, instant)
-    return code, 0 if message.commit_within is None else broker.mark_since(gathered)
+    message.pledge = None
+    if message.commit_within is None:
+        return code, NOTHING
+    if broker.gathered != gathered:
+        return code, (broker.durability.mark(), None)
+    if broker.store.lent != lent:
+        return code, (broker.store.lent_mark, pledge)
+    return code, NOTHING
 
 
 def _examine(broker: "Broker", packet: Publish) -> ReasonCode:

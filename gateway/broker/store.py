@@ -40,6 +40,16 @@ class Store(Protocol):
         ...
 
     @property
+    def lent(self) -> int:
+        """How many deliveries were noted that answers wait for with a pledge; it only rises."""
+        ...
+
+    @property
+    def lent_mark(self) -> int:
+        """The mark of an answer that waits for what was lent last."""
+        ...
+
+    @property
     def full(self) -> bool:
         """True while nothing more can be promised to be kept."""
         ...
@@ -76,6 +86,8 @@ class KeepsNothing:
     """The store of a broker whose sessions end with the process."""
 
     changes = 0
+    lent = 0
+    lent_mark = 0
     full = False
 
     def open(self, client_id: str, within: float) -> Journal:  # noqa: ARG002 - keeps the names

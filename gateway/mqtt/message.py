@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from gateway.mqtt.output import Pledge
+
 UNKNOWN: Any = object()
 """Stands for what nobody has asked for yet."""
 
@@ -13,6 +15,7 @@ class Message:
     same moment (what expiry counts from), `qos` and `retain` are the publisher's. `size` is what
     `message_size` has worked out, 0 before; `holders` counts the places in queues that hold it,
     `owed` the persistent sessions that it is kept for on disk, where its number is `row`.
+    `pledge` is what its publisher's answer waits for, set while it is handed out.
     `commit_within` is its durability class: the seconds by which its commit may be put off, 0.0
     for none, None for a message that is kept in memory alone.
     The fields that begin with an underscore keep what `$where` has worked out of the others.
@@ -33,6 +36,7 @@ class Message:
         "owed",
         "payload",
         "payload_format",
+        "pledge",
         "qos",
         "received_at",
         "response_topic",
@@ -79,6 +83,7 @@ class Message:
         self.commit_within: float | None = 0.0
         self.size = 0
         self.holders = 0
+        self.pledge: Pledge | None = None
         self.owed = 0
         self.row = 0
         self._decoded: str | None = UNKNOWN

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from gateway.mqtt.message import Message
 from gateway.mqtt.message_expiry import expired, expires
 from gateway.mqtt.message_size import message_size
+from gateway.mqtt.output import Pledge
 from gateway.session.queue_memory import DELIVERY_OVERHEAD, QueueMemory
 
 MAXIMUM_MESSAGES = 50_000
@@ -22,7 +23,8 @@ class Delivery:
     """A message on its way to one session: `qos` and `retain` are those it is sent with.
 
     `subscription_identifiers` are those of every subscription that matched [MQTT-3.3.4-3]. `place`
-    is its number in the session's journal, 0 while it is not kept there.
+    is its number in the session's journal, 0 while it is not kept there; `pledge` is set while its
+    publisher's answer may wait for its acknowledgement instead of the disk.
     """
 
     message: Message
@@ -30,6 +32,7 @@ class Delivery:
     retain: bool = False
     subscription_identifiers: tuple[int, ...] = ()
     place: int = 0
+    pledge: Pledge | None = None
 
     @property
     def size(self) -> int:

@@ -28,6 +28,14 @@ class Journal(Protocol):
         """Keep a delivery until `done`; one of a message that is kept in memory alone is not."""
         ...
 
+    def lend(self, delivery: Delivery) -> None:
+        """Keep a QoS 1 delivery that is sent now, as `owe` does, but not at once.
+
+        If its client acknowledges it before it is written, it never is. Its message's pledge has
+        one receiver more until then.
+        """
+        ...
+
     def done(self, delivery: Delivery) -> None:
         """Forget a delivery: it was acknowledged, has expired, or cannot be sent."""
         ...
@@ -81,6 +89,9 @@ class NoJournal:
         """Do nothing."""
 
     def owe(self, delivery: Delivery) -> None:
+        """Do nothing."""
+
+    def lend(self, delivery: Delivery) -> None:
         """Do nothing."""
 
     def done(self, delivery: Delivery) -> None:

@@ -212,10 +212,17 @@ class Session:
         elif delivery.qos == 0:
             self._send(connection, delivery, templates, 0, now)
         elif self.inflight.has_room:
-            self.journal.owe(delivery)
+            self._lend(delivery)
             self._send_counted(connection, delivery, templates, now)
         else:
             self._enqueue(delivery)
+
+    def _lend(self, delivery: Delivery) -> None:
+        """Keep a delivery that is about to be sent; an acknowledgement at once spares the disk."""
+        if delivery.qos == 1:
+            self.journal.lend(delivery)
+        else:
+            self.journal.owe(delivery)
 
     def pump(self, now: float) -> None:
         """Send what was not acknowledged, then what waits, as far as the connection allows."""

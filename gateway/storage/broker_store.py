@@ -12,7 +12,10 @@ from gateway.storage.will_store import WillStore
 
 
 class BrokerStore:
-    """Fulfils `broker.store.Store`; `gather` belongs into the writer's `before_batch`."""
+    """Fulfils `broker.store.Store`.
+
+    `gather` belongs into the writer's `before_batch`, `committed` into its `on_committed`.
+    """
 
     def __init__(
         self,
@@ -30,6 +33,16 @@ class BrokerStore:
     def changes(self) -> int:
         """How many changes that answers wait for there have been."""
         return self._gathering.changes
+
+    @property
+    def lent(self) -> int:
+        """How many changes there have been that answers wait for with a pledge."""
+        return self._gathering.lent
+
+    @property
+    def lent_mark(self) -> int:
+        """The batch that brings what was lent last to disk."""
+        return self._gathering.lent_mark
 
     @property
     def full(self) -> bool:
@@ -59,6 +72,10 @@ class BrokerStore:
     def drop_will(self, client_id: str) -> None:
         """Forget the client's will, if it has one."""
         self._wills.drop(client_id)
+
+    def committed(self, batch: int) -> None:
+        """Note that a batch is on disk."""
+        self._gathering.committed(batch)
 
     def gather(self) -> None:
         """Give the writer the rows of all changes; it is about to close a batch."""

@@ -10,6 +10,7 @@ class BatchWriter(Protocol):
     """What a store needs of `storage.writer.Writer`."""
 
     batch: int
+    commit_delay: float
 
     @property
     def full(self) -> bool:
@@ -30,18 +31,39 @@ class BatchWriter(Protocol):
 
 
 class Gathering:
-    """Announces changes to the writer; `changes` counts those that answers wait for."""
+    """Announces changes to the writer; `changes` counts those that answers wait for.
 
-    __slots__ = ("changes", "writer")
+    `lent` counts those that they wait for unless somebody else makes them needless before, and
+    `lent_mark` is the batch that brings the last of these to disk.
+    """
+
+    __slots__ = ("changes", "lent", "lent_mark", "writer")
 
     def __init__(self, writer: BatchWriter) -> None:
         self.changes = 0
+        self.lent = 0
+        self.lent_mark = 0
         self.writer = writer
 
     def firm(self, within: float = 0.0) -> None:
         """Announce a change whose commit begins at most `within` seconds from now."""
         self.changes += 1
         self.writer.want(within)
+
+    def lend(self, within: float) -> None:
+        """Announce a change that may become needless in the writer's commit delay.
+
+        It goes with the batch after the one that gathers now: each closes after half of the delay,
+        so that what came last has a chance, too.
+        """
+        self.lent += 1
+        self.lent_mark = self.writer.batch + 1
+        self.writer.want(max(within, self.writer.commit_delay / 2))
+
+    def committed(self, batch: int) -> None:
+        """Announce the batch that answers may wait for, if it is not this one."""
+        if batch < self.lent_mark:
+            self.writer.want(self.writer.commit_delay / 2)
 
     def put_off(self) -> None:
         """Announce a change that may be lost."""

@@ -115,7 +115,9 @@ class Restore:
         qos, numbers = message_row.check_qos(qos), text_to_identifiers(identifiers)
         delivery = Delivery(message, qos, bool(retain), numbers, place)
         if shared is not None:
-            delivery = SharedDelivery(message, qos, bool(retain), numbers, place, shared)
+            delivery = SharedDelivery(
+                message, qos, bool(retain), numbers, place, topic_filter=shared
+            )
         kept = KeptDelivery(delivery, _check_packet_id(packet_id), bool(released))
         self._sessions[session].deliveries.append(kept)
         message.owed += 1

@@ -13,11 +13,21 @@ if TYPE_CHECKING:
 class Changes:
     """What is to be written of a session; deliveries stand for themselves by their places."""
 
-    __slots__ = ("gone", "incoming", "owed", "packet_ids", "released", "row", "subscriptions")
+    __slots__ = (
+        "gone",
+        "incoming",
+        "lent",
+        "owed",
+        "packet_ids",
+        "released",
+        "row",
+        "subscriptions",
+    )
 
     def __init__(self) -> None:
         self.row = False  # the session's own row
-        self.owed: dict[int, Delivery] = {}  # not written yet
+        self.owed: dict[int, Delivery] = {}  # to be written with the next batch
+        self.lent: dict[int, Delivery] = {}  # to be written with the one after that
         self.gone: list[int] = []  # written, and to be deleted
         self.packet_ids: dict[int, int] = {}
         self.released: set[int] = set()
@@ -62,9 +72,23 @@ class SessionJournal:
         self._within = within
         self._changes: Changes | None = None
 
-    def take_changes(self) -> Changes:
-        """Return what is to be written now, and begin anew."""
+    @property
+    def owed_messages(self) -> list[int]:
+        """The rows of the messages that are to be written with the next batch."""
+        changes = self._changes
+        return [] if changes is None else [each.message.row for each in changes.owed.values()]
+
+    def take_changes(self, messages: set[int]) -> Changes:
+        """Return what is to be written now, and begin anew.
+
+        What is lent waits for the batch after this one, but for that of `messages`, which are
+        written now for others: they are promised as a whole.
+        """
         changes, self._changes = self._changes or Changes(), None
+        lent, changes.lent = changes.lent, {}
+        for place, delivery in lent.items():
+            owed = changes.owed if delivery.message.row in messages else self._begun().owed
+            owed[place] = delivery
         return changes
 
     def keep(self, expiry_interval: int, username: str | None) -> None:
@@ -78,19 +102,33 @@ class SessionJournal:
     def leave(self, wall: int) -> None:
         """Write since when the session has no connection."""
         self.left_at = wall
-        self._begun().row = True
+        changes = self._begun()
+        changes.row = True
         self._store.gathering.put_off()
+        changes.owed |= changes.lent  # nobody is there any more who could make it needless
+        changes.lent = {}
+        if changes.owed:
+            self._store.gathering.mark()
 
     def owe(self, delivery: Delivery) -> None:
         """Give the delivery its place and write it with its message."""
         within = delivery.message.commit_within
         if within is None:
             return
-        self._last_place += 1
-        delivery.place = self._last_place
-        self._begun().owed[delivery.place] = delivery
-        self._store.hold(delivery.message)
+        self._write(delivery, self._begun().owed)
         self._store.gathering.firm(within)
+
+    def lend(self, delivery: Delivery) -> None:
+        """Do what `owe` does, but give the client the writer's commit delay."""
+        pledge, within = delivery.message.pledge, delivery.message.commit_within
+        gathering = self._store.gathering
+        if pledge is None or within is None or not gathering.writer.commit_delay:
+            self.owe(delivery)
+            return
+        self._write(delivery, self._begun().lent)
+        delivery.pledge = pledge
+        pledge.add()
+        gathering.lend(within)
 
     def done(self, delivery: Delivery) -> None:
         """Delete the delivery; if it is not written yet, it never is."""
@@ -98,12 +136,14 @@ class SessionJournal:
         if not place:
             return
         delivery.place = 0
+        settle(delivery)
         changes = self._begun()
-        if changes.owed.pop(place, None) is None:
+        if changes.lent.pop(place, None) or changes.owed.pop(place, None):
+            changes.packet_ids.pop(place, None)
+            changes.released.discard(place)
+        else:
             changes.gone.append(place)
             self._store.gathering.put_off()
-        changes.packet_ids.pop(place, None)
-        changes.released.discard(place)
         self._store.release(delivery.message)
 
     def identify(self, delivery: Delivery, packet_id: int) -> None:
@@ -153,12 +193,26 @@ class SessionJournal:
         for delivery in owed:
             if delivery.place:
                 delivery.place = 0
+                settle(delivery)
                 self._store.release(delivery.message)
         self._changes = None
         self._store.end(self)
+
+    def _write(self, delivery: Delivery, owed: dict[int, Delivery]) -> None:
+        self._last_place += 1
+        delivery.place = self._last_place
+        owed[delivery.place] = delivery
+        self._store.hold(delivery.message)
 
     def _begun(self) -> Changes:
         if self._changes is None:
             self._changes = Changes()
             self._store.changed(self)
         return self._changes
+
+
+def settle(delivery: Delivery) -> None:
+    """Let its publisher's answer wait for this delivery no longer."""
+    pledge, delivery.pledge = delivery.pledge, None
+    if pledge is not None:
+        pledge.settle()

@@ -13,9 +13,10 @@ from gateway.storage.session_journal import Changes, SessionJournal
 class SessionStore:
     """Makes the journals of sessions, and writes what they have noted.
 
-    What has changed stays in memory until the writer closes a batch: a message that everyone has
-    acknowledged by then is never written. Memory is bounded by what the sessions themselves
-    hold (their queues, windows and subscriptions), and by what is to be deleted.
+    What has changed stays in memory until the writer closes a batch, what is lent to clients until
+    it closes the next: a message that everyone has acknowledged by then is never written. Memory
+    is bounded by what the sessions themselves hold (their queues, windows and subscriptions), and
+    by what is to be deleted.
     """
 
     def __init__(
@@ -72,10 +73,14 @@ class SessionStore:
         for number in self._ended:
             for statement in session_rows.END:
                 add(statement, (number,))
-        for row, message in self._messages.items():
-            add(session_rows.MESSAGE, (row, *message_row.to_row(message)))
-        changed = [(journal, journal.take_changes()) for journal in self._changed]
-        self._ended, self._messages, self._changed = [], {}, {}
+        self._ended = []
+        journals, self._changed = self._changed, {}
+        messages = {row for journal in journals for row in journal.owed_messages}
+        changed = [(journal, journal.take_changes(messages)) for journal in journals]
+        for row in sorted(messages):
+            message = self._messages.pop(row, None)
+            if message is not None:
+                add(session_rows.MESSAGE, (row, *message_row.to_row(message)))
         for write in (_write_session, _write_subscriptions, _write_incoming, _write_owed):
             for journal, changes in changed:
                 write(add, journal, changes)
@@ -125,6 +130,7 @@ def _write_incoming(add: Add, journal: SessionJournal, changes: Changes) -> None
 
 def _write_owed(add: Add, journal: SessionJournal, changes: Changes) -> None:
     for place, delivery in changes.owed.items():
+        delivery.pledge = None  # its batch is what the publisher waits for now
         packet_id = changes.packet_ids.pop(place, 0)
         released = place in changes.released
         changes.released.discard(place)

@@ -24,6 +24,7 @@ class SqliteDisk:
         self.connection = sqlite3.connect(":memory:", isolation_level=None)
         migrate(self.connection)
         self.full = False
+        self.commit_delay = 0.005
         self.begin()
 
     def begin(self) -> None:
@@ -33,6 +34,7 @@ class SqliteDisk:
         self.committed = 0
         self.wanted: float | None = None
         self.before_batch: list[Callable[[], None]] = []
+        self.on_committed: list[Callable[[int], None]] = []
         self.rows: list[tuple[str, Row]] = []
 
     def add(self, statement: str, row: Row) -> int:
@@ -64,6 +66,8 @@ class SqliteDisk:
         self.wanted = None
         self.committed = self.batch
         self.batch += 1
+        for callback in self.on_committed:
+            callback(self.committed)
         return len(rows)
 
     async def query(self, statement: str, row: Row, take: Callable[[sqlite3.Cursor], T]) -> T:
@@ -81,4 +85,5 @@ class SqliteDisk:
         reading = Reading(self, counters or Counters())  # type: ignore[arg-type]  # by shape
         store, kept = asyncio.run(Restore(reading, Gathering(self), monotonic, wall).run())
         self.before_batch.append(store.gather)
+        self.on_committed.append(store.committed)
         return store, kept
