@@ -18,14 +18,21 @@ class Control:
 
     def __init__(self) -> None:
         self._commands: dict[tuple[str, str], Callable[[], None]] = {}
+        self._requests: dict[str, Callable[[Message], ReasonCode]] = {}
 
     def know(self, part: str, word: str, command: Callable[[], None]) -> None:
         """Carry out `command` when `word` is published to the part's topic."""
         self._commands[part, word] = command
 
+    def answer(self, part: str, request: Callable[[Message], ReasonCode]) -> None:
+        """Hand what is published to the part's topic to `request`, whatever the payload says."""
+        self._requests[part] = request
+
     def receive(self, message: Message, topic_filters: list[str]) -> ReasonCode:  # noqa: ARG002 - an inline client's shape
         """Carry out a command; an unknown one is refused with 0x83."""
         part = message.topic.removeprefix(CONTROL)
+        if part in self._requests:
+            return self._requests[part](message)
         word = message.payload.decode(errors="replace")
         command = self._commands.get((part, word))
         if command is None:

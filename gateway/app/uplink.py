@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gateway.app.history import record
 from gateway.app.outbox import start_outbox
+from gateway.app.recall import start_recall
 from gateway.config.settings import UplinkConfig
 from gateway.routing.where.rule import compile_rule
 from gateway.storage.outbox import Outbox
@@ -49,6 +50,7 @@ async def start_uplink(gateway: "Gateway") -> None:
     gateway.control.know("uplink", "resume", uplink.resume)
     gateway.telemetry.show_age(outbox)
     uplink.on_state.append(gateway.telemetry.say)
+    start_recall(gateway, outbox, uplink, fleet=config.recall)
     await uplink.start()
     gateway.stack.push_async_callback(uplink.close)
 

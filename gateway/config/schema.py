@@ -139,6 +139,7 @@ UPLINK: Section = {
     "batch_delay": number(0.01, 60),
     "schedule": texts,
     "budget": bytes_a_day,
+    "recall": boolean,
 }
 
 SERIAL: Section = {

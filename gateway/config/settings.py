@@ -128,6 +128,7 @@ class UplinkConfig:
     batch_delay: float = 0.2  # seconds
     schedule: tuple[str, ...] = ()
     budget: int | None = None  # bytes a day
+    recall: bool = False
     rules: tuple[RuleConfig, ...] = ()
     streams: tuple[StreamConfig, ...] = ()
 

@@ -38,7 +38,8 @@ class Outbox:
     acceptance time (ms) of the row with the lowest id, None when empty; after the oldest was
     removed it follows with the commit. `committed_id` is the highest id on disk, up to which
     `fetch` finds rows. `removing` counts deliveries that are not on disk yet: after a crash those
-    rows would be back. `lanes` are the lanes that rows have had since the start. `on_change` are
+    rows would be back. `lanes` are the lanes that rows may have; `recalled` of them are in the lane
+    `recall`, of which no fate is told, since their numbers have ended before. `on_change` are
     called after each commit that brought or removed rows, `on_fate` with each row that leaves, how
     it ended and why, in the turn that gathers its removal: what they gather is in the same batch.
     A row that ends without having been fetched comes without what the publisher put into it.
@@ -59,6 +60,7 @@ class Outbox:
         self.committed_id = 0
         self.lanes: set[str] = set()
         self.removing = 0
+        self.recalled = 0
         self.on_change: list[Callable[[], None]] = []
         self.on_fate: list[Callable[[OutboxRow, Fate, str], None]] = []
         self._database = database
@@ -103,6 +105,7 @@ class Outbox:
         self.committed_id = self.last_id
         if self.rows:
             self.lanes = set(LANES)
+            self.recalled = await self._reader.count_recalled()
         await self._index()
         for stream in self._streams:
             if stream.latest is not None and stream.rows:
@@ -121,6 +124,11 @@ class Outbox:
         for row in rows:
             row.size = row_size(row)
         return not self._writer.full and not self._streams.refuses(rows)
+
+    def fits(self, row: OutboxRow) -> bool:
+        """Return whether `add` takes `row` without giving up anything."""
+        row.size = row_size(row)
+        return not self._writer.full and self._streams.fits(row)
 
     def refuse(self) -> None:
         """Count a message that was refused, by whose bound it was."""
@@ -145,6 +153,7 @@ class Outbox:
         self._last_of_batch[batch] = row.id
         self._oldest.added(row, self.rows)
         self.lanes.add(row.lane)
+        self.recalled += row.lane == RECALL
         if not self._streams.added(row):
             self._counters.add("tidegate/outbox/latest_overflow")
         self._count(row.stream)
@@ -252,6 +261,7 @@ class Outbox:
             self.removing += 1
         for count in counts:
             count[batch] = count.get(batch, 0) + 1
+        self.recalled -= row.lane == RECALL
         self._reader.leaves(row.id, batch)
         self._totals.removed()
         self._streams.removed(row)
@@ -260,7 +270,7 @@ class Outbox:
 
     def _tell(self, row: OutboxRow, fate: Fate, cause: str) -> None:
         if row.lane == RECALL:
-            return  # its number has ended before
+            return
         if fate is Fate.EVICTED:
             self._counters.add(f"tidegate/outbox/evicted/{cause}")
         elif fate is Fate.EXPIRED:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from gateway.storage.database import Database
+from gateway.storage.lane import RECALL
 from gateway.storage.outbox_row import COLUMNS, SIZE_INDEX, OutboxRow, from_columns
 from gateway.storage.writer import Writer
 
@@ -17,6 +18,8 @@ SUMMARY = "id, size, epoch, stream, seq, lane, time, topic"
 _ALL = ", ".join(COLUMNS)
 _FETCH = f"SELECT {_ALL} FROM outbox WHERE id > ? AND id <= ?"  # noqa: S608 - our own names
 _OF_STREAM = _FETCH.replace("outbox", "outbox INDEXED BY outbox_stream")
+_RECALLED = _FETCH.replace("outbox", "outbox INDEXED BY outbox_recall") + " AND lane = 'recall'"
+_COUNT_RECALLED = "SELECT count(*) FROM outbox INDEXED BY outbox_recall WHERE lane = 'recall'"
 
 T = TypeVar("T")
 
@@ -57,7 +60,11 @@ class OutboxReader:
         self, after_id: int, up_to: int, limit: int, *, lane: str | None, stream: str | None
     ) -> list[OutboxRow]:
         """Return rows with `after_id` < id <= `up_to`, at most `limit`, rising."""
-        statement = _OF_STREAM if stream is not None and self.by_stream else _FETCH
+        statement = _FETCH
+        if lane == RECALL:
+            statement, lane = _RECALLED, None
+        elif stream is not None and self.by_stream:
+            statement = _OF_STREAM
         more: tuple[str | int, ...] = ()
         for column, value in (("lane", lane), ("stream", stream)):
             if value is not None:
@@ -93,6 +100,10 @@ class OutboxReader:
         statement += " WHERE message_expiry IS NOT NULL AND time + 1000 * message_expiry <= ?"
         rows = await self.read(f"{statement} LIMIT ?", (now, limit), _summaries)
         return [row for row in rows if self.shows(row.id)]
+
+    async def count_recalled(self) -> int:
+        """Return how many rows of the lane `recall` wait."""
+        return await self.read(_COUNT_RECALLED, (), lambda cursor: int(cursor.fetchone()[0]))
 
     async def read(
         self, statement: str, values: tuple[object, ...], take: Callable[[sqlite3.Cursor], T]

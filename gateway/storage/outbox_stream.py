@@ -18,7 +18,8 @@ class OutboxStream:
     """What waits of one stream.
 
     `head` are its oldest rows, as `summary` gives them, by rising id: all of the stream that
-    wait and have an id up to `known_to`. It is kept only where a row may be given up.
+    wait and have an id up to `known_to`. It is kept only where a row may be given up, and rows of
+    the lane `recall`, which are few and were asked for, are never among them.
     """
 
     def __init__(self, settings: StreamSettings, *, has_head: bool) -> None:
@@ -61,8 +62,7 @@ class OutboxStream:
             return True
         row = summary(row)
         if self.has_head and knew_all and len(self.head) < HEAD_ROWS:
-            self.head[row.id] = row
-            self.known_to = row.id
+            self.read_on([row], row.id)
         return self._newest(row)
 
     def removed(self, row: OutboxRow) -> None:
@@ -78,7 +78,7 @@ class OutboxStream:
     def read_on(self, rows: Iterable[OutboxRow], known_to: int) -> None:
         """Take in the rows that follow those of `head`, up to the id `known_to`."""
         for row in rows:
-            if row.id > self.known_to:
+            if row.id > self.known_to and row.lane != RECALL:
                 self.head[row.id] = row
         self.known_to = max(self.known_to, known_to)
 

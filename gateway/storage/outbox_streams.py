@@ -77,6 +77,12 @@ class OutboxStreams:
             return False
         return self.over(count, size + self.log_excess)
 
+    def fits(self, row: OutboxRow) -> bool:
+        """Return whether there is room for `row` without anybody leaving for it."""
+        if self.of(row.stream).over(1, row.size):
+            return False
+        return not self.over(1, row.size + self.log_excess)
+
     def replaced(self, row: OutboxRow) -> OutboxRow | None:
         """Return the row that need not wait any more when `row` does: an older one of its topic."""
         latest = self.of(row.stream).latest
@@ -160,7 +166,7 @@ class OutboxStreams:
 
 def expiry_of(row: OutboxRow, settings: StreamSettings) -> int | None:
     """Return the seconds of message expiry that a row of this stream has."""
-    if settings.mode is not Mode.EXPIRE:
+    if settings.mode is not Mode.EXPIRE or row.lane == RECALL:
         return row.message_expiry
     if row.message_expiry is None:
         return settings.expire_after

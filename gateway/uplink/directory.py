@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.fate import Fate
+from gateway.storage.lane import RECALL
 from gateway.storage.outbox_row import OutboxRow
 from gateway.uplink.destination import Link, removals_on_disk
 from gateway.uplink.errors import LinkError
@@ -53,7 +54,7 @@ class DirectoryDestination:
         self._clock = parts.clock
         self._own_messages = parts.own_messages
         self._folder = settings.directory / settings.gateway_id
-        self._gathering: dict[tuple[str, str], _Gathering] = {}
+        self._gathering: dict[tuple[str, str, bool], _Gathering] = {}
         self._bytes = 0
         self._boundary = 0
         self._own_files = 0
@@ -91,7 +92,7 @@ class DirectoryDestination:
                 await link.wait(self._seconds_left())
 
     async def _gather_row(self, row: OutboxRow) -> None:
-        key = (row.epoch, row.stream)
+        key = (row.epoch, row.stream, row.lane == RECALL)  # whose numbers rise each on their own
         file = self._gathering.get(key)
         if file is None:
             due = self._clock.monotonic() + FILE_SECONDS
@@ -119,14 +120,14 @@ class DirectoryDestination:
         for key in list(self._gathering):
             await self._land(key)
 
-    async def _land(self, key: tuple[str, str]) -> None:
+    async def _land(self, key: tuple[str, str, bool]) -> None:
         gathered = self._gathering.pop(key).rows
         self._bytes -= sum(row.size for row in gathered)
         now = self._clock.wall_ms()
         rows = [row for row in gathered if self._outbox.take(row, now)]
         if not rows:
             return
-        resent = [row.id <= self._boundary for row in rows]
+        resent = [row.id <= self._boundary or row.lane == RECALL for row in rows]
         await asyncio.to_thread(self._write, rows, resent, now)
         self._outbox.remove(rows, Fate.DELIVERED)
         self._outbox.end_turn()
@@ -135,6 +136,13 @@ class DirectoryDestination:
         self._counters.add("tidegate/uplink/resent", sum(resent))
 
     def _write(self, rows: list[OutboxRow], resent: list[bool], received: int) -> None:
+        """Write a file, or two where recalled rows would take the place of others."""
+        if rows[0].lane == RECALL and (self._folder / landing_file_name(rows)).exists():
+            half = len(rows) // 2
+            if half:  # the only row of a file that exists has landed before
+                self._write(rows[:half], resent[:half], received)
+                self._write(rows[half:], resent[half:], received)
+            return
         lines = (
             landing_line(landing_record(row, self._settings, resent=again, received=received))
             for row, again in zip(rows, resent, strict=True)

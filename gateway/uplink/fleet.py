@@ -13,6 +13,7 @@ from gateway.uplink.inflight import Inflight
 from gateway.uplink.pacing import Pacing
 from gateway.uplink.parts import UplinkParts
 from gateway.uplink.publisher import Publisher
+from gateway.uplink.requests import RECALL_TOPIC
 from gateway.uplink.sender import Sender
 
 CONNACK_SECONDS = 30.0
@@ -96,6 +97,9 @@ class FleetDestination:
         publisher = Publisher(self._parts, self._pacing, client, limits, inflight)
         sender = Sender(self._parts, self._pacing, publisher, limits, inflight)
         publisher.status(self._status("online"))
+        recall = self._parts.requests.recall
+        if recall is not None:
+            client.subscribe(self._settings.topic(RECALL_TOPIC), recall)
         link.connected()
         while not link.stopping:
             _take_in(client, inflight, link)

@@ -1,6 +1,7 @@
 """One network connection to the fleet's broker: a paho client driven by the running loop."""
 
 import asyncio
+import logging
 import ssl
 import threading
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from paho.mqtt.client import Client, ConnectFlags, DisconnectFlags
+from paho.mqtt.client import Client, ConnectFlags, DisconnectFlags, MQTTMessage
 from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
@@ -17,6 +18,8 @@ from paho.mqtt.reasoncodes import ReasonCode
 from gateway.uplink.errors import LinkError, OldBrokerError
 from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.socket_watch import SocketWatch
+
+logger = logging.getLogger(__name__)
 
 KEEP_ALIVE = 30
 """Seconds between two signs of life; half a minute more finds a dead link."""
@@ -103,6 +106,20 @@ class FleetClient:
                 return info.mid
             if info.rc != MQTTErrorCode.MQTT_ERR_QUEUE_SIZE:  # that identifier is still in use
                 raise LinkError("the connection is lost")
+
+    def subscribe(self, topic: str, on_message: Callable[[bytes], None]) -> None:
+        """Ask for the messages of one topic, with QoS 1; retained ones are passed over.
+
+        Whether the broker grants it is logged; the uplink does not depend on it.
+        """
+
+        def take(_client: Client, _data: Any, message: MQTTMessage) -> None:
+            if not message.retain:
+                on_message(bytes(message.payload))
+
+        self._client.on_message = take
+        self._client.on_subscribe = _log_refused
+        self._client.subscribe(topic, 1)
 
     def service(self) -> None:
         """Do what the network and the keep alive ask for; raise LinkError when it has ended."""
@@ -220,6 +237,14 @@ class FleetClient:
         self, _client: Client, _data: Any, mid: int, reason: ReasonCode, _properties: Properties
     ) -> None:
         self._acknowledged(mid, reason.value)
+
+
+def _log_refused(
+    _client: Client, _data: Any, _mid: int, reasons: list[ReasonCode], _properties: Any
+) -> None:
+    for reason in reasons:
+        if reason.is_failure:
+            logger.warning("the fleet's broker refused the subscription: %s", _text(reason))
 
 
 def _text(reason: ReasonCode) -> str:

@@ -1,12 +1,13 @@
 """What the parts of one uplink work with together."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.storage.outbox import Outbox
 from gateway.storage.rejected import Rejected
 from gateway.uplink.own_messages import OwnMessages
+from gateway.uplink.requests import Requests
 from gateway.uplink.settings import UplinkSettings
 
 
@@ -20,3 +21,4 @@ class UplinkParts:
     counters: Counters
     clock: Clock
     own_messages: OwnMessages
+    requests: Requests = field(default_factory=Requests)

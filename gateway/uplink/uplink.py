@@ -36,7 +36,8 @@ class Uplink:
     The state (`connecting`, `connected`, `disconnected`, `paused`) and the reason are in
     `tidegate/uplink/state` and `tidegate/uplink/error`. No error of a destination leaves it:
     the link is disconnected, and tried again after a while. What the gateway itself has to say
-    to the fleet goes through `own_messages.send`, to either destination.
+    to the fleet goes through `own_messages.send`, to either destination; `requests` is who answers
+    what the fleet asks, to be set before `start`.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Uplink:
     ) -> None:
         self.own_messages = OwnMessages(self.wake)
         parts = UplinkParts(settings, outbox, rejected, counters, clock, self.own_messages)
+        self.requests = parts.requests
         self.destination: Destination
         if settings.directory is not None:
             self.destination = DirectoryDestination(parts)

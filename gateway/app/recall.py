@@ -1,0 +1,114 @@
+"""Requests for messages of the history, from a client of the gateway or from the fleet."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from gateway.broker.access import may_publish
+from gateway.mqtt.errors import MqttError, ProtocolError
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.mqtt.topics import check_topic_name
+from gateway.routing.where.message import Message
+from gateway.storage.outbox import Outbox
+from gateway.uplink.own_messages import OwnMessage
+from gateway.uplink.recall import Recall, Report
+from gateway.uplink.recall_request import RecallError, parse_request
+from gateway.uplink.requests import RECALL_ANSWERS
+from gateway.uplink.uplink import Uplink
+
+if TYPE_CHECKING:
+    from gateway.app.gateway import Gateway
+
+logger = logging.getLogger(__name__)
+
+CLIENT_ID = "$CONTROL"
+"""Who publishes the answers."""
+
+
+def start_recall(gateway: "Gateway", outbox: Outbox, uplink: Uplink, *, fleet: bool) -> None:
+    """Answer `$CONTROL/tidegate/recall`, and the fleet's requests if it may ask."""
+    keeps = gateway.configuration.history.keep > 0
+    recall = Recall(gateway.database, outbox, gateway.counters, history=keeps)
+    gateway.stack.push_async_callback(recall.close)
+    desk = RecallDesk(gateway, recall, uplink)
+    gateway.control.answer("recall", desk.receive)
+    if fleet:
+        uplink.requests.recall = desk.receive_of_fleet
+
+
+class RecallDesk:
+    """Takes requests and sends the answers: `accepted`, then `done`; or `refused`."""
+
+    def __init__(self, gateway: "Gateway", recall: Recall, uplink: Uplink) -> None:
+        self._gateway = gateway
+        self._recall = recall
+        self._uplink = uplink
+
+    def receive(self, message: Message) -> ReasonCode:
+        """Take a request of a client; the answers go to its Response Topic if it has one."""
+        try:
+            answer = self._answer_to(message)
+        except MqttError as error:
+            logger.warning("recall: response topic %.80r: %s", message.response_topic, error.reason)
+            return ReasonCode.TOPIC_NAME_INVALID
+        return self._take(message.payload, answer)
+
+    def receive_of_fleet(self, payload: bytes) -> None:
+        """Take a request of the fleet; the answers go to `<prefix>/<gateway id>/recall`."""
+        self._take(payload, self._answer_fleet)
+
+    def _take(self, payload: bytes, answer: Callable[[Report], None]) -> ReasonCode:
+        identifier: Report = {}
+        try:
+            request = parse_request(payload)
+            if request.id is not None:
+                identifier = {"id": request.id}
+            self._recall.begin(request, lambda report: answer(identifier | report))
+        except RecallError as error:
+            logger.warning("a recall was refused: %s", error)
+            self._gateway.counters.add("tidegate/recall/refused")
+            answer(identifier | {"state": "refused", "error": str(error)})
+            return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
+        answer(identifier | {"state": "accepted"})
+        return ReasonCode.SUCCESS
+
+    def _answer_fleet(self, report: Report) -> None:
+        if not self._uplink.own_messages.send(OwnMessage(RECALL_ANSWERS, _json(report))):
+            logger.warning("an answer to a recall was dropped: too much waits for the fleet")
+
+    def _answer_to(self, request: Message) -> Callable[[Report], None]:
+        """Return what answers the request; raise MqttError where no answer can go."""
+        topic, correlation_data = request.response_topic, request.correlation_data
+        if topic is None:
+            return lambda report: logger.info("recall: %s", report)
+        check_topic_name(topic)
+        if topic.startswith("$") or not may_publish(topic):
+            raise ProtocolError("begins with $")
+
+        def answer(report: Report) -> None:
+            # Not within the publishing of the request itself.
+            loop = asyncio.get_running_loop()
+            loop.call_soon(self._publish, topic, _json(report), correlation_data)
+
+        return answer
+
+    def _publish(self, topic: str, payload: bytes, correlation_data: bytes | None) -> None:
+        instant = self._gateway.turn.instant
+        self._gateway.publish(
+            Message(
+                topic,
+                payload,
+                qos=1,
+                client_id=CLIENT_ID,
+                received_at=instant.wall,
+                arrived=instant.monotonic,
+                correlation_data=correlation_data,
+                content_type="application/json",
+            )
+        )
+
+
+def _json(report: Report) -> bytes:
+    return json.dumps(report, separators=(",", ":"), ensure_ascii=False).encode()

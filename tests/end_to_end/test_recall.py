@@ -1,0 +1,161 @@
+"""A window of the history goes up again, asked for by a client or by the fleet."""
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import paho.mqtt.client as paho
+import pytest
+from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
+
+from gateway.mqtt.packets import PubAck, Publish
+from gateway.mqtt.properties import Properties
+from tests.support.fleet_collector import FleetCollector, Received
+from tests.support.gateway_process import GatewayProcess, until
+from tests.support.mosquitto import Mosquitto
+from tests.support.raw_client import RawClient
+from tests.support.sensor_client import SensorClient
+
+pytestmark = pytest.mark.mosquitto
+
+CONFIG = """
+[gateway]
+id = "barn"
+[history]
+keep = "1h"
+[uplink]
+url = "mqtt://127.0.0.1:{port}"
+recall = true
+[[uplink.rule]]
+topic = "sensors/#"
+where = "payload.value > 7"
+"""
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[Mosquitto]:
+    broker = Mosquitto(tmp_path)
+    broker.start()
+    yield broker
+    broker.kill()
+
+
+@pytest.fixture
+def gateway(tmp_path: Path, fleet: Mosquitto) -> Iterator[GatewayProcess]:
+    folder = tmp_path / "gateway"
+    folder.mkdir()
+    process = GatewayProcess(folder, CONFIG.format(port=fleet.port))
+    yield process.start()
+    process.kill()
+
+
+@pytest.fixture
+def collector(fleet: Mosquitto) -> Iterator[FleetCollector]:
+    made = FleetCollector(fleet.port)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def measured(gateway: GatewayProcess, collector: FleetCollector) -> None:
+    """Ten messages, of which the rule lets three through."""
+    sensor = SensorClient(gateway.port, "sensors/n1/count")
+    sensor.publish(10)
+    sensor.wait(10)
+    sensor.close()
+    until(lambda: len(collector.data) == 3, "three arrive", gateway.log)
+
+
+def numbers(messages: list[Received]) -> list[tuple[int, int, str | None]]:
+    """Number, value, and whether it was sent before."""
+    return [
+        (message.name[2], json.loads(message.payload)["value"], message.first("resent"))
+        for message in messages
+    ]
+
+
+async def ask(port: int, request: Mapping[str, object]) -> tuple[int, list[dict[str, object]]]:
+    """Publish a request; return the reason code and the answers."""
+    client = await RawClient.open(port)
+    await client.say_connect("asker")
+    await client.subscribe("answers/asker", 1)
+    properties = Properties(response_topic="answers/asker", correlation_data=b"\x07")
+    payload = json.dumps(request).encode()
+    await client.send(
+        Publish("$CONTROL/tidegate/recall", payload, 1, packet_id=5, properties=properties)
+    )
+    code = -1
+    answers: list[dict[str, object]] = []
+    while code < 0 or not answers or answers[-1]["state"] == "accepted":
+        packet = await client.receive()
+        if isinstance(packet, PubAck):
+            code = packet.reason_code
+        elif isinstance(packet, Publish):
+            assert packet.properties.correlation_data == b"\x07"
+            answers.append(json.loads(packet.payload))
+            await client.send(PubAck(packet.packet_id))
+    await client.close()
+    return code, answers
+
+
+@pytest.mark.usefixtures("measured")
+def test_a_client_asks_and_filtered_messages_come_under_their_numbers(
+    gateway: GatewayProcess, collector: FleetCollector
+) -> None:
+    before = len(collector.data)
+    request = {"where": "payload.value BETWEEN 4 AND 8", "id": "case-7"}
+    code, (accepted, done) = asyncio.run(ask(gateway.port, request))
+    until(lambda: len(collector.data) == before + 5, "five arrive again", gateway.log)
+    assert numbers(collector.data[before:]) == [(value, value, "1") for value in range(4, 9)]
+    assert (code, accepted) == (0, {"id": "case-7", "state": "accepted"})
+    assert (done["id"], done["state"], done["messages"]) == ("case-7", "done", 5)
+
+
+@pytest.mark.usefixtures("measured")
+def test_a_request_that_cannot_be_carried_out_is_answered(gateway: GatewayProcess) -> None:
+    code, answers = asyncio.run(ask(gateway.port, {"first": 1}))
+    assert code == 0x83
+    assert [answer["state"] for answer in answers] == ["refused"]
+    assert "epoch" in str(answers[0]["error"])
+
+
+@pytest.mark.usefixtures("measured")
+def test_the_fleet_asks_at_its_own_broker_for_numbers_of_an_earlier_start(
+    gateway: GatewayProcess, fleet: Mosquitto, collector: FleetCollector
+) -> None:
+    epoch = collector.data[0].name[0]
+    gateway.stop()
+    gateway.start()
+    status = ("tidegate/barn/status", b"online")
+    until(
+        lambda: any(
+            m.topic == status[0] and status[1] in m.payload and epoch.encode() not in m.payload
+            for m in collector.received
+        ),
+        "it is back",
+        gateway.log,
+    )
+    before = len(collector.data)
+    client = paho.Client(CallbackAPIVersion.VERSION2, protocol=MQTTProtocolVersion.MQTTv5)
+    client.connect("127.0.0.1", fleet.port)
+    client.loop_start()
+    request = json.dumps({"epoch": epoch, "first": 2, "last": 4})
+
+    def asked_and_answered() -> bool:
+        if not states():  # the subscription may come after the status
+            client.publish("tidegate/barn/control/recall", request, qos=1).wait_for_publish(5)
+        return states()[-1:] == ["done"]
+
+    def states() -> list[str]:
+        answers = [m for m in collector.received if m.topic == "tidegate/barn/recall"]
+        return [json.loads(message.payload)["state"] for message in answers]
+
+    until(asked_and_answered, "the recall is done", gateway.log)
+    client.loop_stop()
+    client.disconnect()
+    until(lambda: len(collector.data) >= before + 3, "three arrive again", gateway.log)
+    assert numbers(collector.data[before : before + 3]) == [
+        (value, value, "1") for value in (2, 3, 4)
+    ]
+    assert {message.name[0] for message in collector.data[before:]} == {epoch}
