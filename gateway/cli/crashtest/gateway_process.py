@@ -24,6 +24,9 @@ port = {port}
 directory = "{landing}"
 [[uplink.rule]]
 topic = "crash/#"
+[[durability]]
+topic = "crash/batched/#"
+class = "batch(50)"
 """
 
 

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from gateway.cli.crashtest.publisher import Publisher
+from gateway.cli.crashtest.publisher import LIVE, WRITTEN, Publisher
 from gateway.cli.crashtest.retained import NAME
 from gateway.cli.crashtest.subscriber import Subscriber
 from gateway.mqtt.packets import MQTT_3_1_1
@@ -16,20 +16,24 @@ def make_publishers(findings: list[str], random: Random, *, sessions: bool) -> l
     publishers = [
         Publisher("one", findings, random, persistent=sessions, window=50),
         Publisher("old", findings, random, version=MQTT_3_1_1, persistent=sessions, window=10),
+        Publisher("batched", findings, random, persistent=sessions, window=10),
     ]
     if sessions:
         publishers += [
             Publisher("two", findings, random, qos=2),
             Publisher(NAME, findings, random, topics=5, retain=True, window=10),
+            Publisher("live1", findings, random, root=LIVE),
+            Publisher("live2", findings, random, root=LIVE, qos=2),
         ]
     return publishers
 
 
 def make_subscribers(findings: list[str]) -> list[Subscriber]:
     """Return the subscribers, each with a habit that `Rounds` gives it by its name."""
+    everything = (WRITTEN, LIVE)
     return [
-        Subscriber("away", findings, qos=1),
-        Subscriber("online", findings, qos=2),
-        Subscriber("slow", findings, qos=1, receive_maximum=SLOW_WINDOW),
-        Subscriber("restless", findings, qos=2, version=MQTT_3_1_1),
+        Subscriber("away", findings, roots=(WRITTEN,), qos=1),
+        Subscriber("online", findings, roots=everything, qos=2),
+        Subscriber("slow", findings, roots=everything, qos=1, receive_maximum=SLOW_WINDOW),
+        Subscriber("restless", findings, roots=everything, qos=2, version=MQTT_3_1_1),
     ]

@@ -10,6 +10,12 @@ from gateway.cli.crashtest.participant import Participant, until
 from gateway.mqtt.packets import MQTT_5, Packet, PubAck, PubComp, Publish, PubRec, PubRel
 from gateway.mqtt.reason_codes import FAILURE
 
+WRITTEN = "crash"
+"""First level of the topics that go to the outbox and to everyone, so that all is written."""
+
+LIVE = "live"
+"""First level of those that only clients get that are mostly there: little need be written."""
+
 MAXIMUM_PACKET_ID = 65_535
 
 LONGEST_PAUSE = 0.005
@@ -21,7 +27,7 @@ PADDING = (0, 0, 100, 1_000, 6_000)
 
 
 class Publisher(Participant):
-    """Publishes on `crash/<name>/<place>` for `topics` places in turn, with `window` on the way.
+    """Publishes on `<root>/<name>/<place>` for `topics` places in turn, with `window` on the way.
 
     `sent` has every message, `sent[n - 1]` with number n. What has no acknowledgement is sent
     again on the next connection [MQTT-4.4.0-1]. `latencies` are the seconds from a PUBLISH to its
@@ -34,6 +40,7 @@ class Publisher(Participant):
         findings: list[str],
         random: Random,
         *,
+        root: str = WRITTEN,
         qos: int = 1,
         version: int = MQTT_5,
         persistent: bool = True,
@@ -42,6 +49,7 @@ class Publisher(Participant):
         retain: bool = False,
     ) -> None:
         super().__init__(name, findings, version=version, persistent=persistent)
+        self.root = root
         self.qos = qos
         self.retain = retain
         self.window = window
@@ -128,7 +136,7 @@ class Publisher(Participant):
 
     def _publish_next(self, client: Client) -> None:
         number = len(self.sent) + 1
-        topic = f"crash/{self.name}/{number % self.topics}"
+        topic = f"{self.root}/{self.name}/{number % self.topics}"
         removes = self.retain and self._random.random() < 1 / LONGEST_BURST
         sent = Sent(self.name, number, topic, self.qos, self.round, removes)
         self.sent.append(sent)

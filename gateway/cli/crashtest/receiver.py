@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gateway.cli.crashtest.numbers import Promise, Received, Sent, ranges
+from gateway.cli.crashtest.publisher import WRITTEN
 
 
 @dataclass(slots=True)
 class Receiver:
-    """Somebody who must get every acknowledged message; `exactly_once` those of QoS 2.
+    """Somebody who must get every acknowledged message below `roots`; `exactly_once` of QoS 2.
 
     What has been compared once and was there is not looked at again.
     """
@@ -17,6 +18,7 @@ class Receiver:
     name: str
     received: Mapping[str, Received]
     exactly_once: bool
+    roots: Sequence[str] = (WRITTEN,)
     compared: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
     def missing(self, sender: str, sent: Sequence[Sent]) -> list[Sent]:

@@ -2,13 +2,14 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
 from gateway.cli.crashtest.gateway_process import GatewayProcess
 from gateway.cli.crashtest.participant import Participant
 from gateway.cli.crashtest.participants import make_publishers, make_subscribers
+from gateway.cli.crashtest.publisher import Publisher
 from gateway.cli.crashtest.receiver import Receiver
 from gateway.cli.crashtest.records import Records
 from gateway.cli.crashtest.retained import check_retained, read_retained
@@ -64,7 +65,7 @@ class Rounds:
         )
         self._on_disk = Receiver("the outbox", self.records.received, exactly_once=True)
         self._receivers = [
-            Receiver(each.name, each.received, exactly_once=each.qos == 2)
+            Receiver(each.name, each.received, exactly_once=each.qos == 2, roots=each.roots)
             for each in self.subscribers
         ]
 
@@ -165,17 +166,21 @@ class Rounds:
         self.figures.kills += 1
 
     def _compare(self, receivers: Sequence[Receiver]) -> None:
+        for receiver, publisher in self._pairs(receivers):
+            self.findings += receiver.compare(publisher.name, publisher.qos, publisher.sent)
+
+    def _pairs(self, receivers: Sequence[Receiver]) -> Iterator[tuple[Receiver, Publisher]]:
         for receiver in receivers:
             for publisher in self.publishers:
-                self.findings += receiver.compare(publisher.name, publisher.qos, publisher.sent)
+                if publisher.root in receiver.roots:
+                    yield receiver, publisher
 
     async def _delivered(self) -> None:
         """Return when nobody lacks anything, or nothing has come for SILENCE seconds."""
         last, quiet_since = -1, time.monotonic()
         while any(
             receiver.missing(publisher.name, publisher.sent)
-            for receiver in self._receivers
-            for publisher in self.publishers
+            for receiver, publisher in self._pairs(self._receivers)
         ):
             came = sum(each.messages for each in self.subscribers)
             if came != last:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Sequence
 from random import Random
 
 from gateway.cli.crashtest.client import Client
@@ -21,7 +22,6 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.reason_codes import FAILURE
 
-TOPIC_FILTER = "crash/#"
 SUBSCRIBE_ID = 1
 
 LONGEST_VISIT = 0.15
@@ -29,7 +29,7 @@ LONGEST_VISIT = 0.15
 
 
 class Subscriber(Participant):
-    """Receives `crash/#` at its QoS; `received` has what came, by sender.
+    """Receives everything below `roots` at its QoS; `received` has what came, by sender.
 
     A QoS 2 message counts once for each packet identifier until its PUBREL, as a client that
     keeps its state through its own crashes would count it [MQTT-4.3.3-10]. With `pause` each
@@ -41,11 +41,13 @@ class Subscriber(Participant):
         name: str,
         findings: list[str],
         *,
+        roots: Sequence[str],
         qos: int,
         version: int = MQTT_5,
         receive_maximum: int | None = None,
     ) -> None:
         super().__init__(name, findings, version=version, receive_maximum=receive_maximum)
+        self.roots = roots
         self.qos = qos
         self.pause = 0.0
         self.messages = 0  # in all, those that came again too
@@ -72,8 +74,8 @@ class Subscriber(Participant):
         """Subscribe, unless the session has it already."""
         if not present:
             self._subscribed = False
-            request = SubscriptionRequest(TOPIC_FILTER, self.qos)
-            client.send(Subscribe(SUBSCRIBE_ID, [request]))
+            requests = [SubscriptionRequest(f"{root}/#", self.qos) for root in self.roots]
+            client.send(Subscribe(SUBSCRIBE_ID, requests))
 
     def forget(self) -> None:
         """Forget the QoS 2 exchanges of a session that is no more."""
@@ -91,7 +93,7 @@ class Subscriber(Participant):
             self._begun.discard(packet.packet_id)
             self._answer(client, PubComp(packet.packet_id))
         elif isinstance(packet, SubAck):
-            self._subscribed = packet.reason_codes[0] < FAILURE
+            self._subscribed = max(packet.reason_codes) < FAILURE
 
     def _take_message(self, packet: Publish) -> None:
         self.messages += 1
