@@ -4,6 +4,7 @@ import asyncio
 import logging
 import secrets
 import signal
+import sqlite3
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -14,10 +15,11 @@ from gateway.app.broker_settings import broker_settings, subscription_filters
 from gateway.app.control import Control
 from gateway.app.data_folder import DataFolder
 from gateway.app.descriptors import raise_limit
-from gateway.app.durability import durability_entries, show_durability
+from gateway.app.durability import durability_entries
 from gateway.app.durable_sessions import open_store
 from gateway.app.listeners import make_listeners, reload_listeners
 from gateway.app.sensors import start_sensors
+from gateway.app.storage import open_storage
 from gateway.app.telemetry import Telemetry
 from gateway.app.uplink import start_uplink
 from gateway.app.wear import Wear
@@ -28,12 +30,12 @@ from gateway.clock import Clock
 from gateway.config.durability import commit_within
 from gateway.config.settings import Configuration
 from gateway.counters import Counters
+from gateway.errors import StartError
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
 from gateway.server.listener import Listener
 from gateway.server.turn import Turn
-from gateway.storage.database import open_database
-from gateway.storage.meta import count_start
+from gateway.storage.database import Database
 from gateway.storage.writer import Writer
 from gateway.telemetry.systemd_notify import SystemdNotify
 
@@ -56,7 +58,10 @@ async def serve(
     notify = SystemdNotify()
     async with AsyncExitStack() as stack:
         gateway = Gateway(configuration, data, stack)
-        await gateway.start(durable=durable)
+        try:
+            await gateway.start(durable=durable)
+        except sqlite3.Error as error:  # what was found to be damaged is set aside next time
+            raise StartError(f"{data}: {error}; start again") from error
         loop.add_signal_handler(signal.SIGHUP, reload_listeners, gateway)
         notify.ready(gateway.status)
         stack.callback(notify.stopping)
@@ -77,6 +82,9 @@ class Gateway:
         self.counters = Counters()
         self.epoch = secrets.token_hex(5)
         self.listeners: list[Listener] = []
+        self.database: Database
+        self.writer: Writer
+        self.starts: int
         self.at_stop: list[Callable[[], None]] = []
         """Called when nothing comes in any more, to gather rows for the last batch."""
 
@@ -89,8 +97,7 @@ class Gateway:
     async def start(self, *, durable: bool) -> None:
         """Start every part; raise TidegateError if one cannot work."""
         self.stack.callback(DataFolder(self.data).close)
-        alarms: dict[str, str] = {}
-        await self._open_storage(alarms, durable=durable)
+        alarms = await open_storage(self, durable=durable)
         store, kept = await open_store(self, durable=durable)
         self._make_broker(store)
         await self._bind_listeners()
@@ -107,22 +114,6 @@ class Gateway:
     def publish(self, message: Message) -> ReasonCode:
         """Publish a message of the gateway's own in this turn."""
         return self.broker.publish(message, self.turn.instant)
-
-    async def _open_storage(self, alarms: dict[str, str], *, durable: bool) -> None:
-        self.database = await open_database(self.data, self.clock)
-        self.stack.push_async_callback(self.database.close)
-        if self.database.set_aside is not None:
-            alarms["database"] = f"the database was damaged; set aside as {self.database.set_aside}"
-        self.starts = await count_start(self.database)
-        self.writer = Writer(
-            self.database.writer,
-            self.counters,
-            durable=durable,
-            commit_delay=self.configuration.storage.commit_delay / 1000,
-            alarm=lambda text: self.telemetry.alarm("storage", text),
-        )
-
-        show_durability(self.configuration, self.counters, durable=durable)
 
     def _make_broker(self, store: Store) -> None:
         self.broker = Broker(

@@ -23,6 +23,8 @@ class Connection(aiosqlite.Connection):
 
     def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
         super().__init__(connect, CHUNK_ROWS)
+        self.on_error: Callable[[sqlite3.Error], None] | None = None
+        """Called on the loop's thread with each error of SQLite before it is raised."""
         self._thread.daemon = True  # a start that fails half way must not keep the process alive
 
     async def write(self, batch: Batch) -> None:
@@ -36,8 +38,17 @@ class Connection(aiosqlite.Connection):
         """Return what `take` made, in the connection's thread, of the statement's cursor."""
         return await self._in_thread(lambda: _query(self._conn, statement, row, take))
 
+    async def run(self, call: Callable[[], T]) -> T:
+        """Return what `call` made in the connection's thread, between two of its transactions."""
+        return await self._in_thread(call)
+
     async def _in_thread(self, call: Callable[[], T]) -> T:
-        result = await self._execute(call)  # type: ignore[no-untyped-call]  # not annotated there
+        try:
+            result = await self._execute(call)  # type: ignore[no-untyped-call]  # not annotated there
+        except sqlite3.Error as error:
+            if self.on_error is not None:
+                self.on_error(error)
+            raise
         return cast("T", result)
 
 

@@ -1,20 +1,42 @@
-"""The gateway's SQLite file: opened, checked, migrated, or set aside when it is damaged."""
+"""The gateway's SQLite file: opened, checked, migrated, replaced when damaged, or in memory."""
 
 import asyncio
 import logging
-import os
 import sqlite3
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from gateway.clock import Clock
 from gateway.errors import StartError
 from gateway.storage.connection import Connection
-from gateway.storage.migrations.migrate import migrate, missing_columns, refuse_newer
+from gateway.storage.damage import (
+    DamagedError,
+    is_damage,
+    is_full,
+    is_read_only,
+    is_write_error,
+    note_damage,
+)
+from gateway.storage.memory_database import open_in_memory
+from gateway.storage.migrations.migrate import migrate, missing_columns
+from gateway.storage.replace import finish, replace
+from gateway.storage.reserve import Reserve
+from gateway.storage.salvage.salvage import Salvage
+from gateway.storage.salvage.wal import PAGE_BYTES
+from gateway.storage.start_check import (
+    SECONDS_AFTER_A_CRASH,
+    SECONDS_AFTER_A_STOP,
+    check_log,
+    check_note,
+    check_pages,
+    was_left_open,
+)
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 FILE_NAME = "tidegate.db"
 
@@ -27,135 +49,156 @@ JOURNAL_SIZE_LIMIT = 16 * 1024 * 1024
 OLDEST_SQLITE = (3, 37, 0)
 """STRICT tables; an older library would read a sound file as a damaged one."""
 
-_DAMAGE = {
-    sqlite3.SQLITE_CORRUPT,
-    sqlite3.SQLITE_NOTADB,
-    sqlite3.SQLITE_FORMAT,
-    sqlite3.SQLITE_ERROR,  # during the checks: a table that is not what the version says
-}
-_READ_ERRORS = {sqlite3.SQLITE_IOERR_READ, sqlite3.SQLITE_IOERR_SHORT_READ}
 
-
-class _DamagedError(Exception):
-    """The file cannot be used as it is; the text says what was found."""
+class _NoDiskError(Exception):
+    """The disk takes nothing; the text says why."""
 
 
 @dataclass(slots=True)
 class Database:
     """The open database; `reader` sees only what `writer` has committed.
 
-    `set_aside` is the new name of the damaged file that this one replaces, or None.
+    `set_aside` is the new name of the damaged file that this one replaces, or None, and
+    `salvage` says what came of it. `in_memory` is why nothing is on disk, empty when all is.
+    `damaged` is what was found to be wrong while the file was used: it is set aside at the
+    next start, and `on_damage` are called with the text.
     """
 
     path: Path
     writer: Connection
     reader: Connection
-    set_aside: Path | None
+    set_aside: Path | None = None
+    salvage: Salvage | None = None
+    in_memory: str = ""
+    damaged: str = ""
+    on_damage: list[Callable[[str], None]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.writer.on_error = self.reader.on_error = self._look_at
+
+    @property
+    def reserve(self) -> Reserve:
+        """The room that is held for a full disk."""
+        return Reserve(self.path.parent)
 
     async def close(self) -> None:
         """Close both connections; the last one folds the WAL into the file."""
-        await self.reader.close()
+        if self.reader is not self.writer:
+            await self.reader.close()
         await self.writer.close()
+
+    def _look_at(self, error: sqlite3.Error) -> None:
+        if self.damaged or self.in_memory or not is_damage(error):
+            return
+        self.damaged = str(error)
+        note_damage(self.path, self.damaged)
+        logger.critical("%s is damaged (%s): restart the gateway", self.path, self.damaged)
+        for callback in self.on_damage:
+            callback(self.damaged)
 
 
 async def open_database(folder: Path, clock: Clock) -> Database:
     """Open `<folder>/tidegate.db`, making it if need be, at the newest schema.
 
     A damaged file is renamed to `tidegate.db.corrupt-<UTC time>`, together with its `-wal` and
-    `-shm`, and a new one takes its place: an edge gateway that does not start helps nobody.
-    The files set aside are never deleted here. Raises StartError when the file cannot be
-    opened for another reason, or was written by a newer version.
+    `-shm`, and a new one with the rows that could be read takes its place: an edge gateway that
+    does not start helps nobody. The files set aside are never deleted here. Where the disk
+    takes nothing the database is in memory. Raises StartError when the file cannot be opened
+    for another reason, or was written by a newer version.
     """
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         raise StartError(f"SQLite {sqlite3.sqlite_version} is too old, 3.37 is needed")
     path = folder / FILE_NAME
-    set_aside = await asyncio.to_thread(_prepare, path, clock)
+    try:
+        set_aside, salvage = await asyncio.to_thread(_prepare, path, clock)
+    except _NoDiskError as error:
+        logger.critical("%s: everything is kept in memory only", error)
+        connection, salvage = await open_in_memory(path)
+        return Database(path, connection, connection, None, salvage, str(error))
     writer = await _connect(path, "PRAGMA synchronous = FULL")
     try:
         reader = await _connect(path, "PRAGMA query_only = ON")
     except BaseException:
         await writer.close()
         raise
-    return Database(path, writer, reader, set_aside)
+    return Database(path, writer, reader, set_aside, salvage)
 
 
-def _prepare(path: Path, clock: Clock) -> Path | None:
-    """Leave a sound file at the newest schema; return the new name of one set aside for it."""
+def _prepare(path: Path, clock: Clock) -> tuple[Path | None, Salvage | None]:
+    """Leave a sound file at the newest schema; raise _NoDiskError or StartError."""
+    if is_read_only(path.parent):
+        raise _NoDiskError(f"{path.parent} is on a read-only file system")
     try:
-        _make_ready(path)
-    except _DamagedError as damage:
-        set_aside = _set_aside(path, clock)
-        logger.critical("%s is damaged (%s): set aside as %s", path, damage, set_aside.name)
-        _make_ready(path)
-        return set_aside
-    return None
-
-
-def _make_ready(path: Path) -> None:
-    """Check and migrate; raise _DamagedError or StartError."""
-    try:
-        if path.exists():
-            # Read only: what is damaged, or newer than we know, is left exactly as it is,
-            # where another connection would fold the WAL into it when it closes.
-            _with_connection(f"{path.absolute().as_uri()}?mode=ro", _check_pages)
-        _with_connection(path.absolute().as_uri(), _bring_up)
-    except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
-        if code & 0xFF in _DAMAGE or code in _READ_ERRORS:
-            raise _DamagedError(str(error)) from error
+        return _make_ready_or_replace(path, clock)
+    except (sqlite3.Error, OSError) as error:
+        if is_full(error, path.parent) and Reserve(path.parent).release():
+            return _prepare(path, clock)
+        if is_full(error, path.parent):
+            raise _NoDiskError(f"no room for {path}: {error}") from error
+        if is_write_error(error):
+            raise _NoDiskError(f"{path} cannot be written: {error}") from error
         raise StartError(f"{path}: {error}") from error
 
 
-def _with_connection(uri: str, use: Callable[[sqlite3.Connection], None]) -> None:
+def _make_ready_or_replace(path: Path, clock: Clock) -> tuple[Path | None, Salvage | None]:
+    finish(path, clock)
+    try:
+        _make_ready(path)
+    except DamagedError as damage:
+        logger.warning("%s is damaged (%s): what can be read is salvaged", path, damage)
+        set_aside, salvage = replace(path, clock, _create)
+        logger.critical(
+            "%s was damaged (%s): set aside as %s; %s", path, damage, set_aside.name, salvage
+        )
+        return set_aside, salvage
+    return None, None
+
+
+def _make_ready(path: Path) -> None:
+    """Check and migrate; raise DamagedError, or sqlite3.Error for what is no damage."""
+    try:
+        if path.exists():
+            check_note(path)
+            check_log(path)
+            seconds = SECONDS_AFTER_A_CRASH if was_left_open(path) else SECONDS_AFTER_A_STOP
+            # Read only: what is damaged, or newer than we know, is left exactly as it is,
+            # where another connection would fold the WAL into it when it closes.
+            uri = f"{path.absolute().as_uri()}?mode=ro"
+            if not _with_connection(uri, lambda connection: check_pages(connection, seconds)):
+                logger.info("%s: not all pages were looked at within %g s", path, seconds)
+        _with_connection(path.absolute().as_uri(), _bring_up)
+    except sqlite3.Error as error:
+        wrong_table = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_ERROR
+        if is_damage(error) or wrong_table:
+            raise DamagedError(str(error)) from error
+        raise
+
+
+def _create(path: Path) -> None:
+    _with_connection(path.absolute().as_uri(), _bring_up)
+
+
+def _with_connection(uri: str, use: Callable[[sqlite3.Connection], T]) -> T:
     seconds = BUSY_TIMEOUT_MS / 1000
     connection = sqlite3.connect(uri, timeout=seconds, isolation_level=None, uri=True)
     try:
-        use(connection)
+        return use(connection)
     finally:
         connection.close()
 
 
 def _bring_up(connection: sqlite3.Connection) -> None:
-    # Before the first table: later it has no effect without a whole VACUUM.
+    # Both before the first table: later they have no effect without a whole VACUUM.
+    connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     connection.execute("PRAGMA journal_mode = WAL")
     migrate(connection)
     lacking = missing_columns(connection)
     if lacking:
-        raise _DamagedError(f"it lacks {', '.join(lacking[:3])}")
-
-
-def _check_pages(connection: sqlite3.Connection) -> None:
-    """Raise _DamagedError unless every page is well formed (it reads the whole file)."""
-    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if found != "ok":
-        raise _DamagedError(str(found).splitlines()[-1])
-    refuse_newer(connection)
-
-
-def _set_aside(path: Path, clock: Clock) -> Path:
-    moment = datetime.fromtimestamp(clock.wall_ms() / 1000, UTC)
-    new = path.with_name(f"{path.name}.corrupt-{moment:%Y%m%dT%H%M%SZ}")
-    repeat = 0
-    while new.exists():
-        repeat += 1
-        new = path.with_name(f"{path.name}.corrupt-{moment:%Y%m%dT%H%M%SZ}-{repeat}")
-    try:
-        for suffix in ("-wal", "-shm", ""):  # the file last: a crash in between repeats this
-            if (old := path.with_name(path.name + suffix)).exists():
-                old.rename(new.with_name(new.name + suffix))
-        _sync_folder(path.parent)
-    except OSError as error:
-        raise StartError(f"{path} is damaged and cannot be set aside: {error}") from error
-    return new
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        raise DamagedError(f"it lacks {', '.join(lacking[:3])}")
+    # A page is written, which a full disk refuses now and not in the middle of the start.
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    connection.execute(f"PRAGMA user_version = {version}")
 
 
 async def _connect(path: Path, pragma: str) -> Connection:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from gateway.counters import Counters
 from gateway.storage.connection import Connection
+from gateway.storage.damage import is_damage
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +56,8 @@ def _take(
             except (ValueError, TypeError, KeyError) as error:
                 faults.append(f"{what} {values[:2]!r}: {type(error).__name__}: {error}")
     except sqlite3.Error as error:
+        if is_damage(error):
+            raise  # the next start sets the database aside and salvages more than is read here
         faults.append(f"{what}, and all behind it: {error}")
     finally:
         connection.text_factory = str

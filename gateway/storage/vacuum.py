@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Callable
 
 from gateway.storage.connection import Connection
+from gateway.storage.damage import is_no_room
 
 logger = logging.getLogger(__name__)
 
@@ -15,8 +16,10 @@ STEP_PAGES = 256
 """Pages given back in one transaction (1 MiB); a new batch waits for one step at most."""
 
 
-async def give_space_back(connection: Connection, wanted: Callable[[], bool]) -> None:
-    """Shrink the file to KEEP_FREE_PAGES free pages, until done or the writer is `wanted`.
+async def give_space_back(
+    connection: Connection, wanted: Callable[[], bool], keep: int = KEEP_FREE_PAGES
+) -> None:
+    """Shrink the file to `keep` free pages, until done or the writer is `wanted`.
 
     Called after a batch when no other waits; one look at a counter in the file's header if
     there is little to give. A failure is logged and left to the next call: no row depends
@@ -25,14 +28,15 @@ async def give_space_back(connection: Connection, wanted: Callable[[], bool]) ->
     try:
         while not wanted():
             free = await connection.query("PRAGMA freelist_count", (), _number)
-            if free <= KEEP_FREE_PAGES:
+            if free <= keep:
                 return
-            step = min(STEP_PAGES, free - KEEP_FREE_PAGES)
+            step = min(STEP_PAGES, free - keep)
             # As a script: the statement has a row without columns for each page, and Python
             # ends anything else after the first of them.
             await connection.executescript(f"PRAGMA incremental_vacuum({step})")
     except sqlite3.Error as error:
-        logger.warning("free pages of the database could not be given back: %s", error)
+        level = logging.DEBUG if is_no_room(error) else logging.WARNING  # the alarm says it
+        logger.log(level, "free pages of the database could not be given back: %s", error)
 
 
 def _number(cursor: sqlite3.Cursor) -> int:

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from gateway.counters import Counters
 from gateway.storage.commit_figures import CommitFigures
 from gateway.storage.connection import Connection, Row
+from gateway.storage.damage import is_no_room
+from gateway.storage.room import Room
 from gateway.storage.vacuum import give_space_back
 
 logger = logging.getLogger(__name__)
@@ -77,6 +79,10 @@ class Writer:
         self.durable = durable
         self.commit_delay = commit_delay
         self.failing = False
+        self.refuses = False
+        """Set by who knows that the database must not be given any more messages."""
+        self.room: Room | None = None
+        """What is asked for room when the disk is full."""
         self.pending_rows = 0
         self.pending_bytes = 0
         self._connection = connection
@@ -95,9 +101,11 @@ class Writer:
 
     @property
     def full(self) -> bool:
-        """True while the disk refuses, or more is pending than a bound allows."""
+        """True while the disk refuses or is full, or more is pending than a bound allows."""
         return (
             self.failing
+            or self.refuses
+            or (self.room is not None and self.room.short)
             or self.pending_rows >= MAX_PENDING_ROWS
             or self.pending_bytes >= MAX_PENDING_BYTES
         )
@@ -239,6 +247,8 @@ class Writer:
             except (sqlite3.Error, ValueError, OverflowError) as error:
                 # ValueError and OverflowError: a value that SQLite cannot hold. Nothing
                 # behind it may be acknowledged as if it were stored.
+                if await self._made_room(error):
+                    continue
                 self._failed(error)
             else:
                 self._figures.count(sum(len(rows) for _, rows in batch), clock() - began)
@@ -248,6 +258,10 @@ class Writer:
                 return False
             await self._wait(delay)
             delay = min(2 * delay, LONGEST_RETRY)
+
+    async def _made_room(self, error: Exception) -> bool:
+        """Return whether a full disk has some room for one more attempt at once."""
+        return self.room is not None and is_no_room(error) and await self.room.make()
 
     async def _wait(self, delay: float) -> None:
         try:

@@ -1,0 +1,78 @@
+"""Database and writer of a gateway, and what is said of the state of its disk."""
+
+from typing import TYPE_CHECKING
+
+from gateway.app.durability import show_durability
+from gateway.storage.database import Database, open_database
+from gateway.storage.meta import count_start
+from gateway.storage.room import Room
+from gateway.storage.writer import Writer
+
+if TYPE_CHECKING:
+    from gateway.app.gateway import Gateway
+
+IN_MEMORY = (
+    "{reason}: everything is kept in memory only, and what was acknowledged is gone with the next"
+    " stop; when the folder can be written again, restart the gateway"
+)
+AT_NEXT_START = (
+    "the database is damaged ({text}): publishers are refused; the next start of the gateway"
+    " sets it aside and salvages what can be read"
+)
+
+
+async def open_storage(gateway: "Gateway", *, durable: bool) -> dict[str, str]:
+    """Give the gateway its database and writer; return the alarms that this raised, by name.
+
+    Raises StartError when the database can be opened in no way.
+    """
+    database = gateway.database = await open_database(gateway.data, gateway.clock)
+    gateway.stack.push_async_callback(database.close)
+    gateway.starts = await count_start(database)
+    durable = durable and not database.in_memory
+    gateway.writer = Writer(
+        database.writer,
+        gateway.counters,
+        durable=durable,
+        commit_delay=gateway.configuration.storage.commit_delay / 1000,
+        alarm=lambda text: gateway.telemetry.alarm("storage", text),
+    )
+    show_durability(gateway.configuration, gateway.counters, durable=durable)
+    alarms = _alarms(gateway, database)
+    _watch_for_damage(gateway, database)
+    if not database.in_memory:
+        await _watch_room(gateway, database, alarms)
+    return alarms
+
+
+def _alarms(gateway: "Gateway", database: Database) -> dict[str, str]:
+    alarms = {}
+    salvage = database.salvage
+    if database.in_memory:
+        alarms["durability"] = IN_MEMORY.format(reason=database.in_memory)
+    elif salvage is not None:
+        gateway.counters.add("tidegate/storage/salvaged", sum(salvage.salvaged.values()))
+        gateway.counters.add("tidegate/storage/lost", salvage.all_lost)
+        aside = database.set_aside
+        alarms["database"] = f"the database was damaged and is set aside as {aside}: {salvage}"
+    return alarms
+
+
+def _watch_for_damage(gateway: "Gateway", database: Database) -> None:
+    def found(text: str) -> None:
+        gateway.writer.refuses = True
+        gateway.telemetry.alarm("database", AT_NEXT_START.format(text=text))
+
+    database.on_damage.append(found)
+
+
+async def _watch_room(gateway: "Gateway", database: Database, alarms: dict[str, str]) -> None:
+    def alarm(text: str) -> None:
+        if hasattr(gateway, "telemetry"):
+            gateway.telemetry.alarm("disk", text)
+        else:
+            alarms["disk"] = text
+
+    room = gateway.writer.room = Room(database.writer, database.reserve, alarm)
+    gateway.stack.push_async_callback(room.close)
+    await room.begin()

@@ -1,0 +1,236 @@
+"""Whatever the disk says the gateway starts, tells what it cannot promise, and recovers."""
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from queue import Queue
+from typing import Any
+
+import paho.mqtt.client as paho
+import pytest
+from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
+
+from tests.support.fleet_collector import FleetCollector
+from tests.support.gateway_process import COMMAND, SECONDS, GatewayProcess, until
+from tests.support.mosquitto import Mosquitto
+from tests.support.small_disk import SmallDisk, SysFigures
+
+pytestmark = [pytest.mark.mosquitto, pytest.mark.mosquitto_clients, pytest.mark.mount]
+
+MEGABYTES = 24
+
+CONFIG = """
+[gateway]
+id = "barn"
+[uplink]
+url = "mqtt://127.0.0.1:{port}"
+[[uplink.rule]]
+topic = "sensors/#"
+"""
+
+QUOTA_EXCEEDED = 0x97
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[Mosquitto]:
+    broker = Mosquitto(tmp_path)
+    yield broker
+    broker.kill()
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    (tmp_path / "gateway").mkdir()
+    disk = SmallDisk(tmp_path / "gateway" / "data", MEGABYTES)
+    disk.mount()
+    yield disk
+    disk.unmount()
+
+
+@pytest.fixture
+def gateway(tmp_path: Path, disk: SmallDisk, fleet: Mosquitto) -> Iterator[GatewayProcess]:
+    process = GatewayProcess(tmp_path / "gateway", CONFIG.format(port=fleet.port))
+    yield process
+    process.kill()
+
+
+@pytest.fixture
+def collector(fleet: Mosquitto) -> Iterator[FleetCollector]:
+    """Who is subscribed at the fleet's broker, which is away until it is started."""
+    fleet.start()
+    collector = FleetCollector(fleet.port, "tidegate/barn/data/#")
+    fleet.save()
+    fleet.kill()
+    yield collector
+    collector.close()
+
+
+class Publisher:
+    """Publishes one message after the other and says what became of each."""
+
+    def __init__(self, port: int, version: MQTTProtocolVersion = MQTTProtocolVersion.MQTTv5):
+        self._codes: Queue[int] = Queue()
+        self.disconnects = 0
+        self._connected = False
+        self._client = paho.Client(CallbackAPIVersion.VERSION2, "publisher", protocol=version)
+        self._client.on_publish = self._on_publish
+        self._client.on_connect = self._on_connect
+        self._client.on_disconnect = self._on_disconnect
+        self._client.connect("127.0.0.1", port)
+        self._client.loop_start()
+        until(lambda: self._connected, "CONNACK")
+
+    def publish(self, topic: str, payload: bytes, qos: int = 1) -> int:
+        """Return the reason code of the answer."""
+        self._client.publish(topic, payload, qos)
+        return self._codes.get(timeout=SECONDS)
+
+    def send(self, topic: str, payload: bytes, qos: int = 1) -> None:
+        """Wait for no answer."""
+        self._client.publish(topic, payload, qos)
+
+    def close(self) -> None:
+        self._client.disconnect()
+        self._client.loop_stop()
+
+    def _on_publish(
+        self, _client: object, _data: object, _number: int, code: Any, _: object
+    ) -> None:
+        self._codes.put(code.value)
+
+    def _on_connect(self, *_: object) -> None:
+        self._connected = True
+
+    def _on_disconnect(self, *_: object) -> None:
+        self.disconnects += 1
+
+
+def numbered(number: int) -> bytes:
+    return json.dumps({"value": number, "padding": "x" * 8_000}).encode()
+
+
+def test_a_full_disk_refuses_and_drains_and_recovers(
+    gateway: GatewayProcess, fleet: Mosquitto, collector: FleetCollector
+) -> None:
+    gateway.start()
+    figures, publisher = SysFigures(gateway.port), Publisher(gateway.port)
+    acknowledged = []
+    for number in range(1, 10_000):
+        if publisher.publish("sensors/n1/x", numbered(number)) == QUOTA_EXCEEDED:
+            break
+        acknowledged.append(number)
+    assert len(acknowledged) > 500
+    figures.until("alarm/disk", "the disk is full")
+    assert publisher.publish("sensors/n1/x", numbered(0)) == QUOTA_EXCEEDED
+    assert publisher.publish("elsewhere", b"no rule, no disk") < 0x80
+
+    # QoS 0 is dropped and counted
+    figures.until("storage/rejected", "2")
+    assert publisher.publish("sensors/n1/x", b"{}", qos=0) == 0
+    figures.until("storage/rejected", "3")
+
+    # MQTT 3.1.1: no answer, the connection is closed
+    old = Publisher(gateway.port, MQTTProtocolVersion.MQTTv311)
+    old.send("sensors/n1/x", numbered(0))
+    until(lambda: old.disconnects, "the end of the connection")
+    old.close()
+
+    # the fleet is there again: what was acknowledged goes up, and that makes room
+    fleet.start()
+    figures.until("alarm/disk", "")
+    until(
+        lambda: (
+            {json.loads(message.payload)["value"] for message in collector.received}
+            >= set(acknowledged)
+        ),
+        "everything that was acknowledged at the fleet",
+        gateway.log,
+    )
+    assert publisher.publish("sensors/n1/x", numbered(10_000)) == 0
+    figures.until("outbox/rows", "0")
+    assert (gateway.data / "reserve").exists()
+    for each in (figures, publisher):
+        each.close()
+
+
+def test_a_start_with_a_full_disk_and_room_that_comes_later(
+    gateway: GatewayProcess, disk: SmallDisk
+) -> None:
+    gateway.start()
+    publisher = Publisher(gateway.port)
+    assert publisher.publish("sensors/n1/x", numbered(1)) == 0
+    publisher.close()
+    gateway.kill()
+    disk.fill()
+    gateway.start()
+    figures, publisher = SysFigures(gateway.port), Publisher(gateway.port)
+    figures.until("storage/durability", "commit")
+    figures.until("outbox/rows", "1")
+    disk.fill()  # also what the start has given up for itself
+    publisher.publish("sensors/n1/x", numbered(2))
+    figures.until("alarm/disk", "the disk is full")
+    disk.empty()
+    figures.until("alarm/disk", "")
+    assert publisher.publish("sensors/n1/x", numbered(1_000)) == 0
+    figures.close()
+    publisher.close()
+
+
+def test_a_start_without_any_room_is_in_memory(gateway: GatewayProcess, disk: SmallDisk) -> None:
+    disk.fill()
+    gateway.start()
+    figures, publisher = SysFigures(gateway.port), Publisher(gateway.port)
+    figures.until("alarm/durability", "no room")
+    figures.until("storage/durability", "memory")
+    assert publisher.publish("sensors/n1/x", numbered(1)) == 0
+    figures.until("outbox/rows", "1")
+    figures.close()
+    publisher.close()
+
+
+def test_a_read_only_folder_starts_in_memory_with_what_is_there(
+    gateway: GatewayProcess, disk: SmallDisk, fleet: Mosquitto, collector: FleetCollector
+) -> None:
+    gateway.start()
+    publisher = Publisher(gateway.port)
+    assert publisher.publish("sensors/n1/x", numbered(1)) == 0
+    publisher.close()
+    gateway.kill()  # the row is in the log alone, which nobody can fold in on such a disk
+    disk.remount("ro")
+    gateway.start()
+    figures, publisher = SysFigures(gateway.port), Publisher(gateway.port)
+    figures.until("storage/durability", "memory")
+    figures.until("alarm/durability", "read-only file system")
+    assert "restart the gateway" in figures.get("alarm/durability")
+    assert publisher.publish("sensors/n1/x", numbered(2)) == 0
+    assert publisher.publish("elsewhere", b"retained") < 0x80
+    figures.until("outbox/rows", "2")
+    second = subprocess.run(
+        [str(COMMAND), "run", "--port", "1", "--data", str(gateway.data)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (second.returncode, second.stderr.count("\n")) == (2, 1)
+    assert "is in use" in second.stderr
+    fleet.start()
+    figures.until("outbox/rows", "0")
+    until(lambda: len(collector.received) >= 2, "both at the fleet")
+    for each in (figures, publisher):
+        each.close()
+    assert gateway.stop() == 0
+
+    disk.remount("rw")
+    gateway.start()
+    figures = SysFigures(gateway.port)
+    figures.until("storage/durability", "commit")
+    assert not figures.get("alarm/durability")
+    figures.close()
+
+
+def test_a_disk_without_the_folder_starts_too(gateway: GatewayProcess, disk: SmallDisk) -> None:
+    disk.remount("ro")
+    gateway.start()
+    assert list(disk.folder.iterdir()) == []
+    assert gateway.stop() == 0
