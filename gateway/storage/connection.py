@@ -6,6 +6,8 @@ from typing import TypeVar, cast
 
 import aiosqlite
 
+from gateway.storage.many_rows import execute_many
+
 Row = tuple[object, ...]
 Batch = Sequence[tuple[str, Sequence[Row]]]
 T = TypeVar("T")
@@ -56,7 +58,7 @@ def _write(connection: sqlite3.Connection, batch: Batch) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
         for statement, rows in batch:
-            connection.executemany(statement, rows)
+            execute_many(connection, statement, rows)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:  # some errors have already rolled it back
