@@ -15,6 +15,8 @@ class CommitFigures:
         self._most_rows = 0
         self._seconds = 0.0
         self._longest = 0.0
+        counters.set("tidegate/storage/commits", 0)
+        counters.set("tidegate/storage/rows", 0)
 
     def count(self, rows: int, seconds: float) -> None:
         """Count one commit of so many rows that took so long, with the way to its thread."""

@@ -121,7 +121,10 @@ class Writer:
             self._gathered[-1][1].append(row)
         else:
             self._gathered.append((statement, [row]))
-        size = ROW_OVERHEAD + sum(len(value) for value in row if isinstance(value, str | bytes))
+        size = ROW_OVERHEAD
+        for value in row:
+            if type(value) is bytes or type(value) is str:
+                size += len(value)
         self._gathered_rows += 1
         self._gathered_bytes += size
         self.pending_rows += 1
