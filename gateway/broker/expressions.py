@@ -24,6 +24,10 @@ class Expressions:
     def __len__(self) -> int:
         return len(self._wheres)
 
+    def in_use(self) -> list[Where]:
+        """Return the compiled expressions."""
+        return list(self._wheres.values())
+
     def get(self, text: str, *, identity: bool = True) -> Where:
         """Return the compiled expression; raise WhereError or TooManyExpressions."""
         where = self._wheres.get((text, identity))

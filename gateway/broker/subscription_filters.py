@@ -27,9 +27,9 @@ class SubscriptionFilter:
 
 
 class SubscriptionFilters:
-    """Finds the expression for a subscription that comes without one."""
+    """Finds the expression for a subscription that comes without one; `wheres` are all of them."""
 
-    __slots__ = ("_by_topic_filter",)
+    __slots__ = ("_by_topic_filter", "wheres")
 
     def __init__(self, filters: Iterable[SubscriptionFilter]) -> None:
         self._by_topic_filter: dict[str, list[tuple[Callable[[str], bool], Where]]] = {}
@@ -39,6 +39,7 @@ class SubscriptionFilters:
                 wheres[each.where] = compile_where(each.where)
             entry = (client_matcher(each.client), wheres[each.where])
             self._by_topic_filter.setdefault(each.topic_filter, []).append(entry)
+        self.wheres = list(wheres.values())
 
     def find(self, client_id: str, topic_filter: str) -> Where | None:
         """Return the expression of the first entry for both, None if there is none."""

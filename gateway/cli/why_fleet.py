@@ -34,9 +34,11 @@ def _end(history: HistoryReader, number: Number) -> str:
     if refusal is not None:
         return f"refused by the fleet with 0x{refusal:02X}"
     told = fates.ledger(number)
-    if told is not None and told[0] != Fate.DELIVERED:
-        return f"{told[0]}: {told[1]}" if told[1] else told[0]
-    return "acknowledged by the fleet: it has left the outbox"
+    if told is None:
+        return "left the outbox: the fleet has acknowledged it, or its end in the ledger"
+    if told[0] == Fate.DELIVERED:
+        return "left the outbox: the fleet has acknowledged it"
+    return f"left the outbox: {told[0]}, {told[1]}" if told[1] else f"left the outbox: {told[0]}"
 
 
 def _waits(history: HistoryReader, row: OutboxRow) -> str:

@@ -3,8 +3,8 @@
 from gateway.broker.broker import Broker
 from gateway.clock import Clock
 from gateway.counters import Counters
-from gateway.routing.budget import shown
 from gateway.telemetry.load import MINUTES, LoadAverage
+from gateway.telemetry.where_figures import WhereFigures
 
 LOAD_INTERVAL = 10.0
 """Seconds between two looks at the loads: each look may change 27 retained messages."""
@@ -33,6 +33,8 @@ class BrokerFigures:
         self._clock = clock
         self._started = self._looked = clock.monotonic()
         self._loads = {name: LoadAverage() for name in (*LOADS, *OTHER_LOADS)}
+        self._where = WhereFigures(broker, counters)
+        self._where.look()
         self._show_loads()
 
     def refresh(self) -> None:
@@ -40,10 +42,11 @@ class BrokerFigures:
         self._refresh_clients()
         self._refresh_messages()
         self._refresh_own()
-        self._refresh_where()
+        self._where.refresh()
         now = self._clock.monotonic()
         if now - self._looked >= LOAD_INTERVAL:
             self._update_loads(now - self._looked)
+            self._where.look()
             self._looked = now
 
     def _refresh_clients(self) -> None:
@@ -84,22 +87,6 @@ class BrokerFigures:
             counters.set(f"tidegate/aliases/in/{name}", value)
         for name, value in broker.alias_budget.figures.values().items():
             counters.set(f"tidegate/aliases/out/{name}", value)
-
-    def _refresh_where(self) -> None:
-        broker, counters = self._broker, self._counters
-        budget = broker.budget
-        counters.set("tidegate/where/evaluated", budget.evaluated)
-        counters.set("tidegate/where/passed", budget.passed)
-        counters.set("tidegate/where/filtered", budget.filtered)
-        counters.set("tidegate/where/null", budget.null)
-        counters.set("tidegate/where/slow", budget.slow)
-        counters.set("tidegate/where/promoted", budget.promoted)
-        counters.set("tidegate/where/expressions", len(broker.expressions))
-        slowest = budget.slowest
-        text = "" if slowest is None else shown(slowest.text)
-        microseconds = 0.0 if slowest is None else slowest.figures.mean / 1000
-        counters.set("tidegate/where/slowest", text)
-        counters.set("tidegate/where/slowest_microseconds", f"{microseconds:.1f}")
 
     def _update_loads(self, seconds: float) -> None:
         counts = {name: self._counters.count(counter) for name, counter in LOADS.items()}

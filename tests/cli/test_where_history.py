@@ -197,7 +197,10 @@ def test_what_became_of_it_at_the_fleet(
     assert main(["why", f"{epoch}.main.1", "--data", str(data)]) == 0
     assert told(capsys)[-1] == "refused by the fleet with 0x99"
     assert main(["why", f"{epoch}.main.3", "--data", str(data)]) == 0
-    assert told(capsys)[-1] == "acknowledged by the fleet: it has left the outbox"
+    assert (
+        told(capsys)[-1]
+        == "left the outbox: the fleet has acknowledged it, or its end in the ledger"
+    )
 
 
 def test_rules_that_are_not_known_any_more(
