@@ -18,25 +18,31 @@ STEP_PAGES = 256
 
 async def give_space_back(
     connection: Connection, wanted: Callable[[], bool], keep: int = KEEP_FREE_PAGES
-) -> None:
-    """Shrink the file to `keep` free pages, until done or the writer is `wanted`.
+) -> bool:
+    """Shrink the file to `keep` free pages; return False if the writer was `wanted` before.
 
     Called after a batch when no other waits; one look at a counter in the file's header if
     there is little to give. A failure is logged and left to the next call: no row depends
     on it.
     """
+    shrunk = False
     try:
         while not wanted():
             free = await connection.query("PRAGMA freelist_count", (), _number)
             if free <= keep:
-                return
+                if shrunk:  # only a checkpoint brings it from the log to the file
+                    await connection.query("PRAGMA wal_checkpoint(PASSIVE)", (), _number)
+                return True
             step = min(STEP_PAGES, free - keep)
             # As a script: the statement has a row without columns for each page, and Python
             # ends anything else after the first of them.
             await connection.executescript(f"PRAGMA incremental_vacuum({step})")
+            shrunk = True
     except sqlite3.Error as error:
         level = logging.DEBUG if is_no_room(error) else logging.WARNING  # the alarm says it
         logger.log(level, "free pages of the database could not be given back: %s", error)
+        return True
+    return False
 
 
 def _number(cursor: sqlite3.Cursor) -> int:

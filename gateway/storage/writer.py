@@ -211,7 +211,8 @@ class Writer:
                 await self._commit_one()
             if self._rows_since_look >= SPACE_LOOK_ROWS and not self.failing:
                 self._rows_since_look = 0
-                await give_space_back(self._connection, self._called)
+                if not await give_space_back(self._connection, self._called):
+                    self._rows_since_look = SPACE_LOOK_ROWS  # the last batch finds the rest
         finally:
             self._task = None
         if not self._closing.is_set():

@@ -1,7 +1,9 @@
 """The outbox keeps what was committed and forgets only what was removed, whatever happens."""
 
 import asyncio
+import sqlite3
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 import gateway.storage.outbox_reader as reader_module
+from gateway.storage.database import FILE_NAME, JOURNAL_SIZE_LIMIT
 from gateway.storage.fate import Fate
 from gateway.storage.outbox_row import OutboxRow
 from gateway.storage.row_size import row_size
@@ -146,6 +149,42 @@ async def test_ids_rise_beyond_those_that_an_earlier_run_left(tmp_path: Path) ->
     assert (row.id, again.outbox.rows, again.outbox.committed_id) == (4, 4, 3)
     assert "live" in again.outbox.lanes
     await again.close()
+
+
+async def test_a_drained_outbox_gives_its_space_back(tmp_path: Path) -> None:
+    store = await open_store(tmp_path)
+    for seq in range(1, 3_001):
+        store.outbox.add(outbox_row(seq, payload=bytes(3_900)))
+    await store.settle()
+    full = (tmp_path / FILE_NAME).stat().st_size
+    position = 0
+    while rows := await store.outbox.fetch(position, 100):
+        position = rows[-1].id
+        store.outbox.remove(rows, Fate.DELIVERED)
+        await store.settle()
+    await until(lambda: (tmp_path / FILE_NAME).stat().st_size < 6 * 2**20)
+    assert full > 11 * 2**20
+    await store.close()
+
+
+async def test_the_log_is_cut_back_when_a_reader_has_held_it(tmp_path: Path) -> None:
+    store = await open_store(tmp_path)
+    log = tmp_path / f"{FILE_NAME}-wal"
+    store.outbox.add(outbox_row(0))
+    await store.settle()
+    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM outbox").fetchone()
+        for seq in range(1, 6_001):
+            store.outbox.add(outbox_row(seq, payload=bytes(3_900)))
+        await store.settle()
+        held = log.stat().st_size
+    for seq in range(3):  # one copies the log into the file, the next begins it anew
+        store.outbox.add(outbox_row(seq))
+        await store.settle()
+    assert held > JOURNAL_SIZE_LIMIT
+    assert log.stat().st_size <= JOURNAL_SIZE_LIMIT
+    await store.close()
 
 
 class OutboxWithCrashes(RuleBasedStateMachine):
