@@ -8,7 +8,7 @@ RECIPE := pyproject.toml setup.py tools/setup.sh
 GATEWAY := .venv/.gateway
 PIPELINE := .venv/.pipeline
 DEVELOP := .venv/.develop
-# For each of the two fuzz targets.
+# For each of the three fuzz targets.
 FUZZ_SECONDS := 300
 CRASH_ROUNDS := 200
 

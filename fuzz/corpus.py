@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tests.fuzz.streams import CONNECTS, PACKETS
+from tests.support.where_vectors import where_vectors
 
 VERSIONS = (3, 4, 5)
 
@@ -36,6 +37,14 @@ def seeds_of_broker() -> Iterator[bytes]:
         yield b"\x07" + CONNECTS[version][0] + conversation(version)
         for packet in PACKETS:
             yield b"\x07" + CONNECTS[version][0] + packet
+
+
+def seeds_of_where() -> Iterator[bytes]:
+    """Yield an expression, a zero byte and a payload."""
+    for row in (*where_vectors(), *where_vectors("where-vectors-uplink.jsonl")):
+        messages = row.get("messages", [row["message"]] if "message" in row else [])
+        for message in messages[:1] or [{}]:
+            yield row["expr"].encode() + b"\0" + message.get("payload", "").encode()
 
 
 def write(seeds: Iterable[bytes], folder: Path) -> None:

@@ -13,10 +13,10 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from fuzz.corpus import seeds_of_broker, seeds_of_decoder, write  # noqa: E402 - needs the path
+from fuzz.corpus import seeds_of_broker, seeds_of_decoder, seeds_of_where, write  # noqa: E402 - needs the path
 
 FOLDER = ROOT / "build" / "fuzz"
-SEEDS = {"decoder": seeds_of_decoder, "broker": seeds_of_broker}
+SEEDS = {"decoder": seeds_of_decoder, "broker": seeds_of_broker, "where": seeds_of_where}
 LONGEST_INPUT = 4096
 """Bytes of an input: enough for a CONNECT and some packets behind it."""
 

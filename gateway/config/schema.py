@@ -68,6 +68,8 @@ BROKER: Section = {
     "maximum_queued_bytes_total": whole_number(1024, 1024**4),
     "maximum_subscriptions": whole_number(1, 100_000_000),
     "maximum_subscription_bytes": whole_number(1024, 1024**4),
+    "maximum_filtered_subscriptions": whole_number(0, 100_000_000),
+    "maximum_expressions": whole_number(0, 1_000_000),
     "maximum_topic_levels": whole_number(1, 65_536),
     "maximum_topic_length": whole_number(1, 65_535),
     "check_payload_format": boolean,

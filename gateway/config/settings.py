@@ -51,6 +51,8 @@ class BrokerConfig:
     maximum_queued_bytes: int = 64 * 1024 * 1024
     maximum_queued_bytes_total: int = 128 * 1024 * 1024
     maximum_subscriptions: int = 200_000
+    maximum_filtered_subscriptions: int = 64
+    maximum_expressions: int = 10_000
     maximum_subscription_bytes: int = 128 * 1024 * 1024
     maximum_topic_levels: int = 256
     maximum_topic_length: int = 65_535

@@ -20,7 +20,7 @@ _OLDEST = "SELECT time FROM history ORDER BY id LIMIT 1"
 _SIZES = (
     "SELECT time, length(payload) + length(CAST(topic AS BLOB)) FROM history WHERE time >= :since"
 )
-_OF_EPOCH = f"SELECT {', '.join(HISTORY_COLUMNS)} FROM history WHERE epoch = ? ORDER BY id"  # noqa: S608 - our own names
+_OF_EPOCH = f"SELECT {', '.join(HISTORY_COLUMNS)} FROM history WHERE epoch = ? AND instr(rules, ?)"  # noqa: S608 - our own names
 _RULES = "SELECT place, stream, topic, expression, lane FROM history_rules WHERE start = ?"
 _OF_TOPIC = (
     f"SELECT {', '.join(HISTORY_COLUMNS)} FROM history"  # noqa: S608 - our own names
@@ -73,7 +73,9 @@ class HistoryReader:
     def find(self, number: Number) -> HistoryRow | None:
         """Return the message that was given this number, None if it is not kept."""
         epoch, stream, sequence = number
-        rows = map(from_history_columns, self._connection.execute(_OF_EPOCH, (epoch,)))
+        begin = f'["{stream}",{sequence},'  # of what is told of this stream (history_row)
+        found = self._connection.execute(_OF_EPOCH, (epoch, begin))
+        rows = map(from_history_columns, found)
         wanted = (stream, sequence)
         return next(
             (row for row in rows if any((n.stream, n.number) == wanted for n in row.numbers)), None

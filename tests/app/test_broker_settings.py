@@ -5,9 +5,6 @@ from gateway.broker.settings import BrokerSettings
 from gateway.broker.subscription_filters import SubscriptionFilter
 from gateway.config.settings import BrokerConfig, Configuration, SubscriptionFilterConfig
 
-FIXED = {"maximum_filtered_subscriptions", "maximum_expressions"}
-"""Limits of the language `$where`, which the configuration leaves alone."""
-
 TABLES = {"subscription_filters", "durability", "default_durability"}
 """What has tables of its own in the configuration."""
 
@@ -20,7 +17,7 @@ def test_without_a_configuration_the_defaults_hold() -> None:
 
 
 def test_every_setting_can_be_configured() -> None:
-    known = {field.name for field in fields(BrokerSettings)} - FIXED - TABLES
+    known = {field.name for field in fields(BrokerSettings)} - TABLES
     assert known == {field.name for field in fields(BrokerConfig)} - ELSEWHERE
 
 

@@ -109,6 +109,8 @@ def test_everything(read: Load) -> None:
         maximum_queued_bytes_total = 2048
         maximum_subscriptions = 2
         maximum_subscription_bytes = 4096
+        maximum_filtered_subscriptions = 0
+        maximum_expressions = 7
         maximum_topic_levels = 65536
         maximum_topic_length = 65535
         check_payload_format = true
@@ -162,6 +164,8 @@ def test_everything(read: Load) -> None:
         maximum_queued_bytes_total=2048,
         maximum_subscriptions=2,
         maximum_subscription_bytes=4096,
+        maximum_filtered_subscriptions=0,
+        maximum_expressions=7,
         maximum_topic_levels=65536,
         maximum_topic_length=65535,
         check_payload_format=True,
