@@ -12,7 +12,7 @@ from gateway.routing.where.message import Message
 class IndexedFilters:
     """One index for each topic filter; it is one entry of a trie, however many it holds.
 
-    `nodes`, `indexes` and `fields` are how many of them there are, for who accounts for memory.
+    `indexes` and `fields` are how many of them there are, for who accounts for memory.
     """
 
     __slots__ = ("_at", "_indexes", "_numbers", "_trie", "fields")
@@ -24,10 +24,9 @@ class IndexedFilters:
         self._indexes: dict[int, FilterIndex] = {}
         self.fields = 0
 
-    @property
-    def nodes(self) -> int:
-        """How many levels the trie has."""
-        return self._trie.nodes
+    def memory(self) -> int:
+        """Return the bytes of the trie."""
+        return self._trie.memory()
 
     @property
     def indexes(self) -> int:

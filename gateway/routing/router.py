@@ -55,9 +55,6 @@ READY = 0
 MAXIMUM_BYTES = 128 * 1024 * 1024
 """Bytes of all subscriptions: 200,000 of some forty characters."""
 
-NODE_OVERHEAD = 200
-"""Bytes of one level of a topic filter that no other topic filter begins with."""
-
 SUBSCRIPTION_OVERHEAD = 300
 """Bytes of a subscription beside its topic filter: the object and its places in three tables."""
 
@@ -89,15 +86,19 @@ class Router:
         self.on_discard: list[Callable[[int], None]] = []
         self._budget = budget
         self._text = 0  # bytes of topic filters
+        self._empty = self._tries()
         self.maximum_bytes = maximum_bytes
 
     @property
     def bytes(self) -> int:
-        """About the bytes that the subscriptions occupy."""
+        """About the bytes that the subscriptions occupy; 0 without any."""
         indexed = self._indexed
-        nodes = self._trie.nodes + indexed.nodes + self._shared.nodes
+        tries = self._tries() - self._empty
         indexes = indexed.indexes * INDEX_OVERHEAD + indexed.fields * INDEXED_FIELD_OVERHEAD
-        return self._text + nodes * NODE_OVERHEAD + indexes + len(self) * SUBSCRIPTION_OVERHEAD
+        return self._text + tries + indexes + len(self) * SUBSCRIPTION_OVERHEAD
+
+    def _tries(self) -> int:
+        return self._trie.memory() + self._indexed.memory() + self._shared.memory()
 
     @property
     def full(self) -> bool:

@@ -48,10 +48,9 @@ class SharedSubscriptions:
     def __len__(self) -> int:
         return self._count
 
-    @property
-    def nodes(self) -> int:
-        """The nodes of the tree that the groups are found by."""
-        return self._trie.nodes
+    def memory(self) -> int:
+        """Return the bytes of the trie that the groups are found by."""
+        return self._trie.memory()
 
     def add(self, share_name: str, topic_filter: str, subscription: int) -> None:
         """Make the subscription a member; nothing changes if it is one already.

@@ -1,132 +1,70 @@
 """Which subscriptions a topic name belongs to: a tree of topic levels (MQTT 5, section 4.7)."""
 
-import sys
+from gateway.routing.held_numbers import HeldNumbers
+from gateway.routing.topic_levels import TopicLevels
+from gateway.routing.trie_nodes import A_CHILD, HAS_PLUS, HAS_REST, ROOT, TrieNodes
 
-from gateway.routing.held import Held, excluding, gather, holds, including, size
+PLUS = b"+"
+REST = b"#"
 
-
-class _Node:
-    """One level of some topic filter; a single child stands inline, more of them in a dict.
-
-    `filter/+` is the child `plus`; `filter/#` needs no node of its own: its subscriptions are
-    the node's `rest`.
-    """
-
-    __slots__ = ("child", "children", "level", "plus", "rest", "subscriptions")
-
-    def __init__(self) -> None:
-        self.level = ""  # of the single child; means nothing without one
-        self.child: _Node | None = None
-        self.children: dict[str, _Node] | None = None
-        self.plus: _Node | None = None
-        self.subscriptions: Held = None
-        self.rest: Held = None
-
-    def below(self, level: str) -> "_Node | None":
-        """Return the child for this level of a topic filter."""
-        if level == "+":
-            return self.plus
-        if self.children is not None:
-            return self.children.get(level)
-        return self.child if self.level == level else None
-
-    def grow(self, level: str) -> "_Node":
-        """Return a new child for this level, which has none yet."""
-        node = _Node()
-        if level == "+":
-            self.plus = node
-        elif self.children is not None:
-            self.children[level] = node
-        elif self.child is not None:
-            self.children = {self.level: self.child, level: node}
-            self.level, self.child = "", None
-        else:
-            self.level, self.child = level, node
-        return node
-
-    def cut(self, level: str) -> None:
-        """Remove the child for this level; the last but one leaves a single child inline."""
-        if level == "+":
-            self.plus = None
-        elif self.children is None:
-            self.level, self.child = "", None
-        else:
-            del self.children[level]
-            if len(self.children) == 1:
-                ((self.level, self.child),) = self.children.items()
-                self.children = None
-
-    def is_empty(self) -> bool:
-        """Tell whether no subscription is held here or below."""
-        return (
-            self.child is None
-            and self.children is None
-            and self.plus is None
-            and self.subscriptions is None
-            and self.rest is None
-        )
-
-    def nodes_below(self) -> "list[_Node]":
-        """Return every child, the one for `+` among them."""
-        nodes = [] if self.children is None else list(self.children.values())
-        return nodes + [node for node in (self.child, self.plus) if node is not None]
+OBJECTS = 1_000
+"""Bytes of an empty trie's objects beside their columns."""
 
 
 class TopicTrie:
     """Subscriptions by topic filter, found by topic name.
 
-    A subscription is a non-negative number that belongs to one topic filter, so no match can
-    name it twice. Topic filters and topic names are taken to be valid
-    (`gateway.mqtt.topics`); a topic of 65,535 levels takes time in proportion to its length.
+    A subscription is a number from 0 that belongs to one topic filter, so no match can name it
+    twice. Topic filters and topic names are taken to be valid (`gateway.mqtt.topics`); a topic
+    of 65,535 levels takes time in proportion to its length. No object is kept for a
+    subscription or a level: a hundred thousand subscriptions are a few columns of numbers.
     """
 
-    __slots__ = ("_count", "_root", "nodes")
+    __slots__ = ("_count", "_held", "_levels", "_nodes", "_plus", "_rest")
 
     def __init__(self) -> None:
-        self._root = _Node()
+        self._nodes = TrieNodes()
+        self._held = HeldNumbers()
         self._count = 0
-        self.nodes = 0  # below the root
+        self._begin_levels()
+
+    def _begin_levels(self) -> None:
+        """Begin with the two wildcards, whose numbers stay: no level of a topic name is either."""
+        self._levels = TopicLevels()
+        self._plus = self._levels.use(PLUS)
+        self._rest = self._levels.use(REST)
 
     def __len__(self) -> int:
         return self._count
 
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are below the root."""
+        return self._nodes.count
+
     def add(self, topic_filter: str, subscription: int) -> None:
         """Put the subscription at its topic filter; nothing changes if it is there already."""
-        levels, has_rest = _levels(topic_filter)
-        node = self._root
-        for level in levels:
-            below = node.below(level)
-            if below is None:
-                below = node.grow(level)
-                self.nodes += 1
-            node = below
-        held = node.rest if has_rest else node.subscriptions
-        if holds(held, subscription):
-            return
-        if has_rest:
-            node.rest = including(held, subscription)
-        else:
-            node.subscriptions = including(held, subscription)
-        self._count += 1
+        node = ROOT
+        for level in topic_filter.encode().split(b"/"):
+            number = self._levels.find(level)
+            below = self._nodes.child(node, number) if number else 0
+            node = below or self._grow(node, level)
+        word = self._nodes.held(node)
+        if not self._held.holds(word, subscription):
+            self._nodes.hold(node, self._held.including(word, subscription))
+            self._count += 1
 
     def discard(self, topic_filter: str, subscription: int) -> bool:
         """Remove the subscription from its topic filter; return whether it was there."""
-        levels, has_rest = _levels(topic_filter)
-        path = [self._root]
-        for level in levels:
-            node = path[-1].below(level)
-            if node is None:
-                return False
-            path.append(node)
-        held = path[-1].rest if has_rest else path[-1].subscriptions
-        if not holds(held, subscription):
+        node = self._find(topic_filter)
+        if node == ROOT:
             return False
-        if has_rest:
-            path[-1].rest = excluding(held, subscription)
-        else:
-            path[-1].subscriptions = excluding(held, subscription)
+        word = self._nodes.held(node)
+        if not self._held.holds(word, subscription):
+            return False
+        self._nodes.hold(node, self._held.excluding(word, subscription))
         self._count -= 1
-        self.nodes -= _reclaim(path, levels)
+        self._reclaim(node)
         return True
 
     def match(self, topic: str) -> list[int]:
@@ -135,65 +73,74 @@ class TopicTrie:
         `a/#` matches `a` too; a filter that begins with a wildcard doesn't match a topic that
         begins with `$` [MQTT-4.7.2-1].
         """
-        levels = topic.split("/")
-        nodes = [self._root]
-        if topic.startswith("$"):
-            node = self._root.below(levels.pop(0))
-            nodes = [] if node is None else [node]
+        levels = topic.encode().split(b"/")
         found: list[int] = []
+        nodes = [ROOT]
+        wild = levels[0][:1] != b"$"
         for level in levels:
+            nodes = self._descend(nodes, level, found, wild)
             if not nodes:
                 return found
-            nodes = _descend(nodes, level, found)
+            wild = True
         for node in nodes:
-            gather(node.subscriptions, found)
-            gather(node.rest, found)
+            self._held.gather(self._nodes.held(node), found)
+            if self._nodes.children(node) & HAS_REST:
+                self._held.gather(self._nodes.held(self._nodes.child(node, self._rest)), found)
         return found
 
     def memory(self) -> int:
-        """Return the bytes of every node, level and number; walks the whole tree."""
-        total = sys.getsizeof(self)
-        nodes = [self._root]
-        while nodes:
-            node = nodes.pop()
-            nodes += node.nodes_below()
-            total += sys.getsizeof(node) + size(node.subscriptions) + size(node.rest)
-            if node.children is not None:
-                total += sys.getsizeof(node.children) + sum(map(sys.getsizeof, node.children))
-            elif node.child is not None:
-                total += sys.getsizeof(node.level)
-        return total
+        """Return the bytes of the trie."""
+        return OBJECTS + self._levels.memory() + self._nodes.memory() + self._held.memory()
 
+    def _descend(
+        self,
+        nodes: list[int],
+        level: bytes,
+        found: list[int],
+        wild: bool,
+    ) -> list[int]:
+        """Return the nodes one level down; what is held at `#` there goes to `found`."""
+        following: list[int] = []
+        number = self._levels.find(level)
+        for node in nodes:
+            children = self._nodes.children(node)
+            if wild and children & (HAS_PLUS | HAS_REST):
+                if children & HAS_REST:
+                    self._held.gather(self._nodes.held(self._nodes.child(node, self._rest)), found)
+                if children & HAS_PLUS:
+                    following.append(self._nodes.child(node, self._plus))
+            if number and children >= A_CHILD:
+                below = self._nodes.child(node, number)
+                if below:
+                    following.append(below)
+        return following
 
-def _levels(topic_filter: str) -> tuple[list[str], bool]:
-    """Return the levels before a closing `#`, and whether there is one."""
-    levels = topic_filter.split("/")
-    if levels[-1] != "#":
-        return levels, False
-    levels.pop()
-    return levels, True
+    def _find(self, topic_filter: str) -> int:
+        """Return the node of the topic filter, ROOT if there is none."""
+        node = ROOT
+        for level in topic_filter.encode().split(b"/"):
+            number = self._levels.find(level)
+            node = self._nodes.child(node, number) if number else ROOT
+            if node == ROOT:
+                return ROOT
+        return node
 
+    def _grow(self, parent: int, level: bytes) -> int:
+        number = self._levels.use(level)
+        return self._nodes.grow(parent, number, self._kind(number))
 
-def _descend(nodes: list[_Node], level: str, found: list[int]) -> list[_Node]:
-    """Return the nodes one level down; what is held at `#` beside that level goes to `found`."""
-    following: list[_Node] = []
-    for node in nodes:
-        if node.rest is not None:
-            gather(node.rest, found)
-        if node.plus is not None:
-            following.append(node.plus)
-        if node.children is not None:
-            child = node.children.get(level)
-            if child is not None:
-                following.append(child)
-        elif node.child is not None and node.level == level:
-            following.append(node.child)
-    return following
+    def _kind(self, number: int) -> int:
+        if number == self._plus:
+            return HAS_PLUS
+        return HAS_REST if number == self._rest else 0
 
-
-def _reclaim(path: list[_Node], levels: list[str]) -> int:
-    """Cut the nodes at the end of the path that hold nothing any more; return how many."""
-    before = len(levels)
-    while levels and path.pop().is_empty():
-        path[-1].cut(levels.pop())
-    return before - len(levels)
+    def _reclaim(self, node: int) -> None:
+        """Cut the node and those above it as far as they hold nothing any more."""
+        nodes = self._nodes
+        while node != ROOT and nodes.children(node) < A_CHILD and nodes.held(node) == 0:
+            parent, number = nodes.parent(node), nodes.level(node)
+            nodes.cut(node, self._kind(number))
+            self._levels.release(number)
+            node = parent
+        if nodes.count == 0:
+            self._begin_levels()  # which gives back what their columns had grown to

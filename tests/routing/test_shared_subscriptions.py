@@ -69,7 +69,9 @@ def test_a_group_that_is_gone_leaves_its_place_to_another() -> None:
     shared.add("two", "b", 2)
     shared.add("three", "c", 3)
     assert (shared.match("a"), shared.match("b"), shared.match("c")) == ([], [[2]], [[3]])
-    assert shared.nodes == 2
+    for name, topic_filter, member in (("two", "b", 2), ("three", "c", 3)):
+        assert shared.discard(name, topic_filter, member)
+    assert shared.memory() == SharedSubscriptions().memory()
 
 
 def test_who_leaves_takes_no_turn_from_the_others() -> None:

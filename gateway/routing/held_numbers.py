@@ -1,0 +1,91 @@
+"""What the nodes of a trie hold: one number in itself, several in a list of their own."""
+
+from array import array
+from bisect import bisect_left
+
+LIST = 0x8000_0000
+"""The bit that says that the rest is the place of a list; below it stand numbers, from 1."""
+
+
+class HeldNumbers:
+    """Sorted lists of numbers from 0, for places where more than one is held.
+
+    A place holds a word: 0 for nothing, `number + 1` for one, LIST and the list's place for more.
+    """
+
+    __slots__ = ("_free", "_listed", "_lists")
+
+    def __init__(self) -> None:
+        self._lists: list[array[int] | None] = []
+        self._free: list[int] = []
+        self._listed = 0  # numbers in all lists
+
+    def including(self, word: int, number: int) -> int:
+        """Return the word of what is held with one number more."""
+        if word == 0:
+            return number + 1
+        if word < LIST:
+            return LIST | self._keep(array("I", sorted((word - 1, number))))
+        numbers = self._list(word)
+        numbers.insert(bisect_left(numbers, number), number)
+        self._listed += 1
+        return word
+
+    def excluding(self, word: int, number: int) -> int:
+        """Return the word of what is held without a number that is among it."""
+        if word < LIST:
+            return 0
+        numbers = self._list(word)
+        del numbers[bisect_left(numbers, number)]
+        self._listed -= 1
+        if len(numbers) > 1:
+            return word
+        self._drop(word & ~LIST)
+        return numbers[0] + 1
+
+    def holds(self, word: int, number: int) -> bool:
+        """Tell whether the number is among what is held."""
+        if word < LIST:
+            return word == number + 1
+        numbers = self._list(word)
+        place = bisect_left(numbers, number)
+        return place < len(numbers) and numbers[place] == number
+
+    def gather(self, word: int, found: list[int]) -> None:
+        """Append everything that is held."""
+        if word >= LIST:
+            found.extend(self._list(word))
+        elif word:
+            found.append(word - 1)
+
+    def memory(self) -> int:
+        """Return the bytes of the lists."""
+        lists = len(self._lists) - len(self._free)
+        return POINTER * len(self._lists) + LIST_OVERHEAD * lists + 4 * self._listed
+
+    def _list(self, word: int) -> "array[int]":
+        numbers = self._lists[word & ~LIST]
+        if numbers is None:
+            raise KeyError(word)
+        return numbers
+
+    def _keep(self, numbers: "array[int]") -> int:
+        self._listed += len(numbers)
+        if self._free:
+            place = self._free.pop()
+            self._lists[place] = numbers
+            return place
+        self._lists.append(numbers)
+        return len(self._lists) - 1
+
+    def _drop(self, place: int) -> None:
+        self._listed -= 1  # the last one goes back into its place
+        self._lists[place] = None
+        self._free.append(place)
+        if len(self._free) == len(self._lists):
+            self._lists, self._free = [], []
+
+
+POINTER = 8
+LIST_OVERHEAD = 96
+"""Bytes of a list beside its numbers, its room to grow included."""

@@ -1,0 +1,193 @@
+"""The nodes of a topic trie: columns of parents, levels and what is held, one table of edges."""
+
+from gateway.routing.columns import LEAST, resized, room_for, zeros
+
+ROOT = 0
+
+FIRST_EDGES = 64
+"""Places of the table of edges; at most 3/4 of them are taken."""
+
+HAS_PLUS = 1
+HAS_REST = 2
+"""Bits of a node's `_children`: a child for `+`, one for `#`. Above them stands their number."""
+A_CHILD = 4
+
+FEW_NODES = 1_024
+"""Nodes below which the columns are not cut back."""
+
+
+class TrieNodes:
+    """Nodes by number, found by their parent and their level, which is a number too.
+
+    A node holds one number of its owner's, 0 for none. A node without children that holds
+    nothing is to be cut; its number is then given to another. Who adds levels in an order of
+    their choice cannot tell where in the table their edges meet: that is random in each process.
+    """
+
+    __slots__ = (
+        "_children",
+        "_edges",
+        "_few",
+        "_free",
+        "_held",
+        "_level",
+        "_level_factor",
+        "_parent",
+        "_parent_factor",
+        "_places",
+        "_size",
+        "count",
+    )
+
+    def __init__(self) -> None:
+        # Python mixes bytes with a secret of the process; odd factors leave no number out.
+        self._parent_factor = hash(b"parent") & 0x7FFFFFFF | 1
+        self._level_factor = hash(b"level") & 0x7FFFFFFF | 1
+        self._clear()
+
+    def _clear(self) -> None:
+        self._parent = zeros(LEAST)  # of a free number: the next free one
+        self._level = zeros(LEAST)  # 0 for a free number
+        self._children = zeros(LEAST)
+        self._held = zeros(LEAST)
+        self._edges = zeros(FIRST_EDGES)
+        self._places = FIRST_EDGES
+        self._size = 1  # numbers that were ever in use; the root's is 0
+        self._free = 0  # the first free number below _size
+        self.count = 0  # nodes beside the root
+        self._few = 0  # so many fewer than there were that memory is given back
+
+    def child(self, parent: int, level: int) -> int:
+        """Return the child of `parent` for this level, 0 if it has none."""
+        place = self._home(parent, level)
+        while True:
+            node = self._edges[place]
+            if node == 0 or (self._level[node] == level and self._parent[node] == parent):
+                return node
+            place += 1
+            if place == self._places:
+                place = 0
+
+    def children(self, node: int) -> int:
+        """Return HAS_PLUS and HAS_REST, as far as they hold, and A_CHILD times the children."""
+        return self._children[node]
+
+    def held(self, node: int) -> int:
+        """Return what the node holds."""
+        return self._held[node]
+
+    def hold(self, node: int, number: int) -> None:
+        """Let the node hold a number, 0 for none."""
+        self._held[node] = number
+
+    def parent(self, node: int) -> int:
+        """Return the parent of a node beside the root."""
+        return self._parent[node]
+
+    def level(self, node: int) -> int:
+        """Return the level of a node beside the root."""
+        return self._level[node]
+
+    def grow(self, parent: int, level: int, kind: int) -> int:
+        """Return a new child of `parent`, which has none for this level.
+
+        `kind` is HAS_PLUS for the level `+`, HAS_REST for `#` and 0 for all others.
+        """
+        if 4 * (self.count + 1) > 3 * self._places:
+            self._rebuild_edges(self._places + (self._places >> 2))
+        node = self._new_number()
+        self._parent[node] = parent
+        self._level[node] = level
+        self._put(node)
+        self._children[parent] = (self._children[parent] + A_CHILD) | kind
+        self.count += 1
+        return node
+
+    def cut(self, node: int, kind: int) -> None:
+        """Remove a node that has no children and holds nothing; `kind` is as it grew."""
+        if self.count == 1:
+            self._clear()
+            return
+        self._take(node)
+        parent = self._parent[node]
+        self._children[parent] = (self._children[parent] - A_CHILD) & ~kind & 0xFFFFFFFF
+        self._parent[node] = self._free
+        self._level[node] = 0
+        self._free = node
+        self.count -= 1
+        if self.count < self._few:
+            self._cut_back()
+
+    def memory(self) -> int:
+        """Return the bytes of columns and edges."""
+        return 4 * (4 * len(self._parent) + len(self._edges))
+
+    def _home(self, parent: int, level: int) -> int:
+        """Return the place where the edge stands if no other has it."""
+        mixed = (parent * self._parent_factor + level * self._level_factor) & 0xFFFFFFFF
+        return mixed * self._places >> 32
+
+    def _new_number(self) -> int:
+        node = self._free
+        if node:
+            self._free = self._parent[node]
+            return node
+        if self._size == len(self._parent):
+            self._resize_columns(room_for(self._size))
+        self._size += 1
+        if self._size > FEW_NODES:
+            self._few = self._size // 4
+        return self._size - 1
+
+    def _resize_columns(self, room: int) -> None:
+        self._parent = resized(self._parent, room)
+        self._level = resized(self._level, room)
+        self._children = resized(self._children, room)
+        self._held = resized(self._held, room)
+
+    def _put(self, node: int) -> None:
+        place = self._home(self._parent[node], self._level[node])
+        while self._edges[place]:
+            place += 1
+            if place == self._places:
+                place = 0
+        self._edges[place] = node
+
+    def _take(self, node: int) -> None:
+        """Take the node's edge out of the table; those it had displaced move up."""
+        hole = self._home(self._parent[node], self._level[node])
+        while self._edges[hole] != node:
+            hole = hole + 1 if hole + 1 < self._places else 0
+        place = hole + 1 if hole + 1 < self._places else 0
+        while self._edges[place]:
+            other = self._edges[place]
+            home = self._home(self._parent[other], self._level[other])
+            if self._distance(home, place) >= self._distance(hole, place):
+                self._edges[hole] = other
+                hole = place
+            place = place + 1 if place + 1 < self._places else 0
+        self._edges[hole] = 0
+
+    def _distance(self, first: int, last: int) -> int:
+        """Return the steps from one place of the table to another, round its end."""
+        return last - first if last >= first else last - first + self._places
+
+    def _rebuild_edges(self, places: int) -> None:
+        self._edges = zeros(places)
+        self._places = places
+        for node in range(1, self._size):
+            if self._level[node]:
+                self._put(node)
+
+    def _cut_back(self) -> None:
+        """Give memory back: shorter edges, and columns without the free numbers at their end."""
+        while self._size > 1 and self._level[self._size - 1] == 0:
+            self._size -= 1
+        self._free = 0
+        for node in range(self._size - 1, 0, -1):
+            if self._level[node] == 0:
+                self._parent[node] = self._free
+                self._free = node
+        self._resize_columns(room_for(self._size))
+        self._rebuild_edges(max(FIRST_EDGES, 2 * self.count))
+        self._few = self.count // 2

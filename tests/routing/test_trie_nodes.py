@@ -1,0 +1,95 @@
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from gateway.routing.trie_nodes import A_CHILD, HAS_PLUS, HAS_REST, ROOT, TrieNodes
+
+KINDS = {1: HAS_PLUS, 2: HAS_REST}
+"""The levels that stand for the wildcards here."""
+
+
+class NodesAgainstDict(RuleBasedStateMachine):
+    """Every edge that grew is found until it is cut, and nothing else is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.nodes = TrieNodes()
+        self.edges: dict[tuple[int, int], int] = {}
+
+    def children(self, parent: int) -> list[int]:
+        return [level for (above, level) in self.edges if above == parent]
+
+    @rule(data=st.data(), level=st.integers(1, 5))
+    def grow(self, data: st.DataObject, level: int) -> None:
+        parent = data.draw(st.sampled_from([ROOT, *self.edges.values()]))
+        if (parent, level) in self.edges:
+            return
+        node = self.nodes.grow(parent, level, KINDS.get(level, 0))
+        assert node not in {ROOT, *self.edges.values()}
+        assert self.nodes.held(node) == 0
+        self.nodes.hold(node, node + 7)
+        self.edges[parent, level] = node
+
+    @rule(data=st.data())
+    def cut(self, data: st.DataObject) -> None:
+        leaves = [edge for edge, node in self.edges.items() if not self.children(node)]
+        if not leaves:
+            return
+        edge = data.draw(st.sampled_from(leaves))
+        node = self.edges.pop(edge)
+        self.nodes.hold(node, 0)
+        self.nodes.cut(node, KINDS.get(edge[1], 0))
+
+    @rule(parent=st.integers(0, 20), level=st.integers(1, 6))
+    def look(self, parent: int, level: int) -> None:
+        assert self.nodes.child(parent, level) == self.edges.get((parent, level), 0)
+
+    @invariant()
+    def every_edge_is_found(self) -> None:
+        assert self.nodes.count == len(self.edges)
+        for (parent, level), node in self.edges.items():
+            assert self.nodes.child(parent, level) == node
+            assert (self.nodes.parent(node), self.nodes.level(node)) == (parent, level)
+            assert self.nodes.held(node) == node + 7
+        for node in (ROOT, *self.edges.values()):
+            levels = self.children(node)
+            kinds = sum(KINDS.get(level, 0) for level in levels)
+            assert self.nodes.children(node) == A_CHILD * len(levels) + kinds
+
+
+TestNodesAgainstDict = NodesAgainstDict.TestCase
+
+
+def grown(nodes: TrieNodes, count: int) -> list[int]:
+    return [nodes.grow(ROOT, 10 + number, 0) for number in range(count)]
+
+
+def test_memory_is_in_proportion_to_the_nodes() -> None:
+    nodes = TrieNodes()
+    empty = nodes.memory()
+    numbers = grown(nodes, 3_000)
+    assert 3_000 * 20 < nodes.memory() - empty < 3_000 * 27
+    for node in numbers:
+        nodes.cut(node, 0)
+    assert nodes.memory() == empty
+
+
+def test_memory_is_given_back_around_the_nodes_that_stay() -> None:
+    nodes = TrieNodes()
+    numbers = grown(nodes, 3_000)
+    full = nodes.memory()
+    stay = numbers[1_000:1_500:100]
+    for node in numbers:
+        if node not in stay:
+            nodes.cut(node, 0)
+    assert nodes.memory() < full / 2
+    assert [nodes.child(ROOT, 10 + 1_000 + 100 * place) for place in range(5)] == stay
+    fresh = [nodes.grow(stay[0], 10 + number, 0) for number in range(2_900)]
+    assert len({*fresh, *stay}) == 2_905
+
+
+def test_a_single_node_left_high_up_does_not_cost_a_walk_for_each_cut() -> None:
+    nodes = TrieNodes()
+    numbers = grown(nodes, 5_000)
+    for node in numbers[:-1]:  # with a walk each this would take minutes
+        nodes.cut(node, 0)
+    assert nodes.child(ROOT, 10 + 4_999) == numbers[-1]
