@@ -19,6 +19,9 @@ UPLINK_RESENT = "tidegate/uplink/resent"
 UPLINK_REFUSED = "tidegate/uplink/refused"
 UPLINK_INFLIGHT = "tidegate/uplink/inflight"
 UPLINK_RECONNECTS = "tidegate/uplink/reconnects"
+UPLINK_PACE = "tidegate/uplink/backlog_messages_per_second"
+UPLINK_BUDGET = "tidegate/uplink/budget"
+UPLINK_BUDGET_USED = "tidegate/uplink/budget_used"
 RULES_TAKEN = "tidegate/rules/taken"
 RULES_FILTERED = "tidegate/rules/filtered"
 RULES_SAVED = "tidegate/rules/bytes_saved"
@@ -35,6 +38,7 @@ COUNTS = frozenset({
     RECEIVED, SENT, DROPPED, CLIENTS,
     OUTBOX_ROWS, OUTBOX_BYTES, OUTBOX_OLDEST, OUTBOX_REJECTED,
     UPLINK_ACKNOWLEDGED, UPLINK_RESENT, UPLINK_REFUSED, UPLINK_INFLIGHT, UPLINK_RECONNECTS,
+    UPLINK_PACE, UPLINK_BUDGET, UPLINK_BUDGET_USED,
     RULES_TAKEN, RULES_FILTERED, RULES_SAVED,
     SERIAL_READINGS, SERIAL_DUPLICATES, SERIAL_REJECTED, SERIAL_CRC_ERRORS,
     STORAGE_PENDING, STORAGE_FAILURES, STORAGE_WRITTEN_PER_DAY, STORAGE_CARD_DAYS,

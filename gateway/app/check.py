@@ -12,12 +12,14 @@ from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter
 from gateway.routing.where.compile import compile_where
 from gateway.routing.where.errors import WhereError
 from gateway.routing.where.rule import compile_rule
+from gateway.uplink.cron import parse_window
 
 
 def check_configuration(configuration: Configuration) -> None:
     """Raise ConfigurationError, or StartError, at the first thing that cannot work."""
     check_listeners(configuration)
     _check_rules(configuration)
+    _check_schedule(configuration)
     _check_subscription_filters(configuration)
     _check_durability(configuration)
 
@@ -34,6 +36,16 @@ def _check_rules(configuration: Configuration) -> None:
             )
         if rule.where is not None:
             _check_expression(file, f"{key}.where", rule.where, compile_rule)
+
+
+def _check_schedule(configuration: Configuration) -> None:
+    windows = configuration.uplink.schedule if configuration.uplink is not None else ()
+    for place, text in enumerate(windows):
+        try:
+            parse_window(text)
+        except ValueError as error:
+            key = f"uplink.schedule[{place}]"
+            raise ConfigurationError(configuration.file, key, text, str(error)) from error
 
 
 def _check_subscription_filters(configuration: Configuration) -> None:

@@ -14,10 +14,15 @@ from gateway.routing.where.rule import compile_rule
 from gateway.storage.outbox import Outbox
 from gateway.storage.rejected import Rejected
 from gateway.storage.rule_states import RuleStates
+from gateway.storage.uplink_usage import UplinkUsage
 from gateway.uplink.batch_limits import BatchLimits
+from gateway.uplink.budget import Budget
+from gateway.uplink.cron import parse_window
+from gateway.uplink.metering import Metering
 from gateway.uplink.pacing import PacingLimits
 from gateway.uplink.rule import DEFAULT_RULES, Rule, key_of
 from gateway.uplink.rules import RuleSet
+from gateway.uplink.schedule import Schedule
 from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.uplink import Uplink
 
@@ -45,7 +50,8 @@ async def start_uplink(gateway: "Gateway") -> None:
     if not await record(gateway, rules, configured):
         gateway.broker.subscribe_inline(rules, rules.topic_filters)
     settings = _settings(gateway, config)
-    uplink = Uplink(settings, outbox, rejected, gateway.counters, gateway.clock)
+    metering = await _metering(gateway, config)
+    uplink = Uplink(settings, outbox, rejected, gateway.counters, gateway.clock, metering=metering)
     gateway.control.know("uplink", "pause", uplink.pause)
     gateway.control.know("uplink", "resume", uplink.resume)
     gateway.telemetry.show_age(outbox)
@@ -93,7 +99,23 @@ def _settings(gateway: "Gateway", config: UplinkConfig) -> UplinkSettings:
         topic_alias_maximum=config.topic_alias_maximum,
         pacing=PacingLimits(config.backlog_messages_per_second, config.backlog_bytes_per_second),
         batch=_batch(config),
+        schedule=_schedule(config),
     )
+
+
+async def _metering(gateway: "Gateway", config: UplinkConfig) -> Metering:
+    """Return what counts the day's budget, with what an earlier run used of it."""
+    if config.budget is None:
+        return Metering(None, None, gateway.counters, gateway.clock)
+    usage = UplinkUsage(gateway.database, gateway.writer)
+    day, used = await usage.load()
+    return Metering(Budget(config.budget, day, used), usage, gateway.counters, gateway.clock)
+
+
+def _schedule(config: UplinkConfig) -> Schedule | None:
+    """Return the windows that were checked before; none are no limit."""
+    windows = [parse_window(text) for text in config.schedule]
+    return Schedule(windows) if windows else None
 
 
 def _batch(config: UplinkConfig) -> BatchLimits | None:

@@ -162,6 +162,10 @@ class Reader:
                 uplink.directory,
                 "either url or directory, not both",
             )
+        for key in ("batch", "schedule", "budget"):
+            if uplink.url is None and getattr(uplink, key):
+                value = getattr(uplink, key)
+                raise ConfigurationError(self._file, f"uplink.{key}", value, "only with url")
         return uplink
 
     def _streams(

@@ -53,6 +53,7 @@ class FleetDestination:
         client = FleetClient(
             self._settings, link.wake.set, inflight.acknowledged, mqtt_5=self._mqtt_5
         )
+        self._parts.metering.begin()
         try:
             limits = await self._connect(client, link)
             if limits is not None:
@@ -68,6 +69,7 @@ class FleetDestination:
             raise
         finally:
             client.close(farewell=link.stopping)
+            self._parts.metering.count(client.bytes_carried)
             inflight.close()
 
     def _failed(self, client: FleetClient) -> None:
@@ -107,6 +109,7 @@ class FleetDestination:
                 await asyncio.sleep(0)  # there is more, but others have a turn, and PUBACKs
                 continue
             self._show_pacing()
+            self._parts.metering.count(client.bytes_carried)
             await link.wait(min(TICK_SECONDS, sender.wait() or TICK_SECONDS))
 
     async def _wait_for_acknowledgements(

@@ -127,6 +127,11 @@ class FleetClient:
         if self._error is not None:
             raise self._error
 
+    @property
+    def bytes_carried(self) -> int:
+        """Bytes that the connection has carried both ways, TLS included."""
+        return self._watch.bytes_carried
+
     def close(self, *, farewell: bool = False) -> None:
         """End the connection; with `farewell` by a DISCONNECT that has the will sent.
 

@@ -6,6 +6,7 @@ from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.storage.outbox import Outbox
 from gateway.storage.rejected import Rejected
+from gateway.uplink.metering import Metering
 from gateway.uplink.own_messages import OwnMessages
 from gateway.uplink.requests import Requests
 from gateway.uplink.settings import UplinkSettings
@@ -21,4 +22,5 @@ class UplinkParts:
     counters: Counters
     clock: Clock
     own_messages: OwnMessages
+    metering: Metering
     requests: Requests = field(default_factory=Requests)

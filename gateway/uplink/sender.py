@@ -90,7 +90,7 @@ class Sender:
             return None
         now = self._now()
         due = None if self._batch is None else self._batch.wait(now)
-        paced = self._pacing.wait(now) if self._lanes.backlog_waits else None
+        paced = self._pacing.wait(now) if self._backlog_may_go() else None
         waits = [wait for wait in (due, paced) if wait is not None]
         return max(SHORTEST_WAIT, min(waits)) if waits else None
 
@@ -99,7 +99,12 @@ class Sender:
 
     def _room(self) -> bool:
         inflight = self._inflight
-        return not inflight.held and inflight.room(self._window, self._receive_maximum)
+        if inflight.held or self._parts.metering.spent:
+            return False
+        return inflight.room(self._window, self._receive_maximum)
+
+    def _backlog_may_go(self) -> bool:
+        return self._lanes.backlog_waits and not self._parts.metering.backlog_spent
 
     async def _pick(self) -> Picked | None:
         row = self._inflight.again()
@@ -108,7 +113,7 @@ class Sender:
         row = await self._lanes.live()
         if row is not None:
             return Picked(row, resent=False, paced=False)
-        if self._lanes.backlog_waits and self._pacing.ready(self._now()):
+        if self._backlog_may_go() and self._pacing.ready(self._now()):
             row = await self._lanes.backlog()
             if row is not None:
                 return Picked(row, resent=self._lanes.waited(row), paced=True)

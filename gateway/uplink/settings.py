@@ -5,6 +5,7 @@ from pathlib import Path
 
 from gateway.uplink.batch_limits import BatchLimits
 from gateway.uplink.pacing import NO_LIMITS, PacingLimits
+from gateway.uplink.schedule import Schedule
 
 WINDOW = 100
 """Messages sent and not yet taken for good; bounds the duplicates that a crash can cause."""
@@ -42,6 +43,7 @@ class UplinkSettings:
     topic_alias_maximum: int = TOPIC_ALIASES
     pacing: PacingLimits = NO_LIMITS
     batch: BatchLimits | None = None
+    schedule: Schedule | None = None
 
     def topic(self, suffix: str) -> str:
         """Return the fleet's topic of this gateway that ends with `suffix`."""

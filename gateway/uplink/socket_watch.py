@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from paho.mqtt.client import Client
 
+from gateway.uplink.traffic import bytes_carried
+
 if TYPE_CHECKING:
     from paho.mqtt.client import SocketLike  # defined for type checkers alone
 
@@ -24,6 +26,14 @@ class SocketWatch:
         self._socket: SocketLike | None = None
         self._readable = False
         self._writable = False
+        self._carried = 0
+
+    @property
+    def bytes_carried(self) -> int:
+        """Bytes that the connection has carried both ways so far, or had when it ended."""
+        if self._socket is not None:
+            self._carried = bytes_carried(self._socket)
+        return self._carried
 
     @property
     def open(self) -> bool:
@@ -96,6 +106,7 @@ class SocketWatch:
 
     def _unwatch(self) -> None:
         if self._socket is not None:
+            self._carried = bytes_carried(self._socket)
             self._loop.remove_reader(self._socket)
             self._loop.remove_writer(self._socket)
             self._socket = None

@@ -14,6 +14,8 @@ from gateway.uplink.backoff import Backoff
 from gateway.uplink.destination import Destination, Link
 from gateway.uplink.directory import DirectoryDestination
 from gateway.uplink.errors import LinkError
+from gateway.uplink.gate import LOOK_SECONDS, Gate
+from gateway.uplink.metering import Metering
 from gateway.uplink.own_messages import OwnMessages
 from gateway.uplink.parts import UplinkParts
 from gateway.uplink.settings import UplinkSettings
@@ -33,7 +35,8 @@ STABLE_SECONDS = 30.0
 class Uplink:
     """Empties the outbox into the destination that the settings name.
 
-    The state (`connecting`, `connected`, `disconnected`, `paused`) and the reason are in
+    The state (`connecting`, `connected`, `disconnected`, `waiting` for its schedule or the next
+    day's budget, `paused`) and the reason are in
     `tidegate/uplink/state` and `tidegate/uplink/error`. No error of a destination leaves it:
     the link is disconnected, and tried again after a while. What the gateway itself has to say
     to the fleet goes through `own_messages.send`, to either destination; `requests` is who answers
@@ -48,9 +51,14 @@ class Uplink:
         counters: Counters,
         clock: Clock,
         random: Callable[[], float] = random_module.random,
+        metering: Metering | None = None,
     ) -> None:
         self.own_messages = OwnMessages(self.wake)
-        parts = UplinkParts(settings, outbox, rejected, counters, clock, self.own_messages)
+        metering = metering or Metering(None, None, counters, clock)
+        parts = UplinkParts(
+            settings, outbox, rejected, counters, clock, self.own_messages, metering
+        )
+        self._gate = Gate(settings.schedule, metering, clock)
         self.requests = parts.requests
         self.destination: Destination
         if settings.directory is not None:
@@ -117,6 +125,10 @@ class Uplink:
                 self._show("paused", "")
                 await self._change.wait()
                 continue
+            if (closed := self._gate.closed()) is not None:
+                self._show("waiting", closed.text)
+                await self._pause_for(closed.seconds)
+                continue
             delay = await self._run_once()
             if delay is not None:
                 await self._pause_for(delay)
@@ -127,6 +139,7 @@ class Uplink:
         self._show("connecting", None)
         link = self._link = Link(self._report)
         self._up_since = None
+        watch = asyncio.get_running_loop().create_task(self._watch_gate(link))
         try:
             await self.destination.run(link)
         except LinkError as error:
@@ -138,7 +151,14 @@ class Uplink:
             return self._failed(f"{type(error).__name__}: {error}", lasting=False)
         finally:
             self._link = None
+            watch.cancel()
         return None
+
+    async def _watch_gate(self, link: Link) -> None:
+        """Stop a link whose window ends, or whose budget is used up."""
+        while self._gate.closed() is None:  # noqa: ASYNC110 - time has no event
+            await asyncio.sleep(LOOK_SECONDS)
+        link.stop()
 
     def _failed(self, text: str, *, lasting: bool) -> float:
         if text != self._counters.values.get("tidegate/uplink/error"):

@@ -97,3 +97,12 @@ def test_no_more_durability_entries_than_are_looked_at(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError) as raised:
         check_configuration(load(path))
     assert (raised.value.key, raised.value.value) == ("durability", 101)
+
+
+def test_a_window_that_is_none_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "gateway.toml"
+    path.write_text(
+        "[uplink]\nurl = 'mqtt://fleet'\nschedule = ['0 2 * * * for 1h', '0 25 * * * for 1h']\n"
+    )
+    with pytest.raises(ConfigurationError, match=r"schedule\[1\].*an? hour from 0 to 23"):
+        check_configuration(load(path))

@@ -38,6 +38,7 @@ class FleetBroker:
         self.unacknowledged = 0
         self.most_unacknowledged = 0
         self.connections = 0
+        self.bytes_received = 0
         self._server: asyncio.Server | None = None
         self._writers: list[asyncio.StreamWriter] = []
 
@@ -81,6 +82,7 @@ class FleetBroker:
         self.unacknowledged = 0
         try:
             while data := await reader.read(65_536):
+                self.bytes_received += len(data)
                 connection.receive(data)
                 while (packet := connection.next_packet()) is not None:
                     self._take(packet, connection, writer)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.clock import Clock
+from gateway.uplink.metering import Metering
 from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.uplink import Uplink
 from tests.support.storage import Store, outbox_row, until
@@ -21,10 +22,21 @@ def uplink_settings(port: int | None = None, **fields: Any) -> UplinkSettings:
     return UplinkSettings(**{**values, **fields})
 
 
-def make_uplink(store: Store, settings: UplinkSettings, jitter: float = 0.0) -> Uplink:
+def make_uplink(
+    store: Store,
+    settings: UplinkSettings,
+    jitter: float = 0.0,
+    metering: Metering | None = None,
+) -> Uplink:
     """Return an uplink that is not started; `jitter` is what its random source always gives."""
     return Uplink(
-        settings, store.outbox, store.rejected, store.counters, Clock(), random=lambda: jitter
+        settings,
+        store.outbox,
+        store.rejected,
+        store.counters,
+        Clock(),
+        random=lambda: jitter,
+        metering=metering,
     )
 
 

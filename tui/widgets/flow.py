@@ -11,7 +11,7 @@ from tui.text import amount, fit, rate, size, span, sparkline
 from tui.widgets.flow_arrow import FlowArrow
 from tui.widgets.flow_stage import FlowStage, Line
 
-STOPPED_STATES = frozenset({"paused", "disconnected", "connecting", "off"})
+STOPPED_STATES = frozenset({"paused", "waiting", "disconnected", "connecting", "off"})
 
 
 class Flow(Horizontal):

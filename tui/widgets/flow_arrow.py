@@ -7,7 +7,13 @@ from tui.widgets.live import Live
 
 FRAMES = ("━╺━▶", "━━╺▶", "╺━━▶")
 IDLE = "───▷"
-STOPPED = {"paused": "─‖ ▷", "disconnected": "─✕ ▷", "connecting": "╌╌╌▷", "off": "─○ ▷"}
+STOPPED = {
+    "paused": "─‖ ▷",
+    "waiting": "─◌ ▷",
+    "disconnected": "─✕ ▷",
+    "connecting": "╌╌╌▷",
+    "off": "─○ ▷",
+}
 
 
 class FlowArrow(Live):

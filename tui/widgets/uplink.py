@@ -12,6 +12,7 @@ SHOWN = (
     ("sent again", figures.UPLINK_RESENT),
     ("refused", figures.UPLINK_REFUSED),
     ("filtered", figures.RULES_FILTERED),
+    ("backlog a second", figures.UPLINK_PACE),
     ("reconnections", figures.UPLINK_RECONNECTS),
     ("outbox full", figures.OUTBOX_REJECTED),
     ("not yet on disk", figures.STORAGE_PENDING),
@@ -34,4 +35,7 @@ class Uplink(Live):
         pairs.append(("saved by rules", size(state.count(figures.RULES_SAVED))))
         pairs.append(("written a day", size(state.count(figures.STORAGE_WRITTEN_PER_DAY))))
         pairs.append(("card lasts", long_span(state.count(figures.STORAGE_CARD_DAYS))))
+        if budget := state.count(figures.UPLINK_BUDGET):
+            used = state.count(figures.UPLINK_BUDGET_USED) or 0
+            pairs.insert(0, ("used today", f"{size(used)} of {size(budget)}"))
         self.put(pair_lines(pairs, self.content_size.width))
