@@ -11,6 +11,8 @@ OUTBOX_ROWS = "tidegate/outbox/rows"
 OUTBOX_BYTES = "tidegate/outbox/bytes"
 OUTBOX_OLDEST = "tidegate/outbox/oldest_seconds"
 OUTBOX_REJECTED = "tidegate/outbox/rejected"
+OUTBOX_SURVIVES = "tidegate/outbox/survives_seconds"
+OUTBOX_DRAINS = "tidegate/outbox/drains_seconds"
 UPLINK_STATE = "tidegate/uplink/state"
 UPLINK_DESTINATION = "tidegate/uplink/destination"
 UPLINK_ERROR = "tidegate/uplink/error"
@@ -37,6 +39,7 @@ STORAGE_FAILURES = "tidegate/storage/failures"
 COUNTS = frozenset({
     RECEIVED, SENT, DROPPED, CLIENTS,
     OUTBOX_ROWS, OUTBOX_BYTES, OUTBOX_OLDEST, OUTBOX_REJECTED,
+    OUTBOX_SURVIVES, OUTBOX_DRAINS,
     UPLINK_ACKNOWLEDGED, UPLINK_RESENT, UPLINK_REFUSED, UPLINK_INFLIGHT, UPLINK_RECONNECTS,
     UPLINK_PACE, UPLINK_BUDGET, UPLINK_BUDGET_USED,
     RULES_TAKEN, RULES_FILTERED, RULES_SAVED,

@@ -9,6 +9,9 @@ UNKNOWN = "—"
 REPLACEMENT = "·"
 BARS = "▁▂▃▄▅▆▇"
 
+TEN_YEARS = 10 * 365 * 86_400
+"""Seconds that a gateway gives for as long as anybody asks."""
+
 
 def printable(text: str, limit: int) -> str:
     """Return `text` on one line, safe for a terminal, with at most `limit` characters.
@@ -83,6 +86,18 @@ def long_span(days: int | None) -> str:
     if days >= 730:
         return f"{days / 365.25:,.0f} years"
     return f"{days / 30.4:.0f} months" if days >= 60 else f"{days} days"
+
+
+def outage(seconds: int | None) -> str:
+    """Return how long an outage may last as `9.4 days`, `3.1 h`, `12 min`; 10 years are any."""
+    if seconds is None:
+        return UNKNOWN
+    if seconds >= TEN_YEARS:
+        return "over 10 years"
+    for unit, length in (("days", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:,.1f} {unit}"
+    return f"{seconds} s"
 
 
 def size(octets: int | None) -> str:

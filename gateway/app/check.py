@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from gateway.app.headroom import check_promise
 from gateway.app.listeners import check_listeners
 from gateway.broker.durability_classes import MAXIMUM_ENTRIES
 from gateway.broker.subscription_filters import MAXIMUM_SUBSCRIPTION_FILTERS
@@ -22,6 +23,7 @@ def check_configuration(configuration: Configuration) -> None:
     _check_schedule(configuration)
     _check_subscription_filters(configuration)
     _check_durability(configuration)
+    check_promise(configuration)
 
 
 def _check_rules(configuration: Configuration) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.app.history import record
+from gateway.app.outage import Outage
 from gateway.app.outbox import start_outbox
 from gateway.app.recall import start_recall
 from gateway.config.settings import UplinkConfig
@@ -55,6 +56,7 @@ async def start_uplink(gateway: "Gateway") -> None:
     gateway.control.know("uplink", "pause", uplink.pause)
     gateway.control.know("uplink", "resume", uplink.resume)
     gateway.telemetry.show_age(outbox)
+    Outage(gateway, outbox).start()
     uplink.on_state.append(gateway.telemetry.say)
     start_recall(gateway, outbox, uplink, fleet=config.recall)
     await uplink.start()

@@ -74,6 +74,12 @@ def _add_run(commands: "Commands") -> None:
 def _add_check(commands: "Commands") -> None:
     check = commands.add_parser("check", help="check a configuration file and start nothing")
     check.add_argument("file", type=Path, metavar="FILE")
+    check.add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="data folder whose disk must have room for what [outbox] promises",
+    )
     check.set_defaults(command=_check)
 
 
@@ -130,11 +136,17 @@ def _run(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     from gateway.app.check import check_configuration
+    from gateway.app.headroom import check_promise
     from gateway.app.outbox import drop_warnings
     from gateway.config.load import load
+    from gateway.storage.damage import free_bytes
 
     configuration = load(options.file)
     check_configuration(configuration)
+    free = None if options.data is None else free_bytes(options.data)
+    promise = check_promise(configuration, free)
+    if promise is not None:
+        print(f"{options.file}: {promise}")
     for warning in drop_warnings(configuration):
         print(f"{options.file}: warning: {warning}")
     print(f"{options.file}: ok")

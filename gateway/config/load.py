@@ -75,7 +75,7 @@ class Reader:
             listeners=listeners or (ListenerConfig(),),
             broker=self._broker(document),
             uplink=self._uplink(document),
-            outbox=OutboxConfig(**self._table(document, "outbox", schema.OUTBOX)),
+            outbox=self._outbox(document),
             storage=StorageConfig(**self._table(document, "storage", schema.STORAGE)),
             durability=self._durability(document),
             history=HistoryConfig(**self._table(document, "history", schema.HISTORY)),
@@ -141,6 +141,15 @@ class Reader:
                 raise ConfigurationError(self._file, key, topic, allowed)
             entries.append(DurabilityConfig(settings.pop("class"), **settings))
         return tuple(entries)
+
+    def _outbox(self, document: dict[str, Any]) -> OutboxConfig:
+        outbox = OutboxConfig(**self._table(document, "outbox", schema.OUTBOX))
+        if outbox.survive:
+            for key in ("expected_rate", "expected_bytes"):
+                if getattr(outbox, key) is None:
+                    allowed = "must be given with survive"
+                    raise ConfigurationError(self._file, f"outbox.{key}", None, allowed)
+        return outbox
 
     def _uplink(self, document: dict[str, Any]) -> UplinkConfig | None:
         if "uplink" not in document:

@@ -110,6 +110,9 @@ BOUNDS: Section = {
 OUTBOX: Section = {
     **BOUNDS,
     "when_full": one_of("reject", "drop-oldest", "drop-newest", "drop-lowest-priority"),
+    "survive": duration,
+    "expected_rate": number(0.0001, 1_000_000),
+    "expected_bytes": size_from(1),
 }
 
 STREAM: Section = {

@@ -99,12 +99,18 @@ class StreamConfig:
 
 @dataclass(frozen=True, slots=True)
 class OutboxConfig:
-    """What of all streams may wait for the fleet; None is no bound, the age is in seconds."""
+    """What of all streams may wait for the fleet; None is no bound, the age is in seconds.
+
+    `survive` promises an outage of so many seconds (0: nothing) at the expected load.
+    """
 
     maximum_bytes: int = 1024 * 1024 * 1024
     maximum_messages: int | None = None
     maximum_age: int = 0  # 0: no bound
     when_full: str = "reject"
+    survive: int = 0
+    expected_rate: float | None = None  # messages a second
+    expected_bytes: int | None = None  # of a topic and its payload
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from tui.text import (
     brief_rate,
     fit,
     long_span,
+    outage,
     printable,
     rate,
     size,
@@ -159,3 +160,17 @@ def test_sparkline_never_raises(values: list[float], width: int) -> None:
 )
 def test_long_span(days: int | None, shown: str) -> None:
     assert long_span(days) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (None, "—"),
+        (40, "40 s"),
+        (11_160, "3.1 h"),
+        (812_160, "9.4 days"),
+        (10 * 365 * 86_400, "over 10 years"),
+    ],
+)
+def test_outage(seconds: int | None, shown: str) -> None:
+    assert outage(seconds) == shown

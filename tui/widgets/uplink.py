@@ -2,7 +2,7 @@
 
 from tui import figures
 from tui.state import GatewayState
-from tui.text import amount, long_span, size
+from tui.text import amount, long_span, outage, size
 from tui.widgets.live import Live
 from tui.widgets.pairs import pair_lines
 
@@ -32,6 +32,8 @@ class Uplink(Live):
         """Draw the counts."""
         pairs = [(label, amount(state.count(name))) for label, name in SHOWN]
         pairs.append(("outbox size", size(state.count(figures.OUTBOX_BYTES))))
+        pairs.append(("survives offline", outage(state.count(figures.OUTBOX_SURVIVES))))
+        pairs.append(("then drains in", outage(state.count(figures.OUTBOX_DRAINS))))
         pairs.append(("saved by rules", size(state.count(figures.RULES_SAVED))))
         pairs.append(("written a day", size(state.count(figures.STORAGE_WRITTEN_PER_DAY))))
         pairs.append(("card lasts", long_span(state.count(figures.STORAGE_CARD_DAYS))))

@@ -1,0 +1,122 @@
+"""How long the gateway bears an outage of the fleet, and how long it then takes to catch up."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gateway.config.errors import ConfigurationError
+from gateway.config.settings import Configuration, OutboxConfig
+from gateway.storage.outbox_row import OutboxRow
+from gateway.storage.reserve import RESERVE_BYTES
+from gateway.storage.retention import for_rows
+from gateway.storage.row_size import row_size
+from gateway.telemetry.card_life import spell_bytes
+
+FOR_EVER = 10 * 365 * 86_400
+"""Seconds that stand for as long as anybody asks: ten years."""
+
+DAY = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What comes in for the fleet: messages a second, and bytes that each takes of the file."""
+
+    rate: float
+    row_bytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What may still wait: bytes of the file, free bytes of the disk, messages; None: any."""
+
+    quota: int
+    disk: int | None = None
+    messages: int | None = None
+
+
+def survives(load: Load, room: Room) -> float:
+    """Return the seconds until an outage that begins now finds no more room."""
+    if load.rate <= 0:
+        return FOR_EVER
+    space = room.quota if room.disk is None else min(room.quota, room.disk)
+    messages = space / load.row_bytes
+    if room.messages is not None:
+        messages = min(messages, room.messages)
+    return min(FOR_EVER, max(0.0, messages / load.rate))
+
+
+def drains(waiting: float, up: float, arriving: float) -> float:
+    """Return the seconds until so many messages have gone up at the rate `up` a second.
+
+    New ones arrive meanwhile; if they come as fast as they go, FOR_EVER.
+    """
+    if waiting <= 0:
+        return 0.0
+    return min(FOR_EVER, waiting / (up - arriving)) if up > arriving else FOR_EVER
+
+
+def spell_seconds(seconds: float) -> str:
+    """Return a time as a person says it, such as `9.4 days`, `3.1 h`, `12 min` or `40 s`."""
+    if seconds >= FOR_EVER:
+        return "more than 10 years"
+    for unit, length in (("days", DAY), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.1f} {unit}"
+    return f"{seconds:.0f} s"
+
+
+def check_promise(configuration: Configuration, free: int | None = None) -> str | None:
+    """Return how the promise `[outbox] survive` is kept, None without one.
+
+    `free` are the bytes that the disk has for the data folder, None when nobody looked. Raises
+    ConfigurationError, with the arithmetic, when the promise cannot be kept.
+    """
+    config = configuration.outbox
+    if not config.survive or configuration.uplink is None:
+        return None
+    row = OutboxRow("0" * 10, "main", 1, "live", 0, "", bytes(config.expected_bytes or 0))
+    load = Load(config.expected_rate or 0.0, row_size(row))
+    room = Room(
+        for_rows(config.maximum_bytes),
+        None if free is None else max(0, free - RESERVE_BYTES),
+        config.maximum_messages,
+    )
+    for broken in _broken(configuration, load, room):
+        value = spell_seconds(config.survive)
+        raise ConfigurationError(configuration.file, "outbox.survive", value, broken)
+    return f"survives {spell_seconds(survives(load, room))} offline: {_needs(config, load)}"
+
+
+def _needs(config: OutboxConfig, load: Load) -> str:
+    messages = load.rate * config.survive
+    return (
+        f"{load.rate:g} messages a second of {config.expected_bytes} bytes, which take"
+        f" {load.row_bytes:.0f} bytes of the file each, are {messages:,.0f} messages and"
+        f" {spell_bytes(messages * load.row_bytes)} in {spell_seconds(config.survive)}"
+    )
+
+
+def _broken(configuration: Configuration, load: Load, room: Room) -> Iterator[str]:
+    """Give each bound that breaks the promise, with the arithmetic."""
+    config, uplink = configuration.outbox, configuration.uplink
+    bounds = (
+        (Room(room.quota), f"maximum_bytes leaves {spell_bytes(room.quota)} for rows"),
+        (Room(room.quota, messages=room.messages), f"maximum_messages is {room.messages}"),
+        (Room(room.quota, room.disk), f"the disk has {spell_bytes(room.disk or 0)} free"),
+    )
+    for bound, text in bounds:
+        seconds = survives(load, bound)
+        if seconds < config.survive:
+            yield f"{_needs(config, load)}; {text}: that is {spell_seconds(seconds)}"
+    streams = () if uplink is None else uplink.streams
+    ages = [("outbox", config.maximum_age), *((f"stream {s.name}", s.maximum_age) for s in streams)]
+    for whose, age in ages:
+        if 0 < age < config.survive:
+            yield f"maximum_age of the {whose} gives messages up after {spell_seconds(age)}"
+    if uplink is not None and uplink.budget is not None and uplink.batch is None:
+        daily = load.rate * (config.expected_bytes or 0) * DAY
+        if daily >= uplink.budget:
+            yield (
+                f"{spell_bytes(daily)} come in a day, and uplink.budget lets"
+                f" {spell_bytes(uplink.budget)} up: what waits would never drain"
+            )
