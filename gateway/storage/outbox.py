@@ -11,12 +11,13 @@ from gateway.storage.database import Database
 from gateway.storage.fate import Fate
 from gateway.storage.lane import LANES, RECALL
 from gateway.storage.oldest_row import OldestRow
+from gateway.storage.outbox_heads import OutboxHeads
 from gateway.storage.outbox_reader import OutboxReader
 from gateway.storage.outbox_row import COLUMNS, OutboxRow, insert_statement, to_columns
-from gateway.storage.outbox_stream import HEAD_ROWS, MAX_LATEST_TOPICS, OutboxStream
+from gateway.storage.outbox_stream import MAX_LATEST_TOPICS
 from gateway.storage.outbox_streams import OutboxStreams, expiry_of
 from gateway.storage.outbox_totals import OutboxTotals
-from gateway.storage.retention import LOG_SHARE, Mode, OutboxSettings, WhenFull
+from gateway.storage.retention import Mode, OutboxSettings, WhenFull, log_excess
 from gateway.storage.row_size import row_size
 from gateway.storage.writer import Writer
 
@@ -27,8 +28,6 @@ SWEEP_ROWS = 256
 
 _INSERT = insert_statement("outbox", COLUMNS)
 _DELETE = "DELETE FROM outbox WHERE id = ?"
-_INDEX = "CREATE INDEX IF NOT EXISTS outbox_stream ON outbox (stream)"
-_NO_INDEX = "DROP INDEX IF EXISTS outbox_stream"
 
 
 class Outbox:
@@ -72,6 +71,7 @@ class Outbox:
         self._totals = OutboxTotals(database, writer, self._streams)
         self._reader = OutboxReader(database, writer)
         self._oldest = OldestRow(self._reader)
+        self._heads = OutboxHeads(self._reader, self._streams)
         self._last_of_batch: dict[int, int] = {}
         self._removed_in_batch: dict[int, int] = {}
         self._delivered_in_batch: dict[int, int] = {}
@@ -106,14 +106,14 @@ class Outbox:
         if self.rows:
             self.lanes = set(LANES)
             self.recalled = await self._reader.count_recalled()
-        await self._index()
+        await self._reader.keep_index(several=len(self._streams) > 1)
         for stream in self._streams:
             if stream.latest is not None and stream.rows:
                 name = stream.settings.name
                 stream.restore_latest(await self._reader.newest(name, MAX_LATEST_TOPICS))
         if self.rows:
             await self._oldest.look()
-        await self._read_heads()
+        await self._heads.read(lambda: 0 if self._closed else self.committed_id)
         self._count(*(stream.settings.name for stream in self._streams))
 
     def admits(self, rows: Sequence[OutboxRow]) -> bool:
@@ -194,7 +194,7 @@ class Outbox:
 
         Return whether there may be more to end at once. Raises sqlite3.Error.
         """
-        self._streams.log_excess = self._log_excess()
+        self._streams.log_excess = log_excess(self._database.path)
         rows = await self._reader.expired(now, SWEEP_ROWS)
         self.remove([row for row in rows if row.id not in self._sent], Fate.EXPIRED)
         ended = 0
@@ -292,48 +292,18 @@ class Outbox:
                 callback()
 
     def _has_to_look(self) -> bool:
-        return (self.rows > 0 and self._oldest.unknown) or self._next_to_read() is not None
+        return (self.rows > 0 and self._oldest.unknown) or self._heads.lacks(self.committed_id)
 
     async def _look(self) -> None:
         try:
             if self.rows and self._oldest.unknown:
                 await self._oldest.look()
-            await self._read_heads()
+            await self._heads.read(lambda: 0 if self._closed else self.committed_id)
             self._keep_bounds()
         except sqlite3.Error as error:
             logger.warning("the oldest rows of the outbox could not be read: %s", error)
         finally:
             self._looking = None
-
-    def _next_to_read(self) -> OutboxStream | None:
-        streams = (stream for stream in self._streams if stream.known_to < self.committed_id)
-        return next((stream for stream in streams if stream.wants_more), None)
-
-    async def _read_heads(self) -> None:
-        while (stream := self._next_to_read()) is not None and not self._closed:
-            up_to, name = self.committed_id, stream.settings.name
-            rows = await self._reader.head(name, stream.known_to, up_to, HEAD_ROWS)
-            known_to = rows[-1].id if len(rows) == HEAD_ROWS else up_to
-            stream.read_on([row for row in rows if self._reader.shows(row.id)], known_to)
-
-    async def _index(self) -> None:
-        """Keep the index of streams where there are several, and only there: it is written too."""
-        several = len(self._streams) > 1
-        try:
-            await self._database.writer.write([(_INDEX if several else _NO_INDEX, [()])])
-        except sqlite3.Error as error:
-            logger.warning("the outbox works without its index of streams: %s", error)
-        else:
-            self._reader.by_stream = several
-
-    def _log_excess(self) -> int:
-        """Return the bytes by which the write-ahead log is beyond its share of the bound."""
-        path = self._database.path
-        try:
-            size = path.with_name(path.name + "-wal").stat().st_size
-        except FileNotFoundError:
-            return 0
-        return max(0, size - LOG_SHARE)
 
     def _count(self, *names: str) -> None:
         self._counters.set("tidegate/outbox/rows", self.rows)

@@ -1,5 +1,6 @@
 """Reads of the outbox that show no row which has left it, on disk or not yet."""
 
+import logging
 import sqlite3
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -9,12 +10,16 @@ from gateway.storage.lane import RECALL
 from gateway.storage.outbox_row import COLUMNS, SIZE_INDEX, OutboxRow, from_columns
 from gateway.storage.writer import Writer
 
+logger = logging.getLogger(__name__)
+
 MAX_FETCH_BYTES = 1024 * 1024
 """Bytes after which one `fetch` ends, so that large payloads do not fill the memory."""
 
 SUMMARY = "id, size, epoch, stream, seq, lane, time, topic"
 """The columns of a row without what the publisher put into the message."""
 
+_INDEX = "CREATE INDEX IF NOT EXISTS outbox_stream ON outbox (stream)"
+_NO_INDEX = "DROP INDEX IF EXISTS outbox_stream"
 _ALL = ", ".join(COLUMNS)
 _FETCH = f"SELECT {_ALL} FROM outbox WHERE id > ? AND id <= ?"  # noqa: S608 - our own names
 _OF_STREAM = _FETCH.replace("outbox", "outbox INDEXED BY outbox_stream")
@@ -36,6 +41,15 @@ class OutboxReader:
         self._writer = writer
         self._leaving: dict[int, set[int]] = {}
         self._begun: list[int] = []
+
+    async def keep_index(self, *, several: bool) -> None:
+        """Keep the index of streams where there are several, and only there: it is written too."""
+        try:
+            await self._database.writer.write([(_INDEX if several else _NO_INDEX, [()])])
+        except sqlite3.Error as error:
+            logger.warning("the outbox works without its index of streams: %s", error)
+        else:
+            self.by_stream = several
 
     def leaves(self, identifier: int, batch: int) -> None:
         """Show this row no more: the batch of this number deletes it."""

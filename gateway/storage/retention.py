@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 
 DEFAULT_PRIORITY = 5
 """The priority of a stream that has none of its own, in the middle of 1 (lowest) to 10."""
@@ -78,3 +79,12 @@ class OutboxSettings:
 def for_rows(maximum_bytes: int) -> int:
     """Return the bytes that are left for rows of a bound that covers the log as well."""
     return maximum_bytes - min(LOG_SHARE, maximum_bytes // 4)
+
+
+def log_excess(database: Path) -> int:
+    """Return the bytes by which the write-ahead log of `database` is beyond LOG_SHARE."""
+    try:
+        size = database.with_name(f"{database.name}-wal").stat().st_size
+    except FileNotFoundError:
+        return 0
+    return max(0, size - LOG_SHARE)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import gateway.storage.outbox as outbox_module
+import gateway.storage.outbox_heads as heads_module
 import gateway.storage.outbox_stream as stream_module
 import gateway.storage.outbox_totals as totals_module
 from gateway.storage.database import FILE_NAME
@@ -299,7 +300,7 @@ TestBoundedOutbox.settings = settings(max_examples=60, stateful_step_count=25, d
 
 @pytest.fixture
 def small_heads(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox_module, "HEAD_ROWS", 4)
+    monkeypatch.setattr(heads_module, "HEAD_ROWS", 4)
     monkeypatch.setattr(stream_module, "HEAD_ROWS", 4)
 
 
