@@ -11,9 +11,16 @@ from gateway.storage.database import Database
 from gateway.storage.fate import Fate
 from gateway.storage.lane import LANES, RECALL
 from gateway.storage.oldest_row import OldestRow
+from gateway.storage.outbox_batches import OutboxBatches
 from gateway.storage.outbox_heads import OutboxHeads
 from gateway.storage.outbox_reader import OutboxReader
-from gateway.storage.outbox_row import COLUMNS, OutboxRow, insert_statement, to_columns
+from gateway.storage.outbox_row import (
+    COLUMNS,
+    OutboxRow,
+    has_expired,
+    insert_statement,
+    to_columns,
+)
 from gateway.storage.outbox_stream import MAX_LATEST_TOPICS
 from gateway.storage.outbox_streams import OutboxStreams, expiry_of
 from gateway.storage.outbox_totals import OutboxTotals
@@ -33,14 +40,10 @@ _DELETE = "DELETE FROM outbox WHERE id = ?"
 class Outbox:
     """Rows in the order in which they came; ids rise by one and are never used twice in a run.
 
-    `rows` and `bytes` count what is in it now, gathered rows included. `oldest_time` is the
-    acceptance time (ms) of the row with the lowest id, None when empty; after the oldest was
-    removed it follows with the commit. `committed_id` is the highest id on disk, up to which
-    `fetch` finds rows. `removing` counts deliveries that are not on disk yet: after a crash those
-    rows would be back. `lanes` are the lanes that rows may have; `recalled` of them are in the lane
-    `recall`, of which no fate is told, since their numbers have ended before. `on_change` are
-    called after each commit that brought or removed rows, `on_fate` with each row that leaves, how
-    it ended and why, in the turn that gathers its removal: what they gather is in the same batch.
+    `lanes` are the lanes that rows may have; `recalled` of them are in the lane `recall`, of which
+    no fate is told, since their numbers have ended before. `on_change` are called after each
+    commit that brought or removed rows, `on_fate` with each row that leaves, how it ended and why,
+    in the turn that gathers its removal: what they gather is in the same batch.
     A row that ends without having been fetched comes without what the publisher put into it.
 
     A caller asks `admits` first and refuses the message with 0x97 when it does not, calling
@@ -56,9 +59,7 @@ class Outbox:
         counters: Counters,
         settings: OutboxSettings | None = None,
     ) -> None:
-        self.committed_id = 0
         self.lanes: set[str] = set()
-        self.removing = 0
         self.recalled = 0
         self.on_change: list[Callable[[], None]] = []
         self.on_fate: list[Callable[[OutboxRow, Fate, str], None]] = []
@@ -72,9 +73,7 @@ class Outbox:
         self._reader = OutboxReader(database, writer)
         self._oldest = OldestRow(self._reader)
         self._heads = OutboxHeads(self._reader, self._streams)
-        self._last_of_batch: dict[int, int] = {}
-        self._removed_in_batch: dict[int, int] = {}
-        self._delivered_in_batch: dict[int, int] = {}
+        self._batches = OutboxBatches()
         self._looking: asyncio.Task[None] | None = None
         self._closed = False
         writer.on_committed.append(self._committed)
@@ -90,19 +89,32 @@ class Outbox:
         return self._streams.bytes
 
     @property
+    def committed_id(self) -> int:
+        """The highest id on disk, up to which `fetch` finds rows."""
+        return self._batches.committed_id
+
+    @property
+    def removing(self) -> int:
+        """How many deliveries are not on disk yet: a crash would bring those rows back."""
+        return self._batches.delivering
+
+    @property
     def last_id(self) -> int:
         """The id that was given last."""
         return self._totals.last_id
 
     @property
     def oldest_time(self) -> int | None:
-        """Since when (ms since 1970) the oldest row has been waiting, None when none does."""
+        """Since when (ms since 1970) the oldest row waits, None when none does.
+
+        After it was removed it follows with the commit.
+        """
         return self._oldest.time
 
     async def load(self) -> None:
         """Learn what an earlier run left; call it once, before anything is added."""
         await self._totals.load()
-        self.committed_id = self.last_id
+        self._batches.committed_id = self.last_id
         if self.rows:
             self.lanes = set(LANES)
             self.recalled = await self._reader.count_recalled()
@@ -150,7 +162,7 @@ class Outbox:
             return self._writer.batch
         row.id = self._totals.last_id = self._totals.last_id + 1
         batch = self._writer.add(_INSERT, to_columns(row), within)
-        self._last_of_batch[batch] = row.id
+        self._batches.add(batch, row.id)
         self._oldest.added(row, self.rows)
         self.lanes.add(row.lane)
         self.recalled += row.lane == RECALL
@@ -255,12 +267,7 @@ class Outbox:
         if (fetched := self._fetched.get(row.id)) is not None:
             fetched.left = True
         batch = self._writer.add(_DELETE, (row.id,))
-        counts = [self._removed_in_batch]
-        if fate in (Fate.DELIVERED, Fate.REJECTED):
-            counts.append(self._delivered_in_batch)
-            self.removing += 1
-        for count in counts:
-            count[batch] = count.get(batch, 0) + 1
+        self._batches.remove(batch, delivered=fate in (Fate.DELIVERED, Fate.REJECTED))
         self.recalled -= row.lane == RECALL
         self._reader.leaves(row.id, batch)
         self._totals.removed()
@@ -279,15 +286,11 @@ class Outbox:
             callback(row, fate, cause)
 
     def _committed(self, batch: int) -> None:
-        added = _pop_up_to(self._last_of_batch, batch)
-        removed = _pop_up_to(self._removed_in_batch, batch)
-        self.removing -= sum(_pop_up_to(self._delivered_in_batch, batch))
-        if added:
-            self.committed_id = added[-1]
+        changed = self._batches.committed(batch)
         self._reader.forget()
         if self._looking is None and not self._closed and self._has_to_look():
             self._looking = asyncio.get_running_loop().create_task(self._look())
-        if added or removed:
+        if changed:
             for callback in self.on_change:
                 callback()
 
@@ -312,12 +315,3 @@ class Outbox:
             prefix = f"tidegate/outbox/stream/{stream.settings.name}"
             self._counters.set(f"{prefix}/rows", stream.rows)
             self._counters.set(f"{prefix}/bytes", stream.bytes)
-
-
-def has_expired(row: OutboxRow, now: int) -> bool:
-    """Return whether the message expiry of `row` has passed at `now` (ms since 1970)."""
-    return row.message_expiry is not None and row.time + 1000 * row.message_expiry <= now
-
-
-def _pop_up_to(by_batch: dict[int, int], batch: int) -> list[int]:
-    return [by_batch.pop(number) for number in list(by_batch) if number <= batch]

@@ -144,3 +144,8 @@ def from_columns(values: tuple[Any, ...]) -> OutboxRow:
         id=identifier,
         size=size,
     )
+
+
+def has_expired(row: OutboxRow, now: int) -> bool:
+    """Return whether the message expiry of `row` has passed at `now` (ms since 1970)."""
+    return row.message_expiry is not None and row.time + 1000 * row.message_expiry <= now
