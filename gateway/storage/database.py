@@ -206,6 +206,7 @@ async def _connect(path: Path, pragma: str) -> Connection:
         connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None)
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA journal_size_limit = {JOURNAL_SIZE_LIMIT}")
+        connection.execute("PRAGMA secure_delete = OFF")  # it writes each page that it empties
         connection.execute(pragma)
         return connection
 

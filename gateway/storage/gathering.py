@@ -1,6 +1,10 @@
 """How stores announce changes that they hold in memory until a batch is closed."""
 
+from collections.abc import Callable
 from typing import Protocol
+
+Add = Callable[[str, tuple[object, ...]], int]
+"""`Writer.add`, as stores use it."""
 
 PUT_OFF = 1.0
 """Seconds that a change may stay in memory whose loss only makes something come again."""

@@ -8,6 +8,7 @@ from gateway.session.kept import Kept, KeptDelivery, KeptSession, KeptSubscripti
 from gateway.storage import message_row, will_store
 from gateway.storage.broker_store import BrokerStore
 from gateway.storage.gathering import Gathering
+from gateway.storage.message_store import MessageStore
 from gateway.storage.reading import Reading, Values
 from gateway.storage.retained_store import RetainedStore
 from gateway.storage.session_rows import text_to_identifiers
@@ -19,7 +20,8 @@ _RETAINED = f"SELECT {', '.join(message_row.COLUMNS)} FROM retained"  # noqa: S6
 _WILLS = f"SELECT {', '.join(will_store.COLUMNS)} FROM will"  # noqa: S608 - our columns
 _SESSIONS = (
     "SELECT id, client_id, expiry_interval, username, left_at,"
-    " (SELECT coalesce(max(place), 0) FROM delivery WHERE session = id) FROM session ORDER BY id"
+    " (SELECT coalesce(max(place), 0) FROM delivery WHERE session = id),"
+    " (SELECT count(*) FROM delivery WHERE session = id) FROM session ORDER BY id"
 )
 _SUBSCRIPTIONS = (
     "SELECT session, topic_filter, qos, no_local, retain_as_published, identifier, expression,"
@@ -30,7 +32,10 @@ _DELIVERIES = (
     " FROM delivery ORDER BY session, place"
 )
 _INCOMING = "SELECT session, packet_id FROM incoming ORDER BY session, packet_id"
-_LAST = "SELECT coalesce((SELECT max(id) FROM session), 0), coalesce(max(id), 0) FROM message"
+_TOTALS = (
+    "SELECT coalesce((SELECT max(id) FROM session), 0), (SELECT count(*) FROM delivery),"
+    " coalesce(max(id), 0), count(*) FROM message"
+)
 
 
 class Restore:
@@ -49,10 +54,13 @@ class Restore:
 
     async def run(self) -> tuple[BrokerStore, Kept]:
         """Return the store and what was in it."""
-        last = await self._rows(_LAST, "the highest number", lambda values: values)
-        last_session, last_message = last[0] if last else (0, 0)
+        totals = await self._rows(_TOTALS, "the totals", lambda values: values)
+        last_session, deliveries, last_message, messages = totals[0]
         sessions = SessionStore(
-            self._gathering, last_session=last_session, last_message=last_message
+            self._gathering,
+            MessageStore(last_message, messages),
+            last_session=last_session,
+            deliveries=deliveries,
         )
         await self._read_sessions(sessions)
         retained = await self._rows(_RETAINED, "retained message", self._message)
@@ -67,8 +75,8 @@ class Restore:
 
     async def _read_sessions(self, store: SessionStore) -> None:
         def add_session(values: Values) -> None:
-            number, client_id, expiry_interval, username, left_at, last_place = values
-            journal = store.reopen(number, client_id, last_place)
+            number, client_id, expiry_interval, username, left_at, last_place, owed = values
+            journal = store.reopen(number, client_id, last_place, owed)
             journal.expiry_interval, journal.username = expiry_interval, username
             journal.left_at = left_at
             kept = KeptSession(journal, client_id, expiry_interval, username, left_at)
@@ -79,7 +87,7 @@ class Restore:
         await self._rows(_INCOMING, "packet identifier of session", self._add_incoming)
         await self._rows(_MESSAGES, "message", self._add_message)
         await self._rows(_DELIVERIES, "delivery to session", self._add_delivery)
-        store.delete_messages([row for row, each in self._messages.items() if not each.owed])
+        store.messages.delete([row for row, each in self._messages.items() if not each.owed])
         self._messages = {}
 
     def _message(self, values: Values) -> Message:

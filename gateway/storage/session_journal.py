@@ -48,6 +48,7 @@ class SessionJournal:
         "_store",
         "_within",
         "client_id",
+        "deliveries",
         "expiry_interval",
         "left_at",
         "number",
@@ -67,6 +68,7 @@ class SessionJournal:
         self.expiry_interval = 0
         self.username: str | None = None
         self.left_at: int | None = None
+        self.deliveries = 0  # on disk
         self._store = store
         self._last_place = last_place
         self._within = within
@@ -144,7 +146,7 @@ class SessionJournal:
         else:
             changes.gone.append(place)
             self._store.gathering.put_off()
-        self._store.release(delivery.message)
+        self._store.messages.release(delivery.message)
 
     def identify(self, delivery: Delivery, packet_id: int) -> None:
         """Write the packet identifier, at some time."""
@@ -194,7 +196,7 @@ class SessionJournal:
             if delivery.place:
                 delivery.place = 0
                 settle(delivery)
-                self._store.release(delivery.message)
+                self._store.messages.release(delivery.message)
         self._changes = None
         self._store.end(self)
 
@@ -202,7 +204,7 @@ class SessionJournal:
         self._last_place += 1
         delivery.place = self._last_place
         owed[delivery.place] = delivery
-        self._store.hold(delivery.message)
+        self._store.messages.hold(delivery.message)
 
     def _begun(self) -> Changes:
         if self._changes is None:

@@ -1,6 +1,5 @@
 """The statements that write sessions and what they are owed."""
 
-from gateway.storage import message_row
 from gateway.storage.outbox_row import insert_statement
 
 SESSION = (
@@ -22,9 +21,6 @@ SUBSCRIBE = (
 )
 UNSUBSCRIBE = "DELETE FROM subscription WHERE session = ? AND topic_filter = ?"
 
-MESSAGE = insert_statement("message", ("id", *message_row.COLUMNS))
-DELETE_MESSAGES = "DELETE FROM message WHERE id BETWEEN ? AND ?"
-
 OWE = insert_statement(
     "delivery",
     (
@@ -42,6 +38,7 @@ OWE = insert_statement(
 IDENTIFY = "UPDATE delivery SET packet_id = ? WHERE session = ? AND place = ?"
 RELEASE = "UPDATE delivery SET released = 1 WHERE session = ? AND place = ?"
 DONE = "DELETE FROM delivery WHERE session = ? AND place BETWEEN ? AND ?"
+DONE_ALL = "DELETE FROM delivery"
 
 TAKE = "INSERT OR REPLACE INTO incoming (session, packet_id) VALUES (?, ?)"
 LET_GO = "DELETE FROM incoming WHERE session = ? AND packet_id = ?"

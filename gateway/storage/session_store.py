@@ -1,12 +1,10 @@
 """Persistent sessions and what they are owed, written when a batch is closed."""
 
-from collections.abc import Callable
-
-from gateway.mqtt.message import Message
 from gateway.session.delivery_queue import Delivery, SharedDelivery
 from gateway.session.kept import KeptSubscription
-from gateway.storage import message_row, session_rows
-from gateway.storage.gathering import Gathering, runs
+from gateway.storage import session_rows
+from gateway.storage.gathering import Add, Gathering, runs
+from gateway.storage.message_store import MessageStore
 from gateway.storage.session_journal import Changes, SessionJournal
 
 
@@ -16,28 +14,36 @@ class SessionStore:
     What has changed stays in memory until the writer closes a batch, what is lent to clients until
     it closes the next: a message that everyone has acknowledged by then is never written. Memory
     is bounded by what the sessions themselves hold (their queues, windows and subscriptions), and
-    by what is to be deleted.
+    by what is to be deleted. `deliveries` is how many are on disk at the start.
     """
 
     def __init__(
-        self, gathering: Gathering, *, last_session: int = 0, last_message: int = 0
+        self,
+        gathering: Gathering,
+        messages: MessageStore,
+        *,
+        last_session: int = 0,
+        deliveries: int = 0,
     ) -> None:
         self.gathering = gathering
+        self.messages = messages
         self._last_session = last_session
-        self._last_message = last_message
+        self._deliveries = deliveries
         self._changed: dict[SessionJournal, None] = {}
-        self._ended: list[int] = []
-        self._messages: dict[int, Message] = {}  # by their rows: owed, and not written yet
-        self._messages_gone: list[int] = []
+        self._ended: list[SessionJournal] = []
 
     def open(self, client_id: str, within: float) -> SessionJournal:
         """Return the journal of a new session, which is on disk once it was told to keep it."""
         self._last_session += 1
         return SessionJournal(self, self._last_session, client_id, within=within)
 
-    def reopen(self, number: int, client_id: str, last_place: int) -> SessionJournal:
+    def reopen(
+        self, number: int, client_id: str, last_place: int, deliveries: int
+    ) -> SessionJournal:
         """Return the journal of a session that an earlier run left."""
-        return SessionJournal(self, number, client_id, last_place)
+        journal = SessionJournal(self, number, client_id, last_place)
+        journal.deliveries = deliveries
+        return journal
 
     def changed(self, journal: SessionJournal) -> None:
         """Note that a session has changes."""
@@ -46,52 +52,42 @@ class SessionStore:
     def end(self, journal: SessionJournal) -> None:
         """Note that a session has ended."""
         self._changed.pop(journal, None)
-        self._ended.append(journal.number)
+        self._ended.append(journal)
         self.gathering.firm()
-
-    def hold(self, message: Message) -> None:
-        """Note that one session more is owed the message."""
-        if not message.owed:
-            self._last_message += 1
-            message.row = self._last_message
-            self._messages[message.row] = message
-        message.owed += 1
-
-    def release(self, message: Message) -> None:
-        """Note that one of the sessions that `hold` was called for is owed it no more."""
-        message.owed -= 1
-        if not message.owed and self._messages.pop(message.row, None) is None:
-            self._messages_gone.append(message.row)
-
-    def delete_messages(self, rows: list[int]) -> None:
-        """Note that these are owed to nobody: an earlier run left them behind."""
-        self._messages_gone += rows
 
     def gather(self) -> None:
         """Give the writer the rows of all changes; it is about to close a batch."""
         add = self.gathering.writer.add
-        for number in self._ended:
-            for statement in session_rows.END:
-                add(statement, (number,))
-        self._ended = []
+        self._delete_ended(add)
         journals, self._changed = self._changed, {}
         messages = {row for journal in journals for row in journal.owed_messages}
         changed = [(journal, journal.take_changes(messages)) for journal in journals]
-        for row in sorted(messages):
-            message = self._messages.pop(row, None)
-            if message is not None:
-                add(session_rows.MESSAGE, (row, *message_row.to_row(message)))
+        self.messages.gather(add, messages)
         for write in (_write_session, _write_subscriptions, _write_incoming, _write_owed):
             for journal, changes in changed:
                 write(add, journal, changes)
         for journal, changes in changed:
             _write_progress(add, journal, changes)
-        for run in runs(self._messages_gone):
-            add(session_rows.DELETE_MESSAGES, run)
-        self._messages_gone = []
+        self._delete_done(add, changed)
 
+    def _delete_ended(self, add: Add) -> None:
+        for journal in self._ended:
+            self._deliveries -= journal.deliveries
+            for statement in session_rows.END:
+                add(statement, (journal.number,))
+        self._ended = []
 
-Add = Callable[[str, tuple[object, ...]], int]
+    def _delete_done(self, add: Add, changed: list[tuple[SessionJournal, Changes]]) -> None:
+        for journal, changes in changed:
+            more = len(changes.owed) - len(changes.gone)
+            journal.deliveries += more
+            self._deliveries += more
+        if not self._deliveries and any(changes.gone for _, changes in changed):
+            add(session_rows.DONE_ALL, ())  # cheaper by far than row by row
+            return
+        for journal, changes in changed:
+            for first, last in runs(changes.gone):
+                add(session_rows.DONE, (journal.number, first, last))
 
 
 def _write_session(add: Add, journal: SessionJournal, changes: Changes) -> None:
@@ -162,5 +158,3 @@ def _write_progress(add: Add, journal: SessionJournal, changes: Changes) -> None
         add(session_rows.IDENTIFY, (packet_id, journal.number, place))
     for place in changes.released:
         add(session_rows.RELEASE, (journal.number, place))
-    for first, last in runs(changes.gone):
-        add(session_rows.DONE, (journal.number, first, last))
