@@ -1,0 +1,37 @@
+"""How changes are announced, and how many rows become few statements."""
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.storage.gathering import Gathering, runs
+from tests.support.sqlite_disk import SqliteDisk
+
+
+@given(st.sets(st.integers(1, 60)))
+def test_runs_hold_exactly_the_numbers(numbers: set[int]) -> None:
+    found = runs(sorted(numbers, reverse=True))
+    assert [each for first, last in found for each in range(first, last + 1)] == sorted(numbers)
+    assert all(last + 1 < first for (_, last), (first, _) in pairwise(found))
+
+
+def test_a_mark_makes_due_what_was_put_off() -> None:
+    disk = SqliteDisk()
+    gathering = Gathering(disk)
+    assert gathering.mark() == 0
+    assert disk.wanted is None  # there is nothing to wait for
+    gathering.put_off()
+    assert gathering.mark() == 1
+    assert disk.wanted == 0.0
+
+
+def test_a_mark_of_a_batch_that_is_on_its_way_makes_nothing_due() -> None:
+    disk = SqliteDisk()
+    gathering = Gathering(disk)
+    gathering.firm()
+    disk.wanted, disk.batch = None, 2  # closed, and not on disk yet
+    disk.rows.append(("", ()))
+    disk.mark = lambda: 1  # type: ignore[method-assign]  # as the writer says then
+    assert gathering.mark() == 1
+    assert disk.wanted is None

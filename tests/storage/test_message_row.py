@@ -1,0 +1,55 @@
+"""A message is the same after it was a row, but for the moment it seems to have come."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.mqtt.properties import Properties
+from gateway.routing.where.message import Message
+from gateway.storage import message_row
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
+SIXTY_YEARS = 2_000_000_000_000
+
+
+@given(
+    message=st.builds(
+        Message,
+        topic=TEXT,
+        payload=st.binary(max_size=50),
+        qos=st.integers(0, 2),
+        retain=st.booleans(),
+        client_id=st.none() | TEXT,
+        username=st.none() | TEXT,
+        received_at=st.integers(0, SIXTY_YEARS),
+        arrived=st.just(0.0),
+        content_type=st.none() | TEXT,
+        response_topic=st.none() | TEXT,
+        correlation_data=st.none() | st.binary(max_size=20),
+        message_expiry=st.none() | st.integers(0, 0xFFFFFFFF),
+        payload_format=st.none() | st.integers(0, 1),
+        user_properties=st.lists(st.tuples(TEXT, TEXT), max_size=3).map(tuple),
+    ),
+    later=st.integers(-SIXTY_YEARS, SIXTY_YEARS),
+)
+def test_a_message_comes_back_as_it_was(message: Message, later: int) -> None:
+    assert message.received_at is not None
+    row = message_row.to_row(message)
+    assert len(row) == len(message_row.COLUMNS)
+    back = message_row.from_row(row, 100.0, message.received_at + later)
+    for name in (*message_row.COLUMNS, "received_at"):
+        assert getattr(back, name) == getattr(message, name), name
+    assert back.arrived == 100.0 - max(0, later) / 1000
+
+
+def test_a_message_without_a_time_is_as_old_as_can_be() -> None:
+    row = message_row.to_row(Message("t"))
+    assert message_row.from_row(row, 0.0, 5000).arrived == -5.0
+
+
+def test_properties_have_the_same_columns_as_messages() -> None:
+    properties = Properties(1, 60, "text", "r", b"c", user_properties=(("k", "v"),))
+    values = message_row.property_values(properties)
+    message = message_row.from_row(("t", b"", 0, 0, 0, None, None, *values), 0.0, 0)
+    assert message_row.to_row(message)[-len(values) :] == values
+    assert message.user_properties == (("k", "v"),)
+    assert (message.payload_format, message.message_expiry) == (1, 60)
