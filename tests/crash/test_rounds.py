@@ -1,9 +1,22 @@
 """A real gateway, killed at random moments: what it acknowledged is there afterwards."""
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
 from gateway.cli.crashtest.rounds import Rounds
 from tests.crash.conftest import LONG, MakeGateway
 
 ROUNDS = LONG or 5
+
+
+def left_over(database: Path) -> dict[str, int]:
+    """Return how many rows there are of what is done with once it was acknowledged."""
+    with closing(sqlite3.connect(database)) as connection:
+        return {
+            table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+            for table in ("delivery", "incoming")
+        }
 
 
 async def test_nothing_acknowledged_is_lost_by_kills(make_gateway: MakeGateway, seed: int) -> None:
@@ -11,6 +24,7 @@ async def test_nothing_acknowledged_is_lost_by_kills(make_gateway: MakeGateway, 
     await rounds.run(ROUNDS)
     assert rounds.findings == []
     assert rounds.figures.kills >= ROUNDS
+    assert left_over(rounds.gateway.data / "tidegate.db") == {"delivery": 0, "incoming": 0}
     assert sum(len(publisher.latencies) for publisher in rounds.publishers) > 10 * ROUNDS
 
 

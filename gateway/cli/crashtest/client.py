@@ -71,6 +71,10 @@ class Client:
                 return
             self._framer.feed(data)
 
+    def abort(self) -> None:
+        """Close the socket with all that was not read: it is lost like the connection."""
+        self._writer.transport.abort()
+
     def close(self) -> None:
         """Close the socket without a DISCONNECT."""
         self._writer.close()

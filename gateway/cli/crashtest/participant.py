@@ -83,6 +83,11 @@ class Participant:
         if self.client is not None:
             self.client.close()
 
+    def lose(self) -> None:
+        """Lose the connection with everything that is on its way."""
+        if self.client is not None:
+            self.client.abort()
+
     async def ended(self) -> None:
         """Wait until all that came on the connection was read."""
         if self._reading is not None:

@@ -30,10 +30,10 @@ def make_publishers(findings: list[str], random: Random, *, sessions: bool) -> l
 
 def make_subscribers(findings: list[str]) -> list[Subscriber]:
     """Return the subscribers, each with a habit that `Rounds` gives it by its name."""
-    everything = (WRITTEN, LIVE)
     return [
         Subscriber("away", findings, roots=(WRITTEN,), qos=1),
-        Subscriber("online", findings, roots=everything, qos=2),
-        Subscriber("slow", findings, roots=everything, qos=1, receive_maximum=SLOW_WINDOW),
-        Subscriber("restless", findings, roots=everything, qos=2, version=MQTT_3_1_1),
+        Subscriber("online", findings, roots=(WRITTEN, LIVE), qos=2),
+        Subscriber("slow", findings, roots=(WRITTEN,), qos=1, receive_maximum=SLOW_WINDOW),
+        Subscriber("restless", findings, roots=(WRITTEN,), qos=2, version=MQTT_3_1_1),
+        Subscriber("blinking", findings, roots=(LIVE,), qos=1),
     ]

@@ -17,9 +17,17 @@ from gateway.cli.crashtest.retained import check_retained, read_retained
 SLOW = 0.02
 """Seconds by which the slow subscriber holds its acknowledgements back."""
 
+ABSENCES = {"restless": 0.15, "blinking": 0.0}
+"""For how many seconds those are away who come and go, at most."""
+
 KILLED_IN_START = 0.2
 NOT_SETTLED = 0.25
-"""How probable it is that a start is killed too, and that a round begins before all is quiet."""
+CUT_OFF = 0.5
+"""How probable it is that a start is killed too, that a round begins before all is quiet, and that
+a subscriber loses its connection at the moment of the kill."""
+
+DEAF = 0.01
+"""Seconds before a kill in which nobody reads what the gateway sends, at most."""
 
 LONGEST_START = 0.6
 """Seconds after which a start is killed, at most."""
@@ -139,8 +147,8 @@ class Rounds:
                 subscriber.leave()
             elif subscriber.name == "slow":
                 subscriber.pause = SLOW
-            elif subscriber.name == "restless":
-                habits.append(subscriber.come_and_go(self.gateway.port, self.random))
+            elif (absence := ABSENCES.get(subscriber.name)) is not None:
+                habits.append(subscriber.come_and_go(self.gateway.port, self.random, absence))
         tasks = [asyncio.create_task(habit) for habit in habits]
         await self.strike()
         killed = time.monotonic()
@@ -151,14 +159,26 @@ class Rounds:
         self.figures.windows.append((len(unanswered), max(0.0, killed - oldest)))
 
     async def strike(self) -> None:
-        """Kill the gateway at some moment."""
+        """Kill the gateway at some moment, and cut some connections with it.
+
+        What a killed gateway has sent still arrives: whether it was promised too early, because
+        its receiver was there, only shows when the connection dies at the same moment.
+        """
         await asyncio.sleep(self.random.uniform(0, self.seconds))
+        self._cut_off()
         self._kill()
 
     def look(self) -> None:
         """Compare what is on disk with what was acknowledged."""
         self.records.look()
         self._compare([self._on_disk])
+
+    def _cut_off(self) -> None:
+        """Read nothing for a moment, in which the gateway goes on, and lose what has come."""
+        time.sleep(self.random.uniform(0, DEAF))
+        for subscriber in self.subscribers:
+            if self.random.random() < CUT_OFF:
+                subscriber.lose()
 
     def _kill(self) -> None:
         self.gateway.check()

@@ -25,7 +25,7 @@ from gateway.mqtt.reason_codes import FAILURE
 SUBSCRIBE_ID = 1
 
 LONGEST_VISIT = 0.15
-"""Seconds between two changes of one that comes and goes, at most."""
+"""Seconds for which one stays who comes and goes, at most."""
 
 
 class Subscriber(Participant):
@@ -59,12 +59,12 @@ class Subscriber(Participant):
         """Wait until the gateway has acknowledged the subscription."""
         await until(lambda: self._subscribed, f"SUBACK to {self.name}")
 
-    async def come_and_go(self, port: int, random: Random) -> None:
+    async def come_and_go(self, port: int, random: Random, longest_absence: float) -> None:
         """Leave and join again at random times until the gateway is gone."""
         while True:
             await asyncio.sleep(random.uniform(0, LONGEST_VISIT))
             await self.aclose()
-            await asyncio.sleep(random.uniform(0, LONGEST_VISIT))
+            await asyncio.sleep(random.uniform(0, longest_absence))
             try:
                 await self.join(port)
             except OSError:
