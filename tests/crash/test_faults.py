@@ -43,8 +43,8 @@ PASSING = [
 
 LASTING = ["fdatasync:error=EIO", "pwrite64:error=ENOSPC"]
 
-KILLS_AT_CALLS = LONG or 3
-STARTS = LONG or 4
+KILLS_AT_CALLS = LONG or 2
+STARTS = LONG or 3
 
 
 @asynccontextmanager
