@@ -3,11 +3,13 @@
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from gateway.config.settings import Configuration, OutboxConfig, StreamConfig
+from gateway.storage.fate import Fate
 from gateway.storage.outbox import Outbox
+from gateway.storage.outbox_row import OutboxRow
 from gateway.storage.retention import (
     Mode,
     OutboxSettings,
@@ -25,10 +27,16 @@ SWEEP_SECONDS = 1.0
 """Seconds between two looks for what has expired or waited too long."""
 
 
-async def start_outbox(gateway: "Gateway", streams: Iterable[str]) -> Outbox:
-    """Return the outbox with what an earlier run left; `streams` are those of the rules."""
+async def start_outbox(
+    gateway: "Gateway", streams: Iterable[str], on_fate: Callable[[OutboxRow, Fate, str], None]
+) -> Outbox:
+    """Return the outbox with what an earlier run left; `streams` are those of the rules.
+
+    `on_fate` hears how each row ends.
+    """
     settings = outbox_settings(gateway.configuration, streams)
     outbox = Outbox(gateway.database, gateway.writer, gateway.counters, settings)
+    outbox.on_fate.append(on_fate)
     await outbox.load()
     gateway.stack.push_async_callback(outbox.close)
     for warning in drop_warnings(gateway.configuration):

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.app.history import record
+from gateway.app.ledger import open_ledger, report_ledger
 from gateway.app.outage import Outage
 from gateway.app.outbox import start_outbox
 from gateway.app.recall import start_recall
 from gateway.config.settings import UplinkConfig
 from gateway.routing.where.rule import compile_rule
+from gateway.storage.ledger import Ledger
 from gateway.storage.outbox import Outbox
 from gateway.storage.rejected import Rejected
 from gateway.storage.rule_states import RuleStates
@@ -43,11 +45,12 @@ async def start_uplink(gateway: "Gateway") -> None:
         await record(gateway, None, ())
         return
     configured = _rules(config) or DEFAULT_RULES
-    outbox = await start_outbox(gateway, [rule.stream for rule in configured])
+    ledger = await open_ledger(gateway)
+    outbox = await start_outbox(gateway, [rule.stream for rule in configured], ledger.ended)
     rejected = Rejected(gateway.database, gateway.writer, gateway.counters)
     await rejected.load()
-    rules = await _rule_set(gateway, configured, outbox)
-    gateway.at_stop.append(rules.save)
+    rules = await _rule_set(gateway, configured, outbox, ledger)
+    gateway.at_stop += [rules.save, ledger.save]
     if not await record(gateway, rules, configured):
         gateway.broker.subscribe_inline(rules, rules.topic_filters)
     settings = _settings(gateway, config)
@@ -61,13 +64,17 @@ async def start_uplink(gateway: "Gateway") -> None:
     start_recall(gateway, outbox, uplink, fleet=config.recall)
     await uplink.start()
     gateway.stack.push_async_callback(uplink.close)
+    report_ledger(gateway, ledger, outbox, uplink)
 
 
-async def _rule_set(gateway: "Gateway", rules: Sequence[Rule], outbox: Outbox) -> RuleSet:
+async def _rule_set(
+    gateway: "Gateway", rules: Sequence[Rule], outbox: Outbox, ledger: Ledger
+) -> RuleSet:
     keys = [key_of(rules, place) for place in range(len(rules))]
     states = RuleStates(gateway.database, gateway.writer)
     restored = await states.restore([key for key in keys if key is not None])
-    return RuleSet(rules, outbox, gateway.counters, gateway.epoch, restored, gateway.broker.budget)
+    budget = gateway.broker.budget
+    return RuleSet(rules, outbox, gateway.counters, gateway.epoch, restored, budget, ledger)
 
 
 def _rules(config: UplinkConfig) -> list[Rule]:

@@ -150,12 +150,8 @@ class SessionJournal:
 
     def identify(self, delivery: Delivery, packet_id: int) -> None:
         """Write the packet identifier, at some time."""
-        place = delivery.place
-        if place:
-            changes = self._begun()
-            if changes.lent.pop(place, None):
-                changes.owed[place] = delivery  # both in one batch
-            changes.packet_ids[place] = packet_id
+        if delivery.place:
+            self._begun().packet_ids[delivery.place] = packet_id
             self._store.gathering.put_off()
 
     def sent(self, delivery: Delivery, packet_id: int) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 
 from gateway.counters import Counters
 from gateway.routing.budget import SAMPLED, Budget
@@ -42,6 +43,17 @@ def key_of(rules: Sequence[Rule], place: int) -> RuleKey | None:
     return RuleKey(rule.stream, rule.topic, rule.where.text, repeat)
 
 
+def name_of(rule: Rule, place: int) -> str:
+    """Return how the ledger names a rule: `<place>@<version>`.
+
+    The version is the beginning of a hash of what the rule says: it is the same after each start
+    until somebody changes the rule's topic, expression or stream.
+    """
+    where = "" if rule.where is None else rule.where.text
+    text = f"{rule.stream}\0{rule.topic}\0{where}"
+    return f"{place}@{sha256(text.encode()).hexdigest()[:8]}"
+
+
 class ActiveRule:
     """A rule with its memory, the state of it on disk, and its figures under `rules/<place>`.
 
@@ -62,6 +74,7 @@ class ActiveRule:
         state: RuleState | None = None,
     ) -> None:
         self.rule = rule
+        self.name = name_of(rule, place)
         self._place = place
         self._where = rule.where
         self._state = state

@@ -7,6 +7,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.budget import Budget
 from gateway.routing.where.message import Message
 from gateway.storage.history_row import Numbered
+from gateway.storage.ledger import Ledger
 from gateway.storage.outbox import Outbox
 from gateway.storage.outbox_row import OutboxRow, row_of_message
 from gateway.storage.rule_states import RuleKey, RuleState
@@ -55,6 +56,7 @@ class RuleSet:
 
     `states` is what `RuleStates.restore` found of the rules that remember something; `numbers`
     are those that the last message was given. `budget` measures what expressions take.
+    `ledger` keeps account of every number, where there is one.
     """
 
     client_id = "$uplink"
@@ -67,10 +69,12 @@ class RuleSet:
         epoch: str,
         states: Mapping[RuleKey, RuleState] = NO_STATES,
         budget: Budget | None = None,
+        ledger: Ledger | None = None,
     ) -> None:
         self._outbox = outbox
         self._counters = counters
         self._epoch = epoch
+        self._ledger = ledger
         self.numbers: list[Numbered] = []
         self._streams: dict[str, list[ActiveRule]] = {}
         self._last: dict[str, int] = {}
@@ -126,7 +130,11 @@ class RuleSet:
         results = tuple(active.record(message, result) for active, result in verdict.asked)
         if verdict.taken:
             self._counters.add("tidegate/rules/taken")
+            if self._ledger is not None:
+                self._ledger.taken(stream, number)
         else:
             self._counters.add("tidegate/rules/filtered")
             verdict.last.count_saved(message)
+            if self._ledger is not None:
+                self._ledger.filtered(stream, number, verdict.last.name)
         return Numbered(stream, number, results)

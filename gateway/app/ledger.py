@@ -1,0 +1,36 @@
+"""The ledger, joined to the outbox that it accounts for and to the uplink that tells of it."""
+
+from typing import TYPE_CHECKING
+
+from gateway.storage.ledger import Ledger
+from gateway.storage.ledger_pages import LedgerPages
+from gateway.storage.outbox import Outbox
+from gateway.storage.starts import Starts
+from gateway.uplink.ledger_reports import LedgerReports
+from gateway.uplink.uplink import Uplink
+
+if TYPE_CHECKING:
+    from gateway.app.gateway import Gateway
+
+
+async def open_ledger(gateway: "Gateway") -> Ledger:
+    """Return the ledger of this start; it is there before the outbox, to miss no end of a row."""
+    starts = Starts(
+        gateway.database, gateway.writer, gateway.counters, gateway.starts, gateway.epoch
+    )
+    await starts.begin()
+    ledger = Ledger(gateway.database, gateway.writer, gateway.counters, starts)
+    await ledger.load()
+    return ledger
+
+
+def report_ledger(gateway: "Gateway", ledger: Ledger, outbox: Outbox, uplink: Uplink) -> None:
+    """Begin to tell the fleet what is in the ledger."""
+    pages = LedgerPages(
+        gateway.database, gateway.writer, gateway.counters, ledger, lambda: outbox.rows
+    )
+    reports = LedgerReports(
+        pages, ledger.starts, uplink.own_messages, gateway.counters, gateway.clock
+    )
+    reports.start()
+    gateway.stack.push_async_callback(reports.close)

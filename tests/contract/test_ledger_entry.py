@@ -1,0 +1,137 @@
+"""Ledger entries against their schema, at a broker and in a directory, and past the pipeline."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
+
+from gateway.storage.fate import Fate
+from gateway.uplink.ledger_reports import LedgerReports
+from gateway.uplink.settings import UplinkSettings
+from gateway.uplink.uplink import Uplink
+from pipeline.landing import list_landing
+from tests.support.fleet_broker import FleetBroker
+from tests.support.ledger import LedgerStore, open_ledger_store
+from tests.support.storage import until
+from tests.support.uplinks import running, uplink_settings
+
+SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "ledger-entry.schema.json"
+
+FATES = {fate.value for fate in Fate}
+
+
+@pytest.fixture(scope="module")
+def validator() -> Draft202012Validator:
+    schema = json.loads(SCHEMA_FILE.read_text())
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+async def _with_every_fate(kept: LedgerStore) -> None:
+    """Have a message end in each way, and one with two rules."""
+    for fate, cause in (
+        (Fate.EXPIRED, "maximum_age"),
+        (Fate.EVICTED, "drop-oldest"),
+        (Fate.REJECTED, "0x99"),
+        (Fate.LOST, "a damaged database"),
+    ):
+        kept.filter(2, rule="0@89abcdef")
+        kept.filter(1, rule="1@01234567")
+        kept.take()
+        await kept.settle()
+        rows = await kept.store.outbox.fetch(0, 10)
+        kept.store.outbox.remove(rows, fate, cause)
+    kept.take(stream="a-slow_one")
+    await kept.settle()
+
+
+def _reports(kept: LedgerStore, uplink: Uplink) -> LedgerReports:
+    return LedgerReports(
+        kept.pages, kept.starts, uplink.own_messages, kept.store.counters, kept.clock
+    )
+
+
+async def _tell(kept: LedgerStore, settings: UplinkSettings) -> None:
+    """Run an uplink until its outbox is empty and the ledger says so."""
+    async with running(kept.store, settings) as uplink:
+        reports = _reports(kept, uplink)
+        reports.announce()
+        await until(lambda: kept.store.outbox.rows == 0)
+        await kept.settle()
+
+        async with asyncio.timeout(20):
+            while kept.ledger.rows or kept.starts.unannounced:
+                await reports.look()
+                await kept.settle()
+                await asyncio.sleep(0.002)
+
+
+def _told(entries: list[dict[str, Any]]) -> dict[str, list[list[Any]]]:
+    return {entry["stream"]: entry["ranges"] for entry in entries if entry["ranges"]}
+
+
+EXPECTED = {
+    "a-slow_one": [[1, 1, "delivered", ""]],
+    "main": [
+        [1, 3, "filtered", "0@89abcdef*2 1@01234567*1"],
+        [4, 4, "expired", "maximum_age"],
+        [5, 7, "filtered", "0@89abcdef*2 1@01234567*1"],
+        [8, 8, "evicted", "drop-oldest"],
+        [9, 11, "filtered", "0@89abcdef*2 1@01234567*1"],
+        [12, 12, "rejected", "0x99"],
+        [13, 15, "filtered", "0@89abcdef*2 1@01234567*1"],
+        [16, 16, "lost", "a damaged database"],
+    ],
+}
+
+
+async def test_at_a_broker(
+    tmp_path: Path, validator: Draft202012Validator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = FleetBroker()
+    await broker.start()
+    monkeypatch.setattr("gateway.uplink.ledger_reports.PASS_SECONDS", 0.0)
+    kept = await open_ledger_store(tmp_path / "data")
+    await _with_every_fate(kept)
+    await _tell(kept, uplink_settings(broker.port))
+    await kept.close()
+    again = await open_ledger_store(tmp_path / "data", "ffffffffff")
+    await _tell(again, uplink_settings(broker.port, epoch="ffffffffff"))
+    await again.close()
+    await broker.stop()
+    sent = [publish for publish in broker.publishes if publish.topic == "tidegate/barn/ledger"]
+    assert all(publish.qos == 1 and not publish.retain for publish in sent)
+    entries = [json.loads(publish.payload) for publish in sent]
+    for entry in entries:
+        validator.validate(entry)
+    assert _told(entries) == EXPECTED
+    assert entries[-1]["previous"] == {"epoch": kept.epoch, "last": {"main": 16, "a-slow_one": 1}}
+
+
+async def test_in_a_directory_beside_the_records(
+    tmp_path: Path, validator: Draft202012Validator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.uplink.directory.FILE_SECONDS", 0.05)
+    monkeypatch.setattr("gateway.uplink.ledger_reports.PASS_SECONDS", 0.0)
+    kept = await open_ledger_store(tmp_path / "data")
+    await _with_every_fate(kept)
+    await _tell(kept, uplink_settings(directory=tmp_path / "landing"))
+    await kept.close()
+    files = sorted((tmp_path / "landing" / "barn" / "ledger").iterdir())
+    assert [file.name for file in files] == [
+        f"{kept.epoch}.{number}.jsonl" for number in range(1, len(files) + 1)
+    ]
+    entries = [json.loads(line) for file in files for line in file.read_bytes().splitlines()]
+    for entry in entries:
+        validator.validate(entry)
+    assert _told(entries) == EXPECTED
+    listing = list_landing(tmp_path / "landing")
+    assert (len(listing.files), listing.left) == (1, {})
+
+
+def test_every_fate_is_in_the_schema(validator: Draft202012Validator) -> None:
+    items = validator.schema["properties"]["ranges"]["items"]["prefixItems"]
+    assert set(items[2]["enum"]) == FATES

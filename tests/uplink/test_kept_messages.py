@@ -1,0 +1,62 @@
+"""Own messages are sent until they are taken, a bounded number at a time."""
+
+from gateway.counters import Counters
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.uplink.kept_messages import MAX_IN_HAND, REFUSED_SECONDS, KeptMessages
+from gateway.uplink.own_messages import MAX_OWN_MESSAGES, OwnMessage, OwnMessages
+from tests.support.clocks import ManualClock
+
+REFUSAL = ReasonCode.NOT_AUTHORIZED
+
+
+def test_a_refused_message_is_kept_and_sent_again_after_a_while() -> None:
+    own, clock, counters = OwnMessages(), ManualClock(), Counters()
+    kept = KeptMessages("ledger", own, counters, clock)
+    taken: list[str] = []
+    kept.send(b"{}", lambda: taken.append("first"))
+    message = own.next()
+    assert message is not None
+    assert (message.suffix, message.payload) == ("ledger", b"{}")
+    own.answered(message, REFUSAL)
+    kept.again()
+    assert (own.next(), kept.idle, taken) == (None, False, [])
+    clock.step(REFUSED_SECONDS)
+    kept.again()
+    message = own.next()
+    assert message is not None
+    own.answered(message, ReasonCode.SUCCESS)
+    assert (kept.idle, taken) == (True, ["first"])
+    figures = {
+        name: counters.count(f"tidegate/ledger/{name}") for name in ("refused", "acknowledged")
+    }
+    assert figures == {"refused": 1, "acknowledged": 1}
+
+
+def test_there_is_room_for_so_many() -> None:
+    own = OwnMessages()
+    kept = KeptMessages("ledger", own, Counters(), ManualClock())
+    woken: list[bool] = []
+    kept.on_taken.append(lambda: woken.append(kept.room))
+    rooms = []
+    for _ in range(MAX_IN_HAND):
+        rooms.append(kept.room)
+        kept.send(b"{}", lambda: None)
+    assert (all(rooms), kept.room) == (True, False)
+    message = own.next()
+    assert message is not None
+    own.answered(message, ReasonCode.SUCCESS)
+    assert woken == [True]
+
+
+def test_a_full_queue_puts_a_message_off() -> None:
+    own, clock = OwnMessages(), ManualClock()
+    for _ in range(MAX_OWN_MESSAGES):
+        assert own.send(OwnMessage("clock", b"{}"))
+    kept = KeptMessages("ledger", own, Counters(), clock)
+    kept.send(b"{}", lambda: None)
+    message = own.next()
+    assert message is not None
+    own.answered(message, ReasonCode.SUCCESS)
+    clock.step(REFUSED_SECONDS)
+    kept.again()
+    assert len(own) == MAX_OWN_MESSAGES
