@@ -14,7 +14,7 @@ from gateway.storage.salvage.layouts import Layout, layout_of
 from gateway.storage.salvage.owners import Search
 from gateway.storage.salvage.pages import Pages
 from gateway.storage.salvage.wal import FRAME_BYTES, HEADER_BYTES
-from tests.support.storage import crash_image, open_store, outbox_row
+from tests.support.storage import Store, crash_image, open_store, outbox_row
 
 PAGE = 4096
 
@@ -39,6 +39,8 @@ async def fill(folder: Path, rows: int) -> Path:
             store.node_frames.remember(f"n{number % 90}", number % 3, number)
             for state in states.values():
                 state.save(f"sensors/{number}", [number, "x"])
+        if number % 3 == 0:
+            _keep(store, number)
         if number % 50 == 0:
             store.rejected.add(outbox_row(number), 0x99, 1)
             await store.settle()
@@ -46,6 +48,27 @@ async def fill(folder: Path, rows: int) -> Path:
     image = crash_image(folder, folder / "image")
     await store.close()
     return image
+
+
+def _keep(store: Store, number: int) -> None:
+    """Gather what a session with this number is and is owed, and a retained message."""
+    add = store.writer.add
+    add("INSERT INTO session VALUES (?, ?, 3600, NULL, NULL)", (number, f"client-{number}"))
+    add("INSERT INTO subscription VALUES (?, 'a/#', 1, 0, 0, NULL, NULL, 0)", (number,))
+    statement = "INSERT INTO message (id, topic, payload, qos, retain, received_at)"
+    add(f"{statement} VALUES (?, 'a/b', ?, 1, 0, 1)", (number, bytes(number % 100)))
+    add("INSERT INTO delivery VALUES (?, 1, ?, 1, 0, 0, 0, NULL, NULL)", (number, number))
+    add("INSERT INTO incoming VALUES (?, ?)", (number, number))
+    statement = "INSERT INTO retained (topic, payload, qos, retain, received_at)"
+    add(f"{statement} VALUES (?, ?, 1, 1, 1)", (f"state/{number}", bytes(30)))
+
+
+REFERENCES = {
+    "subscription": {0: "session"},
+    "delivery": {0: "session", 2: "message"},
+    "incoming": {0: "session"},
+}
+"""Columns by table that hold the id of a row in another."""
 
 
 def fresh(path: Path) -> sqlite3.Connection:
@@ -103,11 +126,15 @@ class Known:
         return sum(self.log[start + 8 : start + 16] == self.log[16:24] for start in starts)
 
     def expected(self, damaged: set[int]) -> dict[str, set[Row]]:
-        """Return the rows of which no page is among those damaged."""
+        """Return the rows of which, and of those they refer to, no page is damaged."""
         found: dict[str, set[Row]] = {name: set() for name in self.rows}
         for number, (name, rows, others) in self.pages.items():
             if number not in damaged and not others & damaged:
                 found[name] |= set(rows)
+        for name, columns in REFERENCES.items():
+            for column, parent in columns.items():
+                there = {row[0] for row in found[parent]}
+                found[name] = {row for row in found[name] if row[column] in there}
         return found
 
 

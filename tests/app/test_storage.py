@@ -1,0 +1,66 @@
+"""What a gateway says of its disk, and whom it refuses for it."""
+
+import sqlite3
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from gateway.app.gateway import Gateway
+from gateway.config.load import load
+from gateway.storage.damage import note_damage, noted_damage
+from gateway.storage.database import FILE_NAME
+from tests.support.mosquitto import free_port
+
+
+async def started(folder: Path, stack: AsyncExitStack) -> tuple[Gateway, dict[str, str]]:
+    file = folder / "gateway.toml"
+    file.write_text(f"[[listener]]\nport = {free_port()}\n[uplink]\n")
+    gateway = Gateway(load(file), folder / "data", stack)
+    await gateway.start(durable=True)
+    alarms: dict[str, str] = {}
+
+    def alarm(name: str, text: str) -> None:
+        alarms[name] = text
+
+    gateway.telemetry.alarm = alarm
+    return gateway, alarms
+
+
+def refuses(gateway: Gateway) -> bool:
+    return gateway.writer.full
+
+
+async def test_damage_in_use_refuses_publishers_and_asks_for_a_restart(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        gateway, alarms = await started(tmp_path, stack)
+        assert not refuses(gateway)
+        connection = gateway.database.reader
+        assert connection.on_error is not None
+        busy = sqlite3.OperationalError("database is locked")
+        busy.sqlite_errorcode = sqlite3.SQLITE_BUSY
+        connection.on_error(busy)
+        assert not refuses(gateway)
+        assert alarms == {}
+        error = sqlite3.DatabaseError("database disk image is malformed")
+        error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT_INDEX
+        connection.on_error(error)
+        assert refuses(gateway)
+        assert list(alarms) == ["database"]
+        assert "next start" in alarms["database"]
+        assert noted_damage(tmp_path / "data" / FILE_NAME) == str(error)
+
+
+async def test_what_was_salvaged_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async with AsyncExitStack() as stack:
+        await started(tmp_path, stack)
+    note_damage(tmp_path / "data" / FILE_NAME, "a page was bad")
+    async with AsyncExitStack() as stack:
+        gateway, _ = await started(tmp_path, stack)
+        assert gateway.counters.count("tidegate/storage/salvaged") > 0
+        assert gateway.counters.values["tidegate/storage/lost"] == 0
+        assert gateway.starts == 2
+        alarm = gateway.broker.retained.get("$SYS/broker/tidegate/alarm/database")
+        assert alarm is not None
+        assert "rows were salvaged" in alarm.payload.decode()
+    assert "set aside as tidegate.db.corrupt-" in caplog.text
