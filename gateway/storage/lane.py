@@ -8,5 +8,3 @@ BACKLOG = "backlog"
 
 RECALL = "recall"
 """What the fleet has asked for again: behind everything else, and nothing the ledger counts."""
-
-LANES = frozenset((LIVE, BACKLOG, RECALL))

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 from gateway.counters import Counters
 from gateway.storage.database import Database
 from gateway.storage.fate import Fate
-from gateway.storage.lane import LANES, RECALL
+from gateway.storage.lane import RECALL
 from gateway.storage.oldest_row import OldestRow
 from gateway.storage.outbox_batches import OutboxBatches
 from gateway.storage.outbox_heads import OutboxHeads
@@ -40,10 +40,10 @@ _DELETE = "DELETE FROM outbox WHERE id = ?"
 class Outbox:
     """Rows in the order in which they came; ids rise by one and are never used twice in a run.
 
-    `lanes` are the lanes that rows may have; `recalled` of them are in the lane `recall`, of which
-    no fate is told, since their numbers have ended before. `on_change` are called after each
-    commit that brought or removed rows, `on_fate` with each row that leaves, how it ended and why,
-    in the turn that gathers its removal: what they gather is in the same batch.
+    `lanes` are the lanes that rows have had since the start; `recalled` rows are in the lane
+    `recall`, of which no fate is told, since their numbers have ended before. `on_change` are
+    called after each commit that brought or removed rows, `on_fate` with each row that leaves, how
+    it ended and why, in the turn that gathers its removal: what they gather is in the same batch.
     A row that ends without having been fetched comes without what the publisher put into it.
 
     A caller asks `admits` first and refuses the message with 0x97 when it does not, calling
@@ -116,7 +116,6 @@ class Outbox:
         await self._totals.load()
         self._batches.committed_id = self.last_id
         if self.rows:
-            self.lanes = set(LANES)
             self.recalled = await self._reader.count_recalled()
         await self._reader.keep_index(several=len(self._streams) > 1)
         for stream in self._streams:
@@ -127,6 +126,18 @@ class Outbox:
             await self._oldest.look()
         await self._heads.read(lambda: 0 if self._closed else self.committed_id)
         self._count(*(stream.settings.name for stream in self._streams))
+
+    def by_priority(self) -> list[list[str | None]]:
+        """Return the streams by falling priority, those with the same together.
+
+        None stands for all of them where all have the same.
+        """
+        streams: dict[int, list[str | None]] = {}
+        for stream in self._streams:
+            streams.setdefault(stream.settings.priority, []).append(stream.settings.name)
+        if len(streams) < 2:
+            return [[None]]
+        return [streams[priority] for priority in sorted(streams, reverse=True)]
 
     def admits(self, rows: Sequence[OutboxRow]) -> bool:
         """Return whether `add` takes all of `rows`, which are of different streams.

@@ -150,8 +150,12 @@ class SessionJournal:
 
     def identify(self, delivery: Delivery, packet_id: int) -> None:
         """Write the packet identifier, at some time."""
-        if delivery.place:
-            self._begun().packet_ids[delivery.place] = packet_id
+        place = delivery.place
+        if place:
+            changes = self._begun()
+            if changes.lent.pop(place, None):
+                changes.owed[place] = delivery  # both in one batch
+            changes.packet_ids[place] = packet_id
             self._store.gathering.put_off()
 
     def sent(self, delivery: Delivery, packet_id: int) -> int:

@@ -5,29 +5,29 @@ from collections import deque
 from gateway.storage.lane import BACKLOG, LIVE, RECALL
 from gateway.storage.outbox import Outbox
 from gateway.storage.outbox_row import OutboxRow
-
-FETCH_ROWS = 256
-"""Rows read from the outbox at a time for each lane."""
+from gateway.uplink.strand import Strand
 
 
 class Lanes:
     """Gives the rows of one connection, each once.
 
     What waited when the connection came up is the backlog, and so is what a rule puts in the
-    lane `backlog`; everything else is live. In each lane rows come in the order in which they
-    were accepted, and so numbers rise in each stream and lane. Behind the backlog comes what the
-    fleet has asked for again, the lane `recall`.
+    lane `backlog`; everything else is live. In each lane rows of a stream come in the order in
+    which they were accepted, and so numbers rise in each stream and lane. Of what waited, streams
+    with a higher priority go first; those with the same go in the order of acceptance. Behind the
+    backlog comes what the fleet has asked for again, the lane `recall`.
     """
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
         self._boundary = outbox.last_id
-        self._live: deque[OutboxRow] = deque()
-        self._live_position = outbox.last_id
-        self._backlog: deque[OutboxRow] = deque()
-        self._backlog_position = 0
-        self._recall: deque[OutboxRow] = deque()
-        self._recall_position = 0
+        self._live = Strand(outbox, self._boundary, lane=LIVE)
+        self._waited = deque(
+            [Strand(outbox, 0, self._boundary, stream=stream) for stream in streams]
+            for streams in outbox.by_priority()
+        )
+        self._backlog = Strand(outbox, self._boundary, lane=BACKLOG)
+        self._recalled = Strand(outbox, 0, lane=RECALL)
 
     def waited(self, row: OutboxRow) -> bool:
         """Return whether `row` was in the outbox before the connection came up, or is recalled."""
@@ -35,50 +35,46 @@ class Lanes:
 
     async def live(self) -> OutboxRow | None:
         """Return the next live row that is on disk, None when there is none at the moment."""
-        if not self._live and self._live_position < self._outbox.committed_id:
-            up_to = self._outbox.committed_id
-            rows = await self._outbox.fetch(self._live_position, FETCH_ROWS, up_to, LIVE)
-            self._live_position = rows[-1].id if rows else up_to
-            self._live.extend(rows)
-        return self._live.popleft() if self._live else None
+        return await self._live.next()
 
     @property
     def backlog_waits(self) -> bool:
         """Whether the backlog, or the lane behind it, may have another row."""
-        if self._backlog or self._backlog_position < self._backlog_end()[0]:
-            return True
-        return bool(self._recall) or self._recall_may_have_more
+        if (strands := self._next_strands()) is not None:
+            return any(strand.waits for strand in strands)
+        return self._has_backlog or self._has_recalled
 
     async def backlog(self) -> OutboxRow | None:
         """Return the next row of the backlog, None when there is none at the moment."""
-        if not self._backlog:
-            up_to, lane = self._backlog_end()
-            if self._backlog_position < up_to:
-                rows = await self._outbox.fetch(self._backlog_position, FETCH_ROWS, up_to, lane)
-                self._backlog_position = rows[-1].id if rows else up_to
-                self._backlog.extend(row for row in rows if row.lane != RECALL)
-        return self._backlog.popleft() if self._backlog else await self._recalled()
+        while (strands := self._next_strands()) is not None:
+            row = await _first_of(strands)
+            if row is not None or self._next_strands() is strands:
+                return row
+        row = await self._backlog.next() if self._has_backlog else None
+        if row is None and self._has_recalled:
+            row = await self._recalled.next()
+        return row
+
+    def _next_strands(self) -> list[Strand] | None:
+        """Return the streams of the highest priority of which something waited."""
+        while self._waited and all(strand.ended for strand in self._waited[0]):
+            self._waited.popleft()
+        return self._waited[0] if self._waited else None
 
     @property
-    def _recall_may_have_more(self) -> bool:
-        outbox = self._outbox
-        return outbox.recalled > 0 and self._recall_position < outbox.committed_id
+    def _has_backlog(self) -> bool:
+        return BACKLOG in self._outbox.lanes and self._backlog.waits
 
-    async def _recalled(self) -> OutboxRow | None:
-        """Return the next row of the lane `recall`, None when there is none at the moment."""
-        if self._backlog_position < self._backlog_end()[0]:
-            return None  # the backlog has more
-        if not self._recall and self._recall_may_have_more:
-            up_to = self._outbox.committed_id
-            rows = await self._outbox.fetch(self._recall_position, FETCH_ROWS, up_to, RECALL)
-            self._recall_position = rows[-1].id if rows else up_to
-            self._recall.extend(rows)
-        return self._recall.popleft() if self._recall else None
+    @property
+    def _has_recalled(self) -> bool:
+        return self._outbox.recalled > 0 and self._recalled.waits
 
-    def _backlog_end(self) -> tuple[int, str | None]:
-        """Return up to which id to look for the backlog now, and in which lane."""
-        if self._backlog_position < self._boundary:
-            return min(self._outbox.committed_id, self._boundary), None
-        if BACKLOG in self._outbox.lanes:
-            return self._outbox.committed_id, BACKLOG
-        return self._backlog_position, None
+
+async def _first_of(strands: list[Strand]) -> OutboxRow | None:
+    """Return the row that was accepted first of several strands."""
+    found: list[tuple[int, Strand]] = []
+    for strand in strands:
+        row = await strand.first()
+        if row is not None:
+            found.append((row.id, strand))
+    return min(found, key=lambda each: each[0])[1].pop() if found else None

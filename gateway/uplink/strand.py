@@ -1,0 +1,64 @@
+"""Rows of one lane, or of one stream, in the order in which they were accepted."""
+
+from collections import deque
+
+from gateway.storage.lane import RECALL
+from gateway.storage.outbox import Outbox
+from gateway.storage.outbox_row import OutboxRow
+
+FETCH_ROWS = 256
+"""Rows read from the outbox at a time."""
+
+WITHOUT_END = 2**62
+
+
+class Strand:
+    """Gives each row behind the id `position` and up to `end` once; all lanes unless one is named.
+
+    Recalled rows are in a strand that names their lane, and in no other.
+    """
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        position: int,
+        end: int = WITHOUT_END,
+        *,
+        lane: str | None = None,
+        stream: str | None = None,
+    ) -> None:
+        self._outbox = outbox
+        self._position = position
+        self._end = end
+        self._lane = lane
+        self._stream = stream
+        self._rows: deque[OutboxRow] = deque()
+
+    @property
+    def waits(self) -> bool:
+        """Whether there may be a row now."""
+        return bool(self._rows) or self._position < min(self._outbox.committed_id, self._end)
+
+    @property
+    def ended(self) -> bool:
+        """Whether there will never be a row again."""
+        return not self._rows and self._position >= self._end
+
+    async def first(self) -> OutboxRow | None:
+        """Return the next row that is on disk, and keep it; None when there is none."""
+        while not self._rows and self.waits:
+            up_to = min(self._outbox.committed_id, self._end)
+            rows = await self._outbox.fetch(
+                self._position, FETCH_ROWS, up_to, self._lane, self._stream
+            )
+            self._position = rows[-1].id if rows else up_to
+            self._rows.extend(row for row in rows if self._lane or row.lane != RECALL)
+        return self._rows[0] if self._rows else None
+
+    async def next(self) -> OutboxRow | None:
+        """Return the next row that is on disk, None when there is none at the moment."""
+        return self.pop() if await self.first() is not None else None
+
+    def pop(self) -> OutboxRow:
+        """Take out the row that `first` has returned."""
+        return self._rows.popleft()
