@@ -26,6 +26,8 @@ def subscribers(history: HistoryReader, message: Message, at: int | None) -> Ite
     there_were = history.subscriptions(at)
     matching = [each for each in there_were if _matches(each, message)]
     yield f"subscriptions: {len(matching)} of {len(there_were)} are for {message.topic}"
+    if message.retain and at is not None:
+        yield "RETAIN: who subscribed later may have got it, too, if its filter passed it"
     shown: set[tuple[str, bool]] = set()
     for subscription in matching:
         passed, verdict, lines = _asked(subscription, message)

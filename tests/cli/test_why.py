@@ -188,6 +188,14 @@ def test_a_filter_that_may_not_see_the_publisher(
     assert "client 'lukewarm' on s/+, QoS 2: NULL, filtered" in lines
 
 
+def test_a_retained_message(
+    gateway: GatewayProcess, epoch: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = changed(gateway, tmp_path, "UPDATE history SET retain = 1")
+    lines = told(capsys, f"{epoch}.main.2", "--data", data)
+    assert lines[1] == "RETAIN: who subscribed later may have got it, too, if its filter passed it"
+
+
 TABLES = """
 DROP TABLE IF EXISTS session; DROP TABLE IF EXISTS message; DROP TABLE IF EXISTS delivery;
 CREATE TABLE session (id, client_id);
