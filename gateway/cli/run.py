@@ -15,6 +15,11 @@ from gateway.telemetry.logs import set_up
 
 DEFAULT_PORT = 1883
 
+SWITCH_INTERVAL = 0.0005
+"""Seconds after which one thread leaves the interpreter to another that waits for it. A commit of
+500 messages comes back to its thread dozens of times; with Python's 5 ms it took 100 ms and more
+beside a busy event loop, and answers wait for it."""
+
 HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - listeners named so, not bound here
 """Where this machine reaches a listener on every address of a family."""
 
@@ -26,6 +31,7 @@ def run(config: Path | None, port: int | None, data: Path, *, durable: bool) -> 
     if port is not None:
         configuration = _with_port(configuration, port)
     check_configuration(configuration)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     gc.freeze()  # what was imported stays: the collector need not look at it again
     asyncio.run(
         serve(configuration, data, durable=durable, on_ready=lambda: _invite(configuration))
