@@ -92,6 +92,7 @@ class Writer:
         self._gathered_rows = 0
         self._gathered_bytes = 0
         self._within = math.inf  # the shortest delay that was asked for since the batch began
+        self._after_turn = math.inf  # the same, as far as it counts from the turn's end
         self._due = math.inf  # the second of the loop's clock at which the batch is to be closed
         self._figures = CommitFigures(counters)
         self._rows_since_look = SPACE_LOOK_ROWS  # what an earlier run left
@@ -134,7 +135,8 @@ class Writer:
     def want(self, within: float | None) -> None:
         """Announce rows to come: the commit begins at most `within` seconds from now.
 
-        With 0.0 it begins at this turn's end. `before_batch` adds them.
+        With 0.0 it begins at this turn's end, and up to `commit_delay` counts from there: before,
+        nobody has been sent what might be acknowledged. `before_batch` adds them.
         """
         if within is None:
             within = MEMORY_DELAY
@@ -143,10 +145,13 @@ class Writer:
         if within >= self._within:
             return  # asked for earlier, and for no longer: that is due before
         self._within = within
-        if within > self.commit_delay:
+        if within <= 0.0:
+            self._due = 0.0
+        elif within <= self.commit_delay:
+            self._after_turn = within
+        else:
             within = max(self.commit_delay, within * self.stretch)
-        due = asyncio.get_running_loop().time() + within if within > 0.0 else 0.0
-        self._due = min(self._due, due)
+            self._due = min(self._due, asyncio.get_running_loop().time() + within)
 
     def mark(self) -> int:
         """Return the newest batch with work that is not on disk, 0 if there is none to wait for.
@@ -162,6 +167,9 @@ class Writer:
 
     def hand_over(self) -> None:
         """End a turn: start to commit if something is due, unless a commit is running."""
+        if self._after_turn < math.inf:
+            due = asyncio.get_running_loop().time() + self._after_turn
+            self._due, self._after_turn = min(self._due, due), math.inf
         if self._task is not None or not self._wanted:
             return
         if self._is_due():
@@ -229,7 +237,7 @@ class Writer:
         number = self.batch
         self.batch += 1
         self._gathered, self._gathered_rows, self._gathered_bytes = [], 0, 0
-        self._within = self._due = math.inf
+        self._within = self._after_turn = self._due = math.inf
         if batch and not await self._write(batch):
             return
         self.committed = number

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import time
 from pathlib import Path
 
 import pytest
@@ -118,6 +119,19 @@ async def test_what_may_wait_is_committed_within_its_time(store: Store) -> None:
     assert 0.04 <= clock() - began < 0.08
     await until(lambda: store.writer.committed == 1)
     assert await _names(store) == ["a", "b", "c"]
+
+
+async def test_the_commit_delay_counts_from_the_end_of_the_turn(store: Store) -> None:
+    clock = asyncio.get_running_loop().time
+    store.writer.commit_delay = 0.05
+    dirty = Dirty(store)
+    dirty.set("a", 0.05)
+    time.sleep(0.06)  # noqa: ASYNC251 - a long turn: what others might answer has not left yet
+    ended = clock()
+    store.writer.hand_over()
+    store.writer.hand_over()
+    await until(lambda: store.writer.batch == 2)
+    assert 0.05 <= clock() - ended < 1.0
 
 
 async def test_a_row_that_is_due_takes_along_what_may_wait(store: Store) -> None:
