@@ -265,8 +265,20 @@ class Session:
     def _enqueue(self, delivery: Delivery) -> None:
         if not self.queue.append(delivery):
             self.count_refusal()
+        elif delivery.qos and self._comes_soon:
+            self._lend(delivery)
         elif delivery.qos:
             self.journal.owe(delivery)
+
+    @property
+    def _comes_soon(self) -> bool:
+        """Whether what is queued last waits for no more than the acknowledgement of a window."""
+        connection = self.connection
+        return (
+            connection is not None
+            and not connection.congested
+            and len(self.queue) <= self.inflight.limit
+        )
 
     def _send_counted(
         self, connection: Connection, delivery: Delivery, templates: Templates, now: float

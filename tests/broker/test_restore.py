@@ -540,6 +540,32 @@ def test_puback_leaves_when_everyone_has_acknowledged(harness: DurableHarness) -
     assert harness.disk.commit() == 0
 
 
+def test_what_waits_behind_a_window_is_spared_too(harness: DurableHarness) -> None:
+    receiver = harness.persistent("a", receive_maximum=2)
+    receiver.subscribe("t", 1)
+    publisher = harness.connect("p")
+    harness.commits = False
+    publisher.send(*(Publish("t", b"x", 1, packet_id=each) for each in range(1, 5)))
+    assert harness.disk.wanted == harness.disk.commit_delay / 2
+    acknowledge(receiver)
+    acknowledge(receiver)
+    assert len(publisher.take()) == 4
+    assert harness.disk.commit() == 0
+
+
+def test_what_waits_for_more_than_a_window_is_written_at_once(harness: DurableHarness) -> None:
+    receiver = harness.persistent("a", receive_maximum=2)
+    receiver.subscribe("t", 1)
+    publisher = harness.connect("p")
+    harness.commits = False
+    publisher.send(*(Publish("t", b"x", 1, packet_id=each) for each in range(1, 6)))
+    assert harness.disk.wanted == 0.0
+    harness.commit()
+    assert harness.disk.count("delivery") == 1
+    harness.commit()  # those in front of it were lent for two batches
+    assert len(publisher.take()) == 5
+
+
 def test_puback_keeps_its_place_among_others(harness: DurableHarness) -> None:
     away(harness, "away")
     receiver = harness.persistent("a")
