@@ -52,7 +52,6 @@ def publish(
 
 def _has_room(broker: "Broker", message: Message, recipients: list[Recipient]) -> bool:
     """Return False, and count it, if an acknowledged message would be lost on a recipient."""
-    full = message.commit_within is not None and broker.store.full
     kept = message.retain
     for recipient in recipients:
         subscriber = recipient.subscriber
@@ -61,7 +60,7 @@ def _has_room(broker: "Broker", message: Message, recipients: list[Recipient]) -
                 subscriber.count_refusal()
                 return False
             kept = kept or (recipient.qos > 0 and subscriber.persistent)
-    if full and kept:
+    if kept and message.commit_within is not None and broker.store.full:
         broker.counters.add("tidegate/storage/rejected")
         return False
     return True
