@@ -71,6 +71,7 @@ def test_what_was_published_while_the_fleet_was_away_arrives_in_order(
     collector = FleetCollector(fleet.port)
     fleet.save()
     gateway.start()
+    until(lambda: any(b"online" in m.payload for m in collector.received), "the link is up")
     sensor = SensorClient(gateway.port, "sensors/n1/count")
     sensor.publish(10)
     until(lambda: len(collector.data) == 10, "the live messages arrive", gateway.log)
