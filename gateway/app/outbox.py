@@ -102,7 +102,7 @@ async def _sweep(gateway: "Gateway", outbox: Outbox) -> None:
     while True:
         more = False
         try:
-            more = await outbox.sweep(gateway.clock.wall_ms())
+            more = await outbox.sweep(gateway.clock.wall_ms(), gateway.clock.monotonic())
         except sqlite3.Error as error:
             logger.warning("the outbox could not be searched for what has expired: %s", error)
         await asyncio.sleep(0 if more else SWEEP_SECONDS)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from weakref import WeakValueDictionary
 
 from gateway.counters import Counters
+from gateway.storage.clock_steps import ClockSteps
 from gateway.storage.database import Database
 from gateway.storage.fate import Fate
 from gateway.storage.lane import RECALL
@@ -74,6 +75,7 @@ class Outbox:
         self._oldest = OldestRow(self._reader)
         self._heads = OutboxHeads(self._reader, self._streams)
         self._batches = OutboxBatches()
+        self._steps = ClockSteps()
         self._looking: asyncio.Task[None] | None = None
         self._closed = False
         writer.on_committed.append(self._committed)
@@ -114,7 +116,7 @@ class Outbox:
     async def load(self) -> None:
         """Learn what an earlier run left; call it once, before anything is added."""
         await self._totals.load()
-        self._batches.committed_id = self.last_id
+        self._batches.committed_id = self._steps.first_id = self.last_id
         if self.rows:
             self.recalled = await self._reader.count_recalled()
         await self._reader.keep_index(several=len(self._streams) > 1)
@@ -200,7 +202,7 @@ class Outbox:
         passed. From now on it makes no room for others, for as long as the caller holds it or
         until `put_back`: nobody can say whether the fleet has it.
         """
-        if not row.left and has_expired(row, now):
+        if not row.left and self._has_expired(row, now):
             self.remove([row], Fate.EXPIRED)
             self.end_turn()
         if row.left:
@@ -212,20 +214,25 @@ class Outbox:
         """Let a row that was taken make room again: the fleet has refused it for now."""
         self._sent.pop(row.id, None)
 
-    async def sweep(self, now: int) -> bool:
-        """End what has expired or waited too long by `now`, at most SWEEP_ROWS of each.
+    async def sweep(self, now: int, monotonic: float) -> bool:
+        """End what has expired or waited too long by `now` (ms since 1970), a bounded number.
 
-        Return whether there may be more to end at once. Raises sqlite3.Error.
+        `monotonic` (seconds) tells a step of the wall clock from time that has passed. Return
+        whether there may be more to end at once. Raises sqlite3.Error.
         """
         self._streams.log_excess = log_excess(self._database.path)
-        rows = await self._reader.expired(now, SWEEP_ROWS)
-        self.remove([row for row in rows if row.id not in self._sent], Fate.EXPIRED)
+        self._steps.look(now, monotonic, self.last_id)
+        more = False
+        for after_id, up_to, then in self._steps.spans(now):
+            rows = await self._reader.expired(then, SWEEP_ROWS, after_id, up_to)
+            self.remove([row for row in rows if row.id not in self._sent], Fate.EXPIRED)
+            more = more or len(rows) == SWEEP_ROWS
         ended = 0
-        while ended < SWEEP_ROWS and (oldest := self._streams.too_old(now)) is not None:
+        while ended < SWEEP_ROWS and (oldest := self._too_old(now)) is not None:
             self.remove([oldest], Fate.EXPIRED, "maximum_age")
             ended += 1
         self._keep_bounds()
-        return SWEEP_ROWS in (len(rows), ended)
+        return more or ended == SWEEP_ROWS
 
     def end_turn(self) -> None:
         """Have the writer commit what was gathered here, outside a turn of the server."""
@@ -255,6 +262,12 @@ class Outbox:
         self._closed = True
         if self._looking is not None:
             await self._looking
+
+    def _has_expired(self, row: OutboxRow, now: int) -> bool:
+        return self._steps.trusts(now) and has_expired(row, self._steps.now_for(row.id, now))
+
+    def _too_old(self, now: int) -> OutboxRow | None:
+        return self._streams.too_old(lambda row: self._steps.now_for(row.id, now))
 
     def _make_room(self, row: OutboxRow) -> WhenFull | None:
         """Have others leave for `row`; return the policy by which it is itself given up."""

@@ -108,11 +108,12 @@ class OutboxReader:
         statement = f"SELECT {SUMMARY} FROM {table} WHERE stream = ?"  # noqa: S608 - our own names
         return await self.read(f"{statement} ORDER BY id DESC LIMIT ?", (stream, limit), _summaries)
 
-    async def expired(self, now: int, limit: int) -> list[OutboxRow]:
+    async def expired(self, now: int, limit: int, after_id: int, up_to: int) -> list[OutboxRow]:
         """Return summaries of rows whose message expiry has passed at `now` (ms)."""
         statement = f"SELECT {SUMMARY} FROM outbox INDEXED BY outbox_expiry"  # noqa: S608
         statement += " WHERE message_expiry IS NOT NULL AND time + 1000 * message_expiry <= ?"
-        rows = await self.read(f"{statement} LIMIT ?", (now, limit), _summaries)
+        statement += " AND id > ? AND id <= ? LIMIT ?"
+        rows = await self.read(statement, (now, after_id, up_to, limit), _summaries)
         return [row for row in rows if self.shows(row.id)]
 
     async def count_recalled(self) -> int:

@@ -1,6 +1,6 @@
 """The streams of the outbox together: their sums, whom it refuses, and who makes room."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from gateway.storage.lane import RECALL
@@ -99,14 +99,14 @@ class OutboxStreams:
             return self._over_a_stream() or self._of_all(None)
         return self._of_stream(self.of(row.stream), row) or self._of_all(row)
 
-    def too_old(self, now: int) -> OutboxRow | None:
-        """Return a known row that has waited for longer than it may at `now` (ms)."""
+    def too_old(self, now_for: Callable[[OutboxRow], int]) -> OutboxRow | None:
+        """Return a known row that has waited for longer than it may; `now_for` it is (ms)."""
         ages = [self.retention.maximum_age]
         for stream in self._streams.values():
             own = stream.settings.retention.maximum_age
             bounds = [age for age in (*ages, own) if age is not None]
             oldest = stream.oldest(self._sent) if bounds else None
-            if oldest is not None and oldest.time <= now - 1000 * min(bounds):
+            if oldest is not None and oldest.time <= now_for(oldest) - 1000 * min(bounds):
                 return oldest
         return None
 

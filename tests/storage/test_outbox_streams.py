@@ -339,7 +339,7 @@ async def test_smaller_bounds_hold_after_a_restart(tmp_path: Path) -> None:
     assert store.outbox.rows == 50  # nobody could be told yet
     ended: list[tuple[int, str]] = []
     store.outbox.on_fate.append(lambda row, _, cause: ended.append((row.seq, cause)))
-    await store.outbox.sweep(0)
+    await store.outbox.sweep(0, 0.0)
     await until(lambda: store.outbox.rows == 7)
     await store.settle()
     assert ended == [(seq, "drop-oldest") for seq in range(1, 44)]
@@ -391,8 +391,8 @@ async def test_what_has_expired_is_not_sent_and_is_swept(tmp_path: Path) -> None
     store.outbox.put_back(fetched["short", 2])
     assert not store.outbox.take(fetched["short", 2], 5_000)
     assert store.outbox.take(fetched["short", 3], 9_000)  # and on its way since then
-    await store.outbox.sweep(99_999)
-    await store.outbox.sweep(100_000)
+    await store.outbox.sweep(99_999, 99.999)
+    await store.outbox.sweep(100_000, 100.0)
     await store.settle()
     assert ended == [
         ("short.2", Fate.EXPIRED, ""),
@@ -419,7 +419,7 @@ async def test_a_sweep_ends_so_many_rows_at_a_time(
     more = []
     for _ in range(3):
         await store.settle()
-        more.append(await store.outbox.sweep(1_000))
+        more.append(await store.outbox.sweep(1_000, 1.0))
     assert (more, store.outbox.rows) == ([True, True, False], 0)
     await store.close()
 

@@ -144,7 +144,7 @@ async def test_bounds_in_age_and_modes_leave_recalled_messages_alone(tmp_path: P
     store = await open_store(tmp_path, settings=aged)
     await remember(store, 2)
     await ended(recall_of(store), b"{}")
-    await store.outbox.sweep(10**13)
+    await store.outbox.sweep(10**13, 10**10)
     assert [row.seq for row in await waiting(store)] == [1, 2]
     await store.close()
 

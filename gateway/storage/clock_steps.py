@@ -1,0 +1,64 @@
+"""What time it is for a row: a board without a clock of its own finds the time after its start."""
+
+from itertools import pairwise
+
+STEP_MS = 1_000
+"""Milliseconds by which the wall clock must leave the monotonic one within a look for a step."""
+
+LOOK_MS = 10_000
+"""Milliseconds between two looks, at most; a later time may be that of a step nobody knows yet."""
+
+MAX_STEPS = 16
+"""Steps that are told apart in one run; of more the oldest are taken for one."""
+
+WITHOUT_END = 2**62
+
+
+class ClockSteps:
+    """Steps of the wall clock since the start, and which rows were accepted before each.
+
+    A row that was accepted before a step has a time that the step made wrong, and would expire
+    as much too early: for such a row it is as late as if the clock had gone on. Rows of an earlier
+    run, with an id up to `first_id`, keep the time that they have.
+    """
+
+    def __init__(self) -> None:
+        self.first_id = 0
+        self._wall: int | None = None
+        self._offset: float | None = None
+        self._steps: list[tuple[int, int]] = []
+
+    def look(self, wall: int, monotonic: float, last_id: int) -> None:
+        """Compare the clocks (ms since 1970, seconds); `last_id` is the id given last."""
+        self._wall = wall
+        offset = wall - 1000 * monotonic
+        step = 0 if self._offset is None else round(offset - self._offset)
+        if self._offset is None or abs(step) >= STEP_MS:
+            self._offset = offset
+        if abs(step) < STEP_MS:
+            return
+        self._steps.append((last_id, step))
+        if len(self._steps) > MAX_STEPS:
+            (_, first), (up_to, second) = self._steps[:2]
+            self._steps[:2] = [(up_to, first + second)]
+
+    def trusts(self, now: int) -> bool:
+        """Return whether no step can have made this time since the last look."""
+        return self._wall is None or now - self._wall <= LOOK_MS
+
+    def now_for(self, identifier: int, now: int) -> int:
+        """Return what `now` (ms since 1970) is for the row of this id."""
+        if identifier <= self.first_id:
+            return now
+        return now - sum(step for last_id, step in self._steps if identifier <= last_id)
+
+    def spans(self, now: int) -> list[tuple[int, int, int]]:
+        """Return (id before the first, last id, now) of rows for which it is the same time."""
+        if not self._steps:
+            return [(-1, WITHOUT_END, now)]
+        edges = [-1, self.first_id, *(last_id for last_id, _ in self._steps), WITHOUT_END]
+        return [
+            (after_id, up_to, self.now_for(up_to, now))
+            for after_id, up_to in pairwise(edges)
+            if after_id < up_to
+        ]
