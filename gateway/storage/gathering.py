@@ -15,6 +15,7 @@ class BatchWriter(Protocol):
 
     batch: int
     commit_delay: float
+    elided_rows: int
 
     @property
     def full(self) -> bool:

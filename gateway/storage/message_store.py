@@ -30,11 +30,18 @@ class MessageStore:
             self._new[message.row] = message
         message.owed += 1
 
-    def release(self, message: Message) -> None:
-        """Note that one of the sessions that `hold` was called for is owed it no more."""
+    def release(self, message: Message) -> int:
+        """Note that one of the sessions that `hold` was called for is owed it no more.
+
+        Returns how many rows need not be written because of that: 1 or 0.
+        """
         message.owed -= 1
-        if not message.owed and self._new.pop(message.row, None) is None:
-            self._gone.append(message.row)
+        if message.owed:
+            return 0
+        if self._new.pop(message.row, None) is not None:
+            return 1
+        self._gone.append(message.row)
+        return 0
 
     def delete(self, rows: list[int]) -> None:
         """Note that these are owed to nobody: an earlier run left them behind."""

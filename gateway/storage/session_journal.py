@@ -139,14 +139,15 @@ class SessionJournal:
             return
         delivery.place = 0
         settle(delivery)
-        changes = self._begun()
+        changes, writer = self._begun(), self._store.gathering.writer
         if changes.lent.pop(place, None) or changes.owed.pop(place, None):
             changes.packet_ids.pop(place, None)
             changes.released.discard(place)
+            writer.elided_rows += 1
         else:
             changes.gone.append(place)
             self._store.gathering.put_off()
-        self._store.messages.release(delivery.message)
+        writer.elided_rows += self._store.messages.release(delivery.message)
 
     def identify(self, delivery: Delivery, packet_id: int) -> None:
         """Write the packet identifier, at some time."""

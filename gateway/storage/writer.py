@@ -85,6 +85,8 @@ class Writer:
         """What is asked for room when the disk is full."""
         self.pending_rows = 0
         self.pending_bytes = 0
+        self.elided_rows = 0
+        """Rows that stores need not write any more, because everyone has acknowledged before."""
         self._connection = connection
         self._counters = counters
         self._alarm = alarm
@@ -241,6 +243,7 @@ class Writer:
         if batch and not await self._write(batch):
             return
         self.committed = number
+        self._counters.set("tidegate/storage/elided_rows", self.elided_rows)
         self.pending_rows -= rows
         self.pending_bytes -= size
         self._rows_since_look += rows

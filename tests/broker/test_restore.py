@@ -538,6 +538,7 @@ def test_puback_leaves_when_everyone_has_acknowledged(harness: DurableHarness) -
     acknowledge(receivers[1])
     assert publisher.take() == [PubAck(1), PubAck(2)]
     assert harness.disk.commit() == 0
+    assert harness.disk.elided_rows == 2 + 4  # messages, and deliveries
 
 
 def test_what_waits_behind_a_window_is_spared_too(harness: DurableHarness) -> None:

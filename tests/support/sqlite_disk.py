@@ -30,6 +30,7 @@ class SqliteDisk:
     def begin(self) -> None:
         """Start anew on what was committed."""
         self.pending_rows = 0
+        self.elided_rows = 0
         self.batch = 1
         self.committed = 0
         self.wanted: float | None = None
