@@ -17,6 +17,7 @@ from gateway.storage.ledger import Ledger
 from gateway.storage.outbox import Outbox
 from gateway.storage.rejected import Rejected
 from gateway.storage.rule_states import RuleStates
+from gateway.storage.uplink_session import leave_resumable, take_resumable
 from gateway.storage.uplink_usage import UplinkUsage
 from gateway.uplink.batch_limits import BatchLimits
 from gateway.uplink.budget import Budget
@@ -55,7 +56,16 @@ async def start_uplink(gateway: "Gateway") -> None:
         gateway.broker.subscribe_inline(rules, rules.topic_filters)
     settings = _settings(gateway, config)
     metering = await _metering(gateway, config)
-    uplink = Uplink(settings, outbox, rejected, gateway.counters, gateway.clock, metering=metering)
+    uplink = Uplink(
+        settings,
+        outbox,
+        rejected,
+        gateway.counters,
+        gateway.clock,
+        metering=metering,
+        resume=await take_resumable(gateway.database),
+    )
+    gateway.at_stop.append(lambda: _leave(gateway, uplink))
     gateway.control.know("uplink", "pause", uplink.pause)
     gateway.control.know("uplink", "resume", uplink.resume)
     gateway.telemetry.show_age(outbox)
@@ -65,6 +75,12 @@ async def start_uplink(gateway: "Gateway") -> None:
     await uplink.start()
     gateway.stack.push_async_callback(uplink.close)
     report_ledger(gateway, ledger, outbox, uplink)
+
+
+def _leave(gateway: "Gateway", uplink: Uplink) -> None:
+    """Let the next run go on with the session at the fleet's broker, if it can."""
+    if uplink.session.resumable:
+        leave_resumable(gateway.writer)
 
 
 async def _rule_set(
@@ -105,6 +121,7 @@ def _settings(gateway: "Gateway", config: UplinkConfig) -> UplinkSettings:
         identity=config.identity,
         window=config.window,
         puback_timeout=config.puback_timeout,
+        session_expiry=config.session_expiry,
         topic_alias_maximum=config.topic_alias_maximum,
         pacing=PacingLimits(config.backlog_messages_per_second, config.backlog_bytes_per_second),
         batch=_batch(config),

@@ -135,6 +135,7 @@ UPLINK: Section = {
     "identity": boolean,
     "window": whole_number(1, 65_535),
     "puback_timeout": duration_from(1),
+    "session_expiry": duration,
     "topic_alias_maximum": whole_number(0, 65_535),
     "backlog_messages_per_second": whole_number(1, 1_000_000),
     "backlog_bytes_per_second": size_from(256),

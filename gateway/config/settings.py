@@ -127,6 +127,7 @@ class UplinkConfig:
     identity: bool = False
     window: int = 100  # messages
     puback_timeout: int = 30  # seconds
+    session_expiry: int = 86_400  # seconds
     topic_alias_maximum: int = 128
     backlog_messages_per_second: int | None = None  # None: as many as go
     backlog_bytes_per_second: int | None = None

@@ -67,6 +67,11 @@ def _present(**fields: object) -> dict[str, object]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
+def batch_payload(lines: list[bytes]) -> bytes:
+    """Return the payload of a PUBLISH that carries the lines."""
+    return VERSION + zlib.compress(b"".join(lines), LEVEL)
+
+
 class Batch:
     """The messages that are gathered for one PUBLISH."""
 
@@ -104,4 +109,4 @@ class Batch:
 
     def payload(self) -> bytes:
         """Return what is published."""
-        return VERSION + zlib.compress(b"".join(self._lines), LEVEL)
+        return batch_payload(self._lines)

@@ -46,6 +46,7 @@ class FleetDestination:
         self._hold = Backoff(HOLD_FIRST, HOLD_LONGEST, random)
         self._pacing = Pacing(parts.settings.pacing, parts.clock.monotonic())
         self._mqtt_5 = True
+        self._session = parts.session
 
     async def run(self, link: Link) -> None:
         """Connect and send until the link stops; raise LinkError when the connection fails."""
@@ -70,7 +71,7 @@ class FleetDestination:
         finally:
             client.close(farewell=link.stopping)
             self._parts.metering.count(client.bytes_carried)
-            inflight.close()
+            self._session.end(inflight.close(), client.last_packet_identifier)
 
     def _failed(self, client: FleetClient) -> None:
         """Go more slowly after a lost connection; after one that never was, ask for MQTT 5."""
@@ -81,7 +82,10 @@ class FleetDestination:
 
     async def _connect(self, client: FleetClient, link: Link) -> ServerLimits | None:
         """Return what the CONNACK said, None when the link stops before it came."""
-        client.connect(will=self._status("offline"))
+        recall = self._parts.requests.recall
+        if recall is not None:
+            client.listen(recall)  # what waited in the session comes right behind the CONNACK
+        client.connect(will=self._status("offline"), clean_start=not self._session.known)
         begun = self._clock.monotonic()
         while client.limits is None and not link.stopping:
             if self._clock.monotonic() > begun + CONNACK_SECONDS:
@@ -97,11 +101,12 @@ class FleetDestination:
     ) -> None:
         await removals_on_disk(self._parts.outbox, link)
         publisher = Publisher(self._parts, self._pacing, client, limits, inflight)
-        sender = Sender(self._parts, self._pacing, publisher, limits, inflight)
+        self._session.begin(present=client.session_present)
+        client.last_packet_identifier = self._session.last_packet_identifier
+        sender = Sender(self._parts, self._pacing, publisher, limits, inflight, self._session)
         publisher.status(self._status("online"))
-        recall = self._parts.requests.recall
-        if recall is not None:
-            client.subscribe(self._settings.topic(RECALL_TOPIC), recall)
+        if self._parts.requests.recall is not None:
+            client.subscribe(self._settings.topic(RECALL_TOPIC))
         link.connected()
         while not link.stopping:
             _take_in(client, inflight, link)

@@ -16,6 +16,7 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
 from gateway.uplink.errors import LinkError, OldBrokerError
+from gateway.uplink.paho_client import PahoClient
 from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.socket_watch import SocketWatch
 
@@ -50,9 +51,9 @@ class ServerLimits:
 class FleetClient:
     """A connection, used once: what is not acknowledged when it ends is sent on the next one.
 
-    Every connection starts clean. A session kept at the server would oblige the client to
-    repeat unacknowledged messages under their old packet identifiers [MQTT-4.4.0-1]; here they
-    come from the outbox, with properties that say so, and there is nothing else to keep.
+    The session at the server outlives it for `settings.session_expiry`: what the fleet asks of
+    the gateway waits there. `session_present` says after the CONNACK that it was kept, and then
+    what was unacknowledged is repeated by `publish_again` before anything else.
 
     Call `service` whenever `wake` was called, and now and then. `on_acknowledged` gets the
     packet identifier and the reason code of each PUBACK. Without `mqtt_5` the connection speaks
@@ -68,6 +69,7 @@ class FleetClient:
         mqtt_5: bool = True,
     ) -> None:
         self._mqtt_5 = mqtt_5
+        self.session_present = False
         self.limits: ServerLimits | None = None
         self._settings = settings
         self._wake = wake
@@ -78,8 +80,9 @@ class FleetClient:
         self._client = self._new_client()
         self._watch = SocketWatch(self._client, wake)
 
-    def connect(self, will: bytes) -> None:
+    def connect(self, will: bytes, *, clean_start: bool = True) -> None:
         """Begin to connect, with `will` for the status topic; `limits` is set when it is done."""
+        self._clean_start = clean_start
         target = urlsplit(self._settings.url or "")
         host, port = target.hostname or "", target.port or PORTS[target.scheme]
         try:
@@ -107,17 +110,37 @@ class FleetClient:
             if info.rc != MQTTErrorCode.MQTT_ERR_QUEUE_SIZE:  # that identifier is still in use
                 raise LinkError("the connection is lost")
 
-    def subscribe(self, topic: str, on_message: Callable[[bytes], None]) -> None:
-        """Ask for the messages of one topic, with QoS 1; retained ones are passed over.
+    def publish_again(
+        self, mid: int, topic: str, payload: bytes, retain: bool, properties: Properties | None
+    ) -> None:
+        """Queue a PUBLISH again under its old packet identifier; LinkError when it is down."""
+        result = self._client.publish_again(mid, topic, payload, retain, properties)
+        if result != MQTTErrorCode.MQTT_ERR_SUCCESS:
+            raise LinkError("the connection is lost")
 
-        Whether the broker grants it is logged; the uplink does not depend on it.
-        """
+    @property
+    def last_packet_identifier(self) -> int:
+        """The packet identifier that was used last, for the next connection of the session."""
+        return self._client.last_packet_identifier
+
+    @last_packet_identifier.setter
+    def last_packet_identifier(self, mid: int) -> None:
+        self._client.last_packet_identifier = mid
+
+    def listen(self, on_message: Callable[[bytes], None]) -> None:
+        """Have each message that comes from the server taken; retained ones are passed over."""
 
         def take(_client: Client, _data: Any, message: MQTTMessage) -> None:
             if not message.retain:
                 on_message(bytes(message.payload))
 
         self._client.on_message = take
+
+    def subscribe(self, topic: str) -> None:
+        """Ask for the messages of one topic, with QoS 1.
+
+        Whether the broker grants it is logged; the uplink does not depend on it.
+        """
         self._client.on_subscribe = _log_refused
         self._client.subscribe(topic, 1)
 
@@ -145,9 +168,9 @@ class FleetClient:
             self._client.loop_write()
         self._watch.end()
 
-    def _new_client(self) -> Client:
+    def _new_client(self) -> PahoClient:
         settings = self._settings
-        client = Client(
+        client = PahoClient(
             CallbackAPIVersion.VERSION2,
             client_id=settings.client_id or f"tidegate-{settings.gateway_id}",
             clean_session=None if self._mqtt_5 else True,
@@ -179,13 +202,27 @@ class FleetClient:
     def _connect_in_thread(self, host: str, port: int) -> None:
         error: LinkError | None = None
         try:
-            self._client.connect(host, port, KEEP_ALIVE)  # a fresh client starts clean
+            if self._mqtt_5:
+                self._client.connect(
+                    host,
+                    port,
+                    KEEP_ALIVE,
+                    clean_start=self._clean_start,
+                    properties=self._session_expiry(),
+                )
+            else:
+                self._client.connect(host, port, KEEP_ALIVE)
         except (OSError, ValueError) as reason:  # ValueError: a host name that cannot be encoded
             error = LinkError(f"{host}:{port}: {reason}")
         try:
             self._loop.call_soon_threadsafe(self._connected, error)
         except RuntimeError:  # the loop has closed meanwhile
             self._client.disconnect()
+
+    def _session_expiry(self) -> Properties:
+        properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]  # not annotated
+        properties.SessionExpiryInterval = self._settings.session_expiry
+        return properties
 
     def _connected(self, error: LinkError | None) -> None:
         """Watch the socket, back on the loop's thread."""
@@ -201,10 +238,11 @@ class FleetClient:
         self,
         _client: Client,
         _data: Any,
-        _flags: ConnectFlags,
+        flags: ConnectFlags,
         reason: ReasonCode,
         properties: Properties | None,
     ) -> None:
+        self.session_present = flags.session_present
         if reason.value == UNSUPPORTED_PROTOCOL_VERSION:
             self._error = OldBrokerError()
         elif reason.is_failure:

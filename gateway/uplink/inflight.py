@@ -131,14 +131,11 @@ class Inflight:
             self._parts.outbox.end_turn()
             self._taken = []
 
-    def close(self) -> None:
-        """Settle what was answered; what was not goes back to where it came from."""
+    def close(self) -> list[tuple[int, Sent]]:
+        """Settle what was answered; return what was not, with its packet identifiers."""
         self.settle()
-        for sent in self._sent.values():
-            if sent.own is not None:
-                self._parts.own_messages.put_back(sent.own)
-        self._sent.clear()
         self._parts.counters.set("tidegate/uplink/inflight", 0)
+        return list(self._sent.items())
 
     def _rows_answered(self, rows: Sequence[OutboxRow], code: int) -> None:
         if code < FAILURE:

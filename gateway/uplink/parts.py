@@ -8,6 +8,7 @@ from gateway.storage.outbox import Outbox
 from gateway.storage.rejected import Rejected
 from gateway.uplink.metering import Metering
 from gateway.uplink.own_messages import OwnMessages
+from gateway.uplink.remote_session import RemoteSession
 from gateway.uplink.requests import Requests
 from gateway.uplink.settings import UplinkSettings
 
@@ -23,4 +24,5 @@ class UplinkParts:
     clock: Clock
     own_messages: OwnMessages
     metering: Metering
+    session: RemoteSession
     requests: Requests = field(default_factory=Requests)

@@ -6,9 +6,14 @@ from gateway.mqtt.alias_budget import AliasBudget
 from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.outbox_row import OutboxRow
-from gateway.uplink.batch import SUFFIX, Batch
+from gateway.uplink.batch import SUFFIX, Batch, batch_line, batch_payload
 from gateway.uplink.fleet_client import FleetClient, ServerLimits
-from gateway.uplink.fleet_message import FleetMessage, fleet_message, publish_size
+from gateway.uplink.fleet_message import (
+    FleetMessage,
+    PackedProperties,
+    fleet_message,
+    publish_size,
+)
 from gateway.uplink.inflight import Inflight
 from gateway.uplink.own_messages import OwnMessage
 from gateway.uplink.pacing import Pacing
@@ -48,7 +53,7 @@ class Publisher:
         """Send the retained status message."""
         topic = self._settings.topic("status")
         mid = self._client.publish(topic, status, retain=self._limits.retain_available)
-        self._inflight.sent(mid, Sent(len(topic) + len(status)))
+        self._inflight.sent(mid, Sent(len(topic) + len(status), status=status))
 
     def own(self, message: OwnMessage) -> None:
         """Send a message of the gateway's own; end it if it is too large for the server."""
@@ -85,10 +90,42 @@ class Publisher:
         size = publish_size(self._batch_topic, b"\0", payload)
         mid = self._client.publish(self._batch_topic, payload)
         paced = size * batch.paced // len(batch.rows)
-        self._inflight.sent(mid, Sent(size, batch.rows, paced=paced))
+        self._inflight.sent(mid, Sent(size, batch.rows, paced=paced, batched=True))
         self._pacing.sent(0, paced)
         self._count(len(batch.rows), batch.resent)
         self._parts.counters.add("tidegate/uplink/batches")
+
+    def again(self, mid: int, sent: Sent) -> None:
+        """Repeat a packet of an earlier connection under its identifier, without an alias.
+
+        One that has become too large for the server meanwhile goes on like a new one: its rows
+        are refused, or taken apart.
+        """
+        topic, payload, properties = self._repetition(sent)
+        packed = b"\0" if properties is None else properties.pack()
+        sent.size, sent.paced = publish_size(topic, packed, payload), 0
+        self._inflight.sent(mid, sent)
+        if self._too_large(sent.size):
+            self._inflight.acknowledged(mid, ReasonCode.PACKET_TOO_LARGE)
+            return
+        retain = bool(sent.status) and self._limits.retain_available
+        self._client.publish_again(mid, topic, payload, retain, properties)
+        if sent.rows:
+            self._count(len(sent.rows), len(sent.rows))
+
+    def _repetition(self, sent: Sent) -> tuple[str, bytes, PackedProperties | None]:
+        """Return topic, payload and properties of a packet as they are now."""
+        now = self._parts.clock.wall_ms()
+        if sent.own is not None:
+            return self._settings.topic(sent.own.suffix), sent.own.payload, None
+        if not sent.rows:
+            return self._settings.topic("status"), sent.status, None
+        if not sent.batched:
+            message = fleet_message(sent.rows[0], self._settings, resent=True, now=now)
+            return message.topic, message.payload, message.properties
+        identity = self._settings.identity
+        lines = [batch_line(row, identity=identity, resent=True, now=now) for row in sent.rows]
+        return self._batch_topic, batch_payload(lines), None
 
     def _make_aliases(self) -> OutboundAliases | None:
         maximum = min(self._limits.topic_alias_maximum, self._settings.topic_alias_maximum)

@@ -1,5 +1,6 @@
 """Sends the rows of the outbox over one connection, as far as the window has room."""
 
+from gateway.storage.outbox_row import OutboxRow
 from gateway.uplink.batch import SUFFIX, Batch, batch_line
 from gateway.uplink.batch_limits import BatchLimits
 from gateway.uplink.fleet_client import ServerLimits
@@ -8,6 +9,7 @@ from gateway.uplink.lanes import Lanes
 from gateway.uplink.pacing import Pacing
 from gateway.uplink.parts import UplinkParts
 from gateway.uplink.publisher import Picked, Publisher
+from gateway.uplink.remote_session import RemoteSession
 
 BATCHES_IN_FLIGHT = 4
 """Full batches that fit into the window, however small that is set."""
@@ -28,7 +30,8 @@ SHORTEST_WAIT = 0.005
 class Sender:
     """Made when a connection is up: what is in the outbox at that moment is its backlog.
 
-    Own messages go first, then what was refused for now, then live rows, and behind them the
+    What an earlier connection of the same session left unanswered goes first, in its order
+    [MQTT-4.6.0-1]. Then own messages go, what was refused for now, live rows, and behind them the
     backlog as its pacing allows. With batches rows gather until a batch is full or due.
     """
 
@@ -39,7 +42,10 @@ class Sender:
         publisher: Publisher,
         limits: ServerLimits,
         inflight: Inflight,
+        session: RemoteSession,
     ) -> None:
+        self._session = session
+        self._repeated = {row.id for _, sent in session.unanswered for row in sent.rows}
         self._parts = parts
         self._pacing = pacing
         self._publisher = publisher
@@ -72,7 +78,9 @@ class Sender:
 
     async def _send_one(self) -> bool:
         """Send or gather what is next, within one packet; return False when there is nothing."""
-        if self._batch is not None and self._batch.full:
+        if self._session.unanswered:
+            self._publisher.again(*self._session.unanswered.popleft())
+        elif self._batch is not None and self._batch.full:
             self._send_batch(self._batch)
         elif (own := self._parts.own_messages.next()) is not None:
             self._publisher.own(own)
@@ -114,10 +122,18 @@ class Sender:
         if row is not None:
             return Picked(row, resent=False, paced=False)
         if self._backlog_may_go() and self._pacing.ready(self._now()):
-            row = await self._lanes.backlog()
+            row = await self._backlog()
             if row is not None:
                 return Picked(row, resent=self._lanes.waited(row), paced=True)
         return None
+
+    async def _backlog(self) -> OutboxRow | None:
+        """Return the next row of the backlog that was not repeated on this connection."""
+        row = await self._lanes.backlog()
+        while row is not None and row.id in self._repeated:
+            self._repeated.remove(row.id)
+            row = await self._lanes.backlog()
+        return row
 
     def _send(self, picked: Picked) -> None:
         """Send a row, or gather it; what is gathered goes before one that cannot join it."""

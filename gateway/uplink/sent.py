@@ -11,13 +11,15 @@ from gateway.uplink.own_messages import OwnMessage
 class Sent:
     """A packet of `size` bytes with rows of the outbox, or with a message of the gateway's own.
 
-    With neither it is the status. `paced` is how many of its bytes the backlog's pacing counts;
-    `at` and `deadline`, in monotonic seconds, are given when it leaves.
+    With neither it is `status`, the retained message. `paced` is how many of its bytes the
+    backlog's pacing counts; `at` and `deadline`, in monotonic seconds, are given when it leaves.
     """
 
     size: int
     rows: Sequence[OutboxRow] = ()
     own: OwnMessage | None = None
+    status: bytes = b""
+    batched: bool = False
     paced: int = 0
     at: float = 0.0
     deadline: float = 0.0

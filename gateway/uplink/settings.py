@@ -13,6 +13,9 @@ WINDOW = 100
 PUBACK_SECONDS = 30.0
 """How long a PUBACK may take, beside the time that a slow link needs for the bytes before it."""
 
+SESSION_SECONDS = 86_400
+"""How long the fleet's broker keeps the session of a gateway that is away."""
+
 TOPIC_ALIASES = 128
 """Topic aliases that the uplink sets, where the server does not take fewer."""
 
@@ -40,6 +43,7 @@ class UplinkSettings:
     identity: bool = False
     window: int = WINDOW
     puback_timeout: float = PUBACK_SECONDS
+    session_expiry: int = SESSION_SECONDS
     topic_alias_maximum: int = TOPIC_ALIASES
     pacing: PacingLimits = NO_LIMITS
     batch: BatchLimits | None = None

@@ -18,6 +18,7 @@ from gateway.uplink.gate import LOOK_SECONDS, Gate
 from gateway.uplink.metering import Metering
 from gateway.uplink.own_messages import OwnMessages
 from gateway.uplink.parts import UplinkParts
+from gateway.uplink.remote_session import RemoteSession
 from gateway.uplink.settings import UplinkSettings
 
 logger = logging.getLogger(__name__)
@@ -40,7 +41,8 @@ class Uplink:
     `tidegate/uplink/state` and `tidegate/uplink/error`. No error of a destination leaves it:
     the link is disconnected, and tried again after a while. What the gateway itself has to say
     to the fleet goes through `own_messages.send`, to either destination; `requests` is who answers
-    what the fleet asks, to be set before `start`.
+    what the fleet asks, to be set before `start`. With `resume` the session that an earlier run
+    left at the fleet's broker goes on; `session` says at the end whether a later run may do so.
     """
 
     def __init__(
@@ -52,11 +54,23 @@ class Uplink:
         clock: Clock,
         random: Callable[[], float] = random_module.random,
         metering: Metering | None = None,
+        *,
+        resume: bool = False,
     ) -> None:
         self.own_messages = OwnMessages(self.wake)
         metering = metering or Metering(None, None, counters, clock)
+        self.session = RemoteSession(
+            self.own_messages, kept=settings.session_expiry > 0, known=resume
+        )
         parts = UplinkParts(
-            settings, outbox, rejected, counters, clock, self.own_messages, metering
+            settings,
+            outbox,
+            rejected,
+            counters,
+            clock,
+            self.own_messages,
+            metering,
+            self.session,
         )
         self._gate = Gate(settings.schedule, metering, clock)
         self.requests = parts.requests

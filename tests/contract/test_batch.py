@@ -6,7 +6,6 @@ from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
@@ -77,10 +76,9 @@ def test_what_the_gateway_packs_the_pipeline_reads(
         assert (None if blob is None else b64decode(str(blob))) == row.correlation_data
 
 
-@pytest.mark.parametrize("page", ["fleet.md"])
-def test_the_example_of_the_page_is_a_line(page: str) -> None:
-    text = (DOCS / page).read_text(encoding="utf-8")
-    [example] = [line for line in text.splitlines() if line.startswith('{"epoch"')]
+def test_the_example_of_the_page_is_a_line() -> None:
+    text = (DOCS / "fleet.md").read_text(encoding="utf-8")
+    [example] = [line for line in text.splitlines() if line.startswith("{") and '"text"' in line]
     LINE.validate(json.loads(example))
     [record] = read_batch(b"\x01" + zlib.compress(example.encode() + b"\n"), "barn", 1)
     assert b64decode(str(record["payload"])) == b'{"value":21}'

@@ -76,7 +76,8 @@ class FleetBroker:
             writer.write(connection.data_to_send(0) or b"")
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connection = Connection(1 << 28)
+        aliases = self.connack.properties.topic_alias_maximum or 0
+        connection = Connection(1 << 28, aliases)
         self._writers.append(writer)
         self.connections += 1
         self.unacknowledged = 0

@@ -62,6 +62,10 @@ class FleetCollector:
         """The data messages so far."""
         return [message for message in list(self.received) if "/data/" in message.topic]
 
+    def publish(self, topic: str, payload: bytes) -> None:
+        """Publish with QoS 1 and return when the broker has it."""
+        self._client.publish(topic, payload, 1).wait_for_publish(10)
+
     def close(self) -> None:
         """Disconnect and end the thread."""
         self._client.disconnect()

@@ -27,6 +27,8 @@ def make_uplink(
     settings: UplinkSettings,
     jitter: float = 0.0,
     metering: Metering | None = None,
+    *,
+    resume: bool = False,
 ) -> Uplink:
     """Return an uplink that is not started; `jitter` is what its random source always gives."""
     return Uplink(
@@ -37,6 +39,7 @@ def make_uplink(
         Clock(),
         random=lambda: jitter,
         metering=metering,
+        resume=resume,
     )
 
 

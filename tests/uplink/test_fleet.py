@@ -8,7 +8,7 @@ import pytest
 
 import gateway.uplink.fleet as fleet_module
 import gateway.uplink.inflight as inflight_module
-from gateway.mqtt.packets import ConnAck, Disconnect
+from gateway.mqtt.packets import ConnAck, Disconnect, Publish
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.fleet_broker import OLD_CONNACK, FleetBroker
@@ -410,3 +410,53 @@ async def test_identity_goes_up_only_when_it_is_wanted(
         ("clientid", "sensor"),
         ("username", "ann"),
     )
+
+
+async def test_some_pubacks_that_never_come_hold_nothing_up(
+    store: Store, fleet_broker: FleetBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A third of the messages is swallowed, on one connection after the other."""
+    monkeypatch.setattr(fleet_module, "TICK_SECONDS", 0.02)
+    taken: list[int] = []
+
+    def answer(publish: Publish) -> ReasonCode | None:
+        if "/data/" not in publish.topic:
+            return ReasonCode.SUCCESS
+        number = int(dict(publish.properties.user_properties)["seq"].rpartition(".")[2])
+        if (number + fleet_broker.connections) % 3 == 0:
+            return None
+        taken.append(number)
+        return ReasonCode.SUCCESS
+
+    fleet_broker.puback = answer
+    add_rows(store, 1, 60)
+    await store.settle()
+    settings = uplink_settings(fleet_broker.port, puback_timeout=0.1, window=20)
+    async with running(store, settings) as uplink:
+        await until(lambda: store.outbox.rows == 0, 30)
+        add_rows(store, 61, 61)
+        await until(lambda: store.outbox.rows == 0, 30)
+        assert uplink.state == "connected"
+    assert sorted(set(taken)) == [*range(1, 62)]
+    assert len(taken) < 61 + 20  # only what was answered while the connection ended comes twice
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "aliases"), [(128, 2, 2), (1, 9, 1), (0, 9, 0), (9, 0, 0)]
+)
+async def test_topics_get_as_many_aliases_as_both_ends_take(
+    store: Store, fleet_broker: FleetBroker, ours: int, theirs: int, aliases: int
+) -> None:
+    fleet_broker.connack = ConnAck(properties=Properties(topic_alias_maximum=theirs or None))
+    async with running(
+        store, uplink_settings(fleet_broker.port, topic_alias_maximum=ours)
+    ) as uplink:
+        await connected(uplink)
+        for seq in range(1, 31):
+            add_rows(store, seq, seq, topic=f"sensors/n{seq % 3}/temperature")
+        await until(lambda: store.outbox.rows == 0)
+    used = {publish.properties.topic_alias for publish in fleet_broker.data} - {None}
+    assert used == set(range(1, aliases + 1))
+    assert [publish.topic for publish in fleet_broker.data] == [
+        f"tidegate/barn/data/sensors/n{seq % 3}/temperature" for seq in range(1, 31)
+    ]

@@ -210,3 +210,28 @@ async def test_the_properties_arrive_as_they_were_sent(
     assert (raw.ContentType, raw.ResponseTopic) == ("application/json", "answer")
     assert (raw.CorrelationData, raw.PayloadFormatIndicator) == (b"\x00\xff", 1)
     assert 0 < raw.MessageExpiryInterval <= 4_000_000_000
+
+
+async def test_a_request_of_the_fleet_waits_in_the_session(
+    store: Store, mosquitto: Mosquitto, collector: FleetCollector
+) -> None:
+    requests: list[bytes] = []
+    uplink = make_uplink(store, uplink_settings(mosquitto.port))
+    uplink.requests.recall = requests.append
+    await uplink.start()
+    await connected(uplink)
+    collector.publish("tidegate/barn/control/recall", b"1")
+    await until(lambda: requests == [b"1"])
+    uplink.pause()
+    await until(lambda: uplink.state == "paused")
+    collector.publish("tidegate/barn/control/recall", b"2")
+    uplink.resume()
+    await until(lambda: requests == [b"1", b"2"])
+    await uplink.close()
+    assert uplink.session.resumable
+    collector.publish("tidegate/barn/control/recall", b"3")
+    again = make_uplink(store, uplink_settings(mosquitto.port), resume=True)
+    again.requests.recall = requests.append
+    await again.start()
+    await until(lambda: requests == [b"1", b"2", b"3"])
+    await again.close()

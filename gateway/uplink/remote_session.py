@@ -1,0 +1,49 @@
+"""What this side keeps of the session at the fleet's broker, from connection to connection."""
+
+from collections import deque
+
+from gateway.uplink.own_messages import OwnMessages
+from gateway.uplink.sent import Sent
+
+
+class RemoteSession:
+    """The PUBLISH packets without PUBACK, by their packet identifiers, in the order of sending.
+
+    They are repeated under the same identifiers when the server has kept the session
+    [MQTT-4.4.0-1]; when it has not, their rows come out of the outbox again. `known` says that
+    this side has its half of a session and may resume it [MQTT-3.2.2-4]: from the first
+    connection on, or from the start when an earlier run left nothing unanswered behind. With
+    `kept` False every connection starts clean. `last_packet_identifier` is where the next
+    connection goes on, so that it gives nobody an identifier that is in use [MQTT-2.2.1-3].
+    """
+
+    def __init__(self, own_messages: OwnMessages, *, kept: bool, known: bool = False) -> None:
+        self.kept = kept
+        self.known = kept and known
+        self.unanswered: deque[tuple[int, Sent]] = deque()
+        self.last_packet_identifier = 0
+        self._own_messages = own_messages
+
+    @property
+    def resumable(self) -> bool:
+        """Whether a later run may resume it: it knows of no packet that would be missing."""
+        return self.known and not self.unanswered
+
+    def begin(self, *, present: bool) -> None:
+        """Take in what the CONNACK says of the session."""
+        self.known = self.kept
+        if not present:
+            self._forget()
+
+    def end(self, sent: list[tuple[int, Sent]], last_packet_identifier: int) -> None:
+        """Take in what a connection had sent and was not answered."""
+        self.last_packet_identifier = last_packet_identifier
+        self.unanswered.extendleft(reversed(sent))
+        if not self.kept:
+            self._forget()
+
+    def _forget(self) -> None:
+        for _, sent in self.unanswered:
+            if sent.own is not None:
+                self._own_messages.put_back(sent.own)
+        self.unanswered.clear()
