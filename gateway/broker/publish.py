@@ -94,13 +94,12 @@ def handle_pubrel(broker: "Broker", client: Client, packet: PubRel, _instant: In
     """
     session = session_of(client)
     counted = session.incoming.remove(packet.packet_id)
-    if counted is None:
-        client.send(PubComp(packet.packet_id, ReasonCode.PACKET_IDENTIFIER_NOT_FOUND))
-        return
     gathered = broker.gathered
     session.journal.let_go(packet.packet_id)
     mark = broker.mark_since(gathered)
-    if counted:
+    if counted is None:  # forgotten, but perhaps not yet on disk
+        client.send(PubComp(packet.packet_id, ReasonCode.PACKET_IDENTIFIER_NOT_FOUND), mark)
+    elif counted:
         client.connection.acknowledge(PubComp(packet.packet_id), mark)
     else:  # of an earlier connection: this one has not counted it
         client.send(PubComp(packet.packet_id), mark)
