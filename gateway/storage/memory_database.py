@@ -9,10 +9,13 @@ from gateway.storage.salvage.salvage import Salvage, salvage
 from gateway.storage.salvage.wal import PAGE_BYTES
 
 MEMORY_BYTES = 64 * 1024 * 1024
-"""Size at which the database takes no more, and publishers are refused; a Pi Zero has 512 MB."""
+"""Bytes that may come in before publishers are refused; a Pi Zero has 512 MB."""
 
-COPIED_BYTES = {"history": 0, "outbox": MEMORY_BYTES // 4}
-"""Bytes that these tables take over at most from the disk; the rest waits there for a restart."""
+TAKEN_BYTES = 64 * 1024 * 1024
+"""Bytes that are taken over from the disk at most; the rest waits there for a restart."""
+
+COPIED_BYTES = {"history": 0, "outbox": 16 * 1024 * 1024}
+"""Bytes of pages that these tables take over of those."""
 
 
 async def open_in_memory(path: Path) -> tuple[Connection, Salvage | None]:
@@ -27,9 +30,11 @@ async def open_in_memory(path: Path) -> tuple[Connection, Salvage | None]:
         connection = sqlite3.connect(":memory:", isolation_level=None)
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         migrate(connection)
-        connection.execute(f"PRAGMA max_page_count = {MEMORY_BYTES // PAGE_BYTES}")
+        connection.execute(f"PRAGMA max_page_count = {TAKEN_BYTES // PAGE_BYTES}")
         if path.exists():
             results.append(salvage(path, connection, COPIED_BYTES))
+        (taken,) = connection.execute("PRAGMA page_count").fetchone()
+        connection.execute(f"PRAGMA max_page_count = {taken + MEMORY_BYTES // PAGE_BYTES}")
         connection.execute("PRAGMA foreign_keys = ON")
         return connection
 

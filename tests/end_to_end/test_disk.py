@@ -106,6 +106,43 @@ class Publisher:
         self.disconnects += 1
 
 
+class SessionAway:
+    """A persistent session with a subscription, whose client is not there."""
+
+    def __init__(self, port: int, topic_filter: str) -> None:
+        self._port = port
+        self._received: Queue[str] = Queue()
+        client = self._connected()
+        client.subscribe(topic_filter, qos=1)
+        self._received.get(timeout=SECONDS)  # the SUBACK
+        client.disconnect()
+        client.loop_stop()
+
+    def comes_back(self) -> list[str]:
+        """Return the topics of what it was owed."""
+        client = self._connected()
+        topics = [self._received.get(timeout=SECONDS)]
+        client.disconnect()
+        client.loop_stop()
+        while not self._received.empty():
+            topics.append(self._received.get())
+        return topics
+
+    def _connected(self) -> paho.Client:
+        version = MQTTProtocolVersion.MQTTv311
+        client = paho.Client(
+            CallbackAPIVersion.VERSION2, "away", clean_session=False, protocol=version
+        )
+        connected: Queue[None] = Queue()
+        client.on_connect = lambda *_: connected.put(None)
+        client.on_subscribe = lambda *_: self._received.put("")
+        client.on_message = lambda *parts: self._received.put(parts[2].topic)
+        client.connect("127.0.0.1", self._port)
+        client.loop_start()
+        connected.get(timeout=SECONDS)
+        return client
+
+
 def numbered(number: int) -> bytes:
     return json.dumps({"value": number, "padding": "x" * 8_000}).encode()
 
@@ -115,6 +152,7 @@ def test_a_full_disk_refuses_and_drains_and_recovers(
 ) -> None:
     gateway.start()
     figures, publisher = SysFigures(gateway.port), Publisher(gateway.port)
+    away = SessionAway(gateway.port, "owed/#")
     acknowledged = []
     for number in range(1, 10_000):
         if publisher.publish("sensors/n1/x", numbered(number)) == QUOTA_EXCEEDED:
@@ -129,6 +167,9 @@ def test_a_full_disk_refuses_and_drains_and_recovers(
     figures.until("storage/rejected", "2")
     assert publisher.publish("sensors/n1/x", b"{}", qos=0) == 0
     figures.until("storage/rejected", "3")
+
+    # nor can a session that is away be owed anything more; what it was owed is kept
+    assert publisher.publish("owed/1", b"{}") == QUOTA_EXCEEDED
 
     # MQTT 3.1.1: no answer, the connection is closed
     old = Publisher(gateway.port, MQTTProtocolVersion.MQTTv311)
@@ -148,6 +189,8 @@ def test_a_full_disk_refuses_and_drains_and_recovers(
         gateway.log,
     )
     assert publisher.publish("sensors/n1/x", numbered(10_000)) == 0
+    assert publisher.publish("owed/2", b"{}") == 0
+    assert away.comes_back() == ["owed/2"]
     figures.until("outbox/rows", "0")
     assert (gateway.data / "reserve").exists()
     for each in (figures, publisher):

@@ -9,7 +9,7 @@ CHUNK_ROWS = 1_000
 """Rows that are inserted and committed at a time."""
 
 CHUNK_BYTES = 4 * 1024 * 1024
-"""Bytes of the longest values of as many rows, from which a chunk ends earlier."""
+"""Bytes of the binary values of as many rows, from which a chunk ends earlier."""
 
 
 class Insert:
@@ -30,6 +30,7 @@ class Insert:
         self._statement = " ".join(
             ("INSERT OR IGNORE INTO", f'"{new.name}"', f"({names}) VALUES ({marks})")
         )
+        self._blobs = [i for i, column in enumerate(old.columns) if column.types == (bytes,)]
         self._all = len(self._places) == len(old.columns)
         self._full = False
         self._bytes = 0
@@ -37,7 +38,10 @@ class Insert:
     def add(self, row: Sequence[object]) -> None:
         """Insert a row, whose values are those of the old layout, with the next chunk."""
         self._rows.append(row if self._all else [row[i] for i in self._places])
-        self._bytes += max((len(value) for value in row if isinstance(value, bytes)), default=0)
+        for place in self._blobs:
+            blob = row[place]
+            if isinstance(blob, bytes):
+                self._bytes += len(blob)
         if len(self._rows) >= CHUNK_ROWS or self._bytes >= CHUNK_BYTES:
             self.flush()
 
