@@ -17,6 +17,7 @@ from gateway.storage.salvage.layouts import Layout, layout_of, old_layouts, sche
 from gateway.storage.salvage.owners import Places, Search
 from gateway.storage.salvage.pages import Pages
 from gateway.storage.salvage.shortcut import ALL, Shortcut
+from gateway.storage.salvage.wal import PAGE_BYTES
 
 HISTORY_BYTES = 64 * 1024 * 1024
 """Bytes of the history's newest pages that are copied: it is the largest table, and dispensable."""
@@ -156,7 +157,7 @@ class _Copy:
 
     def _copy(self, name: str, places: Places) -> None:
         result = self._result
-        numbers, skipped = self._in_order(name, places.pages.get(name, []))
+        skipped, numbers = self._in_order(name, places.pages.get(name, []))
         insert = Insert(self._target, self._old[name], self._new[name])
         read = sum(self._copy_group(name, group, insert) for group in self._groups(name, numbers))
         insert.flush()
@@ -164,7 +165,7 @@ class _Copy:
         lost = insert.lost + len(places.lost.get(name, ())) * per_page
         _note(result.salvaged, name, insert.inserted)
         _note(result.lost, name, lost + insert.refused)
-        _note(result.left_out, name, skipped * per_page + insert.left_out)
+        _note(result.left_out, name, self._count_cells(skipped) + insert.left_out)
 
     def _groups(self, name: str, numbers: list[int]) -> Iterator[tuple[list[int], int, int]]:
         """Yield pages in a row with the first and the last rowid that may be on them."""
@@ -183,7 +184,7 @@ class _Copy:
         before it gives up is found again, and does no harm.
         """
         numbers, first, last = group
-        expected = sum(cell_count(self._pages.read(number), number) for number in numbers)
+        expected = self._count_cells(numbers)
         if self._copy_by_sqlite(name, first, last, insert) == expected:
             if name == "outbox":
                 self._spans.append((first, last))
@@ -216,14 +217,16 @@ class _Copy:
         if name == "outbox" and cells.rows and not damaged:
             self._spans.append((cells.rows[0][0] or 0, cells.rows[-1][0] or 0))
 
-    def _in_order(self, name: str, numbers: list[int]) -> tuple[list[int], int]:
-        """Return the pages in the order of their rows, the newest alone where bounded."""
+    def _in_order(self, name: str, numbers: list[int]) -> tuple[list[int], list[int]]:
+        """Return the pages beyond a bound, and the newest within it, in the order of their rows."""
         if not self._old[name].without_rowid:
             numbers = sorted(numbers, key=lambda n: first_rowid(self._pages.read(n), n))
-        if name not in self._bounds:
-            return numbers, 0
-        most = self._bounds[name] // 4096
-        return numbers[-most:], max(0, len(numbers) - most)
+        most = self._bounds.get(name, len(numbers) * PAGE_BYTES) // PAGE_BYTES
+        beyond = max(0, len(numbers) - most)
+        return numbers[:beyond], numbers[beyond:]
+
+    def _count_cells(self, numbers: list[int]) -> int:
+        return sum(cell_count(self._pages.read(number), number) for number in numbers)
 
 
 def _tables(connection: sqlite3.Connection) -> list[str]:
