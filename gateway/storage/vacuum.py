@@ -1,5 +1,6 @@
 """Gives free pages of the database back to the file system, a little at a time."""
 
+import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable
@@ -14,6 +15,10 @@ KEEP_FREE_PAGES = 1_024
 
 STEP_PAGES = 256
 """Pages given back in one transaction (1 MiB); a new batch waits for one step at most."""
+
+CHECKPOINTS = 40
+CHECKPOINT_SECONDS = 0.005
+"""How often, and seconds apart, a checkpoint is tried that another connection holds up."""
 
 
 async def give_space_back(
@@ -30,9 +35,7 @@ async def give_space_back(
         while not wanted():
             free = await connection.query("PRAGMA freelist_count", (), _number)
             if free <= keep:
-                if shrunk:  # only a checkpoint brings it from the log to the file
-                    await connection.query("PRAGMA wal_checkpoint(PASSIVE)", (), _number)
-                return True
+                return not shrunk or await _checkpoint(connection, wanted)
             step = min(STEP_PAGES, free - keep)
             # As a script: the statement has a row without columns for each page, and Python
             # ends anything else after the first of them.
@@ -42,6 +45,23 @@ async def give_space_back(
         level = logging.DEBUG if is_no_room(error) else logging.WARNING  # the alarm says it
         logger.log(level, "free pages of the database could not be given back: %s", error)
         return True
+    return False
+
+
+async def _checkpoint(connection: Connection, wanted: Callable[[], bool]) -> bool:
+    """Bring what the log has to the file, which alone shrinks it; False if that did not work out.
+
+    A read that is under way at the same time holds the log for as long as it takes.
+    """
+    for _ in range(CHECKPOINTS):
+        busy, pages, copied = await connection.query(
+            "PRAGMA wal_checkpoint(PASSIVE)", (), lambda cursor: cursor.fetchone()
+        )
+        if not busy and copied >= pages:
+            return True
+        if wanted():
+            break
+        await asyncio.sleep(CHECKPOINT_SECONDS)
     return False
 
 

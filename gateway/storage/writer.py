@@ -27,6 +27,9 @@ ROW_OVERHEAD = 64
 SPACE_LOOK_ROWS = 1_024
 """Rows committed between two looks at how much free space the file holds."""
 
+SPACE_LOOK_SECONDS = 2.0
+"""Seconds after fewer rows than that at which the writer looks all the same."""
+
 COMMIT_DELAY = 0.005
 """Seconds by which a commit may be put off while everyone who is owed a message can still
 acknowledge it."""
@@ -100,6 +103,7 @@ class Writer:
         self._rows_since_look = SPACE_LOOK_ROWS  # what an earlier run left
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._look_timer: asyncio.TimerHandle | None = None
         self._closing = asyncio.Event()
 
     @property
@@ -186,9 +190,12 @@ class Writer:
         The connection stays open: it belongs to the caller.
         """
         self._closing.set()
-        self.hand_over()
-        if self._task is not None:
-            await self._task
+        if self._look_timer is not None:
+            self._look_timer.cancel()
+        for _ in range(2):  # the first may have given space back, and committed nothing
+            self.hand_over()
+            if self._task is not None:
+                await self._task
         if self.pending_rows:
             logger.critical("%d rows could not be written before the stop", self.pending_rows)
 
@@ -219,14 +226,37 @@ class Writer:
             await self._commit_one()
             while self._is_due() and not (self.failing and self._closing.is_set()):
                 await self._commit_one()
-            if self._rows_since_look >= SPACE_LOOK_ROWS and not self.failing:
-                self._rows_since_look = 0
-                if not await give_space_back(self._connection, self._called):
-                    self._rows_since_look = SPACE_LOOK_ROWS  # the last batch finds the rest
+            await self._look_for_space()
         finally:
             self._task = None
         if not self._closing.is_set():
             self.hand_over()  # what a turn handed over during the last step, or put off
+            if self._rows_since_look and self._look_timer is None:
+                loop = asyncio.get_running_loop()
+                self._look_timer = loop.call_later(SPACE_LOOK_SECONDS, self._look_later)
+
+    def _look_later(self) -> None:
+        """Look how much free space few rows have left, large ones perhaps, now that it is quiet."""
+        self._look_timer = None
+        if self._closing.is_set():
+            return
+        self._rows_since_look = SPACE_LOOK_ROWS
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._give_space_back())
+
+    async def _give_space_back(self) -> None:
+        try:
+            await self._look_for_space()
+        finally:
+            self._task = None
+        if not self._closing.is_set():
+            self.hand_over()
+
+    async def _look_for_space(self) -> None:
+        if self._rows_since_look >= SPACE_LOOK_ROWS and not self.failing:
+            self._rows_since_look = 0
+            if not await give_space_back(self._connection, self._called):
+                self._rows_since_look = SPACE_LOOK_ROWS  # the last batch finds the rest
 
     def _called(self) -> bool:
         return self._is_due() or self._closing.is_set()

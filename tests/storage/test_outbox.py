@@ -167,6 +167,35 @@ async def test_a_drained_outbox_gives_its_space_back(tmp_path: Path) -> None:
     await store.close()
 
 
+async def test_few_large_rows_give_their_space_back_too(tmp_path: Path) -> None:
+    store = await open_store(tmp_path)
+    for seq in range(1, 13):
+        store.outbox.add(outbox_row(seq, payload=bytes(2**20)))
+    await store.settle()
+    while rows := await store.outbox.fetch(0, 1):
+        store.outbox.remove(rows, Fate.DELIVERED)
+        await store.settle()
+    await until(lambda: (tmp_path / FILE_NAME).stat().st_size < 6 * 2**20)
+    await store.close()
+
+
+async def test_a_stop_while_space_is_given_back_loses_no_row(tmp_path: Path) -> None:
+    store = await open_store(tmp_path)
+    for seq in range(1, 3_001):
+        store.outbox.add(outbox_row(seq, payload=bytes(3_900)))
+    await store.settle()
+    rows = await store.outbox.fetch(0, 3_000)
+    while rows:
+        store.outbox.remove(rows, Fate.DELIVERED)
+        rows = await store.outbox.fetch(rows[-1].id, 3_000)
+    await store.settle()  # from here on space is given back
+    store.outbox.add(outbox_row(9_999))
+    await store.close()
+    again = await open_store(tmp_path)
+    assert [row.seq for row in await again.outbox.fetch(0, 10)] == [9_999]
+    await again.close()
+
+
 async def test_the_log_is_cut_back_when_a_reader_has_held_it(tmp_path: Path) -> None:
     store = await open_store(tmp_path)
     log = tmp_path / f"{FILE_NAME}-wal"
