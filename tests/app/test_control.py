@@ -52,3 +52,15 @@ def test_an_unknown_command_is_refused_and_told_what_there_is(
 def test_without_any_command_there_is_none(caplog: pytest.LogCaptureFixture) -> None:
     assert ask(Control(), "uplink", b"pause") == ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
     assert caplog.messages[0].endswith("there are: none")
+
+
+def test_a_part_may_answer_for_itself_whatever_the_payload_says(control: Control) -> None:
+    asked: list[bytes] = []
+
+    def answer(message: Message) -> ReasonCode:
+        asked.append(message.payload)
+        return ReasonCode.QUOTA_EXCEEDED
+
+    control.answer("recall", answer)
+    assert ask(control, "recall", b"\xff") == ReasonCode.QUOTA_EXCEEDED
+    assert asked == [b"\xff"]

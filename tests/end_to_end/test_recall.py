@@ -120,6 +120,24 @@ def test_a_request_that_cannot_be_carried_out_is_answered(gateway: GatewayProces
     assert "epoch" in str(answers[0]["error"])
 
 
+async def ask_for_answers_on(port: int, topic: str) -> int:
+    client = await RawClient.open(port)
+    await client.say_connect("asker")
+    properties = Properties(response_topic=topic)
+    await client.send(
+        Publish("$CONTROL/tidegate/recall", b"{}", 1, packet_id=5, properties=properties)
+    )
+    answer = await client.receive()
+    await client.close()
+    assert isinstance(answer, PubAck)
+    return answer.reason_code
+
+
+@pytest.mark.parametrize("topic", ["$SYS/broker/uptime", "$CONTROL/tidegate/uplink"])
+def test_no_answer_goes_where_the_asker_may_not_write(gateway: GatewayProcess, topic: str) -> None:
+    assert asyncio.run(ask_for_answers_on(gateway.port, topic)) == 0x90
+
+
 @pytest.mark.usefixtures("measured")
 def test_the_fleet_asks_at_its_own_broker_for_numbers_of_an_earlier_start(
     gateway: GatewayProcess, fleet: Mosquitto, collector: FleetCollector
