@@ -94,7 +94,11 @@ BROKEN = [
         '[[uplink.stream]]\nname = "main"\nmaximum_age = "1h"\n',
         "maximum_age of the stream main gives messages up after 60.0 min",
     ),
-    ("", 'budget = "30MB/day"\n', "34.6 MB come in a day, and uplink.budget lets 30.0 MB up"),
+    (
+        "",
+        'url = "mqtt://fleet"\nbudget = "30MB/day"\n',
+        "34.6 MB come in a day, and uplink.budget lets 30.0 MB up",
+    ),
 ]
 
 
