@@ -11,6 +11,7 @@ from gateway.app.gateway import serve
 from gateway.config.load import bare, load
 from gateway.config.settings import Configuration
 from gateway.errors import StartError
+from gateway.server.gateway_loop import GatewayLoop
 from gateway.telemetry.logs import set_up
 
 DEFAULT_PORT = 1883
@@ -33,9 +34,10 @@ def run(config: Path | None, port: int | None, data: Path, *, durable: bool) -> 
     check_configuration(configuration)
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.freeze()  # what was imported stays: the collector need not look at it again
-    asyncio.run(
-        serve(configuration, data, durable=durable, on_ready=lambda: _invite(configuration))
-    )
+    with asyncio.Runner(loop_factory=GatewayLoop) as runner:
+        runner.run(
+            serve(configuration, data, durable=durable, on_ready=lambda: _invite(configuration))
+        )
     return 0
 
 

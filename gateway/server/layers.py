@@ -35,6 +35,11 @@ class Layers:
         self._websocket = load_websocket() if settings.websocket else None
         self._shaking_hands: set[TlsConnection] = set()
 
+    @property
+    def none(self) -> bool:
+        """True if the socket talks to the client itself."""
+        return self.tls is None and self._websocket is None
+
     def around(self, client: asyncio.Protocol) -> asyncio.BaseProtocol:
         """Return the protocol that the socket talks to."""
         if self._websocket is not None:

@@ -14,7 +14,9 @@ from gateway.config.durability import commit_within
 from gateway.config.settings import ListenerConfig
 from gateway.errors import StartError
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.server.acceptor import ACCEPTED_AT_ONCE, Acceptor
 from gateway.server.gate import Gate, Room, Verdict
+from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.layers import Layers
 from gateway.server.peer import address_name
 from gateway.server.tls import common_name
@@ -25,9 +27,6 @@ from gateway.session.durability_class import DurabilityClass
 
 BACKLOG = 1024
 """Connections that the kernel holds until they are accepted: a fleet that comes back at once."""
-
-ACCEPTED_AT_ONCE = 64
-"""Connections of that backlog that are accepted before others have their turn."""
 
 CLOSE_TIMEOUT = 1.0
 """Seconds that clients have at a stop to read the last answers."""
@@ -81,6 +80,7 @@ class Listener:
         self._gate = Gate(self.address, settings, broker.counters, room)
         self._server: asyncio.Server | None = None
         self._unix_socket: socket.socket | None = None
+        self._acceptor: Acceptor | None = None
         self._clients: set[ClientTransport] = set()
 
     @property
@@ -133,7 +133,13 @@ class Listener:
         """Accept connections from now on; raise StartError if another took the address first."""
         if self._server is None:
             return
+        loop = asyncio.get_running_loop()
         try:
+            if isinstance(loop, GatewayLoop) and self.layers.none:
+                sockets = [each.dup() for each in self._server.sockets]
+                self._acceptor = Acceptor(loop, sockets, self._accept)
+                self._acceptor.start(BACKLOG)
+                return
             await self._server.start_serving()
             for each in self._server.sockets:
                 with each.dup() as same:
@@ -149,6 +155,8 @@ class Listener:
         if self._server is None:
             return
         self._server.close()
+        if self._acceptor is not None:
+            self._acceptor.close()
         if self._unix_socket is not None:
             remove_unix_socket(Path(self.address), self._unix_socket)
         self.layers.abort_handshakes()

@@ -13,6 +13,8 @@ from typing import Protocol
 from gateway.broker.broker import Broker
 from gateway.broker.instant import Instant
 from gateway.clock import Clock
+from gateway.server.gateway_loop import GatewayLoop
+from gateway.server.socket_selector import SocketSelector
 from gateway.storage.writer import Writer
 
 LONGEST_NAP = 3600.0
@@ -42,6 +44,10 @@ class Turn:
         self._promises: deque[tuple[int, Callable[[], None]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._armed_for: float | None = None
+        self._sockets: SocketSelector | None = None
+        if isinstance(self._loop, GatewayLoop):
+            self._sockets = self._loop.sockets
+            self._sockets.end_of_turn = self._end_if_begun
         writer.on_committed.append(self._committed)
         self._arm()
 
@@ -88,7 +94,13 @@ class Turn:
     def _schedule(self) -> None:
         if not self._scheduled:
             self._scheduled = True
-            self._loop.call_soon(self.end)
+            if self._sockets is None or not self._sockets.serving:
+                self._loop.call_soon(self.end)
+
+    def _end_if_begun(self) -> None:
+        """End the turn in which the selector served sockets."""
+        if self._scheduled:
+            self.end()
 
     def _flush(self, connection: Flushable, now: Instant) -> None:
         if connection.flush(self._writer.committed, now):

@@ -1,8 +1,10 @@
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
+from gateway.server.gateway_loop import GatewayLoop
 from tests.support.certificates import Authority, Pair
 from tests.support.server import HeldWriter, Server, serve
 from tests.support.storage import Store, open_store
@@ -46,3 +48,8 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 def server_pair(authority: Authority) -> Pair:
     """Give the certificate of the tests' servers, valid for localhost and 127.0.0.1."""
     return authority.issue("localhost")
+
+
+def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Run each test under both loops: one transport to the rest of the gateway, two ways to it."""
+    return {"asyncio": asyncio.SelectorEventLoop, "gateway": GatewayLoop}

@@ -1,0 +1,39 @@
+"""The gateway's event loop: asyncio's, with a selector that serves MQTT sockets itself."""
+
+import asyncio
+from collections.abc import Callable
+from contextvars import Context
+from typing import TypeVarTuple
+
+from gateway.server.socket_selector import SocketSelector
+
+Arguments = TypeVarTuple("Arguments")
+
+
+class GatewayLoop(asyncio.SelectorEventLoop):
+    """An asyncio loop that its selector returns to as soon as anything is scheduled on it."""
+
+    def __init__(self) -> None:
+        self.sockets = SocketSelector()
+        super().__init__(self.sockets)
+
+    def call_soon(
+        self,
+        callback: Callable[[*Arguments], object],
+        *args: *Arguments,
+        context: Context | None = None,
+    ) -> asyncio.Handle:
+        """Schedule as asyncio does."""
+        self.sockets.scheduled = True
+        return super().call_soon(callback, *args, context=context)
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[*Arguments], object],
+        *args: *Arguments,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        """Schedule as asyncio does."""
+        self.sockets.scheduled = True
+        return super().call_at(when, callback, *args, context=context)

@@ -1,0 +1,156 @@
+"""The selector under the event loop: it serves MQTT sockets itself and hands asyncio the rest.
+
+asyncio's own way from a ready socket to its protocol costs more than most packets do. Here a
+poll's sockets are served one after the other, the turn ends, and asyncio hears of it only when
+something of its own is ready, due or scheduled.
+"""
+
+import select
+import selectors
+from collections.abc import Callable, Iterator, Mapping
+from time import monotonic
+from typing import Any, Protocol
+
+READ, WRITE = select.EPOLLIN, select.EPOLLOUT
+
+MAXIMUM_EVENTS = 1_024
+"""Sockets that one poll returns; those beyond come first in the next."""
+
+READ_SIZE = 256 * 1024
+"""Bytes that are read from a socket before others have their turn."""
+
+
+class Served(Protocol):
+    """What is told when its socket is ready."""
+
+    def ready(self, events: int) -> None:
+        """Read and write as READ and WRITE say; EPOLLERR and EPOLLHUP stand for both."""
+        ...
+
+
+class SocketSelector(selectors.BaseSelector):
+    """An epoll that asyncio uses as its selector, and that serves other sockets in between.
+
+    `end_of_turn` is called when the sockets of a poll were served. Whoever schedules something
+    on the loop meanwhile sets `scheduled`, and `select` returns.
+    """
+
+    def __init__(self) -> None:
+        self._epoll = select.epoll()
+        self._keys: dict[int, selectors.SelectorKey] = {}
+        self._served: dict[int, Served] = {}
+        self.buffer = bytearray(READ_SIZE)
+        self.scheduled = False
+        self.serving = False
+        self.end_of_turn: Callable[[], None] = lambda: None
+
+    def serve(self, descriptor: int, served: Served, events: int) -> None:
+        """Tell `served` when the socket is ready for `events`; for none of them forget it."""
+        known = descriptor in self._served
+        if not events:
+            if known:
+                del self._served[descriptor]
+                self._epoll.unregister(descriptor)
+        elif known:
+            self._epoll.modify(descriptor, events)
+        else:
+            self._epoll.register(descriptor, events)
+            self._served[descriptor] = served
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Serve sockets until asyncio has something to do, or `timeout` seconds have passed."""
+        self.scheduled = False
+        seconds = -1.0 if timeout is None else max(timeout, 0.0)
+        end = monotonic() + seconds
+        while True:
+            polled = self._epoll.poll(seconds, MAXIMUM_EVENTS)
+            ready = self._serve(polled)
+            if ready or self.scheduled or not polled:
+                return ready
+            if timeout is not None:
+                seconds = end - monotonic()
+                if seconds <= 0.0:
+                    return ready
+
+    def _serve(self, polled: list[tuple[int, int]]) -> list[tuple[selectors.SelectorKey, int]]:
+        """Serve the sockets that are ours, end the turn, and return what is asyncio's."""
+        ready = []
+        self.serving = True
+        for descriptor, events in polled:
+            served = self._served.get(descriptor)
+            if served is not None:
+                served.ready(events)
+            elif (key := self._keys.get(descriptor)) is not None:
+                ready.append((key, _for_asyncio(events) & key.events))
+        self.serving = False
+        if len(ready) < len(polled):
+            self.end_of_turn()
+        return ready
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        """Watch a file of asyncio's."""
+        descriptor = _descriptor(fileobj)
+        if descriptor in self._keys:
+            raise KeyError(f"{fileobj!r} is already registered")
+        self._epoll.register(descriptor, _for_epoll(events))
+        key = selectors.SelectorKey(fileobj, descriptor, events, data)
+        self._keys[descriptor] = key
+        return key
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        """Watch a file of asyncio's no more."""
+        key = self._keys.pop(_descriptor(fileobj))
+        try:
+            self._epoll.unregister(key.fd)
+        except OSError:  # it was closed before, which takes it out of the epoll
+            return key
+        return key
+
+    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        """Watch a file of asyncio's for other events."""
+        key = self._keys[_descriptor(fileobj)]
+        if events != key.events:
+            self._epoll.modify(key.fd, _for_epoll(events))
+        key = self._keys[key.fd] = selectors.SelectorKey(fileobj, key.fd, events, data)
+        return key
+
+    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
+        """Return what asyncio watches, by file or descriptor."""
+        return _Keys(self._keys)
+
+    def close(self) -> None:
+        """Watch nothing any more."""
+        self._epoll.close()
+        self._keys.clear()
+        self._served.clear()
+
+
+class _Keys(Mapping[Any, selectors.SelectorKey]):
+    """Keys by anything that has a descriptor."""
+
+    def __init__(self, keys: dict[int, selectors.SelectorKey]) -> None:
+        self._keys = keys
+
+    def __getitem__(self, fileobj: Any) -> selectors.SelectorKey:
+        return self._keys[_descriptor(fileobj)]
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._keys)
+
+
+def _descriptor(fileobj: Any) -> int:
+    return fileobj if isinstance(fileobj, int) else int(fileobj.fileno())
+
+
+def _for_epoll(events: int) -> int:
+    read = READ if events & selectors.EVENT_READ else 0
+    return read | (WRITE if events & selectors.EVENT_WRITE else 0)
+
+
+def _for_asyncio(events: int) -> int:
+    """Return the events as asyncio knows them; an error is for whoever waits, whatever for."""
+    read = selectors.EVENT_READ if events & ~WRITE else 0
+    return read | (selectors.EVENT_WRITE if events & ~READ else 0)

@@ -1,0 +1,96 @@
+import asyncio
+import errno
+import socket
+from typing import cast
+
+import pytest
+
+from gateway.server import acceptor as acceptor_module
+from gateway.server.acceptor import Acceptor
+from gateway.server.gateway_loop import GatewayLoop
+from tests.support.storage import until
+
+pytestmark = pytest.mark.asyncio(loop_factories=["gateway"])
+
+
+class Protocol(asyncio.Protocol):
+    def __init__(self) -> None:
+        self.transport: asyncio.BaseTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport
+
+
+class Full(socket.socket):
+    """A listening socket for whose connections there is no descriptor, a few times."""
+
+    refusals = 0
+    error = errno.EMFILE
+
+    def accept(self) -> tuple[socket.socket, object]:
+        if Full.refusals:
+            Full.refusals -= 1
+            raise OSError(Full.error, "no room")
+        return super().accept()
+
+
+def listening() -> Full:
+    sock = Full(socket.AF_INET, socket.SOCK_STREAM)
+    sock.bind(("127.0.0.1", 0))
+    return sock
+
+
+async def connect(sock: socket.socket) -> None:
+    _, writer = await asyncio.open_connection("127.0.0.1", sock.getsockname()[1])
+    writer.close()
+
+
+async def test_without_room_it_tries_again_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acceptor_module, "PAUSE", 0.01)
+    loop = cast("GatewayLoop", asyncio.get_running_loop())
+    sock = listening()
+    made: list[Protocol] = []
+
+    def make() -> Protocol:
+        made.append(Protocol())
+        return made[-1]
+
+    acceptor = Acceptor(loop, [sock], make)
+    monkeypatch.setattr(Full, "refusals", 2)
+    acceptor.start(10)
+    await connect(sock)
+    await until(lambda: bool(made and made[0].transport))
+    acceptor.close()
+    for protocol in made:
+        cast("asyncio.Transport", protocol.transport).abort()
+
+
+async def test_a_pause_that_outlives_the_listener_is_harmless(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(acceptor_module, "PAUSE", 0.01)
+    loop = cast("GatewayLoop", asyncio.get_running_loop())
+    sock = listening()
+    monkeypatch.setattr(Full, "refusals", 1)
+    acceptor = Acceptor(loop, [sock], Protocol)
+    acceptor.start(10)
+    await connect(sock)
+    await until(lambda: Full.refusals == 0)
+    acceptor.close()
+    await asyncio.sleep(0.05)
+
+
+async def test_any_other_error_is_a_mistake_that_asyncio_reports(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop = cast("GatewayLoop", asyncio.get_running_loop())
+    reported: list[object] = []
+    loop.set_exception_handler(lambda _, context: reported.append(context["exception"]))
+    sock = listening()
+    monkeypatch.setattr(Full, "refusals", 1)
+    monkeypatch.setattr(Full, "error", errno.EBADMSG)
+    acceptor = Acceptor(loop, [sock], Protocol)
+    acceptor.start(10)
+    await connect(sock)
+    await until(lambda: bool(reported))
+    acceptor.close()

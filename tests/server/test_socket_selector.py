@@ -1,0 +1,135 @@
+import asyncio
+import os
+import selectors
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from gateway.server.socket_selector import READ, WRITE, SocketSelector
+
+
+class Listening:
+    """Reads what comes, and remembers it with the events it was told of."""
+
+    def __init__(self, selector: SocketSelector, sock: socket.socket) -> None:
+        self.selector = selector
+        self.sock = sock
+        self.told: list[tuple[int, bytes]] = []
+        self.schedules = False
+
+    def ready(self, events: int) -> None:
+        data = self.sock.recv(100) if events & READ else b""
+        self.told.append((events, data))
+        if self.schedules:
+            self.selector.scheduled = True
+
+
+@pytest.fixture
+def selector() -> Iterator[SocketSelector]:
+    made = SocketSelector()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
+    ends = socket.socketpair()
+    yield ends
+    for end in ends:
+        end.close()
+
+
+Pair = tuple[socket.socket, socket.socket]
+
+
+def test_a_socket_is_served_and_the_turn_ends(selector: SocketSelector, pair: Pair) -> None:
+    served = Listening(selector, pair[0])
+    ends: list[int] = []
+    selector.end_of_turn = lambda: ends.append(len(served.told))
+    selector.serve(pair[0].fileno(), served, READ)
+    pair[1].send(b"one")
+    assert selector.select(0) == []
+    assert (served.told, ends) == ([(READ, b"one")], [1])
+    assert selector.select(0) == []
+    assert ends == [1]
+
+
+def test_select_goes_on_until_its_time_is_over(selector: SocketSelector, pair: Pair) -> None:
+    served = Listening(selector, pair[0])
+
+    def send_more() -> None:
+        if len(served.told) < 5:
+            pair[1].send(b"more")
+
+    selector.end_of_turn = send_more
+    selector.serve(pair[0].fileno(), served, READ)
+    pair[1].send(b"one")
+    assert selector.select(0.2) == []
+    assert len(served.told) == 5
+
+
+def test_select_returns_when_something_was_scheduled(selector: SocketSelector, pair: Pair) -> None:
+    served = Listening(selector, pair[0])
+    served.schedules = True
+    selector.serve(pair[0].fileno(), served, READ)
+    pair[1].send(b"one")
+    assert selector.select() == []  # without a time-out: it would wait for ever
+
+
+def test_what_is_asyncio_s_is_returned(selector: SocketSelector, pair: Pair) -> None:
+    served = Listening(selector, pair[0])
+    selector.serve(pair[0].fileno(), served, READ)
+    reader, writer = os.pipe()
+    key = selector.register(reader, selectors.EVENT_READ, "data")
+    os.write(writer, b"x")
+    pair[1].send(b"one")
+    assert selector.select() == [(key, selectors.EVENT_READ)]
+    assert len(served.told) == 1
+    changed = selector.modify(reader, selectors.EVENT_READ | selectors.EVENT_WRITE, "other")
+    assert (changed.data, selector.get_key(reader)) == ("other", changed)
+    os.close(writer)
+    assert selector.unregister(reader).data == "other"
+    assert selector.select(0) == []
+    os.close(reader)
+
+
+def test_keys_are_found_by_file_or_descriptor(selector: SocketSelector, pair: Pair) -> None:
+    key = selector.register(pair[0], selectors.EVENT_WRITE)
+    keys = selector.get_map()
+    assert keys[pair[0]] is keys[pair[0].fileno()] is key
+    assert (len(keys), list(keys)) == (1, [pair[0].fileno()])
+    assert selector.modify(pair[0], selectors.EVENT_WRITE, "same").data == "same"
+    with pytest.raises(KeyError):
+        selector.register(pair[0], selectors.EVENT_READ)
+    with pytest.raises(KeyError):
+        selector.unregister(pair[1])
+
+
+def test_a_file_closed_before_can_still_be_forgotten(selector: SocketSelector) -> None:
+    reader, writer = os.pipe()
+    selector.register(reader, selectors.EVENT_READ)
+    os.close(reader)
+    os.close(writer)
+    assert selector.unregister(reader).fd == reader
+
+
+def test_a_socket_is_served_for_what_is_asked(selector: SocketSelector, pair: Pair) -> None:
+    served = Listening(selector, pair[0])
+    descriptor = pair[0].fileno()
+    selector.serve(descriptor, served, READ)
+    selector.serve(descriptor, served, WRITE)
+    pair[1].send(b"one")
+    selector.select(0)
+    assert served.told == [(WRITE, b"")]
+    selector.serve(descriptor, served, 0)
+    selector.serve(descriptor, served, 0)
+    assert selector.select(0) == []
+    assert len(served.told) == 1
+
+
+async def test_the_loop_notices_what_a_served_socket_schedules() -> None:
+    loop = asyncio.get_running_loop()
+    done = loop.create_future()
+    loop.call_later(0.001, done.set_result, None)
+    await asyncio.wait_for(done, 5)

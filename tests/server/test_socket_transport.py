@@ -1,0 +1,200 @@
+import asyncio
+import socket
+import struct
+from collections.abc import Iterator
+from typing import cast
+
+import pytest
+
+from gateway.server.gateway_loop import GatewayLoop
+from gateway.server.socket_transport import DEFAULT_HIGH, SocketTransport
+from tests.support.storage import until
+
+pytestmark = pytest.mark.asyncio(loop_factories=["gateway"])
+
+
+class Protocol(asyncio.Protocol):
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[object] = []
+        self.keep_open = False
+        self.end: Exception | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, SocketTransport)
+        self.told.append("made")
+
+    def data_received(self, data: bytes) -> None:
+        self.told.append(data)
+
+    def eof_received(self) -> bool:
+        self.told.append("eof")
+        return self.keep_open
+
+    def pause_writing(self) -> None:
+        self.told.append("pause")
+
+    def resume_writing(self) -> None:
+        self.told.append("resume")
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.end = error
+        self.told.append("lost")
+
+
+class Ends:
+    """A transport with its protocol, and the socket of the other end."""
+
+    def __init__(self) -> None:
+        listening = socket.create_server(("127.0.0.1", 0))
+        self.peer = socket.create_connection(listening.getsockname())
+        self.peer.settimeout(5)
+        sock, _ = listening.accept()
+        listening.close()
+        loop = cast("GatewayLoop", asyncio.get_running_loop())
+        self.protocol = Protocol()
+        self.transport = SocketTransport(sock, self.protocol, loop.sockets, loop)
+        self.transport.start()
+
+    async def told(self, what: object) -> None:
+        await until(lambda: what in self.protocol.told)
+
+    def reset(self) -> None:
+        """Close the other end so that the kernel sends RST."""
+        self.peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.peer.close()
+
+
+@pytest.fixture
+async def ends() -> Ends:
+    return Ends()
+
+
+@pytest.fixture
+def both(ends: Ends) -> Iterator[Ends]:
+    yield ends
+    ends.peer.close()
+
+
+async def test_bytes_go_both_ways(both: Ends) -> None:
+    both.peer.send(b"hello")
+    await both.told(b"hello")
+    both.transport.write(b"answer")
+    assert both.peer.recv(100) == b"answer"
+    assert both.transport.get_extra_info("peername") == both.peer.getsockname()
+    assert both.transport.get_extra_info("socket").fileno() > 0
+    assert both.transport.get_extra_info("peercert", "none") == "none"
+    both.transport.close()
+    await both.told("lost")
+    assert both.protocol.end is None
+    assert both.transport.get_extra_info("peername") is None
+
+
+async def test_a_slow_peer_pauses_the_protocol_and_gets_everything(both: Ends) -> None:
+    both.transport.set_write_buffer_limits()
+    data = bytes(range(256)) * 40_000
+    both.transport.write(data)
+    assert both.protocol.told[-1] == "pause"
+    both.transport.write(b"end")
+    assert both.transport.get_write_buffer_size() > DEFAULT_HIGH
+    both.transport.close()
+    both.transport.write(b"nothing behind the end")
+    received = bytearray()
+    while len(received) < len(data) + 3:
+        received += await asyncio.to_thread(both.peer.recv, 1 << 20)
+    assert received == data + b"end"
+    await both.told("lost")
+    assert "resume" in both.protocol.told
+    assert both.peer.recv(10) == b""
+
+
+async def test_reading_pauses_and_goes_on(both: Ends) -> None:
+    both.transport.pause_reading()
+    assert not both.transport.is_reading()
+    both.peer.send(b"later")
+    await asyncio.sleep(0.01)
+    assert both.protocol.told == ["made"]
+    both.transport.resume_reading()
+    await both.told(b"later")
+    both.transport.close()
+    both.transport.resume_reading()
+    assert not both.transport.is_reading()
+    await both.told("lost")
+
+
+@pytest.mark.parametrize("keep_open", [False, True])
+async def test_the_peer_s_end_closes_unless_the_protocol_goes_on(
+    both: Ends, keep_open: bool
+) -> None:
+    both.protocol.keep_open = keep_open
+    both.peer.shutdown(socket.SHUT_WR)
+    await both.told("eof")
+    assert both.transport.is_closing() is not keep_open
+    if keep_open:
+        both.transport.write(b"still")
+        assert both.peer.recv(10) == b"still"
+        both.transport.abort()
+    await both.told("lost")
+    assert both.protocol.told.count("lost") == 1
+
+
+async def test_our_half_is_closed_once_everything_is_written(both: Ends) -> None:
+    assert both.transport.can_write_eof()
+    data = bytes(5_000_000)
+    both.transport.write(data)
+    both.transport.write_eof()
+    both.transport.write_eof()
+    both.transport.write(b"nothing behind the end")
+    received = 0
+    while chunk := await asyncio.to_thread(both.peer.recv, 1 << 20):
+        received += len(chunk)
+    assert received == len(data)
+    both.peer.send(b"heard")
+    await both.told(b"heard")
+    both.transport.abort()
+    both.transport.abort()
+    await both.told("lost")
+    assert both.protocol.told.count("lost") == 1
+
+
+async def test_our_half_is_closed_at_once_when_nothing_waits(both: Ends) -> None:
+    both.transport.write_eof()
+    assert both.peer.recv(10) == b""
+    both.transport.abort()
+    await both.told("lost")
+
+
+async def test_a_reset_is_told_once(both: Ends) -> None:
+    both.reset()
+    await both.told("lost")
+    assert isinstance(both.protocol.end, ConnectionResetError)
+    both.transport.write(b"nobody")
+    both.transport.write_eof()
+    assert both.protocol.told.count("lost") == 1
+
+
+async def test_a_reset_while_bytes_wait_gives_them_up(both: Ends) -> None:
+    both.transport.pause_reading()
+    both.transport.write(bytes(5_000_000))
+    both.reset()
+    await both.told("lost")
+    assert isinstance(both.protocol.end, ConnectionError)
+    assert both.transport.get_write_buffer_size() == 0
+
+
+async def test_a_reset_is_found_by_writing(both: Ends) -> None:
+    both.transport.pause_reading()
+    both.reset()
+    await asyncio.sleep(0.01)
+    both.transport.write(b"anybody?")
+    await both.told("lost")
+    assert isinstance(both.protocol.end, ConnectionError)
+
+
+async def test_a_half_that_cannot_be_closed_ends_the_connection(both: Ends) -> None:
+    both.transport.pause_reading()
+    both.reset()
+    await asyncio.sleep(0.01)
+    both.transport.write_eof()
+    await both.told("lost")
