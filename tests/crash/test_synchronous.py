@@ -10,7 +10,18 @@ from random import Random
 
 import pytest
 
+from gateway.cli.crashtest.client import Client
 from gateway.cli.crashtest.publisher import Publisher
+from gateway.mqtt.packets import (
+    Connect,
+    Packet,
+    Publish,
+    PubRel,
+    Subscribe,
+    SubscriptionRequest,
+    Unsubscribe,
+)
+from gateway.mqtt.properties import Properties
 from tests.crash.conftest import MakeGateway
 from tests.support.crash_faults import Call, Strace, calls_in
 
@@ -18,18 +29,29 @@ MESSAGES = 20
 
 CALLS = ("recvfrom", "sendto", "sendmsg", "pwrite64", "fdatasync", "fsync")
 
-PUBLISH, PUBACK, PUBREC = 0x30, 0x40, 0x50
+CONNECT, CONNACK, SUBSCRIBE, SUBACK, UNSUBSCRIBE, UNSUBACK = 0x10, 0x20, 0x80, 0x90, 0xA0, 0xB0
+PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP = 0x30, 0x40, 0x50, 0x60, 0x70
+
+EXCHANGES = [
+    (CONNECT, CONNACK),
+    (SUBSCRIBE, SUBACK),
+    (PUBLISH, PUBREC),
+    (PUBREL, PUBCOMP),
+    (UNSUBSCRIBE, UNSUBACK),
+]
+"""What a session must outlive a crash with, and the answers that say so."""
 
 
-def unkept_answers(calls: list[Call], answer: int) -> list[str]:
-    """Return what is wrong with each answer of this type that a PUBLISH got.
+def unkept_answers(calls: list[Call], answer: int, request: int = PUBLISH) -> list[str]:
+    """Return what is wrong with each answer of this type that a request got.
 
     Between the two the WAL must be written and then, all of it, synced without an error.
     """
     wrong = []
     answers = [call for call in calls if sends(call) and call.data[:1] == bytes([answer])]
     for number, sent in enumerate(answers, 1):
-        received = max(call.ended for call in calls if publishes(call) and call.ended < sent.began)
+        asked = [call.ended for call in calls if asks(call, request) and call.ended < sent.began]
+        received = max(asked)
         between = [call for call in calls if received < call.began and call.ended < sent.began]
         wal = [call for call in between if call.file.endswith("-wal")]
         written = [call.ended for call in wal if call.name == "pwrite64"]
@@ -45,8 +67,8 @@ def sends(call: Call) -> bool:
     return call.name in ("sendto", "sendmsg") and call.file.startswith("socket:")
 
 
-def publishes(call: Call) -> bool:
-    return call.name == "recvfrom" and call.result > 2 and call.data[0] & 0xF0 == PUBLISH
+def asks(call: Call, request: int) -> bool:
+    return call.name == "recvfrom" and call.result > 2 and call.data[0] & 0xF0 == request
 
 
 @pytest.mark.strace
@@ -65,8 +87,34 @@ async def test_every_answer_leaves_after_the_sync_of_what_it_promises(
             await publisher.idle()
     assert len(publisher.latencies) == MESSAGES
     calls = calls_in(trace.file.read_text())
-    assert sum(publishes(call) for call in calls) == MESSAGES
+    assert sum(asks(call, PUBLISH) for call in calls) == MESSAGES
     assert unkept_answers(calls, answer) == []
+
+
+@pytest.mark.strace
+async def test_every_answer_to_a_session_leaves_after_the_sync_of_its_change(
+    make_gateway: MakeGateway, tmp_path: Path
+) -> None:
+    gateway = make_gateway()
+    await gateway.start()
+    assert gateway.process is not None
+    requests: list[Packet] = [
+        Subscribe(1, [SubscriptionRequest("a/#", 2)]),
+        Publish("b", b"", 2, packet_id=2),
+        PubRel(2),
+        Unsubscribe(3, ["a/#"]),
+    ]
+    with Strace(gateway.process.pid, tmp_path / "trace", CALLS) as trace:
+        forever = Properties(session_expiry_interval=0xFFFFFFFF)
+        client = await Client.connect(gateway.port, Connect("s", properties=forever))
+        packets = client.packets()
+        for request in requests:
+            client.send(request)
+            await anext(packets)
+        client.close()
+    calls = calls_in(trace.file.read_text())
+    found = {answer: unkept_answers(calls, answer, request) for request, answer in EXCHANGES}
+    assert found == {answer: [] for _, answer in EXCHANGES}
 
 
 RECEIVED = '7 recvfrom(9<socket:[5]>, "2\\t\\0", 262144, 0, NULL, NULL) = 9'
