@@ -80,11 +80,26 @@ class SessionJournal:
         changes = self._changes
         return [] if changes is None else [each.message.row for each in changes.owed.values()]
 
+    def lent_before(self, messages: set[int]) -> set[int]:
+        """Return the rows of lent messages that one to be written now stands behind.
+
+        A crash must not leave the later one alone: the earlier one, which its publisher sends
+        again, would come behind it [MQTT-4.6.0-6]. Order is that of one QoS; only QoS 1 is lent.
+        """
+        changes = self._changes
+        if changes is None or not changes.lent:
+            return set()
+        written = [place for place, each in changes.owed.items() if each.qos == 1]
+        lent = {place: each.message.row for place, each in changes.lent.items()}
+        written += [place for place, row in lent.items() if row in messages]
+        last = max(written, default=0)
+        return {row for place, row in lent.items() if place < last}
+
     def take_changes(self, messages: set[int]) -> Changes:
         """Return what is to be written now, and begin anew.
 
         What is lent waits for the batch after this one, but for that of `messages`, which are
-        written now for others: they are promised as a whole.
+        written now for others, or for their order: they are promised as a whole.
         """
         changes, self._changes = self._changes or Changes(), None
         lent, changes.lent = changes.lent, {}

@@ -1,5 +1,7 @@
 """Persistent sessions and what they are owed, written when a batch is closed."""
 
+from collections.abc import Iterable
+
 from gateway.session.delivery_queue import Delivery, SharedDelivery
 from gateway.session.kept import KeptSubscription
 from gateway.storage import session_rows
@@ -60,7 +62,7 @@ class SessionStore:
         add = self.gathering.writer.add
         self._delete_ended(add)
         journals, self._changed = self._changed, {}
-        messages = {row for journal in journals for row in journal.owed_messages}
+        messages = _to_write(journals)
         changed = [(journal, journal.take_changes(messages)) for journal in journals]
         self.messages.gather(add, messages)
         for write in (_write_session, _write_subscriptions, _write_incoming, _write_owed):
@@ -88,6 +90,21 @@ class SessionStore:
         for journal, changes in changed:
             for first, last in runs(changes.gone):
                 add(session_rows.DONE, (journal.number, first, last))
+
+
+def _to_write(journals: Iterable[SessionJournal]) -> set[int]:
+    """Return the rows of the messages to write: what is owed, and what was lent before it.
+
+    A message is written for all its sessions at once, and may stand behind a lent one in each.
+    """
+    messages = {row for journal in journals for row in journal.owed_messages}
+    found = len(messages)
+    while found:
+        before = len(messages)
+        for journal in journals:
+            messages |= journal.lent_before(messages)
+        found = len(messages) - before
+    return messages
 
 
 def _write_session(add: Add, journal: SessionJournal, changes: Changes) -> None:

@@ -286,6 +286,46 @@ def test_what_is_kept_in_memory_alone_has_no_place(disk: SqliteDisk) -> None:
     assert (delivery.place, message.owed, store.lent) == (0, 0, 0)
 
 
+def lent_or_owed(journals: list[SessionJournal], number: int, *, lend: bool, qos: int = 1) -> None:
+    """Let the sessions have a message: lend it to the first, owe it to the others."""
+    message = Message("t", b"%d" % number, qos, received_at=0)
+    message.pledge = Pledge(0)
+    for place, journal in enumerate(journals):
+        (journal.lend if lend and not place else journal.owe)(Delivery(message, qos))
+
+
+def on_disk(disk: SqliteDisk) -> dict[str, list[bytes]]:
+    _, kept = disk.restore(0.0, 0)
+    return {
+        each.client_id: [one.delivery.message.payload for one in each.deliveries]
+        for each in kept.sessions
+    }
+
+
+def test_what_is_written_leaves_nothing_lent_before_it_out(disk: SqliteDisk) -> None:
+    store, _ = disk.restore(0.0, 0)
+    a, b = store.open("a", 0.0), store.open("b", 0.0)
+    a.keep(60, None)
+    b.keep(60, None)
+    disk.commit()
+    lent_or_owed([b], 1, lend=True)  # stands before 3 in b
+    lent_or_owed([a], 2, lend=True)  # stands before 3 in a
+    lent_or_owed([b, a], 3, lend=True)
+    lent_or_owed([a], 4, lend=True)
+    disk.commit()
+    assert on_disk(disk) == {"a": [b"2", b"3"], "b": [b"1", b"3"]}
+
+
+def test_the_order_is_that_of_one_qos(disk: SqliteDisk) -> None:
+    store, _ = disk.restore(0.0, 0)
+    journal = store.open("a", 0.0)
+    journal.keep(60, None)
+    lent_or_owed([journal], 1, lend=True)
+    lent_or_owed([journal], 2, lend=False, qos=2)
+    disk.commit()
+    assert on_disk(disk) == {"a": [b"2"]}
+
+
 @pytest.mark.parametrize(
     ("table", "change", "lost"),
     [
