@@ -57,6 +57,7 @@ class Scene:
         self._folder = folder
         self.fleet = Mosquitto(folder)
         self.gateway: GatewayProcess | None = None
+        self.collector: FleetCollector | None = None
         self._clients: list[SensorClient] = []
 
     def start(self, when_full: str, quota: int = QUOTA) -> GatewayProcess:
@@ -87,15 +88,22 @@ class Scene:
         """Bring the fleet up; return (stream, number, value) of the messages that come."""
         assert self.gateway is not None, "not started"
         self.fleet.start()
-        collector = FleetCollector(self.fleet.port)
+        collector = self.collector = FleetCollector(self.fleet.port)
         until(lambda: len(collector.data) >= count, f"{count} arrive", self.gateway.log)
         until(lambda: not waiting(self.gateway), "the outbox is empty", self.gateway.log)
-        collector.close()
         return [
             (*message.name[1:], json.loads(message.payload)["value"]) for message in collector.data
         ]
 
+    def ledger(self) -> list[list[object]]:
+        """Return the ranges that came up so far: first, last, fate, cause."""
+        assert self.collector is not None, "the fleet is away"
+        messages = [m for m in self.collector.received if m.topic.endswith("/ledger")]
+        return [each for m in messages for each in json.loads(m.payload)["ranges"]]
+
     def close(self) -> None:
+        if self.collector is not None:
+            self.collector.close()
         for sensor in self._clients:
             sensor.close()
         if self.gateway is not None:
@@ -145,6 +153,8 @@ def test_drop_oldest_keeps_the_newest(scene: Scene) -> None:
     assert scene.arrivals(QUOTA) == [
         ("main", number, number) for number in range(MESSAGES - QUOTA + 1, MESSAGES + 1)
     ]
+    evicted = [1, MESSAGES - QUOTA, "evicted", "drop-oldest"]
+    until(lambda: evicted in scene.ledger(), "the ledger says so", lambda: str(scene.ledger()))
 
 
 def test_drop_newest_keeps_the_oldest_and_uses_up_numbers(scene: Scene) -> None:
@@ -153,6 +163,8 @@ def test_drop_newest_keeps_the_oldest_and_uses_up_numbers(scene: Scene) -> None:
     until(lambda: scene.figure("evicted/drop-newest") == MESSAGES - QUOTA, "evictions are counted")
     found = scene.arrivals(QUOTA)
     assert found == [("main", number, number) for number in range(1, QUOTA + 1)]
+    evicted = [QUOTA + 1, MESSAGES, "evicted", "drop-newest"]
+    until(lambda: evicted in scene.ledger(), "the ledger says so", lambda: str(scene.ledger()))
 
 
 def test_drop_lowest_priority_keeps_alarms(scene: Scene) -> None:
