@@ -6,6 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gateway.app.clock import ClockWatch
 from gateway.app.history import record
 from gateway.app.ledger import open_ledger, report_ledger
 from gateway.app.outage import Outage
@@ -47,10 +48,13 @@ async def start_uplink(gateway: "Gateway") -> None:
         return
     configured = _rules(config) or DEFAULT_RULES
     ledger = await open_ledger(gateway)
+    watch = ClockWatch(gateway, ledger.starts)
+    await watch.load()
     outbox = await start_outbox(gateway, [rule.stream for rule in configured], ledger.ended)
     rejected = Rejected(gateway.database, gateway.writer, gateway.counters)
     await rejected.load()
     rules = await _rule_set(gateway, configured, outbox, ledger)
+    rules.before_numbers.append(watch.before_number)
     gateway.at_stop += [rules.save, ledger.save]
     if not await record(gateway, rules, configured):
         gateway.broker.subscribe_inline(rules, rules.topic_filters)
@@ -75,6 +79,7 @@ async def start_uplink(gateway: "Gateway") -> None:
     await uplink.start()
     gateway.stack.push_async_callback(uplink.close)
     report_ledger(gateway, ledger, outbox, uplink)
+    watch.report(uplink.own_messages)
 
 
 def _leave(gateway: "Gateway", uplink: Uplink) -> None:

@@ -202,6 +202,7 @@ class Outbox:
         passed. From now on it makes no room for others, for as long as the caller holds it or
         until `put_back`: nobody can say whether the fleet has it.
         """
+        row.stepped = now - self._steps.now_for(row.id, now)
         if not row.left and self._has_expired(row, now):
             self.remove([row], Fate.EXPIRED)
             self.end_turn()

@@ -40,6 +40,7 @@ class OutboxRow:
     (`epoch`, `stream`, `seq`) with the gateway's id name it for ever. `time` is when the gateway
     accepted it (ms since 1970); `qos` and `retain` are the publisher's. `id` and `size` (bytes,
     as the outbox counts them) are given by `Outbox.add`; `left` is True once it was removed.
+    `stepped` is how many ms the wall clock was set forward since `time`, as `Outbox.take` found.
     """
 
     epoch: str
@@ -62,6 +63,7 @@ class OutboxRow:
     id: int = 0
     size: int = 0
     left: bool = field(default=False, compare=False)
+    stepped: int = field(default=0, compare=False)
 
 
 def row_of_message(message: Message, epoch: str, stream: str, seq: int, lane: str) -> OutboxRow:

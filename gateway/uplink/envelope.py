@@ -38,5 +38,5 @@ def remaining_expiry(row: OutboxRow, now: int) -> int | None:
     """
     if row.message_expiry is None:
         return None
-    waited = max(0, now - row.time) // 1000
+    waited = max(0, now - row.stepped - row.time) // 1000
     return max(1, row.message_expiry - waited)

@@ -1,6 +1,6 @@
 """Which messages go up: numbers them, asks the rules, fills the outbox."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
@@ -56,7 +56,8 @@ class RuleSet:
 
     `states` is what `RuleStates.restore` found of the rules that remember something; `numbers`
     are those that the last message was given. `budget` measures what expressions take.
-    `ledger` keeps account of every number, where there is one.
+    `ledger` keeps account of every number, where there is one; `before_numbers` are called with
+    each message before it gets its first.
     """
 
     client_id = "$uplink"
@@ -75,6 +76,7 @@ class RuleSet:
         self._counters = counters
         self._epoch = epoch
         self._ledger = ledger
+        self.before_numbers: list[Callable[[Message], None]] = []
         self.numbers: list[Numbered] = []
         self._streams: dict[str, list[ActiveRule]] = {}
         self._last: dict[str, int] = {}
@@ -98,6 +100,8 @@ class RuleSet:
         Returns QUOTA_EXCEEDED, with no number used and nothing remembered, when a rule wants it
         and the outbox is full; the publisher may try again later.
         """
+        for look in self.before_numbers:
+            look(message)
         verdicts = []
         for stream, rules in self._streams.items():
             matching = [active for active in rules if active.rule.topic in topic_filters]

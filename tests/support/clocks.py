@@ -42,3 +42,22 @@ class ManualClock(Clock):
         """Set the wall clock from outside; it is kept right from now on."""
         self.set_wall(wall_ms)
         self.state = Synchronization(synchronized=True, error_ms=error_ms)
+
+
+class SetClock(Clock):
+    """The computer's clock, but for a wall time of the test's own."""
+
+    def __init__(self, wall_ms: int) -> None:
+        self.difference = wall_ms - super().wall_ms()
+        self.state = Synchronization(synchronized=False)
+
+    def wall_ms(self) -> int:
+        return super().wall_ms() + self.difference
+
+    def synchronization(self) -> Synchronization:
+        return self.state
+
+    def synchronize(self) -> None:
+        """Learn the right time."""
+        self.difference = 0
+        self.state = Synchronization(synchronized=True, error_ms=10)

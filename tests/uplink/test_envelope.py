@@ -67,3 +67,9 @@ def test_what_is_left_of_the_expiry(
 ) -> None:
     row = outbox_row(1, message_expiry=expiry)
     assert remaining_expiry(row, row.time + waited_ms) == expected
+
+
+def test_a_clock_that_was_set_forward_takes_nothing_from_the_expiry() -> None:
+    row = outbox_row(1, message_expiry=100, time=5_000)
+    row.stepped = 1_763_740_000_000
+    assert remaining_expiry(row, 5_000 + 1_763_740_000_000 + 10_000) == 90

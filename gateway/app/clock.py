@@ -1,0 +1,98 @@
+"""Watches the wall clock, tells the fleet what is found, and shows it under `$SYS`."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from gateway.clock.spans import STEP_MS, ClockSpans, Finding
+from gateway.routing.where.message import Message
+from gateway.storage.clock_store import ClockStore
+from gateway.storage.starts import Starts
+from gateway.uplink.clock_reports import ClockReports
+from gateway.uplink.own_messages import OwnMessages
+
+if TYPE_CHECKING:
+    from gateway.app.gateway import Gateway
+
+LOOK_SECONDS = 2.0
+"""Between two looks at the clock while no message comes."""
+
+
+class ClockWatch:
+    """Looks every LOOK_SECONDS, and when a message shows that the clock was set since.
+
+    So a step lies between two numbers: the first of them is of the span before, the second of
+    the span that begins with it.
+    """
+
+    def __init__(self, gateway: "Gateway", starts: Starts) -> None:
+        self._gateway = gateway
+        self._starts = starts
+        self._store = ClockStore(gateway.database, gateway.writer, gateway.counters)
+        self._reports: ClockReports | None = None
+        self._offset = 0.0
+        self.spans: ClockSpans
+
+    async def load(self) -> None:
+        """Begin the first span of this start."""
+        clock = self._gateway.clock
+        earlier = await self._store.load(clock.boot_id())
+        self.spans = ClockSpans(clock, self._gateway.epoch, earlier)
+        self._measure()
+        self._keep()
+
+    def report(self, own: OwnMessages) -> None:
+        """Begin to tell the fleet, first of the span that runs."""
+        gateway = self._gateway
+        self._reports = ClockReports(self._store, own, gateway.counters, gateway.clock)
+        self._reports.note([self.spans.beginning()])
+        looking = asyncio.get_running_loop().create_task(self._run())
+        gateway.stack.callback(looking.cancel)
+
+    def before_number(self, message: Message) -> None:
+        """Look at the clock if the message's own times say that it was set."""
+        if message.received_at is None or not message.arrived:
+            return
+        if abs(message.received_at - 1000 * message.arrived - self._offset) > STEP_MS:
+            self.look()
+
+    def look(self) -> None:
+        """Take in what the clock shows by now."""
+        self._measure()
+        findings = self.spans.look(self._starts.present.last)
+        if findings:
+            self._tell(findings)
+        self._show()
+
+    def _tell(self, findings: list[Finding]) -> None:
+        self._keep()
+        if self._reports is not None:
+            self._reports.note(findings)
+
+    def _keep(self) -> None:
+        spans = self.spans
+        self._store.save_spans(
+            spans.uncorrected if spans.synchronized else [*spans.uncorrected, spans.span]
+        )
+        self._show()
+
+    def _measure(self) -> None:
+        """Note how wall time and the loop's monotonic time lie: a suspension parts them, too."""
+        clock = self._gateway.clock
+        self._offset = clock.wall_ms() - 1000 * clock.monotonic()
+
+    def _show(self) -> None:
+        counters, spans = self._gateway.counters, self.spans
+        uncertainty = spans.uncertainty
+        counters.set("tidegate/clock/synchronized", int(spans.synchronized))
+        counters.set(
+            "tidegate/clock/uncertainty_ms", "unknown" if uncertainty is None else uncertainty
+        )
+        counters.set("tidegate/clock/offset_ms", spans.last_offset)
+        counters.set("tidegate/clock/steps", spans.steps)
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            self.look()
+            if self._reports is not None:
+                self._reports.send()
