@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from gateway.storage.ledger import Ledger
+from gateway.storage.ledger_lost import note_lost
 from gateway.storage.ledger_pages import LedgerPages
 from gateway.storage.outbox import Outbox
 from gateway.storage.starts import Starts
@@ -21,6 +22,8 @@ async def open_ledger(gateway: "Gateway") -> Ledger:
     await starts.begin()
     ledger = Ledger(gateway.database, gateway.writer, gateway.counters, starts)
     await ledger.load()
+    if gateway.database.salvage is not None:
+        await note_lost(gateway.database, ledger, gateway.database.salvage.numbers)
     return ledger
 
 

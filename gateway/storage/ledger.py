@@ -78,6 +78,12 @@ class Ledger:
         """Note how a row of the outbox ended, in the turn that removes it (`Outbox.on_fate`)."""
         self._note(row.epoch, row.stream, row.seq, fate, cause)
 
+    def note(self, each: LedgerRange) -> None:
+        """Note how a whole range of numbers ended."""
+        self._gathered.put(each)
+        self._counters.add(f"tidegate/ledger/{each.fate.value}", each.numbers)
+        self._arm()
+
     def told(self, ranges: Iterable[LedgerRange]) -> None:
         """Delete, with some batch to come, ranges that the fleet has heard of."""
         for each in ranges:

@@ -43,6 +43,10 @@ class GatheredRanges:
         self._ranges.append(each)
         self._newest[key] = each
 
+    def put(self, each: LedgerRange) -> None:
+        """Note the end of a whole range."""
+        self._ranges.append(each)
+
     def take(self) -> list[LedgerRange]:
         """Return all ranges in order, and begin anew."""
         ranges = collapsed(self._ranges)

@@ -87,6 +87,14 @@ class Starts:
         """Return the start that gave `epoch`, one without a number if it is not known any more."""
         return self._by_epoch.get(epoch) or Start(None, epoch, None)
 
+    def last_of(self, epoch: str) -> dict[str, int]:
+        """Return the last number of each stream that was on disk when a start had ended."""
+        for start in self._by_epoch.values():
+            if start.previous is not None and start.previous["epoch"] == epoch:
+                last: dict[str, int] = start.previous["last"]
+                return last
+        return {}
+
     @property
     def unannounced(self) -> list[Start]:
         """The starts that the fleet has not heard of, oldest first."""
