@@ -18,6 +18,7 @@ from gateway.app.descriptors import raise_limit
 from gateway.app.durability import durability_entries
 from gateway.app.durable_sessions import open_store
 from gateway.app.listeners import make_listeners, reload_listeners
+from gateway.app.outbox import drop_warnings
 from gateway.app.sensors import start_sensors
 from gateway.app.storage import open_storage
 from gateway.app.telemetry import Telemetry
@@ -129,6 +130,8 @@ class Gateway:
             new_client_id=lambda: f"auto-{secrets.token_hex(8)}",
             timer=self.clock.nanoseconds,
         )
+        for warning in drop_warnings(self.configuration):
+            logger.warning("%s", warning)
         self.turn = Turn(self.broker, self.writer, self.clock)
         self.stack.push_async_callback(self._finish)
 

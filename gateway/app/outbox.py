@@ -39,8 +39,6 @@ async def start_outbox(
     outbox.on_fate.append(on_fate)
     await outbox.load()
     gateway.stack.push_async_callback(outbox.close)
-    for warning in drop_warnings(gateway.configuration):
-        logger.warning("%s", warning)
     sweeping = asyncio.get_running_loop().create_task(_sweep(gateway, outbox))
     gateway.stack.callback(sweeping.cancel)
     return outbox
@@ -59,9 +57,14 @@ def outbox_settings(configuration: Configuration, streams: Iterable[str]) -> Out
 
 def drop_warnings(configuration: Configuration) -> list[str]:
     """Return a line for each setting that gives up messages which were acknowledged."""
+    policy = configuration.broker.queue_when_full
+    warnings = []
+    if policy != "reject":
+        text = f'"{policy}" gives up acknowledged messages of clients that are away too long'
+        warnings.append(f"broker.queue_when_full: {text}")
     if configuration.uplink is None:
-        return []
-    warnings = _warnings("outbox", configuration.outbox)
+        return warnings
+    warnings += _warnings("outbox", configuration.outbox)
     for place, stream in enumerate(configuration.uplink.streams):
         key = f"uplink.stream[{place}]"
         warnings += _warnings(key, stream)

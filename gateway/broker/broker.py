@@ -31,7 +31,7 @@ from gateway.routing.router import Router
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.message import Message
 from gateway.session.incoming import MAXIMUM_INCOMING
-from gateway.session.limits import SessionLimits
+from gateway.session.limits import SessionLimits, WhenFull
 from gateway.session.queue_memory import QueueMemory
 from gateway.session.session import Session
 from gateway.session.traffic import Traffic
@@ -86,6 +86,7 @@ class Broker:
             max(MAXIMUM_INCOMING, 2 * settings.receive_maximum),
             settings.maximum_queued_messages,
             settings.maximum_queued_bytes,
+            WhenFull(settings.queue_when_full),
             self.queue_memory,
         )
         self.traffic = Traffic()

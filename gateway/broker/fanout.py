@@ -9,6 +9,7 @@ from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.routing.router import Recipient
 from gateway.routing.where.message import Message
 from gateway.session.delivery_queue import Delivery, SharedDelivery
+from gateway.session.overflow import count_refusal
 from gateway.session.session import Session
 from gateway.session.templates import Templates
 
@@ -57,7 +58,7 @@ def _has_room(broker: "Broker", message: Message, recipients: list[Recipient]) -
         subscriber = recipient.subscriber
         if isinstance(subscriber, Session):
             if not subscriber.has_room(recipient.qos):
-                subscriber.count_refusal()
+                count_refusal(subscriber)
                 return False
             kept = kept or (recipient.qos > 0 and subscriber.persistent)
     if kept and message.commit_within is not None and broker.store.full:

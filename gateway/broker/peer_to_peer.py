@@ -12,6 +12,7 @@ from gateway.broker.instant import Instant
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
 from gateway.session.delivery_queue import Delivery
+from gateway.session.overflow import count_refusal
 from gateway.session.templates import Templates
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def publish(broker: "Broker", message: Message, client_id: str, instant: Instant
     if session is None:
         return ReasonCode.NO_MATCHING_SUBSCRIBERS
     if not session.has_room(message.qos):
-        session.count_refusal()
+        count_refusal(session)
         return ReasonCode.QUOTA_EXCEEDED
     if message.qos and session.persistent and broker.store.full:
         broker.counters.add("tidegate/storage/rejected")

@@ -13,6 +13,7 @@ from gateway.routing.subscription import Subscription
 from gateway.routing.where.compile import Where
 from gateway.routing.where.errors import WhereError
 from gateway.routing.where.message import Message
+from gateway.session import continuation
 from gateway.session.kept import Kept, KeptSession, KeptSubscription, KeptWill
 from gateway.session.session import NEVER, Session
 
@@ -52,7 +53,7 @@ def _restore_session(broker: "Broker", kept: KeptSession, instant: Instant) -> N
         _restore_subscription(broker, session, subscription)
     for packet_id in kept.incoming:
         session.incoming.add(packet_id)
-    session.restore(kept.deliveries, connected=kept.left_at is None)
+    continuation.restore(session, kept.deliveries, connected=kept.left_at is None)
     left_at = kept.left_at
     if left_at is None:
         left_at = instant.wall

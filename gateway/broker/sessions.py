@@ -8,6 +8,7 @@ from gateway.broker.instant import Instant
 from gateway.broker.wills import delay_will, publish_will, set_will
 from gateway.mqtt.packets import Connect
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.session.continuation import note_departure, owed
 from gateway.session.journal import NO_JOURNAL
 from gateway.session.session import NEVER, Session
 
@@ -61,7 +62,7 @@ def set_expiry(broker: "Broker", session: Session, interval: int) -> None:
     if interval and not session.persistent and within is not None:
         session.journal = broker.store.open(session.client_id, within)
     elif not interval and session.persistent:
-        session.journal.close(session.owed())
+        session.journal.close(owed(session))
         session.journal = NO_JOURNAL
     session.expiry_interval = interval
     session.journal.keep(interval, session.username)
@@ -77,7 +78,7 @@ def leave(broker: "Broker", client: Client, instant: Instant) -> None:
     if not session.persistent:
         end(broker, session, instant)
         return
-    session.note_departure(instant.wall)
+    note_departure(session, instant.wall)
     if session.expiry_interval != NEVER:
         expire_at(broker, session, instant.monotonic + session.expiry_interval)
     if session.will is not None:

@@ -40,6 +40,7 @@ class BrokerSettings:
     maximum_inflight: int = MAXIMUM_INFLIGHT  # of one session
     maximum_queued_messages: int = MAXIMUM_MESSAGES  # of one session
     maximum_queued_bytes: int = MAXIMUM_BYTES  # of one session
+    queue_when_full: str = "reject"  # a value of WhenFull
     maximum_queued_bytes_total: int = MAXIMUM_BYTES_TOTAL  # of all sessions
     maximum_subscriptions: int = 200_000  # of one client
     maximum_subscription_bytes: int = MAXIMUM_SUBSCRIPTION_BYTES  # of all clients

@@ -66,6 +66,7 @@ BROKER: Section = {
     "maximum_queued_messages": whole_number(1, 100_000_000),
     "maximum_queued_bytes": whole_number(1024, 1024**4),
     "maximum_queued_bytes_total": whole_number(1024, 1024**4),
+    "queue_when_full": one_of("reject", "drop-oldest", "drop-newest"),
     "maximum_subscriptions": whole_number(1, 100_000_000),
     "maximum_subscription_bytes": whole_number(1024, 1024**4),
     "maximum_filtered_subscriptions": whole_number(0, 100_000_000),

@@ -50,6 +50,7 @@ class BrokerConfig:
     maximum_queued_messages: int = 50_000
     maximum_queued_bytes: int = 64 * 1024 * 1024
     maximum_queued_bytes_total: int = 128 * 1024 * 1024
+    queue_when_full: str = "reject"
     maximum_subscriptions: int = 200_000
     maximum_filtered_subscriptions: int = 64
     maximum_expressions: int = 10_000

@@ -92,11 +92,12 @@ class DeliveryQueue:
     @property
     def full(self) -> bool:
         """True if the next `append` is refused, whatever its size."""
-        return (
-            len(self._deliveries) >= self.maximum_messages
-            or self._bytes >= self.maximum_bytes
-            or self._memory.full
-        )
+        return self.at_bound or self._memory.full
+
+    @property
+    def at_bound(self) -> bool:
+        """True if it is full by itself, and not for what other sessions hold."""
+        return len(self._deliveries) >= self.maximum_messages or self._bytes >= self.maximum_bytes
 
     def append(self, delivery: Delivery) -> bool:
         """Queue the delivery; return False, and leave it out, if the queue is full."""

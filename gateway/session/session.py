@@ -4,12 +4,12 @@ from gateway.counters import Counters
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.message_size import will_size
 from gateway.mqtt.packets import MQTT_5, PubRel, Will
+from gateway.session import overflow
 from gateway.session.delivery_queue import Delivery, DeliveryQueue, SharedDelivery
 from gateway.session.durability_class import COMMIT
 from gateway.session.incoming import Incoming
 from gateway.session.inflight import Inflight, InflightMessage
 from gateway.session.journal import NO_JOURNAL, Journal
-from gateway.session.kept import KeptDelivery
 from gateway.session.limits import SessionLimits
 from gateway.session.readiness import Readiness
 from gateway.session.templates import Templates
@@ -98,40 +98,6 @@ class Session:
         if dropped:
             self.counters.add("publish/messages/dropped", dropped)
 
-    def note_departure(self, wall: int) -> None:
-        """Let the journal know what it needs to go on with another connection (`wall` is now).
-
-        The packet identifiers of QoS 1 messages are noted here for the first time: while they are
-        on their way, acknowledgements come faster than anything is written.
-        """
-        for packet_id, message in self.inflight.items():
-            if message.delivery.qos == 1 and not message.noted:
-                message.noted = True
-                self.journal.identify(message.delivery, packet_id)
-        self.journal.leave(wall)
-
-    def restore(self, deliveries: list[KeptDelivery], *, connected: bool) -> None:
-        """Take up what an earlier run left; without a connection, as after `detach`.
-
-        If the session was `connected` to the end, it is not known which QoS 1 messages were sent:
-        as many as fitted into the window are taken for sent, and so come with DUP.
-        """
-        begun: list[tuple[int, InflightMessage]] = []
-        for kept in deliveries:
-            maybe = connected and kept.delivery.qos == 1 and not len(self.queue)
-            if kept.packet_id or (maybe and len(begun) < self.limits.maximum_inflight):
-                noted = bool(kept.packet_id)
-                message = InflightMessage(kept.delivery, kept.released, noted)
-                begun.append((kept.packet_id, message))
-            else:
-                self.queue.restore(kept.delivery)
-        self.inflight.restore(begun)
-        self.inflight.hold(self.limits.memory)
-
-    def owed(self) -> list[Delivery]:
-        """Return everything that is still owed, in order."""
-        return [*(message.delivery for message in self.inflight), *self.queue]
-
     def discard(self) -> None:
         """Give up what is still owed: the session has ended, and has no connection."""
         self.queue.clear()
@@ -191,15 +157,7 @@ class Session:
 
     def has_room(self, qos: int) -> bool:
         """Return False if a message of this QoS would be lost, which the session must not lose."""
-        return qos == 0 or not self.persistent or not self.queue.full or self.ready(qos)
-
-    def count_refusal(self) -> None:
-        """Count a message that there was no room for."""
-        self.counters.add("publish/messages/dropped")
-        if self.limits.memory.full:
-            self.counters.add("tidegate/queues/rejected_for_memory")
-        else:
-            self.counters.add("tidegate/queues/rejected")
+        return not self.queue.full or not overflow.must_keep(self, qos) or self.ready(qos)
 
     def deliver(self, delivery: Delivery, templates: Templates, now: float) -> None:
         """Send the delivery, queue it, or count it as dropped."""
@@ -263,8 +221,8 @@ class Session:
         self.journal.done(delivery)
 
     def _enqueue(self, delivery: Delivery) -> None:
-        if not self.queue.append(delivery):
-            self.count_refusal()
+        if not self.queue.append(delivery) and not overflow.replace_oldest(self, delivery):
+            overflow.count_lost(self, delivery)
         elif delivery.qos and self._comes_soon:
             self._lend(delivery)
         elif delivery.qos:

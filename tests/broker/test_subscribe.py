@@ -73,7 +73,7 @@ def test_the_number_of_subscriptions_is_bounded() -> None:
 
 
 def test_what_all_subscriptions_occupy_is_bounded() -> None:
-    harness = Harness(BrokerSettings(maximum_subscription_bytes=1_000))
+    harness = Harness(BrokerSettings(maximum_subscription_bytes=600))
     first, second = harness.connect("first"), harness.connect("second")
     assert first.subscribe("a") == first.subscribe("b") == ReasonCode.SUCCESS
     assert second.subscribe("c") == QUOTA

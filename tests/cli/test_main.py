@@ -73,14 +73,21 @@ def test_check_of_a_good_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("[uplink]\n[outbox]\n", "outbox.when_full"),
+        ("[broker]\nqueue_", "broker.queue_when_full"),
+    ],
+)
 def test_check_says_what_gives_up_acknowledged_messages(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, key: str
 ) -> None:
     path = tmp_path / "gateway.toml"
-    path.write_text("[uplink]\n[outbox]\nwhen_full = 'drop-newest'\n")
+    path.write_text(f"{text}when_full = 'drop-newest'\n")
     assert main(["check", str(path)]) == 0
     warning, verdict = capsys.readouterr().out.splitlines()
-    assert warning.startswith(f'{path}: warning: outbox.when_full: "drop-newest" gives up')
+    assert warning.startswith(f'{path}: warning: {key}: "drop-newest" gives up')
     assert verdict == f"{path}: ok"
 
 

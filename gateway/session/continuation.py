@@ -1,0 +1,42 @@
+"""How a session goes on with another connection, or in another run of the gateway."""
+
+from gateway.session.delivery_queue import Delivery
+from gateway.session.inflight import InflightMessage
+from gateway.session.kept import KeptDelivery
+from gateway.session.session import Session
+
+
+def note_departure(session: Session, wall: int) -> None:
+    """Let the journal know what it needs to go on with another connection (`wall` is now).
+
+    The packet identifiers of QoS 1 messages are noted here for the first time: while they are
+    on their way, acknowledgements come faster than anything is written.
+    """
+    for packet_id, message in session.inflight.items():
+        if message.delivery.qos == 1 and not message.noted:
+            message.noted = True
+            session.journal.identify(message.delivery, packet_id)
+    session.journal.leave(wall)
+
+
+def restore(session: Session, deliveries: list[KeptDelivery], *, connected: bool) -> None:
+    """Take up what an earlier run left; without a connection, as after `detach`.
+
+    If the session was `connected` to the end, it is not known which QoS 1 messages were sent:
+    as many as fitted into the window are taken for sent, and so come with DUP.
+    """
+    begun: list[tuple[int, InflightMessage]] = []
+    for kept in deliveries:
+        maybe = connected and kept.delivery.qos == 1 and not len(session.queue)
+        if kept.packet_id or (maybe and len(begun) < session.limits.maximum_inflight):
+            message = InflightMessage(kept.delivery, kept.released, bool(kept.packet_id))
+            begun.append((kept.packet_id, message))
+        else:
+            session.queue.restore(kept.delivery)
+    session.inflight.restore(begun)
+    session.inflight.hold(session.limits.memory)
+
+
+def owed(session: Session) -> list[Delivery]:
+    """Return everything that the session is still owed, in order."""
+    return [*(message.delivery for message in session.inflight), *session.queue]
