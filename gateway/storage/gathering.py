@@ -63,7 +63,8 @@ class Gathering:
         """
         self.lent += 1
         self.lent_mark = self.writer.batch + 1
-        self.writer.want(max(within, self.writer.commit_delay / 2))
+        half = self.writer.commit_delay / 2
+        self.writer.want(max(within - half, half))
 
     def committed(self, batch: int) -> None:
         """Announce the batch that answers may wait for, if it is not this one."""

@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +25,23 @@ def test_a_mark_makes_due_what_was_put_off() -> None:
     gathering.put_off()
     assert gathering.mark() == 1
     assert disk.wanted == 0.0
+
+
+@pytest.mark.parametrize(
+    ("within", "first"), [(0.0, 0.0025), (0.004, 0.0025), (0.005, 0.0025), (0.05, 0.0475)]
+)
+def test_what_is_lent_is_written_within_its_window(within: float, first: float) -> None:
+    disk = SqliteDisk()
+    gathering = Gathering(disk)
+    gathering.lend(within)
+    assert disk.wanted == pytest.approx(first)
+    assert gathering.lent_mark == 2
+    disk.commit()
+    gathering.committed(1)
+    assert disk.wanted == pytest.approx(0.0025)  # together no more than the window, or the delay
+    disk.commit()
+    gathering.committed(2)
+    assert disk.wanted is None
 
 
 def test_a_mark_of_a_batch_that_is_on_its_way_makes_nothing_due() -> None:
