@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.errors import JobError, PipelineError
+from pipeline.ledger import accounts
 from pipeline.preflight import check_installed
 from pipeline.settings import LANDING, MASTER, MASTER_VARIABLE, TABLES, make_settings
 
@@ -72,7 +73,12 @@ def _once(options: argparse.Namespace) -> int:
     if totals.left:
         name, reason = next(iter(totals.left.items()))
         _say(f"not read in {settings.landing}: {len(totals.left)} (first: {name}, {reason})")
-    print(_as_json(totals) if options.json else _as_table(totals))
+    if options.json:
+        print(_as_json(totals))
+        return EXIT_OK
+    print(_as_table(totals))
+    for account in accounts(settings.landing):
+        print(account)
     return EXIT_OK
 
 

@@ -30,8 +30,8 @@ class GatheredRanges:
         newest = self._newest.get(key)
         if newest is not None and newest.last == number - 1:
             causes = newest.causes
-            if cause in causes and len(causes) == 1:
-                newest.last = number
+            if cause in causes and (len(causes) == 1 or fate is Fate.FILTERED):
+                newest.last = number  # what `fits` and `take_in` would do
                 causes[cause] += 1
                 return
             each = LedgerRange(epoch, stream, number, number, fate, {cause: 1})

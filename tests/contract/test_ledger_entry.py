@@ -13,6 +13,7 @@ from gateway.uplink.ledger_reports import LedgerReports
 from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.uplink import Uplink
 from pipeline.landing import list_landing
+from pipeline.ledger import accounts
 from tests.support.fleet_broker import FleetBroker
 from tests.support.ledger import LedgerStore, open_ledger_store
 from tests.support.storage import until
@@ -128,6 +129,13 @@ async def test_in_a_directory_beside_the_records(
     for entry in entries:
         validator.validate(entry)
     assert _told(entries) == EXPECTED
+    assert [str(account) for account in accounts(tmp_path / "landing")] == [
+        f"barn/{kept.epoch}/a-slow_one: delivered 1 = last 1, missing 0",
+        (
+            f"barn/{kept.epoch}/main: filtered 12 + expired 1 + evicted 1 + rejected 1 + lost 1"
+            " = last 16, missing 0"
+        ),
+    ]
     listing = list_landing(tmp_path / "landing")
     assert (len(listing.files), listing.left) == (1, {})
 
