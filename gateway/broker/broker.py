@@ -98,6 +98,7 @@ class Broker:
         self.connections: set[Client] = set()  # also those without a session yet, or any more
         self._packets_received = 0  # of connections that are gone
         self._packets_sent = 0
+        self.clock_ahead: int | None = None  # wall clock before the monotonic one, milliseconds
         self.deadlines = Deadlines()
         self.deadlines.set("expiry", 0.0, lambda instant: sweep(self, instant))
 

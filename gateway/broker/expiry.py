@@ -15,8 +15,27 @@ SWEEP_INTERVAL = 10.0
 """Seconds between two looks for what has expired."""
 
 
+STEP = 1_000
+"""Milliseconds by which the wall clock must gain on the monotonic one between two looks."""
+
+
+def look_at_clock(broker: "Broker", instant: Instant) -> None:
+    """Tell the store when the wall clock was set forward, as a board's without a battery is.
+
+    By what is kept so much more time would seem to have passed. That a clock was set back only
+    makes things last longer, and is left alone.
+    """
+    ahead = instant.wall - round(1000 * instant.monotonic)
+    gained = 0 if broker.clock_ahead is None else ahead - broker.clock_ahead
+    if broker.clock_ahead is None or abs(gained) >= STEP:
+        broker.clock_ahead = ahead
+    if gained >= STEP:
+        broker.store.clock_set_forward(gained)
+
+
 def sweep(broker: "Broker", instant: Instant) -> None:
     """Remove what has expired, now and at each interval [MQTT-3.3.2-5]."""
+    look_at_clock(broker, instant)
     broker.store.forget_retained(broker.retained.drop_expired(instant.monotonic))
     expired = sum(session.drop_expired(instant.monotonic) for session in broker.sessions.values())
     if expired:

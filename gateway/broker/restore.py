@@ -14,7 +14,13 @@ from gateway.routing.where.compile import Where
 from gateway.routing.where.errors import WhereError
 from gateway.routing.where.message import Message
 from gateway.session import continuation
-from gateway.session.kept import Kept, KeptSession, KeptSubscription, KeptWill
+from gateway.session.kept import (
+    Kept,
+    KeptSession,
+    KeptSubscription,
+    KeptWill,
+    seconds_since,
+)
 from gateway.session.session import NEVER, Session
 
 if TYPE_CHECKING:
@@ -59,8 +65,7 @@ def _restore_session(broker: "Broker", kept: KeptSession, instant: Instant) -> N
         left_at = instant.wall
         session.journal.leave(left_at)
     if session.expiry_interval != NEVER:
-        # a wall clock that was set back must not end a session early
-        away = max(0, instant.wall - left_at) / 1000
+        away = seconds_since(left_at, instant.wall)
         sessions.expire_at(broker, session, instant.monotonic + session.expiry_interval - away)
 
 

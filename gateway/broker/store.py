@@ -81,6 +81,10 @@ class Store(Protocol):
         """Forget a client's will, if it has one."""
         ...
 
+    def clock_set_forward(self, milliseconds: int) -> None:
+        """Count all times that are kept from so much later."""
+        ...
+
 
 class KeepsNothing:
     """The store of a broker whose sessions end with the process."""
@@ -107,4 +111,7 @@ class KeepsNothing:
         """Do nothing."""
 
     def drop_will(self, client_id: str) -> None:
+        """Do nothing."""
+
+    def clock_set_forward(self, milliseconds: int) -> None:
         """Do nothing."""

@@ -11,6 +11,18 @@ if TYPE_CHECKING:
     from gateway.session.journal import Journal
 
 
+CLOCK_SET = 1_577_836_800_000
+"""Wall milliseconds of 2020: a clock that showed less had never been set."""
+
+
+def seconds_since(then: int, now: int) -> float:
+    """Return how long ago `then` was, both in milliseconds since 1970.
+
+    0 where the clock says nothing of it: it was set back meanwhile, or had not been set then.
+    """
+    return 0.0 if then < CLOCK_SET else max(0, now - then) / 1000
+
+
 @dataclass(frozen=True, slots=True)
 class KeptSubscription:
     """A subscription as its SUBSCRIBE asked for it.

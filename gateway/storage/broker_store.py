@@ -10,6 +10,14 @@ from gateway.storage.session_journal import SessionJournal
 from gateway.storage.session_store import SessionStore
 from gateway.storage.will_store import WillStore
 
+FORWARD = (
+    "UPDATE session SET left_at = left_at + ? WHERE left_at IS NOT NULL",
+    "UPDATE will SET due = due + ? WHERE due IS NOT NULL",
+    "UPDATE message SET received_at = received_at + ? WHERE message_expiry IS NOT NULL",
+    "UPDATE retained SET received_at = received_at + ? WHERE message_expiry IS NOT NULL",
+)
+"""What expires by the wall clock after a restart; what never does keeps its time."""
+
 
 class BrokerStore:
     """Fulfils `broker.store.Store`.
@@ -28,6 +36,7 @@ class BrokerStore:
         self._sessions = sessions
         self._retained = retained
         self._wills = wills
+        self._forward = 0  # milliseconds that times on disk lack
 
     @property
     def changes(self) -> int:
@@ -73,12 +82,21 @@ class BrokerStore:
         """Forget the client's will, if it has one."""
         self._wills.drop(client_id)
 
+    def clock_set_forward(self, milliseconds: int) -> None:
+        """Add so many milliseconds to all times that something expires from."""
+        self._forward += milliseconds
+        self._gathering.put_off()
+
     def committed(self, batch: int) -> None:
         """Note that a batch is on disk."""
         self._gathering.committed(batch)
 
     def gather(self) -> None:
         """Give the writer the rows of all changes; it is about to close a batch."""
+        if self._forward:
+            for statement in FORWARD:
+                self._gathering.writer.add(statement, (self._forward,))
+            self._forward = 0
         self._sessions.gather()
         self._retained.gather()
         self._wills.gather()

@@ -6,6 +6,7 @@ from typing import Any
 from gateway.mqtt.message import Message as AcceptedMessage
 from gateway.mqtt.properties import Properties
 from gateway.routing.where.message import Message
+from gateway.session.kept import seconds_since
 from gateway.storage.connection import Row
 
 PROPERTY_COLUMNS = (
@@ -54,8 +55,7 @@ def from_row(values: tuple[Any, ...], monotonic: float, wall: int) -> Message:
     """Return the message that `to_row` made `values` of.
 
     Its expiry goes on from when it was accepted: `monotonic` (seconds) and `wall` (ms since 1970)
-    are now. A wall clock that was set back meanwhile makes it no older than now. Raises
-    ValueError for what is no such row.
+    are now. Raises ValueError for what is no such row.
     """
     topic, payload, qos, retain, received_at, client_id, username, *rest = values
     content_type, response_topic, correlation_data, expiry, payload_format, pairs = rest
@@ -67,7 +67,7 @@ def from_row(values: tuple[Any, ...], monotonic: float, wall: int) -> Message:
         client_id=client_id,
         username=username,
         received_at=received_at,
-        arrived=monotonic - max(0, wall - received_at) / 1000,
+        arrived=monotonic - seconds_since(received_at, wall),
         content_type=content_type,
         response_topic=response_topic,
         correlation_data=correlation_data,

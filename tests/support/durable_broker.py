@@ -35,6 +35,12 @@ class DurableHarness(Harness):
         """Lose all connections and what is not on disk; start again `seconds` later."""
         self._start(self.disk, self.now + seconds, self.wall + int(1000 * seconds))
 
+    def set_clock(self, seconds: float) -> None:
+        """Set the wall clock forward, or back, and let the broker see it."""
+        self.pass_time(10)
+        self.wall += int(1000 * seconds)
+        self.pass_time(10)
+
     def reboot(self, seconds: float) -> None:
         """Do the same with a monotonic clock that begins anew."""
         self._start(self.disk, 10.0, self.wall + int(1000 * seconds))
