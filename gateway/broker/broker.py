@@ -64,7 +64,9 @@ class Broker:
         self.store: Store = store or KeepsNothing()
         self.new_client_id = new_client_id
         self.budget = Budget(timer)
-        self.router = Router(self.budget, settings.maximum_subscription_bytes)
+        self.router = Router(
+            self.budget, settings.maximum_subscription_bytes, settings.maximum_route_bytes
+        )
         self.retained = RetainedMessages()
         self.topic_limits = TopicLimits(
             settings.maximum_topic_levels, settings.maximum_topic_length

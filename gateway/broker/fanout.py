@@ -6,7 +6,7 @@ from gateway.broker import peer_to_peer
 from gateway.broker.inline import InlineClient
 from gateway.broker.instant import Instant
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
-from gateway.routing.router import Recipient
+from gateway.routing.recipient import Recipient
 from gateway.routing.where.message import Message
 from gateway.session.delivery_queue import Delivery, SharedDelivery
 from gateway.session.overflow import count_refusal

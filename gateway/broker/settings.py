@@ -7,6 +7,7 @@ from gateway.broker.subscription_filters import SubscriptionFilter
 from gateway.broker.topic_limits import MAXIMUM_TOPIC_LEVELS
 from gateway.mqtt.alias_budget import CLIENT_BYTES, HARD_BYTES, SOFT_BYTES
 from gateway.mqtt.topics import TOPIC_LIMIT
+from gateway.routing.route_cache import MAXIMUM_BYTES as MAXIMUM_ROUTE_BYTES
 from gateway.routing.router import MAXIMUM_BYTES as MAXIMUM_SUBSCRIPTION_BYTES
 from gateway.session.delivery_queue import MAXIMUM_BYTES, MAXIMUM_MESSAGES
 from gateway.session.limits import MAXIMUM_INFLIGHT
@@ -44,6 +45,7 @@ class BrokerSettings:
     maximum_queued_bytes_total: int = MAXIMUM_BYTES_TOTAL  # of all sessions
     maximum_subscriptions: int = 200_000  # of one client
     maximum_subscription_bytes: int = MAXIMUM_SUBSCRIPTION_BYTES  # of all clients
+    maximum_route_bytes: int = MAXIMUM_ROUTE_BYTES  # of the topics published to lately
     maximum_filtered_subscriptions: int = 64  # of one client, $where language section 11
     maximum_expressions: int = 10_000  # distinct ones, $where language section 11
     subscription_filters: tuple[SubscriptionFilter, ...] = ()  # attached to subscriptions

@@ -69,6 +69,7 @@ BROKER: Section = {
     "queue_when_full": one_of("reject", "drop-oldest", "drop-newest"),
     "maximum_subscriptions": whole_number(1, 100_000_000),
     "maximum_subscription_bytes": whole_number(1024, 1024**4),
+    "maximum_route_bytes": whole_number(0, 1024**4),
     "maximum_filtered_subscriptions": whole_number(0, 100_000_000),
     "maximum_expressions": whole_number(0, 1_000_000),
     "maximum_topic_levels": whole_number(1, 65_536),

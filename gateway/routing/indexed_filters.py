@@ -1,6 +1,6 @@
 """Filtered subscriptions of which only candidates are asked, by topic filter."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import count
 
 from gateway.routing.filter_index import FilterIndex
@@ -56,10 +56,16 @@ class IndexedFilters:
             self._trie.discard(topic_filter, number)
             del self._at[topic_filter], self._indexes[number]
 
-    def candidates(self, message: Message) -> list[int]:
-        """Return the subscriptions whose topic filter matches and whose `$where` can be TRUE."""
-        found: list[int] = []
-        if self._indexes:
-            for number in self._trie.match(message.topic):
-                self._indexes[number].candidates(message, found)
-        return found
+    def indexes_of(self, topic: str) -> list[FilterIndex]:
+        """Return the indexes whose topic filter matches."""
+        if not self._indexes:
+            return []
+        return [self._indexes[number] for number in self._trie.match(topic)]
+
+
+def candidates(indexes: Iterable[FilterIndex], message: Message) -> list[int]:
+    """Return the subscriptions in these indexes whose `$where` can be TRUE."""
+    found: list[int] = []
+    for index in indexes:
+        index.candidates(message, found)
+    return found

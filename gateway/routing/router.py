@@ -1,52 +1,21 @@
 """Who gets a message: the subscriptions that match, one recipient for each subscriber."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import cast
 
 from gateway.mqtt.topics import split_shared
 from gateway.routing.budget import Budget
-from gateway.routing.indexed_filters import IndexedFilters
+from gateway.routing.indexed_filters import IndexedFilters, candidates
+from gateway.routing.recipient import Recipient, SharedRecipient
+from gateway.routing.route import Route, kind
+from gateway.routing.route_cache import MAXIMUM_BYTES as MAXIMUM_ROUTE_BYTES
+from gateway.routing.route_cache import RouteCache
 from gateway.routing.shared_subscriptions import SharedSubscriptions
-from gateway.routing.subscription import Member, Subscriber, Subscription
+from gateway.routing.subscription import Member, Subscription
 from gateway.routing.topic_trie import TopicTrie
 from gateway.routing.where.compile import Where
 from gateway.routing.where.equalities import Equality, equalities
 from gateway.routing.where.message import Message
-
-
-class Recipient:
-    """One subscriber's copy of a message: the highest QoS and every identifier that matched."""
-
-    __slots__ = ("identifiers", "qos", "retain", "subscriber", "topic_filters")
-
-    shared = False  # True for the copy that a shared subscription gives to one of its members
-
-    def __init__(self, subscriber: Subscriber, subscription: Subscription, message: Message):
-        self.subscriber = subscriber
-        self.qos = min(subscription.qos, message.qos)
-        # [MQTT-3.3.1-12] and [MQTT-3.3.1-13]: live messages keep RETAIN only where asked
-        self.retain = message.retain and subscription.retain_as_published
-        self.identifiers: tuple[int, ...] = ()
-        self.topic_filters = [subscription.topic_filter]
-        if subscription.identifier is not None:
-            self.identifiers = (subscription.identifier,)
-
-    def merge(self, subscription: Subscription, message: Message) -> None:
-        """Add an overlapping subscription of the same subscriber [MQTT-3.3.4-2]."""
-        self.qos = max(self.qos, min(subscription.qos, message.qos))
-        self.retain = self.retain or (message.retain and subscription.retain_as_published)
-        self.topic_filters.append(subscription.topic_filter)
-        if subscription.identifier is not None:
-            self.identifiers += (subscription.identifier,)
-
-
-class SharedRecipient(Recipient):
-    """The member of a shared subscription that gets its copy; the only filter is the shared one."""
-
-    __slots__ = ()
-
-    shared = True
-
 
 READY = 0
 """The readiness of a member that sends a message at once; who is less ready has more."""
@@ -76,7 +45,12 @@ class Router:
     and the number of every one that goes.
     """
 
-    def __init__(self, budget: Budget, maximum_bytes: int = MAXIMUM_BYTES) -> None:
+    def __init__(
+        self,
+        budget: Budget,
+        maximum_bytes: int = MAXIMUM_BYTES,
+        maximum_route_bytes: int = MAXIMUM_ROUTE_BYTES,
+    ) -> None:
         self._trie = TopicTrie()
         self._indexed = IndexedFilters()
         self._shared = SharedSubscriptions()
@@ -88,6 +62,7 @@ class Router:
         self._text = 0  # bytes of topic filters
         self._empty = self._tries()
         self.maximum_bytes = maximum_bytes
+        self.routes = RouteCache(maximum_route_bytes)
 
     @property
     def bytes(self) -> int:
@@ -129,6 +104,7 @@ class Router:
             self._indexed.add(topic_filter, asked, number)
         else:
             self._trie.add(topic_filter, number)
+        self.routes.forget(topic_filter)
         for callback in self.on_add:
             callback(number, subscription)
         return number
@@ -159,6 +135,7 @@ class Router:
         self._text -= len(subscription.topic_filter)
         self._subscriptions[number] = None
         self._free.append(number)
+        self.routes.forget(topic_filter)
         for callback in self.on_discard:
             callback(number)
 
@@ -166,12 +143,34 @@ class Router:
         """Return who gets the message, each subscriber once per way it is owed a copy.
 
         A shared subscription gives its copy to one member (section 4.8.2), beside what the
-        member's own subscriptions give it.
+        member's own subscriptions give it. The list is not to be changed: it may be kept for
+        the next message of this topic.
         """
+        route = self.routes.get(message.topic)
+        if route is None:
+            route = self._route(message.topic)
+        if not route.plain:
+            return self._ask(route, message)
+        number = kind(message.qos, message.retain)
+        found = route.recipients.get(number)
+        if found is None:
+            found = route.recipients[number] = _merged(route.own, message)
+        return found
+
+    def _route(self, topic: str) -> Route:
+        """Find the route of a topic, and keep it for the next message."""
+        own = [self.subscription(number) for number in self._trie.match(topic)]
+        route = Route(own, self._indexed.indexes_of(topic), self._shared.groups(topic))
+        self.routes.put(topic, route)
+        return route
+
+    def _ask(self, route: Route, message: Message) -> list[Recipient]:
+        """Return the recipients where it depends on more of the message than its topic."""
         verdicts: dict[Where, bool] = {}
-        found = self._own(message, verdicts)
-        for members in self._shared.match(message.topic):
-            chosen = self._choose(members, message, verdicts)
+        asked = [*route.own, *map(self.subscription, candidates(route.indexes, message))]
+        found = _merged([one for one in asked if self._wanted(one, message, verdicts)], message)
+        for group in route.groups:
+            chosen = self._choose(self._shared.take_turns(group), message, verdicts)
             if chosen is not None:
                 found.append(chosen)
         return found
@@ -201,21 +200,7 @@ class Router:
                 best, lowest = subscription, readiness
                 if readiness == READY:
                     break
-        return None if best is None else SharedRecipient(best.subscriber, best, message)
-
-    def _own(self, message: Message, verdicts: dict[Where, bool]) -> list[Recipient]:
-        found: dict[int, Recipient] = {}
-        for number in self._trie.match(message.topic) + self._indexed.candidates(message):
-            subscription = self._subscriptions[number]
-            if subscription is None or not self._wanted(subscription, message, verdicts):
-                continue
-            subscriber = subscription.subscriber
-            recipient = found.get(id(subscriber))
-            if recipient is None:
-                found[id(subscriber)] = Recipient(subscriber, subscription, message)
-            else:
-                recipient.merge(subscription, message)
-        return list(found.values())
+        return None if best is None else SharedRecipient(best, message)
 
     def _wanted(
         self, subscription: Subscription, message: Message, verdicts: dict[Where, bool]
@@ -231,6 +216,18 @@ class Router:
             client_id = subscription.subscriber.client_id
             passed = verdicts[where] = self._budget.passes(where, message, client_id)
         return passed
+
+
+def _merged(subscriptions: Iterable[Subscription], message: Message) -> list[Recipient]:
+    """Return one recipient for each subscriber, whose subscriptions all want the message."""
+    found: dict[int, Recipient] = {}
+    for subscription in subscriptions:
+        recipient = found.get(id(subscription.subscriber))
+        if recipient is None:
+            found[id(subscription.subscriber)] = Recipient(subscription, message)
+        else:
+            recipient.merge(subscription, message)
+    return list(found.values())
 
 
 def _asked_for(subscription: Subscription) -> list[Equality]:

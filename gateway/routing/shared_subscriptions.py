@@ -80,16 +80,20 @@ class SharedSubscriptions:
             self._free.append(number)
         return True
 
-    def match(self, topic: str) -> list[list[int]]:
-        """Return the members of each group that matches, the one whose turn it is first.
+    def groups(self, topic: str) -> list[int]:
+        """Return the numbers of the groups that match, each good for as long as it has members."""
+        return self._trie.match(topic) if self._count else []
 
-        The message is for one of them (section 4.8.2). Each match gives the turn to the next
-        member, also if another than the first takes the message.
+    def take_turns(self, group: int) -> list[int]:
+        """Return the members of a group, the one whose turn it is first.
+
+        The message is for one of them (section 4.8.2). The turn goes to the next member, also
+        if another than the first takes the message.
         """
-        return [self._groups[number].take_turns() for number in self._trie.match(topic)]
+        return self._groups[group].take_turns()
 
     def members(self, share_name: str, topic_filter: str) -> list[int]:
-        """Return the members of one group as `match` does; empty if there is no such group."""
+        """Return the members of one group as `take_turns`; empty if there is no such group."""
         number = self._numbers.get((share_name, topic_filter))
         return [] if number is None else self._groups[number].take_turns()
 

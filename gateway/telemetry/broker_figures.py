@@ -88,6 +88,9 @@ class BrokerFigures:
         for name, value in broker.alias_budget.figures.values().items():
             counters.set(f"tidegate/aliases/out/{name}", value)
 
+        for name, value in broker.router.routes.values().items():
+            counters.set(f"tidegate/routes/{name}", value)
+
     def _update_loads(self, seconds: float) -> None:
         counts = {name: self._counters.count(counter) for name, counter in LOADS.items()}
         counts["connections"] = self._broker.connects

@@ -109,6 +109,7 @@ def test_everything(read: Load) -> None:
         maximum_queued_bytes_total = 2048
         maximum_subscriptions = 2
         maximum_subscription_bytes = 4096
+        maximum_route_bytes = 0
         maximum_filtered_subscriptions = 0
         maximum_expressions = 7
         maximum_topic_levels = 65536
@@ -164,6 +165,7 @@ def test_everything(read: Load) -> None:
         maximum_queued_bytes_total=2048,
         maximum_subscriptions=2,
         maximum_subscription_bytes=4096,
+        maximum_route_bytes=0,
         maximum_filtered_subscriptions=0,
         maximum_expressions=7,
         maximum_topic_levels=65536,

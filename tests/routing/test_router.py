@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from gateway.routing.budget import Budget
-from gateway.routing.router import Recipient, Router
+from gateway.routing.recipient import Recipient
+from gateway.routing.router import Router
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.compile import Where, compile_where
 from gateway.routing.where.expression import Literal
