@@ -6,6 +6,10 @@ DAY = 86_400.0
 LOOK_BACK = 600.0
 """Seconds over which the rate of writing is averaged: a burst is no reason to wait longer."""
 
+SHORTEST_LOOK = 0.001
+"""Seconds below which a look is left to the next one: a rate over less means nothing, and a rate
+over almost nothing is beyond every number."""
+
 LEAST_STRETCH = 0.1
 """The part of a promised window that is always used: some gathering costs nobody anything."""
 
@@ -50,10 +54,14 @@ class WriteBudget:
 
     def look(self, now: float, written: int) -> None:
         """Take the bytes written since the start at `now` (monotonic seconds), rising both."""
-        last, self._last = self._last, (now, written)
-        if last is None or now <= last[0]:
+        last = self._last
+        if last is None:
+            self._last = (now, written)
             return
         seconds = now - last[0]
+        if seconds < SHORTEST_LOOK:
+            return
+        self._last = (now, written)
         self._seconds += seconds
         # The mean of all that was seen at first, then of the last LOOK_BACK seconds.
         weight = min(1.0, seconds / min(self._seconds, LOOK_BACK))

@@ -1,4 +1,4 @@
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gateway.telemetry.write_budget import DAY, LEAST_STRETCH, LOOK_BACK, WriteBudget
@@ -55,9 +55,17 @@ def test_a_burst_at_the_start_is_not_yet_too_much() -> None:
     assert not budget.exceeded
 
 
-@given(
-    st.lists(st.tuples(st.just(0.0) | st.floats(0.001, 100), st.integers(0, 10**12)), max_size=50)
-)
+def test_what_is_written_within_a_moment_counts_with_the_next_look() -> None:
+    budget = WriteBudget(None)
+    budget.look(0.0, 0)
+    budget.look(1e-304, MB)
+    assert budget.bytes_per_day == 0
+    budget.look(100.0, 2 * MB)
+    assert budget.bytes_per_day == 20_000 * DAY
+
+
+@given(st.lists(st.tuples(st.floats(0, 100), st.integers(0, 10**12)), max_size=50))
+@example([(0.0, 0), (1e-304, 10**12)])
 def test_stretch_stays_in_the_promised_window(looks: list[tuple[float, int]]) -> None:
     budget = WriteBudget(MB)
     now, written = 0.0, 0
