@@ -1,6 +1,5 @@
 """A real Mosquitto on a free port of 127.0.0.1, which can be killed and started again."""
 
-import shutil
 import signal
 import socket
 import subprocess
@@ -8,9 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
-PROGRAM = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
+from tests.support.requirements import find_program
 
 CONFIG = """\
 listener {port} 127.0.0.1
@@ -35,12 +32,17 @@ def free_port() -> int:
         return port
 
 
+def mosquitto_program() -> str:
+    """Return the broker's path; a test that is not marked with what it needs fails without it."""
+    program = find_program("mosquitto")
+    assert program is not None, "the test lacks pytest.mark.mosquitto"
+    return program
+
+
 class Mosquitto:
     """One broker with its sessions in `folder`; `extra` are more lines of configuration."""
 
     def __init__(self, folder: Path, extra: str = "") -> None:
-        if PROGRAM is None:
-            pytest.skip("mosquitto is not installed (apt install mosquitto)")
         self.port = free_port()
         self._folder = folder / "mosquitto"
         self._folder.mkdir()
@@ -50,7 +52,7 @@ class Mosquitto:
 
     def start(self) -> None:
         """Start it and return when it takes connections."""
-        self._process = subprocess.Popen([str(PROGRAM), "-c", str(self._config)])
+        self._process = subprocess.Popen([mosquitto_program(), "-c", str(self._config)])
         _until(self._listens)
 
     def save(self) -> None:

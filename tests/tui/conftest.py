@@ -1,7 +1,6 @@
 """A real broker, a publisher and a patient look at conditions."""
 
 import asyncio
-import shutil
 import socket
 import subprocess
 import time
@@ -16,6 +15,7 @@ from textual import events
 from textual.app import App
 from textual.pilot import Pilot
 
+from tests.support.mosquitto import mosquitto_program
 from tui.topics import Topics
 
 DEADLINE = 15.0
@@ -96,7 +96,7 @@ class Mosquitto:
 
     def start(self) -> None:
         """Start it and wait until it listens."""
-        command = [shutil.which("mosquitto") or "/usr/sbin/mosquitto", "-c", str(self._file)]
+        command = [mosquitto_program(), "-c", str(self._file)]
         self._process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
@@ -113,8 +113,6 @@ class Mosquitto:
 @pytest.fixture
 def mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
     """A running Mosquitto that lets anybody in."""
-    if shutil.which("mosquitto") is None and not Path("/usr/sbin/mosquitto").exists():
-        pytest.skip("mosquitto is not installed: apt-get install mosquitto")
     broker = Mosquitto(tmp_path)
     broker.start()
     yield broker
