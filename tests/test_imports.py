@@ -90,6 +90,7 @@ def test_a_bare_broker_runs_without_them(tmp_path: Path) -> None:
     names = set(re.findall(r"^import time:.*\| +(\w+)", report.read_text(), re.MULTILINE))
     assert {"gateway", "aiosqlite"} <= names
     assert names & (HEAVY | UPLINK_ONLY | LISTENER_ONLY) == set()
+    assert "gateway.telemetry.http_door" not in report.read_text()  # nor what comes with it
 
 
 def test_every_layer_imports_only_what_is_below_it() -> None:

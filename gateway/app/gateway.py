@@ -18,6 +18,7 @@ from gateway.app.descriptors import raise_limit
 from gateway.app.durability import durability_entries
 from gateway.app.durable_sessions import open_store
 from gateway.app.listeners import make_listeners, reload_listeners
+from gateway.app.metrics import bind_metrics
 from gateway.app.outbox import drop_warnings
 from gateway.app.sensors import start_sensors
 from gateway.app.storage import open_storage
@@ -102,6 +103,7 @@ class Gateway:
         store, kept = await open_store(self, durable=durable)
         self._make_broker(store)
         await self._bind_listeners()
+        metrics = await bind_metrics(self)
         self._start_telemetry(alarms)
         self._watch_wear()
         self.control = Control()
@@ -111,6 +113,8 @@ class Gateway:
         for listener in self.listeners:
             await listener.serve()
         await start_sensors(self)
+        if metrics is not None:
+            await metrics.serve()
 
     def publish(self, message: Message) -> ReasonCode:
         """Publish a message of the gateway's own in this turn."""

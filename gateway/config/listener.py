@@ -44,7 +44,7 @@ def find_mistake(settings: dict[str, Any]) -> Mistake | None:
 def _find_open_door(settings: dict[str, Any]) -> Mistake | None:
     """Anonymous access beyond loopback is never an accident."""
     host = settings.get("host")
-    if host is None or _is_loopback(host) or any(key in settings for key in PROOFS):
+    if host is None or is_loopback(host) or any(key in settings for key in PROOFS):
         return None
     allowed = (
         "beyond loopback a listener names a password_file or a client_ca,"
@@ -53,7 +53,8 @@ def _find_open_door(settings: dict[str, Any]) -> Mistake | None:
     return "host", host, allowed
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine reaches what listens there."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

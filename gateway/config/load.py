@@ -11,12 +11,14 @@ from gateway.config import schema
 from gateway.config.checks import gateway_id
 from gateway.config.errors import ConfigurationError
 from gateway.config.listener import find_mistake
+from gateway.config.metrics import find_metrics_mistake
 from gateway.config.settings import (
     BrokerConfig,
     Configuration,
     DurabilityConfig,
     HistoryConfig,
     ListenerConfig,
+    MetricsConfig,
     OutboxConfig,
     RuleConfig,
     SerialConfig,
@@ -79,6 +81,7 @@ class Reader:
             storage=StorageConfig(**self._table(document, "storage", schema.STORAGE)),
             durability=self._durability(document),
             history=HistoryConfig(**self._table(document, "history", schema.HISTORY)),
+            metrics=self._metrics(document),
             serial=tuple(
                 SerialConfig(**settings)
                 for settings in self._array(document, "serial", schema.SERIAL, needed=("port",))
@@ -150,6 +153,16 @@ class Reader:
                     allowed = "must be given with survive"
                     raise ConfigurationError(self._file, f"outbox.{key}", None, allowed)
         return outbox
+
+    def _metrics(self, document: dict[str, Any]) -> MetricsConfig | None:
+        if "metrics" not in document:
+            return None
+        metrics = MetricsConfig(**self._table(document, "metrics", schema.METRICS))
+        mistake = find_metrics_mistake(metrics)
+        if mistake is not None:
+            key, value, allowed = mistake
+            raise ConfigurationError(self._file, f"metrics.{key}", value, allowed)
+        return metrics
 
     def _uplink(self, document: dict[str, Any]) -> UplinkConfig | None:
         if "uplink" not in document:

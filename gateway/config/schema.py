@@ -94,6 +94,8 @@ HISTORY: Section = {
     "maximum_bytes": whole_number(64 * 1024, 1024**4),
 }
 
+METRICS: Section = {"host": text, "port": whole_number(1, 65_535), "allow_anonymous": boolean}
+
 SUBSCRIPTION_FILTER: Section = {"client": text, "filter": text, "where": text}
 
 RULE: Section = {
@@ -159,5 +161,5 @@ SERIAL: Section = {
 
 SIMULATOR: Section = {"port": text, "node": text, "interval": number(0.01, 3600)}
 
-TABLES = ("gateway", "broker", "uplink", "outbox", "storage", "history")
+TABLES = ("gateway", "broker", "uplink", "outbox", "storage", "history", "metrics")
 ARRAYS = ("durability", "listener", "serial", "simulator", "subscription_filter")

@@ -175,6 +175,15 @@ class HistoryConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class MetricsConfig:
+    """Where the figures can be scraped; without users, so beyond loopback only if said so."""
+
+    host: str = "127.0.0.1"
+    port: int = 9234
+    allow_anonymous: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SerialConfig:
     """A serial port with a node behind it; `node` is by default the port's base name."""
 
@@ -209,3 +218,4 @@ class Configuration:
     storage: StorageConfig = field(default_factory=StorageConfig)
     durability: tuple[DurabilityConfig, ...] = ()
     history: HistoryConfig = field(default_factory=HistoryConfig)
+    metrics: MetricsConfig | None = None

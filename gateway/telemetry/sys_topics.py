@@ -45,10 +45,14 @@ class SysTopics:
         if self._task is not None:
             self._task.cancel()
 
-    def say(self) -> None:
-        """Publish what has changed since the last time."""
+    def update(self) -> None:
+        """Bring every figure up to date."""
         for refresh in self.refresh:
             refresh()
+
+    def say(self) -> None:
+        """Publish what has changed since the last time."""
+        self.update()
         for name, value in list(self._counters.values.items()):
             if self._said.get(name) != value:
                 self._said[name] = value

@@ -18,6 +18,7 @@ from tests.support.broker_harness import Harness
 from tests.support.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients, RawClient
 from tests.support.storage import until
+from tests.support.sys_topics import documented
 
 ROOT = Path(__file__).parents[2]
 PREFIX = "$SYS/broker/"
@@ -154,19 +155,6 @@ async def test_figures_are_said_again_and_again_until_the_stop(
 # --- the table ------------------------------------------------------------------------------
 
 PLACEHOLDER = re.compile(r"<\w+>")
-
-
-def documented() -> set[str]:
-    """Return the names below $SYS/broker/ in the first column of docs/sys-topics.md."""
-    text = (ROOT / "docs" / "sys-topics.md").read_text(encoding="utf-8")
-    known, _, own = text.partition("Our own, below `$SYS/broker/tidegate/`:")
-    return {
-        prefix + name
-        for part, prefix in ((known, ""), (own, "tidegate/"))
-        for row in part.splitlines()
-        if row.startswith("| `")
-        for name in re.findall(r"`([^`]+)`", row.split("|")[1])
-    }
 
 
 def in_the_code() -> Iterator[tuple[str, str]]:

@@ -1,0 +1,22 @@
+"""Whether the gateway does its work, in one line for who watches over it."""
+
+from gateway.storage.writer import Writer
+from gateway.telemetry.heartbeat import Heartbeat
+
+
+def trouble(writer: Writer, heartbeat: Heartbeat) -> str:
+    """Return why the gateway does not do what it is for; an empty text while it does.
+
+    A gateway whose loop stands still gives no answer at all: who asks needs a time-out.
+    """
+    if writer.refuses:
+        return "the database is damaged: publishers are refused"
+    if writer.failing:
+        return "the database takes no more: publishers are refused"
+    if writer.room is not None and writer.room.short:
+        return "the disk is full: publishers are refused"
+    if writer.full:
+        return f"{writer.pending_rows} rows wait for the disk: publishers are refused"
+    if heartbeat.late:
+        return f"the event loop stood still for {heartbeat.late:.1f} s within the last minute"
+    return ""

@@ -1,0 +1,50 @@
+"""The head of an HTTP/1.1 request, as far as a page without a body needs it (RFC 9112)."""
+
+import re
+from dataclasses import dataclass
+from http import HTTPStatus
+
+REQUEST_LINE = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+) ([!-~]+) HTTP/([0-9])\.[0-9]")
+FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):([\t -~\x80-\xff]*)")
+TARGET = re.compile(r"(?:https?://[^/?#]+)?(/[^?#]*)?(?:\?[^#]*)?", re.IGNORECASE)
+
+
+class RequestError(Exception):
+    """A request that gets `status` for an answer."""
+
+    def __init__(self, status: HTTPStatus) -> None:
+        super().__init__(status.phrase)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked for; `path` is without the query, which means nothing here."""
+
+    method: str
+    path: str
+
+
+def parse(head: bytes) -> Request:
+    """Return the request whose head this is, up to its empty line; raise RequestError."""
+    first, *fields = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
+    line = REQUEST_LINE.fullmatch(first)
+    if line is None:
+        raise RequestError(HTTPStatus.BAD_REQUEST)
+    if line[3] != "1":
+        raise RequestError(HTTPStatus.HTTP_VERSION_NOT_SUPPORTED)
+    _check_fields(fields, hosts_needed=0 if first.endswith("HTTP/1.0") else 1)
+    target = TARGET.fullmatch(line[2])
+    # `*` and whatever else is no path of ours is what no page is called
+    return Request(line[1], line[2] if target is None else target[1] or "/")
+
+
+def _check_fields(fields: list[str], hosts_needed: int) -> None:
+    hosts = 0
+    for field in fields:
+        match = FIELD.fullmatch(field)
+        if match is None:
+            raise RequestError(HTTPStatus.BAD_REQUEST)
+        hosts += match[1].lower() == "host"
+    if not hosts_needed <= hosts <= 1:
+        raise RequestError(HTTPStatus.BAD_REQUEST)  # RFC 9112 section 3.2

@@ -1,0 +1,89 @@
+"""The gateway's figures in Prometheus' text exposition format, version 0.0.4."""
+
+from collections.abc import Iterator, Mapping
+
+from gateway.telemetry.broker_metrics import BROKER_FIGURES
+from gateway.telemetry.figure import Figure, Kind
+from gateway.telemetry.own_metrics import OWN_FIGURES
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+INFO = Figure("tidegate/info", Kind.GAUGE, "Always 1; its labels say who this is.")
+INFO_LABELS = ("id", "version", "epoch")
+"""Texts below `tidegate/gateway/`."""
+
+FIGURES = (*BROKER_FIGURES, *OWN_FIGURES)
+FIXED = {figure.name: figure for figure in FIGURES if not figure.varies}
+VARYING = tuple((figure.pattern(), figure) for figure in FIGURES if figure.varies)
+
+ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+
+Value = int | float | str
+Labels = Mapping[str, str]
+
+
+def exposition(values: Mapping[str, Value]) -> str:
+    """Return every figure of `values` (gateway.counters.Counters) that is a number, or a state.
+
+    Texts are left out, but for those that say who this is. A metric is there once its figure is.
+    """
+    samples: dict[str, list[str]] = {}
+    for name, value in values.items():
+        found = _find(name)
+        if found is not None:
+            figure, labels = found
+            samples.setdefault(figure.name, []).extend(_samples(figure, labels, value))
+    lines = list(_described(INFO, [_sample(INFO, _info(values), 1)]))
+    for figure in FIGURES:
+        if samples.get(figure.name):
+            lines += _described(figure, samples[figure.name])
+    return "\n".join(lines) + "\n"
+
+
+def _find(name: str) -> tuple[Figure, Labels] | None:
+    """Return the figure that a name stands for, with the parts that vary; None for a text."""
+    if name in FIXED:
+        return FIXED[name], {}
+    for pattern, figure in VARYING:
+        match = pattern.fullmatch(name)
+        if match is not None:
+            return figure, match.groupdict()
+    return None
+
+
+def _info(values: Mapping[str, Value]) -> Labels:
+    return {label: str(values.get(f"tidegate/gateway/{label}", "")) for label in INFO_LABELS}
+
+
+def _described(figure: Figure, samples: list[str]) -> Iterator[str]:
+    yield f"# HELP {figure.metric} {figure.help}"
+    yield f"# TYPE {figure.metric} {figure.kind}"
+    yield from samples
+
+
+def _samples(figure: Figure, labels: Labels, value: Value) -> Iterator[str]:
+    if figure.words:
+        for word in figure.words:
+            yield _sample(figure, {**labels, "state": word}, int(word == value))
+        return
+    number = _number(value)
+    if number is not None:
+        yield _sample(figure, labels, number)
+
+
+def _number(value: Value) -> int | float | None:
+    """Return the number that a figure is: some are said with fixed decimals, or with a unit.
+
+    None where there is none for the time being, which a word says.
+    """
+    if not isinstance(value, str):
+        return value
+    try:
+        return float(value.partition(" ")[0])
+    except ValueError:
+        return None
+
+
+def _sample(figure: Figure, labels: Labels, value: float) -> str:
+    listed = ",".join(f'{name}="{text.translate(ESCAPES)}"' for name, text in labels.items())
+    return f"{figure.metric}{{{listed}}} {value}" if listed else f"{figure.metric} {value}"

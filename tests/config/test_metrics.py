@@ -1,0 +1,64 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gateway.config.errors import ConfigurationError
+from gateway.config.load import load
+from gateway.config.settings import MetricsConfig
+
+PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
+
+Read = Callable[[str], MetricsConfig | None]
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    """Give a function that reads a configuration."""
+
+    def read(text: str) -> MetricsConfig | None:
+        path = tmp_path / "gateway.toml"
+        path.write_text(f"[gateway]\nid = 'a'\n{text}")
+        return load(path).metrics
+
+    return read
+
+
+def test_without_the_section_there_is_no_endpoint(read: Read) -> None:
+    assert read("") is None
+
+
+def test_the_section_alone_is_enough(read: Read) -> None:
+    assert read("[metrics]") == MetricsConfig("127.0.0.1", 9234, None)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.2", "::1", "localhost"])
+def test_on_loopback_everybody_may_read(read: Read, host: str) -> None:
+    assert read(f"[metrics]\nhost = '{host}'\nport = 1") == MetricsConfig(host, 1)
+
+
+def test_beyond_loopback_it_is_said(read: Read) -> None:
+    settings = "[metrics]\nhost = '0.0.0.0'\nallow_anonymous = true"
+    assert read(settings) == MetricsConfig("0.0.0.0", 9234, True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ("host = '0.0.0.0'", "metrics.host = '0.0.0.0' is not allowed: everybody can read"),
+        ("host = 'barn'", "metrics.host = 'barn' is not allowed: everybody can read"),
+        ("allow_anonymous = false", "metrics.allow_anonymous = False is not allowed: there are"),
+        ("host = ''", "metrics.host = '' is not allowed: a text that is not empty"),
+        ("port = 0", "metrics.port = 0 is not allowed: a whole number from 1 to 65535"),
+        ("path = '/x'", "metrics.path = '/x' is not allowed: unknown key"),
+    ],
+)
+def test_mistakes(read: Read, settings: str, message: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read(f"[metrics]\n{settings}")
+    assert message in str(caught.value)
+
+
+def test_the_documented_default_is_the_real_one() -> None:
+    line = next(line for line in PAGE.read_text().splitlines() if "`[metrics] port`" in line)
+    assert line.split("|")[2].strip() == str(MetricsConfig().port)

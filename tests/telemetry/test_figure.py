@@ -1,0 +1,34 @@
+import pytest
+
+from gateway.telemetry.figure import Figure, Kind
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "metric"),
+    [
+        ("clients/connected", Kind.GAUGE, "tidegate_clients_connected"),
+        ("bytes/received", Kind.COUNTER, "tidegate_bytes_received_total"),
+        ("retained messages/count", Kind.GAUGE, "tidegate_retained_messages"),
+        ("tidegate/uplink/sent", Kind.COUNTER, "tidegate_uplink_sent_total"),
+        ("tidegate/rules/<rule>/evaluated", Kind.COUNTER, "tidegate_rule_evaluated_total"),
+        ("tidegate/outbox/stream/<stream>/rows", Kind.GAUGE, "tidegate_outbox_stream_rows"),
+        ("tidegate/outbox/evicted/<policy>", Kind.COUNTER, "tidegate_outbox_evicted_total"),
+        ("tidegate/serial/<port>/dropped", Kind.GAUGE, "tidegate_serial_port_dropped"),
+        ("load/bytes/sent/<minutes>min", Kind.GAUGE, "tidegate_load_bytes_sent"),
+    ],
+)
+def test_the_name_of_a_metric(name: str, kind: Kind, metric: str) -> None:
+    assert Figure(name, kind, "").metric == metric
+
+
+def test_a_name_can_be_given() -> None:
+    assert Figure("uptime", Kind.GAUGE, "", "tidegate_uptime_seconds").metric.endswith("_seconds")
+
+
+def test_what_varies_is_found_in_a_name() -> None:
+    pattern = Figure("load/bytes/sent/<minutes>min", Kind.GAUGE, "").pattern()
+    match = pattern.fullmatch("load/bytes/sent/15min")
+    assert match is not None
+    assert match.groupdict() == {"minutes": "15"}
+    assert pattern.fullmatch("load/bytes/sent/15") is None
+    assert pattern.fullmatch("load.bytes/sent/15min") is None
