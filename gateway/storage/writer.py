@@ -2,11 +2,11 @@
 
 import asyncio
 import logging
-import math
 import sqlite3
 from collections.abc import Callable
 
 from gateway.counters import Counters
+from gateway.storage.commit_due import CommitDue
 from gateway.storage.commit_figures import CommitFigures
 from gateway.storage.connection import Connection, Row
 from gateway.storage.damage import is_no_room
@@ -96,9 +96,7 @@ class Writer:
         self._gathered: list[tuple[str, list[Row]]] = []
         self._gathered_rows = 0
         self._gathered_bytes = 0
-        self._within = math.inf  # the shortest delay that was asked for since the batch began
-        self._after_turn = math.inf  # the same, as far as it counts from the turn's end
-        self._due = math.inf  # the second of the loop's clock at which the batch is to be closed
+        self._due = CommitDue()
         self._figures = CommitFigures(counters)
         self._rows_since_look = SPACE_LOOK_ROWS  # what an earlier run left
         self._task: asyncio.Task[None] | None = None
@@ -148,16 +146,7 @@ class Writer:
             within = MEMORY_DELAY
         elif not self.durable:
             within = max(within, MEMORY_DELAY)
-        if within >= self._within:
-            return  # asked for earlier, and for no longer: that is due before
-        self._within = within
-        if within <= 0.0:
-            self._due = 0.0
-        elif within <= self.commit_delay:
-            self._after_turn = within
-        else:
-            within = max(self.commit_delay, within * self.stretch)
-            self._due = min(self._due, asyncio.get_running_loop().time() + within)
+        self._due.want(within, self.commit_delay, self.stretch)
 
     def mark(self) -> int:
         """Return the newest batch with work that is not on disk, 0 if there is none to wait for.
@@ -167,22 +156,20 @@ class Writer:
         """
         if not self.durable:
             return 0
-        if self._wanted:
+        if self._due.wanted:
             return self.batch
         return self.batch - 1 if self.committed < self.batch - 1 else 0
 
     def hand_over(self) -> None:
         """End a turn: start to commit if something is due, unless a commit is running."""
-        if self._after_turn < math.inf:
-            due = asyncio.get_running_loop().time() + self._after_turn
-            self._due, self._after_turn = min(self._due, due), math.inf
-        if self._task is not None or not self._wanted:
+        self._due.end_turn()
+        if self._task is not None or not self._due.wanted:
             return
         if self._is_due():
             self._begin()
-        elif self._timer is None or self._timer.when() > self._due:
+        elif self._timer is None or self._timer.when() > self._due.at:
             self._disarm()
-            self._timer = asyncio.get_running_loop().call_at(self._due, self._begin)
+            self._timer = asyncio.get_running_loop().call_at(self._due.at, self._begin)
 
     async def close(self) -> None:
         """Commit what is left; return when it is on disk or the disk has refused it once more.
@@ -199,17 +186,9 @@ class Writer:
         if self.pending_rows:
             logger.critical("%d rows could not be written before the stop", self.pending_rows)
 
-    @property
-    def _wanted(self) -> bool:
-        return self._within < math.inf
-
     def _is_due(self) -> bool:
         """Return True when the next commit is not to be put off any more."""
-        return self._wanted and (
-            not self._due
-            or self._closing.is_set()
-            or self._due <= asyncio.get_running_loop().time()
-        )
+        return self._due.wanted and (self._closing.is_set() or self._due.passed)
 
     def _begin(self) -> None:
         self._disarm()
@@ -269,7 +248,7 @@ class Writer:
         number = self.batch
         self.batch += 1
         self._gathered, self._gathered_rows, self._gathered_bytes = [], 0, 0
-        self._within = self._after_turn = self._due = math.inf
+        self._due.clear()
         if batch and not await self._write(batch):
             return
         self.committed = number
