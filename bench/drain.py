@@ -1,18 +1,18 @@
 """How fast does an outage drain while live messages keep coming, and how late are those?
 
-    .venv/bin/python -m bench.drain [single|batch] [ROWS] [RATE] [PROFILE]
+    .venv/bin/python -m bench.drain [single|batch] [ROWS] [RATE]
 
 Fills the outbox of a gateway with ROWS rows (300,000: five minutes at 1,000 messages/s), starts
 it beside a real Mosquitto and publishes RATE messages a second (1,000) to it with QoS 1. A
 subscriber of Mosquitto's counts the backlog and takes the time that each live message needed
-from the publisher's hand to the fleet. With PROFILE the gateway runs under cProfile and writes
-there.
+from the publisher's hand to the fleet.
 """
 
 import asyncio
 import contextlib
 import itertools
 import json
+import os
 import sys
 import tempfile
 import time
@@ -177,7 +177,23 @@ async def _read_pubacks(client: RawClient) -> None:
             raise SystemExit(f"the gateway answered {packet}")
 
 
-def report(kind: str, rows: int, rate: int, figures: Figures) -> None:
+async def figure(port: int, name: str) -> str:
+    """Return a figure of the gateway."""
+    client = await RawClient.open(port)
+    await client.say_connect("reader")
+    await client.subscribe(f"$SYS/broker/{name}")
+    packet = await client.receive()
+    await client.close()
+    return packet.payload.decode() if isinstance(packet, Publish) else "?"
+
+
+def cpu_seconds(process: int) -> float:
+    """Return what a process has used of the processors."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def report(kind: str, rows: int, rate: int, figures: Figures, cpu: float) -> None:
     seconds = figures.last - figures.first
     live = sorted(figures.live)
     print(
@@ -190,6 +206,11 @@ def report(kind: str, rows: int, rate: int, figures: Figures) -> None:
             f"live: {len(live)} messages, p50 {live[len(live) // 2] * 1000:.0f} ms, "
             f"p99 {live[len(live) * 99 // 100] * 1000:.0f} ms, most {live[-1] * 1000:.0f} ms"
         )
+    sent = len(figures.backlog) + len(figures.live)
+    print(
+        f"the gateway's processor: {cpu:.1f} s, {cpu / sent * 1e6:.0f} µs a message, "
+        f"its start and the live messages' way in included"
+    )
     rates = (
         (after[1] - before[1]) / (after[0] - before[0])
         for before, after in itertools.pairwise(figures.rising)
@@ -197,7 +218,7 @@ def report(kind: str, rows: int, rate: int, figures: Figures) -> None:
     print("rows in each second:", *(f"{rate:.0f}" for rate in rates))
 
 
-async def run(kind: str, rows: int, rate: int, profile: str | None) -> None:
+async def run(kind: str, rows: int, rate: int) -> None:
     with tempfile.TemporaryDirectory() as name, contextlib.ExitStack() as stack:
         folder = Path(name)
         mosquitto = Mosquitto(folder)
@@ -211,8 +232,7 @@ async def run(kind: str, rows: int, rate: int, profile: str | None) -> None:
         figures = Figures()
         collecting = asyncio.create_task(collect(mosquitto.port, rows, figures))
         await asyncio.sleep(0.2)
-        environment = {} if profile is None else {"TIDEGATE_PROFILE": profile}
-        gateway.start(**environment)
+        gateway.start()
         stack.callback(gateway.kill)
         publishing = asyncio.create_task(publish(gateway.port, rate))
         async with asyncio.timeout(SECONDS):
@@ -221,8 +241,12 @@ async def run(kind: str, rows: int, rate: int, profile: str | None) -> None:
             publishing.result()
         collecting.result()
         publishing.cancel()
+        slowdowns = await figure(gateway.port, "tidegate/uplink/slowdowns")
+        print(f"the pacing slowed down {slowdowns} times")
+        assert gateway.process is not None
+        cpu = cpu_seconds(gateway.process.pid)
         gateway.stop()
-        report(kind, rows, rate, figures)
+        report(kind, rows, rate, figures, cpu)
 
 
 if __name__ == "__main__":
@@ -232,6 +256,5 @@ if __name__ == "__main__":
             arguments[0] if arguments else "single",
             int(arguments[1]) if len(arguments) > 1 else ROWS,
             int(arguments[2]) if len(arguments) > 2 else RATE,
-            arguments[3] if len(arguments) > 3 else None,
         )
     )

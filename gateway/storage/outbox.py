@@ -189,10 +189,14 @@ class Outbox:
 
         Those that have left meanwhile are passed over.
         """
+        streams = set()
         for row in rows:
             if not row.left:
                 self._remove(row, fate)
                 self._tell(row, fate, cause)
+                streams.add(row.stream)
+        if streams:
+            self._count(*streams)
         return self._writer.batch
 
     def take(self, row: OutboxRow, now: int) -> bool:
@@ -298,7 +302,6 @@ class Outbox:
         self._totals.removed()
         self._streams.removed(row)
         self._oldest.removed(row, self.rows)
-        self._count(row.stream)
 
     def _tell(self, row: OutboxRow, fate: Fate, cause: str) -> None:
         if row.lane == RECALL:

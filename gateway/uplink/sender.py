@@ -11,7 +11,7 @@ from gateway.uplink.parts import UplinkParts
 from gateway.uplink.publisher import Picked, Publisher
 from gateway.uplink.remote_session import RemoteSession
 
-BATCHES_IN_FLIGHT = 4
+BATCHES_IN_FLIGHT = 8
 """Full batches that fit into the window, however small that is set."""
 
 SMALL_SHARE = 4

@@ -28,6 +28,16 @@ async def test_batches_budget_and_session_over_stops_and_crashes(tmp_path: Path)
     fleet = FleetBroker()
     await fleet.start()
     gateway = GatewayProcess(tmp_path, CONFIG.format(port=fleet.port))
+    try:
+        await _stop_and_crash(gateway, fleet)
+    finally:
+        gateway.kill()
+        await fleet.stop()
+    # Resumed after the stop, which left nothing unanswered; not after the crash.
+    assert [connect.clean_start for connect in fleet.connects] == [True, False, True]
+
+
+async def _stop_and_crash(gateway: GatewayProcess, fleet: FleetBroker) -> None:
     await asyncio.to_thread(gateway.start)
     client = await RawClient.open(gateway.port)
     await client.say_connect("sensor")
@@ -46,10 +56,6 @@ async def test_batches_budget_and_session_over_stops_and_crashes(tmp_path: Path)
     gateway.kill()
     await asyncio.to_thread(gateway.start)
     await until(lambda: len(fleet.connects) == 3)
-    gateway.kill()
-    await fleet.stop()
-    # Resumed after the stop, which left nothing unanswered; not after the crash.
-    assert [connect.clean_start for connect in fleet.connects] == [True, False, True]
 
 
 async def _figure(port: int, topic: str) -> bytes:
