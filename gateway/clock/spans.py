@@ -20,6 +20,9 @@ RELEASED_MS = 1_763_596_800_000
 MAX_SPANS = 64
 """Uncorrected spans of one boot that are remembered; the oldest stay uncorrected."""
 
+READ_TRIES = 8
+"""Attempts to read two clocks within a millisecond: on a busy board others run in between."""
+
 Numbers = dict[str, int]
 """The last number of each stream."""
 
@@ -52,6 +55,18 @@ class Finding:
     span: Span
     offset: int
     uncertainty: int | None
+
+
+def read_both(clock: Clock) -> tuple[int, int]:
+    """Return wall time and time since boot (ms) of one moment, as closely as READ_TRIES give."""
+    readings = []
+    for _ in range(READ_TRIES):
+        before, wall, after = clock.uptime_ms(), clock.wall_ms(), clock.uptime_ms()
+        readings.append((after - before, wall, before))
+        if after - before <= 1:
+            break
+    _, wall, uptime = min(readings)
+    return wall, uptime
 
 
 class ClockSpans:
@@ -90,7 +105,7 @@ class ClockSpans:
 
         `numbers` are the last that were given.
         """
-        wall, uptime = self._clock.wall_ms(), self._clock.uptime_ms()
+        wall, uptime = read_both(self._clock)
         was_synchronized = self.synchronized
         self._ask(wall)
         stepped = self.has_stepped(wall, uptime)
@@ -130,7 +145,7 @@ class ClockSpans:
         return Finding(span, offset, self.uncertainty + round(DRIFT * max(0, since)))
 
     def _begin(self, numbers: Numbers) -> Span:
-        wall, uptime = self._clock.wall_ms(), self._clock.uptime_ms()
+        wall, uptime = read_both(self._clock)
         return Span(self._boot, self._epoch, wall - uptime, wall, first=dict(numbers))
 
     def _ask(self, wall: int) -> None:

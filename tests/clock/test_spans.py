@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.clock import Synchronization
-from gateway.clock.spans import DRIFT, MAX_SPANS, STEP_MS, ClockSpans, Finding
+from gateway.clock.spans import DRIFT, MAX_SPANS, STEP_MS, ClockSpans, Finding, read_both
 from tests.support.clocks import NOW, ManualClock
 
 EPOCH = "00a1b2c3d4"
@@ -122,6 +122,27 @@ def test_a_synchronized_clock_that_shows_the_past_is_not_believed() -> None:
     clock.synchronize(86_400_000)
     spans = ClockSpans(clock, EPOCH, [])
     assert (spans.synchronized, spans.uncertainty) == (False, None)
+
+
+class BusyClock(ManualClock):
+    """Others run for a while before the first few readings of the wall clock."""
+
+    def __init__(self, pauses: list[int]) -> None:
+        super().__init__()
+        self.pauses = pauses
+
+    def wall_ms(self) -> int:
+        self.now_ms += self.pauses.pop() if self.pauses else 0
+        return super().wall_ms()
+
+
+def test_a_busy_board_takes_no_pause_for_a_step() -> None:
+    clock = BusyClock([900, 700])
+    wall, uptime = read_both(clock)
+    assert wall - uptime == clock.wall_offset
+    spans = ClockSpans(clock, EPOCH, [])
+    clock.pauses = [600, 800]
+    assert spans.look({}) == []
 
 
 def test_uncorrected_spans_are_bounded() -> None:
