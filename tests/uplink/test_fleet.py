@@ -11,6 +11,7 @@ import gateway.uplink.inflight as inflight_module
 from gateway.mqtt.packets import ConnAck, Disconnect, Publish
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.uplink.pacing import START_MESSAGES, PacingLimits
 from tests.support.fleet_broker import OLD_CONNACK, FleetBroker
 from tests.support.storage import Store, crash_image, open_store, outbox_row, until
 from tests.support.uplinks import EPOCH, add_rows, connected, running, uplink_settings
@@ -460,3 +461,40 @@ async def test_topics_get_as_many_aliases_as_both_ends_take(
     assert [publish.topic for publish in fleet_broker.data] == [
         f"tidegate/barn/data/sensors/n{seq % 3}/temperature" for seq in range(1, 31)
     ]
+
+
+async def test_live_rows_are_not_paced(store: Store, fleet_broker: FleetBroker) -> None:
+    add_rows(store, 1, 50)
+    await store.settle()
+    settings = uplink_settings(fleet_broker.port, pacing=PacingLimits(messages=1))
+    async with running(store, settings) as uplink:
+        await connected(uplink)
+        add_rows(store, 51, 90)
+        await until(lambda: set(range(51, 91)) <= set(_numbers(fleet_broker)))
+        assert len(fleet_broker.data) < 40 + 20  # a backlog message a second
+        assert store.counters.values["tidegate/uplink/backlog_messages_per_second"] == 1
+
+
+@pytest.mark.parametrize("code", [0x83, 0x97])
+async def test_the_backlog_goes_more_slowly_after_a_refusal(
+    store: Store, fleet_broker: FleetBroker, code: int
+) -> None:
+    async with running(store, uplink_settings(fleet_broker.port)) as uplink:
+        await connected(uplink)
+        fleet_broker.puback = lambda _publish: ReasonCode(code)
+        add_rows(store, 1, 5)
+        await until(lambda: store.counters.values["tidegate/uplink/slowdowns"] == 1)
+        pace = int(store.counters.values["tidegate/uplink/backlog_messages_per_second"])
+        assert pace == START_MESSAGES / 2
+
+
+async def test_the_backlog_goes_more_slowly_after_a_lost_connection(
+    store: Store, fleet_broker: FleetBroker
+) -> None:
+    async with running(store, uplink_settings(fleet_broker.port)) as uplink:
+        await connected(uplink)
+        fleet_broker.send(Disconnect(ReasonCode.MESSAGE_RATE_TOO_HIGH))
+        await until(lambda: fleet_broker.connections == 2 and uplink.state == "connected")
+        await until(lambda: store.counters.values["tidegate/uplink/slowdowns"] == 1)
+        pace = int(store.counters.values["tidegate/uplink/backlog_messages_per_second"])
+        assert pace == START_MESSAGES / 2
