@@ -191,7 +191,7 @@ def _bring_up(connection: sqlite3.Connection) -> None:
     # Both before the first table: later they have no effect without a whole VACUUM.
     connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-    connection.execute("PRAGMA journal_mode = WAL")
+    _write_ahead(connection)
     migrate(connection)
     lacking = missing_columns(connection)
     if lacking:
@@ -199,6 +199,19 @@ def _bring_up(connection: sqlite3.Connection) -> None:
     # A page is written, which a full disk refuses now and not in the middle of the start.
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     connection.execute(f"PRAGMA user_version = {version}")
+
+
+def _write_ahead(connection: sqlite3.Connection) -> None:
+    """Switch to write-ahead logging, trying twice.
+
+    SQLite says of an error of the disk only that the mode is still the old one; a file system
+    without shared memory says the same each time.
+    """
+    for _ in range(2):
+        (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        if mode == "wal":
+            return
+    logger.warning("the database has no write-ahead log: its journal mode stays %s", mode)
 
 
 async def _connect(path: Path, pragma: str) -> Connection:

@@ -170,3 +170,20 @@ async def test_a_start_on_a_disk_that_fails_loses_nothing(
         gateway.kill()
         assert compare(gateway, publishers, tmp_path / "scratch") == [], fault
     assert injected, "no call failed"
+
+
+@pytest.mark.parametrize("call", range(3, 7))
+async def test_a_fault_that_passes_does_not_cost_the_write_ahead_log(
+    make_gateway: MakeGateway, tmp_path: Path, call: int
+) -> None:
+    """SQLite tells an error in the switch to it only by not switching."""
+    gateway = make_gateway()
+    files = [*database_files(gateway.data), gateway.data / "tidegate.db-journal"]
+    trace = tmp_path / "trace"
+    gateway.wrapper = tracer(trace, WRITES, f"fdatasync:error=EIO:when={call}", files)
+    await gateway.start()
+    durability = await retained(gateway.port, "$SYS/broker/tidegate/storage/durability")
+    gateway.kill()
+    header = (gateway.data / "tidegate.db").read_bytes()[:20]
+    assert "(INJECTED)" in trace.read_text(errors="replace")
+    assert durability == "memory" or header[18:] == b"\2\2"  # the file format: write-ahead
