@@ -65,6 +65,7 @@ system() {
     fi
     command -v strace >/dev/null || apt_install strace
     command -v systemd-analyze >/dev/null || apt_install systemd
+    command -v systemd-nspawn >/dev/null || apt_install systemd-container
 }
 
 case "${1:-}" in

@@ -36,6 +36,12 @@ def find_micropython() -> bool:
     return find() is not None
 
 
+def can_boot() -> bool:
+    from tests.support.booted_systemd import can_boot
+
+    return can_boot()
+
+
 def can_compile() -> bool:
     return bool(shutil.which("cc")) and Path(sysconfig.get_path("include"), "Python.h").is_file()
 
@@ -83,6 +89,11 @@ REQUIREMENTS = {
         "systemd-analyze",
         programs("systemd-analyze", "systemd-sysusers", "systemd-tmpfiles"),
         "sudo apt-get install systemd",
+    ),
+    "nspawn": Requirement(
+        "systemd-nspawn (or the permission to boot a system in it)",
+        can_boot,
+        "sudo apt-get install systemd-container; sudo make test",
     ),
     "compiler": Requirement(
         "a C compiler (or Python.h)", can_compile, "sudo apt-get install gcc python3-dev"

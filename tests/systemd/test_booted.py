@@ -1,0 +1,121 @@
+"""The unit as systemd/README.md installs it, under a systemd that has really booted."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.booted_systemd import BootedSystemd
+
+pytestmark = [pytest.mark.nspawn, pytest.mark.slow]
+
+SYSTEMD = Path(__file__).parents[2] / "systemd"
+FOLDER = "/var/lib/tidegate"
+
+CONFIG = """\
+[gateway]
+id = "barn"
+[metrics]
+[uplink]
+"""
+
+HURRY = """\
+[Service]
+WatchdogSec=1
+RestartSec=100ms
+TimeoutAbortSec=5
+"""
+"""The unit's own times are right for a board and long for a test."""
+
+ASK = """\
+import urllib.request
+print(urllib.request.urlopen("http://127.0.0.1:9234/healthz", timeout=10).read().decode())
+"""
+
+
+class Service:
+    """The service in there."""
+
+    def __init__(self, systemd: BootedSystemd) -> None:
+        self.systemd = systemd
+
+    def order(self, verb: str) -> None:
+        done = self.systemd.run("systemctl", verb, "tidegate")
+        assert done.returncode == 0, done.stderr + self.log()
+
+    def property(self, name: str) -> str:
+        return self.systemd.run("systemctl", "show", f"-P{name}", "tidegate").stdout.strip()
+
+    def log(self) -> str:
+        return self.systemd.run("journalctl", "--no-pager", "-u", "tidegate").stdout
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Boot, with everything installed and the service enabled."""
+    systemd = BootedSystemd(tmp_path_factory.mktemp("booted"))
+    systemd.install_tidegate()
+    systemd.install(SYSTEMD / "sysusers.conf", "/usr/lib/sysusers.d/tidegate.conf")
+    systemd.install(SYSTEMD / "tmpfiles.conf", "/usr/lib/tmpfiles.d/tidegate.conf")
+    systemd.install(SYSTEMD / "tidegate.service", "/usr/lib/systemd/system/tidegate.service")
+    try:
+        systemd.start()
+        for command in (("systemd-sysusers",), ("systemd-tmpfiles", "--create", "tidegate.conf")):
+            done = systemd.run(*command)
+            assert done.returncode == 0, done.stderr
+        write(systemd, "/etc/tidegate/gateway.toml", CONFIG)
+        assert systemd.run("chgrp", "tidegate", "/etc/tidegate/gateway.toml").returncode == 0
+        yield Service(systemd)
+    finally:
+        systemd.stop()
+
+
+@pytest.fixture
+def service(installed: Service) -> Service:
+    """Give the running service; its start returns when it has said that it is ready."""
+    installed.order("start")
+    return installed
+
+
+def write(systemd: BootedSystemd, path: str, text: str) -> None:
+    done = systemd.run("sh", "-c", 'mkdir -p "${1%/*}" && printf %s "$2" >"$1"', "sh", path, text)
+    assert done.returncode == 0, done.stderr
+
+
+def test_it_says_that_it_is_ready(service: Service) -> None:
+    assert service.property("Type") == "notify"
+    assert service.property("ActiveState") == "active", service.log()
+    assert service.property("StatusText") == "gateway barn listens on 127.0.0.1:1883"
+
+
+def test_it_works_in_its_sandbox(service: Service) -> None:
+    asked = service.systemd.run("/opt/python/bin/python3", "-c", ASK)
+    assert asked.stdout.strip() == "ok", asked.stderr + service.log()
+    folder = service.systemd.run("stat", "-c%U:%G:%a", FOLDER, f"{FOLDER}/tidegate.db")
+    assert folder.stdout.split() == ["tidegate:tidegate:750", "tidegate:tidegate:640"]
+
+
+def test_a_reload_does_not_end_it(service: Service) -> None:
+    process = service.property("MainPID")
+    service.order("reload")
+    service.systemd.until(lambda: "are read again" in service.log(), "the reload is logged")
+    assert service.property("MainPID") == process
+
+
+def test_a_stop_is_in_good_order(service: Service) -> None:
+    service.order("stop")
+    assert service.property("ActiveState") == "inactive"
+    assert (service.property("Result"), service.property("ExecMainStatus")) == ("success", "0")
+    assert "stopping" in service.log()
+
+
+def test_one_that_hangs_is_started_anew(service: Service) -> None:
+    write(service.systemd, "/run/systemd/system/tidegate.service.d/hurry.conf", HURRY)
+    assert service.systemd.run("systemctl", "daemon-reload").returncode == 0
+    service.order("restart")
+    process = service.property("MainPID")
+    service.systemd.run("kill", "-STOP", process)
+    service.systemd.until(lambda: service.property("NRestarts") != "0", "it is started anew")
+    service.systemd.until(lambda: service.property("ActiveState") == "active", "it is active again")
+    assert service.property("MainPID") != process
+    assert "Watchdog timeout" in service.log()
