@@ -14,6 +14,7 @@ from gateway.broker.expressions import Expressions
 from gateway.broker.handlers import handle
 from gateway.broker.inline import InlineClient
 from gateway.broker.instant import Instant
+from gateway.broker.runs import pass_on
 from gateway.broker.settings import BrokerSettings
 from gateway.broker.store import Durability, InMemory, KeepsNothing, Store
 from gateway.broker.subscription_filters import SubscriptionFilters
@@ -23,7 +24,7 @@ from gateway.mqtt.alias_budget import AliasBudget
 from gateway.mqtt.alias_figures import InboundFigures
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.errors import MqttError
-from gateway.mqtt.packets import MQTT_5, ConnAck
+from gateway.mqtt.packets import MQTT_5, ConnAck, Publish
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.budget import Budget
 from gateway.routing.retained import RetainedMessages
@@ -141,6 +142,8 @@ class Broker:
                 if packet is None:
                     break
                 client.last_received = instant.monotonic
+                if type(packet) is Publish and pass_on(self, client, packet):
+                    continue
                 handle(self, client, packet, instant)
         except MqttError as error:
             self._fail(client, error)

@@ -117,6 +117,25 @@ class Connection:
             self.version = packet.protocol_version
         return packet
 
+    @property
+    def frame_size(self) -> int:
+        """The bytes of the packet that `next_packet` returned last.
+
+        0 if it cannot be sent on as it came, because its remaining length is written too long.
+        """
+        return self._framer.size if self._framer.shortest else 0
+
+    def take_run(self, publish: Publish) -> tuple[bytes, int]:
+        """Take the packets behind `publish` that differ from it in nothing but their payload.
+
+        `publish` is what `next_packet` returned last, of QoS 0 and without properties: then
+        equal bytes before the payload, its length among them, say that the rest is such a
+        PUBLISH too. Returns the bytes of all of them, and how many packets they are.
+        """
+        data, count = self._framer.run(len(publish.payload))
+        self.packets_received += count - 1
+        return data, count
+
     def _resolve_alias(self, packet: Publish) -> None:
         alias = packet.properties.topic_alias
         if alias is not None or not packet.topic:
@@ -169,6 +188,12 @@ class Connection:
         self.output.append(data, mark, pledge)
         if pledge is not None:
             pledge.on_settled = self.touch
+        self.touch()
+
+    def send_run(self, data: bytes, count: int) -> None:
+        """Queue the bytes of `count` packets that somebody else encoded."""
+        self.packets_sent += count
+        self.output.append(data)
         self.touch()
 
     def touch(self) -> None:

@@ -14,12 +14,13 @@ class Framer:
     `next_frame` is called until None after each `feed`.
     """
 
-    __slots__ = ("_buffer", "_gathered", "_maximum_packet_size", "_missing", "_position")
+    __slots__ = ("_buffer", "_gathered", "_maximum_packet_size", "_missing", "_position", "_start")
 
     def __init__(self, maximum_packet_size: int) -> None:
         self._maximum_packet_size = maximum_packet_size
         self._buffer = b""
         self._position = 0
+        self._start = 0  # of the last packet that was returned
         self._missing = 0  # bytes to come before there is anything new to see
         self._gathered = bytearray()  # a packet that comes in many chunks, joined once
 
@@ -76,8 +77,43 @@ class Framer:
         if end > len(buffer):
             self._wait(end - len(buffer))
             return None
+        self._start = position
         self._position = end
         return buffer, buffer[position], start, end
+
+    @property
+    def size(self) -> int:
+        """The bytes of the packet that was returned last."""
+        return self._position - self._start
+
+    @property
+    def shortest(self) -> bool:
+        """Whether the remaining length of the packet that was returned last has its shortest form.
+
+        MQTT 5 demands that of whoever sends it (section 1.5.5).
+        """
+        place = self._start + 1
+        if self._buffer[place] < 0x80:
+            return True
+        while self._buffer[place] >= 0x80:
+            place += 1
+        return self._buffer[place] > 0
+
+    def run(self, rest: int) -> tuple[bytes, int]:
+        """Pass over the packets that are like the last one but for their last `rest` bytes.
+
+        Returns the bytes of all of them, the last one included, and how many packets they are:
+        1 when what follows is another packet, or not whole yet. The last packet was returned by
+        `next_frame`, and nothing was fed since.
+        """
+        buffer, start, end = self._buffer, self._start, self._position
+        alike = buffer[start : end - rest]
+        size = end - start
+        last = len(buffer) - size
+        while end <= last and buffer.startswith(alike, end):
+            end += size
+        self._position = end
+        return buffer[start:end], (end - start) // size
 
     def _wait(self, missing: int) -> None:
         """Keep only the tail, not the chunk it came in, which can be a thousand times larger."""

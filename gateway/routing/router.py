@@ -157,6 +157,21 @@ class Router:
             found = route.recipients[number] = _merged(route.own, message)
         return found
 
+    def plain_recipients(self, topic: str) -> list[Recipient] | None:
+        """Return who gets every QoS 0 message of this topic that is not retained.
+
+        None where it depends on more of a message than that. The list is not to be changed.
+        """
+        route = self.routes.get(topic)
+        if route is None:
+            route = self._route(topic)
+        if not route.plain:
+            return None
+        found = route.recipients.get(0)
+        if found is None:
+            found = route.recipients[0] = _merged(route.own, Message(topic))
+        return found
+
     def _route(self, topic: str) -> Route:
         """Find the route of a topic, and keep it for the next message."""
         own = [self.subscription(number) for number in self._trie.match(topic)]

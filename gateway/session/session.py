@@ -1,5 +1,7 @@
 """One client's side of the conversation: what it subscribed to, is owed and was sent."""
 
+from typing import cast
+
 from gateway.counters import Counters
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.message_size import will_size
@@ -154,6 +156,26 @@ class Session:
             and not self.inflight.to_send_again
             and (qos == 0 or self.inflight.has_room)
         )
+
+    def takes_runs(self, version: int, size: int) -> bool:
+        """Return whether QoS 0 messages can go out in the bytes in which they came.
+
+        `version` is the protocol version of those bytes, `size` that of one packet.
+        """
+        connection = self.connection
+        return (
+            connection is not None
+            and (connection.version == MQTT_5) == (version == MQTT_5)
+            and connection.outbound_aliases is None
+            and size <= connection.maximum_packet_size
+            and self.ready(0)
+        )
+
+    def send_run(self, data: bytes, count: int, payload_bytes: int) -> None:
+        """Send `count` QoS 0 packets that `takes_runs` allowed, with so many bytes of payload."""
+        cast("Connection", self.connection).send_run(data, count)
+        self.traffic.messages_sent += count
+        self.traffic.bytes_sent += payload_bytes
 
     def has_room(self, qos: int) -> bool:
         """Return False if a message of this QoS would be lost, which the session must not lose."""

@@ -165,3 +165,49 @@ def test_any_bytes_give_packets_or_a_malformed_packet(chunks: list[bytes]) -> No
         except MalformedPacket:
             return
     assert consumed <= sum(map(len, chunks))
+
+
+def like(payload: bytes) -> bytes:
+    return bytes([0x30, 3 + len(payload), 0, 1, 0x61]) + payload
+
+
+def test_a_run_is_what_differs_in_its_last_bytes_alone() -> None:
+    framer = Framer(1 << 20)
+    run = b"".join(like(b"%02d" % number) for number in range(20))
+    framer.feed(run + like(b"longer") + run)
+    assert framer.next_frame() is not None
+    assert framer.size == 7
+    assert framer.run(2) == (run, 20)
+    assert framer.next_frame() is not None
+    assert framer.run(6) == (like(b"longer"), 1)
+    assert framer.next_frame() is not None
+    assert framer.run(2) == (run, 20)
+    assert framer.next_frame() is None
+
+
+def test_a_packet_that_is_not_whole_ends_the_run() -> None:
+    framer = Framer(1 << 20)
+    framer.feed(like(b"aa") * 3 + like(b"bb")[:-1])
+    assert framer.next_frame() is not None
+    assert framer.run(2) == (like(b"aa") * 3, 3)
+    assert framer.next_frame() is None
+    framer.feed(b"b" + like(b"cc"))
+    assert framer.next_frame() is not None
+    assert framer.run(2) == (like(b"bb") + like(b"cc"), 2)
+
+
+@pytest.mark.parametrize(
+    ("raw", "shortest"),
+    [
+        (b"\xc0\x00", True),
+        (b"\xc0\x80\x00", False),
+        (b"\x30\x83\x00\x00\x01a", False),
+        (b"\x30\x83\x80\x00\x00\x01a", False),
+        (b"\x30\x80\x01\x00\x01a" + bytes(125), True),
+    ],
+)
+def test_a_remaining_length_can_be_longer_than_it_must(raw: bytes, shortest: bool) -> None:
+    framer = Framer(1 << 20)
+    framer.feed(raw)
+    assert framer.next_frame() is not None
+    assert framer.shortest is shortest

@@ -1,0 +1,219 @@
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.broker.runs import pass_on
+from gateway.broker.settings import BrokerSettings
+from gateway.mqtt.encode import encode
+from gateway.mqtt.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5, Publish, SubscriptionRequest
+from gateway.mqtt.properties import Properties
+from tests.support.broker_harness import Harness, Inline, MemoryClient
+
+RUNS = "gateway.broker.broker.pass_on"
+
+
+def payloads(client: MemoryClient) -> list[bytes]:
+    return [packet.payload for packet in client.take() if isinstance(packet, Publish)]
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Give the answers of `pass_on`: True for each run that went out as it came."""
+    answers: list[bool] = []
+
+    def noting(*arguments: Any) -> bool:
+        answers.append(pass_on(*arguments))
+        return answers[-1]
+
+    monkeypatch.setattr(RUNS, noting)
+    return answers
+
+
+def send(publisher: MemoryClient, count: int, **fields: Any) -> None:
+    publisher.send(*(Publish("a/b", b"%03d" % number, **fields) for number in range(count)))
+
+
+@pytest.mark.parametrize("version", [MQTT_3_1, MQTT_3_1_1, MQTT_5])
+def test_packets_of_one_topic_go_out_as_they_came(version: int, taken: list[bool]) -> None:
+    harness = Harness()
+    first, second = (harness.connect(name, version) for name in ("first", "second"))
+    first.subscribe("a/#")
+    second.subscribe("a/b", 2)
+    publisher = harness.connect("publisher", version)
+    send(publisher, 100)
+    expected = [b"%03d" % number for number in range(100)]
+    assert payloads(first) == payloads(second) == expected
+    assert taken == [True]
+    traffic = harness.broker.traffic
+    assert (traffic.messages_received, traffic.messages_sent) == (100, 200)
+    assert (traffic.bytes_received, traffic.bytes_sent) == (300, 600)
+    assert harness.broker.packets() == (100 + 3 + 2, 200 + 3 + 2)
+
+
+def test_a_topic_without_subscribers_is_passed_over(taken: list[bool]) -> None:
+    harness = Harness()
+    send(harness.connect("publisher"), 10)
+    assert taken == [True]
+    assert harness.broker.traffic.messages_received == 10
+
+
+def _identified(client: MemoryClient) -> None:
+    client.subscribe_all([SubscriptionRequest("a/b")], identifier=7)
+
+
+def _filtered(client: MemoryClient) -> None:
+    client.subscribe_all([SubscriptionRequest("a/b")], where="payload > 1")
+
+
+OTHERWISE: dict[str, Callable[[Harness], object]] = {
+    "another version": lambda harness: harness.connect("c", MQTT_3_1_1).subscribe("a/b"),
+    "an identifier": lambda harness: _identified(harness.connect("c")),
+    "a filter": lambda harness: _filtered(harness.connect("c")),
+    "no local": lambda harness: harness.connect("c").subscribe("a/b", no_local=True),
+    "a shared subscription": lambda harness: harness.connect("c").subscribe("$share/g/a/b"),
+    "a part of the gateway": lambda harness: harness.broker.subscribe_inline(Inline(), ["#"]),
+    "aliases": lambda harness: harness.connect(
+        "c", properties=Properties(topic_alias_maximum=5)
+    ).subscribe("a/b"),
+}
+
+
+@pytest.mark.parametrize("otherwise", OTHERWISE.values(), ids=OTHERWISE)
+def test_where_a_receiver_needs_more_each_message_is_handled(
+    otherwise: Callable[[Harness], object], taken: list[bool]
+) -> None:
+    harness = Harness()
+    plain = harness.connect("plain")
+    plain.subscribe("a/b")
+    otherwise(harness)
+    send(harness.connect("publisher"), 3)
+    assert payloads(plain) == [b"000", b"001", b"002"]
+    assert taken == [False] * 3
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"qos": 1, "packet_id": 1},
+        {"retain": True},
+        {"properties": Properties(content_type="text")},
+    ],
+)
+def test_where_a_message_says_more_it_is_handled(fields: dict[str, Any], taken: list[bool]) -> None:
+    harness = Harness()
+    plain = harness.connect("plain")
+    plain.subscribe("a/b")
+    send(harness.connect("publisher"), 1, **fields)
+    assert payloads(plain) == [b"000"]
+    assert taken == [False]
+
+
+def test_topics_that_are_refused_are_handled(taken: list[bool]) -> None:
+    harness = Harness(BrokerSettings(maximum_topic_levels=2))
+    publisher = harness.connect("publisher", MQTT_3_1_1)
+    publisher.send(Publish("$SYS/x", b"1"), Publish("$SYS/x", b"1"))
+    assert harness.counters.count("tidegate/clients/not_authorized") == 2
+    publisher.send(Publish("a/b/c", b"1"))
+    assert publisher.closed()
+    assert taken == [False] * 3
+
+
+def test_peer_to_peer_topics_are_handled(taken: list[bool]) -> None:
+    harness = Harness(BrokerSettings(p2p=True))
+    send(harness.connect("publisher"), 1)
+    assert taken == [False]
+
+
+def test_a_publish_before_connect_is_no_run() -> None:
+    harness = Harness()
+    stranger = harness.open(MQTT_5)
+    stranger.send(Publish("a", b"1"))
+    assert stranger.closed()
+
+
+def test_a_length_written_too_long_is_not_passed_on(taken: list[bool]) -> None:
+    harness = Harness()
+    plain = harness.connect("plain", MQTT_3_1_1)
+    plain.subscribe("a/b")
+    publisher = harness.connect("publisher", MQTT_3_1_1)
+    raw = encode(Publish("a/b", b"xyz"), MQTT_3_1_1)
+    publisher.send_bytes((raw[:1] + bytes([raw[1] | 0x80, 0x00]) + raw[2:]) * 2)
+    assert payloads(plain) == [b"xyz"] * 2
+    assert taken == [False] * 2
+    publisher.send(Publish("a/b", b"x" * 200))
+    assert payloads(plain) == [b"x" * 200]
+    assert taken[2:] == [True]
+
+
+def test_a_packet_above_a_receiver_s_maximum_is_handled(taken: list[bool]) -> None:
+    harness = Harness()
+    small = harness.connect("small", maximum_packet_size=100)
+    small.subscribe("a/b")
+    harness.connect("publisher").send(Publish("a/b", bytes(93)), Publish("a/b", bytes(92)))
+    assert payloads(small) == [bytes(92)]
+    assert taken == [False, True]
+
+
+def test_a_client_that_reads_too_slowly_is_given_no_runs(taken: list[bool]) -> None:
+    harness = Harness()
+    slow = harness.connect("slow")
+    slow.subscribe("a/b")
+    slow.reads = False
+    publisher = harness.connect("publisher")
+    publisher.send(*(Publish("a/b", bytes(100_000)) for _ in range(11)))
+    publisher.send(Publish("a/b", b"waits"))
+    assert taken == [True, False]
+    assert len(harness.session("slow").queue) == 1
+
+
+PIECES = st.builds(
+    Publish,
+    st.sampled_from(["a/b", "a/c", "b", "x"]),
+    st.one_of(st.sampled_from([b"", b"1", b"22", b"200"]), st.binary(max_size=200)),
+    st.sampled_from([0, 0, 0, 1]),
+    st.sampled_from([False, False, False, True]),
+)
+
+
+@given(st.lists(st.tuples(PIECES, st.integers(1, 4)), max_size=15), st.integers(1, 300), st.data())
+def test_everyone_gets_the_same_as_without_runs(
+    pieces: list[tuple[Publish, int]], chunk: int, data: st.DataObject
+) -> None:
+    version = data.draw(st.sampled_from([MQTT_3_1_1, MQTT_5]))
+    stream = b"".join(
+        encode(
+            Publish(
+                one.topic, one.payload, one.qos, one.retain, packet_id=number if one.qos else 0
+            ),
+            version,
+        )
+        * (1 if one.qos else times)
+        for number, (one, times) in enumerate(pieces, 1)
+    )
+    filters = data.draw(
+        st.lists(
+            st.tuples(st.sampled_from(["a/b", "a/+", "#", "b"]), st.sampled_from([4, 5])),
+            max_size=4,
+        )
+    )
+
+    def heard() -> tuple[list[list[object]], tuple[int, int]]:
+        harness = Harness()
+        clients = []
+        for place, (topic_filter, each) in enumerate(filters):
+            clients.append(harness.connect(f"c{place}", each))
+            clients[-1].subscribe(topic_filter, 1)
+        publisher = harness.connect("publisher", version)
+        for start in range(0, len(stream), chunk):
+            publisher.send_bytes(stream[start : start + chunk])
+        traffic = harness.broker.traffic
+        figures = traffic.messages_received, traffic.bytes_sent
+        return [list(client.take()) for client in clients], figures
+
+    with_runs = heard()
+    with mock.patch(RUNS, return_value=False):
+        assert heard() == with_runs
