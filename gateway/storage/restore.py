@@ -87,7 +87,9 @@ class Restore:
         await self._rows(_INCOMING, "packet identifier of session", self._add_incoming)
         await self._rows(_MESSAGES, "message", self._add_message)
         await self._rows(_DELIVERIES, "delivery to session", self._add_delivery)
-        store.messages.delete([row for row, each in self._messages.items() if not each.owed])
+        unowed = [row for row, each in self._messages.items() if not each.owed]
+        if unowed:
+            store.messages.delete(unowed)
         self._messages = {}
 
     def _message(self, values: Values) -> Message:
