@@ -119,19 +119,17 @@ class HttpDoor:
         """Read a request and return what to answer; raise EOFError if there is none."""
         try:
             request = parse(await reader.readuntil(b"\r\n\r\n"))
-            return _encoded(self._page(request), with_body=request.method != "HEAD")
         except asyncio.LimitOverrunError:
             return _encoded(_refusal(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE))
         except RequestError as error:
             return _encoded(_refusal(error.status))
+        return _encoded(self._page(request), with_body=request.method != "HEAD")
 
     def _page(self, request: Request) -> Page:
         if request.method not in METHODS:
-            raise RequestError(HTTPStatus.METHOD_NOT_ALLOWED)
+            return _refusal(HTTPStatus.METHOD_NOT_ALLOWED)
         make = self._pages.get(request.path)
-        if make is None:
-            raise RequestError(HTTPStatus.NOT_FOUND)
-        return make()
+        return _refusal(HTTPStatus.NOT_FOUND) if make is None else make()
 
 
 def _refusal(status: HTTPStatus) -> Page:

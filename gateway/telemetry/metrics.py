@@ -20,6 +20,7 @@ ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 Value = int | float | str
 Labels = Mapping[str, str]
+Reading = tuple[Labels, Value]
 
 
 def exposition(values: Mapping[str, Value]) -> str:
@@ -27,16 +28,16 @@ def exposition(values: Mapping[str, Value]) -> str:
 
     Texts are left out, but for those that say who this is. A metric is there once its figure is.
     """
-    samples: dict[str, list[str]] = {}
+    readings: dict[str, list[Reading]] = {}
     for name, value in values.items():
         found = _find(name)
         if found is not None:
             figure, labels = found
-            samples.setdefault(figure.name, []).extend(_samples(figure, labels, value))
-    lines = list(_described(INFO, [_sample(INFO, _info(values), 1)]))
+            readings.setdefault(figure.name, []).append((labels, value))
+    lines = list(_family(INFO, [(_info(values), 1)]))
     for figure in FIGURES:
-        if samples.get(figure.name):
-            lines += _described(figure, samples[figure.name])
+        if figure.name in readings:
+            lines += _family(figure, readings[figure.name])
     return "\n".join(lines) + "\n"
 
 
@@ -55,23 +56,31 @@ def _info(values: Mapping[str, Value]) -> Labels:
     return {label: str(values.get(f"tidegate/gateway/{label}", "")) for label in INFO_LABELS}
 
 
-def _described(figure: Figure, samples: list[str]) -> Iterator[str]:
-    yield f"# HELP {figure.metric} {figure.help}"
-    yield f"# TYPE {figure.metric} {figure.kind}"
-    yield from samples
+def _family(figure: Figure, readings: list[Reading]) -> Iterator[str]:
+    """Give the lines of one metric; none while nothing of it is a number."""
+    metric = figure.metric
+    samples = [
+        f"{metric}{_listed(labels)} {number}"
+        for reading in readings
+        for labels, number in _numbers(figure, *reading)
+    ]
+    if samples:
+        yield f"# HELP {metric} {figure.help}"
+        yield f"# TYPE {metric} {figure.kind}"
+        yield from samples
 
 
-def _samples(figure: Figure, labels: Labels, value: Value) -> Iterator[str]:
+def _numbers(figure: Figure, labels: Labels, value: Value) -> Iterator[tuple[Labels, float]]:
     if figure.words:
         for word in figure.words:
-            yield _sample(figure, {**labels, "state": word}, int(word == value))
-        return
-    number = _number(value)
-    if number is not None:
-        yield _sample(figure, labels, number)
+            yield {**labels, "state": word}, int(word == value)
+    else:
+        number = _number(value)
+        if number is not None:
+            yield labels, number
 
 
-def _number(value: Value) -> int | float | None:
+def _number(value: Value) -> float | None:
     """Return the number that a figure is: some are said with fixed decimals, or with a unit.
 
     None where there is none for the time being, which a word says.
@@ -84,6 +93,6 @@ def _number(value: Value) -> int | float | None:
         return None
 
 
-def _sample(figure: Figure, labels: Labels, value: float) -> str:
+def _listed(labels: Labels) -> str:
     listed = ",".join(f'{name}="{text.translate(ESCAPES)}"' for name, text in labels.items())
-    return f"{figure.metric}{{{listed}}} {value}" if listed else f"{figure.metric} {value}"
+    return f"{{{listed}}}" if listed else ""
