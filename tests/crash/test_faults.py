@@ -174,7 +174,7 @@ async def test_a_start_on_a_disk_that_fails_loses_nothing(
     assert injected, "no call failed"
 
 
-@pytest.mark.parametrize("call", range(3, 7))
+@pytest.mark.parametrize("call", [4, 5])
 async def test_a_fault_that_passes_does_not_cost_the_write_ahead_log(
     make_gateway: MakeGateway, tmp_path: Path, call: int
 ) -> None:

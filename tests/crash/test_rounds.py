@@ -7,7 +7,7 @@ from pathlib import Path
 from gateway.cli.crashtest.rounds import Rounds
 from tests.crash.conftest import LONG, MakeGateway
 
-ROUNDS = LONG or 4
+ROUNDS = LONG or 3
 
 
 def left_over(database: Path) -> dict[str, int]:

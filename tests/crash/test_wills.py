@@ -15,7 +15,7 @@ from tests.crash.conftest import MakeGateway
 
 CLIENTS = 6
 
-LONGEST_LIFE = 1.0
+LONGEST_LIFE = 0.3
 """Seconds for which the gateway runs before the next kill, at most; wills are due after 5."""
 
 
