@@ -21,7 +21,7 @@ id = "barn"
 
 HURRY = """\
 [Service]
-WatchdogSec=1
+WatchdogSec=2
 RestartSec=100ms
 TimeoutAbortSec=5
 """
