@@ -1,6 +1,6 @@
 # The only entry point: every target sets up what it needs in .venv.
 .DEFAULT_GOAL := help
-.PHONY: help run install install-pipeline tui pipeline test check format coverage fuzz crashtest package clean
+.PHONY: help run install install-pipeline tui pipeline test compile test-compiled check format coverage fuzz crashtest package clean
 
 BIN := .venv/bin
 # The environment is made anew when what it is made from has changed.
@@ -29,9 +29,18 @@ pipeline: $(PIPELINE) ## bring what `make run` wrote into tables
 	@exec $(BIN)/tidegate-pipeline once
 
 test: $(DEVELOP) ## run every test; as root install what tests need
+	@find gateway -name '*.so' -delete
 	@tools/setup.sh system
 	@tests/support/get_micropython.sh || true
 	@$(BIN)/python tools/run_tests.py
+
+compile: $(DEVELOP) ## compile the modules that have a .pxd, in place; `make clean` undoes it
+	@tools/setup.sh system
+	TIDEGATE_CYTHON=require $(BIN)/python setup.py --quiet build_ext --inplace
+
+test-compiled: compile ## run every test on the compiled modules
+	@tests/support/get_micropython.sh || true
+	TIDEGATE_CYTHON=require $(BIN)/python -m pytest
 
 check: $(DEVELOP) ## lint, types, layers
 	$(BIN)/ruff check .

@@ -1,10 +1,11 @@
-"""Hypothesis profiles, and what to do about tools that are not installed."""
+"""Hypothesis profiles, which build is tested, and what to do about tools that are missing."""
 
 import os
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.compiled import not_compiled, stale
 from tests.support.requirements import LeftOut
 
 # No deadline: the machine may be a small board, and busy.
@@ -28,4 +29,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if outdated := stale():
+        listed = ", ".join(path.name for path in outdated)
+        raise pytest.UsageError(
+            f"`make compile`, or remove what is older than its source: {listed}"
+        )
+    if os.environ.get("TIDEGATE_CYTHON") == "require" and (plain := not_compiled()):
+        raise pytest.UsageError(f"TIDEGATE_CYTHON=require, but not compiled: {', '.join(plain)}")
     config.pluginmanager.register(LeftOut(config), "left-out")
