@@ -8,18 +8,19 @@ from array import array
 LEAST = 16
 """Places of a new column."""
 
+ZERO = array("I", [0])  # repeated, it makes a column without room to grow
+
 
 def zeros(size: int) -> "array[int]":
     """Return `size` zeros."""
-    return array("I", bytes(4 * size))
+    return ZERO * size
 
 
 def resized(column: "array[int]", size: int) -> "array[int]":
     """Return a copy of `size` places: cut off, or with zeros behind what there was."""
-    if size <= len(column):
-        return array("I", column[:size])
-    new = array("I", column)
-    new.frombytes(bytes(4 * (size - len(new))))
+    new = zeros(size)
+    kept = min(size, len(column))
+    memoryview(new)[:kept] = memoryview(column)[:kept]
     return new
 
 

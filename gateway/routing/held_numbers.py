@@ -6,6 +6,8 @@ from bisect import bisect_left
 LIST = 0x8000_0000
 """The bit that says that the rest is the place of a list; below it stand numbers, from 1."""
 
+_LIST = LIST  # compiled, a C name that no other module sees
+
 
 class HeldNumbers:
     """Sorted lists of numbers from 0, for places where more than one is held.
@@ -24,8 +26,8 @@ class HeldNumbers:
         """Return the word of what is held with one number more."""
         if word == 0:
             return number + 1
-        if word < LIST:
-            return LIST | self._keep(array("I", sorted((word - 1, number))))
+        if word < _LIST:
+            return _LIST | self._keep(array("I", sorted((word - 1, number))))
         numbers = self._list(word)
         numbers.insert(bisect_left(numbers, number), number)
         self._listed += 1
@@ -33,19 +35,19 @@ class HeldNumbers:
 
     def excluding(self, word: int, number: int) -> int:
         """Return the word of what is held without a number that is among it."""
-        if word < LIST:
+        if word < _LIST:
             return 0
         numbers = self._list(word)
         del numbers[bisect_left(numbers, number)]
         self._listed -= 1
         if len(numbers) > 1:
             return word
-        self._drop(word & ~LIST)
+        self._drop(word & ~_LIST)
         return numbers[0] + 1
 
     def holds(self, word: int, number: int) -> bool:
         """Tell whether the number is among what is held."""
-        if word < LIST:
+        if word < _LIST:
             return word == number + 1
         numbers = self._list(word)
         place = bisect_left(numbers, number)
@@ -53,7 +55,7 @@ class HeldNumbers:
 
     def gather(self, word: int, found: list[int]) -> None:
         """Append everything that is held."""
-        if word >= LIST:
+        if word >= _LIST:
             found.extend(self._list(word))
         elif word:
             found.append(word - 1)
@@ -64,7 +66,7 @@ class HeldNumbers:
         return POINTER * len(self._lists) + LIST_OVERHEAD * lists + 4 * self._listed
 
     def _list(self, word: int) -> "array[int]":
-        numbers = self._lists[word & ~LIST]
+        numbers = self._lists[word & ~_LIST]
         if numbers is None:
             raise KeyError(word)
         return numbers

@@ -10,6 +10,12 @@ REST = b"#"
 OBJECTS = 1_000
 """Bytes of an empty trie's objects beside their columns."""
 
+# Compiled, these are C names.
+_A_CHILD = A_CHILD
+_HAS_PLUS = HAS_PLUS
+_HAS_REST = HAS_REST
+_ROOT = ROOT
+
 
 class TopicTrie:
     """Subscriptions by topic filter, found by topic name.
@@ -44,7 +50,7 @@ class TopicTrie:
 
     def add(self, topic_filter: str, subscription: int) -> None:
         """Put the subscription at its topic filter; nothing changes if it is there already."""
-        node = ROOT
+        node = _ROOT
         for level in topic_filter.encode().split(b"/"):
             number = self._levels.find(level)
             below = self._nodes.child(node, number) if number else 0
@@ -57,7 +63,7 @@ class TopicTrie:
     def discard(self, topic_filter: str, subscription: int) -> bool:
         """Remove the subscription from its topic filter; return whether it was there."""
         node = self._find(topic_filter)
-        if node == ROOT:
+        if node == _ROOT:
             return False
         word = self._nodes.held(node)
         if not self._held.holds(word, subscription):
@@ -75,8 +81,8 @@ class TopicTrie:
         """
         levels = topic.encode().split(b"/")
         found: list[int] = []
-        nodes = [ROOT]
-        wild = levels[0][:1] != b"$"
+        nodes = [_ROOT]
+        wild = not topic.startswith("$")
         for level in levels:
             nodes = self._descend(nodes, level, found, wild)
             if not nodes:
@@ -84,7 +90,7 @@ class TopicTrie:
             wild = True
         for node in nodes:
             self._held.gather(self._nodes.held(node), found)
-            if self._nodes.children(node) & HAS_REST:
+            if self._nodes.children(node) & _HAS_REST:
                 self._held.gather(self._nodes.held(self._nodes.child(node, self._rest)), found)
         return found
 
@@ -104,12 +110,12 @@ class TopicTrie:
         number = self._levels.find(level)
         for node in nodes:
             children = self._nodes.children(node)
-            if wild and children & (HAS_PLUS | HAS_REST):
-                if children & HAS_REST:
+            if wild and children & (_HAS_PLUS | _HAS_REST):
+                if children & _HAS_REST:
                     self._held.gather(self._nodes.held(self._nodes.child(node, self._rest)), found)
-                if children & HAS_PLUS:
+                if children & _HAS_PLUS:
                     following.append(self._nodes.child(node, self._plus))
-            if number and children >= A_CHILD:
+            if number and children >= _A_CHILD:
                 below = self._nodes.child(node, number)
                 if below:
                     following.append(below)
@@ -117,12 +123,12 @@ class TopicTrie:
 
     def _find(self, topic_filter: str) -> int:
         """Return the node of the topic filter, ROOT if there is none."""
-        node = ROOT
+        node = _ROOT
         for level in topic_filter.encode().split(b"/"):
             number = self._levels.find(level)
-            node = self._nodes.child(node, number) if number else ROOT
-            if node == ROOT:
-                return ROOT
+            node = self._nodes.child(node, number) if number else _ROOT
+            if node == _ROOT:
+                return _ROOT
         return node
 
     def _grow(self, parent: int, level: bytes) -> int:
@@ -131,13 +137,13 @@ class TopicTrie:
 
     def _kind(self, number: int) -> int:
         if number == self._plus:
-            return HAS_PLUS
-        return HAS_REST if number == self._rest else 0
+            return _HAS_PLUS
+        return _HAS_REST if number == self._rest else 0
 
     def _reclaim(self, node: int) -> None:
         """Cut the node and those above it as far as they hold nothing any more."""
         nodes = self._nodes
-        while node != ROOT and nodes.children(node) < A_CHILD and nodes.held(node) == 0:
+        while node != _ROOT and nodes.children(node) < _A_CHILD and nodes.held(node) == 0:
             parent, number = nodes.parent(node), nodes.level(node)
             nodes.cut(node, self._kind(number))
             self._levels.release(number)

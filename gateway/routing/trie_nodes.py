@@ -12,6 +12,8 @@ HAS_REST = 2
 """Bits of a node's `_children`: a child for `+`, one for `#`. Above them stands their number."""
 A_CHILD = 4
 
+_A_CHILD = A_CHILD  # compiled, a C name that no other module sees
+
 FEW_NODES = 1_024
 """Nodes below which the columns are not cut back."""
 
@@ -99,7 +101,7 @@ class TrieNodes:
         self._parent[node] = parent
         self._level[node] = level
         self._put(node)
-        self._children[parent] = (self._children[parent] + A_CHILD) | kind
+        self._children[parent] = (self._children[parent] + _A_CHILD) | kind
         self.count += 1
         return node
 
@@ -110,7 +112,7 @@ class TrieNodes:
             return
         self._take(node)
         parent = self._parent[node]
-        self._children[parent] = (self._children[parent] - A_CHILD) & ~kind & 0xFFFFFFFF
+        self._children[parent] = (self._children[parent] - _A_CHILD) & ~kind & 0xFFFFFFFF
         self._parent[node] = self._free
         self._level[node] = 0
         self._free = node

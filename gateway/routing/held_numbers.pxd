@@ -1,0 +1,18 @@
+import cython
+
+cdef unsigned int _LIST
+
+@cython.final
+cdef class HeldNumbers:
+    cdef list _free
+    cdef Py_ssize_t _listed
+    cdef list _lists
+
+    cpdef unsigned int including(self, unsigned int word, unsigned int number)
+    cpdef unsigned int excluding(self, unsigned int word, unsigned int number)
+    @cython.locals(place=Py_ssize_t)
+    cpdef bint holds(self, unsigned int word, unsigned int number)
+    cpdef gather(self, unsigned int word, list found)
+    cdef _list(self, unsigned int word)
+    cdef unsigned int _keep(self, numbers)
+    cdef _drop(self, unsigned int place)

@@ -1,0 +1,38 @@
+import cython
+
+from gateway.routing.held_numbers cimport HeldNumbers
+from gateway.routing.topic_levels cimport TopicLevels
+from gateway.routing.trie_nodes cimport TrieNodes
+
+cdef unsigned int _A_CHILD
+cdef unsigned int _HAS_PLUS
+cdef unsigned int _HAS_REST
+cdef unsigned int _ROOT
+
+@cython.final
+cdef class TopicTrie:
+    cdef Py_ssize_t _count
+    cdef HeldNumbers _held
+    cdef TopicLevels _levels
+    cdef TrieNodes _nodes
+    cdef unsigned int _plus
+    cdef unsigned int _rest
+
+    @cython.locals(node=cython.uint, level=bytes, number=cython.uint, below=cython.uint,
+                   word=cython.uint)
+    cpdef add(self, str topic_filter, unsigned int subscription)
+    @cython.locals(node=cython.uint, word=cython.uint)
+    cpdef bint discard(self, str topic_filter, unsigned int subscription)
+    @cython.locals(levels=list, level=bytes, found=list, nodes=list, node=cython.uint, wild=bint)
+    cpdef list match(self, str topic)
+    cdef _begin_levels(self)
+    @cython.locals(following=list, number=cython.uint, node=cython.uint, children=cython.uint,
+                   below=cython.uint)
+    cdef list _descend(self, list nodes, bytes level, list found, bint wild)
+    @cython.locals(node=cython.uint, level=bytes, number=cython.uint)
+    cdef unsigned int _find(self, str topic_filter)
+    @cython.locals(number=cython.uint)
+    cdef unsigned int _grow(self, unsigned int parent, bytes level)
+    cdef unsigned int _kind(self, unsigned int number)
+    @cython.locals(nodes=TrieNodes, parent=cython.uint, number=cython.uint)
+    cdef _reclaim(self, unsigned int node)

@@ -1,0 +1,46 @@
+import cython
+
+cdef unsigned int _A_CHILD
+
+@cython.final
+cdef class TrieNodes:
+    cdef unsigned int[::1] _children
+    cdef unsigned int[::1] _edges
+    cdef unsigned int _few
+    cdef unsigned int _free
+    cdef unsigned int[::1] _held
+    cdef unsigned int[::1] _level
+    cdef unsigned long long _level_factor
+    cdef unsigned int[::1] _parent
+    cdef unsigned long long _parent_factor
+    cdef unsigned long long _places
+    cdef unsigned int _size
+    cdef readonly unsigned int count
+
+    @cython.locals(place=cython.ulonglong, node=cython.uint)
+    cpdef unsigned int child(self, unsigned int parent, unsigned int level)
+    cpdef unsigned int children(self, unsigned int node)
+    cpdef unsigned int held(self, unsigned int node)
+    cpdef hold(self, unsigned int node, unsigned int number)
+    cpdef unsigned int parent(self, unsigned int node)
+    cpdef unsigned int level(self, unsigned int node)
+    @cython.locals(node=cython.uint)
+    cpdef unsigned int grow(self, unsigned int parent, unsigned int level, unsigned int kind)
+    @cython.locals(parent=cython.uint)
+    cpdef cut(self, unsigned int node, unsigned int kind)
+    cdef _clear(self)
+    @cython.locals(mixed=cython.ulonglong)
+    cdef unsigned long long _home(self, unsigned long long parent, unsigned long long level)
+    @cython.locals(node=cython.uint)
+    cdef unsigned int _new_number(self)
+    cdef _resize_columns(self, unsigned int room)
+    @cython.locals(place=cython.ulonglong)
+    cdef _put(self, unsigned int node)
+    @cython.locals(hole=cython.ulonglong, place=cython.ulonglong, home=cython.ulonglong,
+                   other=cython.uint)
+    cdef _take(self, unsigned int node)
+    cdef unsigned long long _distance(self, unsigned long long first, unsigned long long last)
+    @cython.locals(node=cython.uint)
+    cdef _rebuild_edges(self, unsigned long long places)
+    @cython.locals(node=cython.uint)
+    cdef _cut_back(self)
