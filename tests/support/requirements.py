@@ -1,7 +1,7 @@
 """Tests that need a tool beside Python: skipped without it, and told of at the end.
 
 A test names what it needs with a marker. What was skipped, for whatever reason, is written as
-one line for each reason to `.pytest_cache/left-out.json`.
+one line for each reason to the file that TIDEGATE_LEFT_OUT names, if it does.
 """
 
 import json
@@ -17,7 +17,9 @@ from pathlib import Path
 
 import pytest
 
-LEFT_OUT = Path(".pytest_cache/left-out.json")
+NOT_ALLOWED = "this machine does not allow"
+"""How the reason begins that no installation can do away with (tools/run_tests.py)."""
+
 SYSTEM_FOLDERS = os.pathsep.join(["/usr/local/sbin", "/usr/sbin", "/sbin"])
 
 
@@ -65,11 +67,23 @@ def can_trace() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What a marker stands for: its name to people, whether it is there, how to get it."""
+    """What a marker stands for: its name to people, whether it is there, how to get it.
+
+    What only a machine that allows it can have is `of_the_machine`: its tests are left out
+    elsewhere, and told of, also where nothing that could be installed may be missing.
+    """
 
     name: str
     is_there: Callable[[], bool]
     get_it: str
+    of_the_machine: bool = False
+
+    @property
+    def reason(self) -> str:
+        """Why a test is skipped without it."""
+        if self.of_the_machine:
+            return f"{NOT_ALLOWED} {self.name}; try: {self.get_it}"
+        return f"{self.name} is missing; get it with: {self.get_it}"
 
 
 REQUIREMENTS = {
@@ -91,15 +105,23 @@ REQUIREMENTS = {
         "sudo apt-get install systemd",
     ),
     "nspawn": Requirement(
-        "systemd-nspawn (or the permission to boot a system in it)",
+        "systemd-nspawn to boot a system",
         can_boot,
-        "sudo apt-get install systemd-container; sudo make test",
+        "sudo apt-get install systemd-container && sudo make test",
+        of_the_machine=True,
     ),
     "compiler": Requirement(
         "a C compiler (or Python.h)", can_compile, "sudo apt-get install gcc python3-dev"
     ),
-    "strace": Requirement("strace", can_trace, "sudo apt-get install strace; sudo make test"),
-    "mount": Requirement("the permission to mount", can_mount, "sudo make test"),
+    "strace": Requirement(
+        "strace to look at processes",
+        can_trace,
+        "sudo apt-get install strace && sudo make test",
+        of_the_machine=True,
+    ),
+    "mount": Requirement(
+        "file systems to be mounted", can_mount, "sudo make test", of_the_machine=True
+    ),
     "root": Requirement("root's permission", lambda: os.geteuid() == 0, "sudo make test"),
 }
 
@@ -108,7 +130,6 @@ class LeftOut:
     """A pytest plugin: skips what cannot run here and keeps account of all that was skipped."""
 
     def __init__(self, config: pytest.Config) -> None:
-        self._config = config
         self._missing: dict[str, bool] = {}
         self._skipped: Counter[str] = Counter()
         for name, requirement in REQUIREMENTS.items():
@@ -117,7 +138,7 @@ class LeftOut:
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         for name, requirement in REQUIREMENTS.items():
             if item.get_closest_marker(name) is not None and self._is_missing(name):
-                pytest.skip(f"{requirement.name} is missing; get it with: {requirement.get_it}")
+                pytest.skip(requirement.reason)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.skipped and isinstance(report.longrepr, tuple):
@@ -128,9 +149,8 @@ class LeftOut:
             self._skipped[f"{report.nodeid}: {report.longrepr[2].removeprefix('Skipped: ')}"] += 1
 
     def pytest_sessionfinish(self) -> None:
-        path = self._config.rootpath / LEFT_OUT
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(json.dumps(self.lines(), indent=1) + "\n")
+        if path := os.environ.get("TIDEGATE_LEFT_OUT"):
+            Path(path).write_text(json.dumps(self.lines(), indent=1) + "\n")
 
     def lines(self) -> list[str]:
         """Return a sentence for each reason for which tests were left out."""
@@ -144,5 +164,5 @@ class LeftOut:
 
 def _line(reason: str, count: int) -> str:
     tests = "1 test" if count == 1 else f"{count} tests"
-    what, _, get_it = reason.partition("; get it with: ")
-    return f"{what}: {tests} left out" + (f"; get it with: {get_it}" if get_it else "")
+    what, semicolon, more = reason.partition("; ")
+    return f"{what}: {tests} left out{semicolon}{more}"
