@@ -15,6 +15,8 @@ cdef class TopicLevels:
 
     @cython.locals(place=Py_ssize_t, number=cython.uint)
     cpdef unsigned int find(self, bytes text)
+    @cython.locals(begin=cython.uint, size=Py_ssize_t, place=cython.uint)
+    cdef bint _is(self, unsigned int number, bytes text)
     cpdef bytes text(self, unsigned int number)
     @cython.locals(number=cython.uint)
     cpdef unsigned int use(self, bytes text)

@@ -8,6 +8,9 @@ FIRST_TABLE = 64
 FEW_HOLES = 4_096
 """Bytes of texts out of use below which nothing is moved together."""
 
+SHORT = 16
+"""Bytes up to which texts are compared one by one: compiled, that is faster than to cut out a copy."""
+
 
 class TopicLevels:
     """Numbers from 1 for texts; a number is free again when its last use is over.
@@ -46,9 +49,20 @@ class TopicLevels:
         place = hash(text) & self._mask
         while True:
             number = self._table[place]
-            if number == 0 or self._texts[self._begins[number] : self._ends[number]] == text:
+            if number == 0 or self._is(number, text):
                 return number
             place = (place + 1) & self._mask
+
+    def _is(self, number: int, text: bytes) -> bool:
+        begin, size = self._begins[number], len(text)
+        if self._ends[number] - begin != size:
+            return False
+        if size > SHORT:
+            return self._texts[begin : begin + size] == text
+        for place in range(size):
+            if self._texts[begin + place] != text[place]:
+                return False
+        return True
 
     def text(self, number: int) -> bytes:
         """Return the text of a number that is in use."""

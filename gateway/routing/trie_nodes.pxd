@@ -1,6 +1,7 @@
 import cython
 
 cdef unsigned int _A_CHILD
+cdef unsigned long long _WORD
 
 @cython.final
 cdef class TrieNodes:

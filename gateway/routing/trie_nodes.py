@@ -12,7 +12,9 @@ HAS_REST = 2
 """Bits of a node's `_children`: a child for `+`, one for `#`. Above them stands their number."""
 A_CHILD = 4
 
-_A_CHILD = A_CHILD  # compiled, a C name that no other module sees
+# Compiled, these are C names that no other module sees.
+_A_CHILD = A_CHILD
+_WORD = 0xFFFF_FFFF
 
 FEW_NODES = 1_024
 """Nodes below which the columns are not cut back."""
@@ -112,7 +114,7 @@ class TrieNodes:
             return
         self._take(node)
         parent = self._parent[node]
-        self._children[parent] = (self._children[parent] - _A_CHILD) & ~kind & 0xFFFFFFFF
+        self._children[parent] = (self._children[parent] - _A_CHILD) & ~kind & _WORD
         self._parent[node] = self._free
         self._level[node] = 0
         self._free = node
@@ -126,7 +128,7 @@ class TrieNodes:
 
     def _home(self, parent: int, level: int) -> int:
         """Return the place where the edge stands if no other has it."""
-        mixed = (parent * self._parent_factor + level * self._level_factor) & 0xFFFFFFFF
+        mixed = (parent * self._parent_factor + level * self._level_factor) & _WORD
         return mixed * self._places >> 32
 
     def _new_number(self) -> int:
