@@ -9,7 +9,7 @@ FEW_HOLES = 4_096
 """Bytes of texts out of use below which nothing is moved together."""
 
 SHORT = 16
-"""Bytes up to which texts are compared one by one: compiled, that is faster than to cut out a copy."""
+"""Bytes up to which texts are compared byte by byte: compiled, that is faster than a copy."""
 
 
 class TopicLevels:
@@ -59,7 +59,7 @@ class TopicLevels:
             return False
         if size > SHORT:
             return self._texts[begin : begin + size] == text
-        for place in range(size):
+        for place in range(size):  # noqa: SIM110  # a generator does not compile here
             if self._texts[begin + place] != text[place]:
                 return False
         return True

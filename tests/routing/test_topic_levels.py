@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -74,3 +75,13 @@ def test_columns_are_cut_back_to_the_last_number_in_use() -> None:
     assert [levels.find(b"%d" % number) for number in range(1_000, 1_010)] == numbers[1_000:1_010]
     fresh = [levels.use(b"x%d" % number) for number in range(1_500)]
     assert len({*fresh, *numbers[1_000:1_010]}) == 1_510
+
+
+@pytest.mark.parametrize("form", [b"%04d", b"a-device-with-a-long-name-%04d"])
+def test_texts_of_one_length_are_told_apart(form: bytes) -> None:
+    levels = TopicLevels()
+    texts = [form % number for number in range(1_000)]
+    numbers = [levels.use(text) for text in texts]
+    assert [levels.text(number) for number in numbers] == texts
+    assert [levels.find(text) for text in texts] == numbers
+    assert [levels.find(form % number) for number in range(1_000, 2_000)] == [0] * 1_000
