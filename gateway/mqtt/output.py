@@ -75,25 +75,34 @@ class Output:
         self.size += len(data)
         if pledge is not None and not pledge.outstanding:
             mark = 0
-        if self._parts and self._parts[-1].covers(mark, pledge):
-            self._parts[-1].data.extend(data)
-        else:
-            self._parts.append(_Part(mark, data, pledge))
+        if self._parts:
+            last = self._parts[-1]
+            if last.covers(mark, pledge):
+                last.data += data
+                return
+        self._parts.append(_Part(mark, data, pledge))
 
     def note_acknowledgement(self) -> None:
         """Count an acknowledgement once the bytes that were appended last have left."""
-        self._parts[-1].acknowledgements += 1
+        last = self._parts[-1]
+        last.acknowledgements += 1
 
     def take(self, committed: int) -> bytearray | None:
         """Remove and return the bytes that may leave now; None when there are none."""
         parts = self._parts
-        if not parts or parts[0].held(committed):
+        if not parts:
             return None
-        first = parts.popleft()
-        data = first.data
-        self.acknowledgements += first.acknowledgements
-        while parts and not parts[0].held(committed):
-            part = parts.popleft()
+        part = parts[0]
+        if part.held(committed):
+            return None
+        parts.popleft()
+        data = part.data
+        self.acknowledgements += part.acknowledgements
+        while parts:
+            part = parts[0]
+            if part.held(committed):
+                break
+            parts.popleft()
             data += part.data
             self.acknowledgements += part.acknowledgements
         self.size -= len(data)

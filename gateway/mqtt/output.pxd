@@ -1,0 +1,32 @@
+import cython
+
+cdef class Pledge:
+    cdef public object batch
+    cdef public object on_settled
+    cdef public Py_ssize_t outstanding
+
+    cpdef add(self)
+    cpdef settle(self)
+
+@cython.final
+cdef class _Part:
+    cdef Py_ssize_t acknowledgements
+    cdef bytearray data
+    cdef readonly long long mark
+    cdef Pledge pledge
+
+    cdef bint held(self, long long committed)
+    cdef bint covers(self, long long mark, Pledge pledge)
+
+@cython.final
+cdef class Output:
+    cdef object _parts
+    cdef readonly Py_ssize_t acknowledgements
+    cdef readonly Py_ssize_t size
+
+    @cython.locals(last=_Part)
+    cpdef append(self, data, long long mark=*, Pledge pledge=*)
+    @cython.locals(last=_Part)
+    cpdef note_acknowledgement(self)
+    @cython.locals(part=_Part, data=bytearray)
+    cpdef bytearray take(self, long long committed)
