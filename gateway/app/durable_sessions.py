@@ -1,15 +1,21 @@
 """Sessions, retained messages and wills on disk."""
 
-from typing import TYPE_CHECKING
+import asyncio
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
 
 from gateway.broker.store import KeepsNothing, Store
 from gateway.session.kept import Kept
 from gateway.storage.gathering import Gathering
+from gateway.storage.pager import Pager
 from gateway.storage.reading import Reading
 from gateway.storage.restore import Restore
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
+
+RETRY_SECONDS = 1.0
+"""Between two attempts to read a queue from a disk that gives an error."""
 
 
 async def open_store(gateway: "Gateway", *, durable: bool) -> tuple[Store, Kept]:
@@ -20,9 +26,33 @@ async def open_store(gateway: "Gateway", *, durable: bool) -> tuple[Store, Kept]
     """
     if not durable:
         return KeepsNothing(), Kept()
-    reading = Reading(gateway.database.reader, gateway.counters)
-    now = gateway.clock.monotonic(), gateway.clock.wall_ms()
-    store, kept = await Restore(reading, Gathering(gateway.writer), *now).run()
+
+    def now() -> tuple[float, int]:
+        if hasattr(gateway, "turn"):
+            return gateway.turn.instant
+        return gateway.clock.monotonic(), gateway.clock.wall_ms()
+
+    loop = asyncio.get_running_loop()
+    tasks: set[asyncio.Task[None]] = set()
+
+    def spawn(step: Coroutine[Any, Any, None]) -> None:
+        task = loop.create_task(step)
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    def stop() -> None:
+        for task in tasks:
+            task.cancel()
+
+    pager = Pager(
+        Reading(gateway.database.reader, gateway.counters),
+        Gathering(gateway.writer),
+        now,
+        spawn,
+        lambda call: loop.call_later(RETRY_SECONDS, call),
+    )
+    gateway.stack.callback(stop)
+    store, kept = await Restore(pager, gateway.configuration.broker.maximum_inflight).run()
     gateway.writer.before_batch.append(store.gather)
     gateway.writer.on_committed.append(store.committed)
     return store, kept

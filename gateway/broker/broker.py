@@ -33,7 +33,7 @@ from gateway.routing.subscription import Subscription
 from gateway.routing.where.message import Message
 from gateway.session.incoming import MAXIMUM_INCOMING
 from gateway.session.limits import SessionLimits, WhenFull
-from gateway.session.queue_memory import QueueMemory
+from gateway.session.queue_memory import MAXIMUM_BYTES_TOTAL, QueueMemory
 from gateway.session.session import Session
 from gateway.session.traffic import Traffic
 
@@ -83,7 +83,14 @@ class Broker:
             settings.topic_alias_soft_bytes,
             settings.topic_alias_hard_bytes,
         )
-        self.queue_memory = QueueMemory(settings.maximum_queued_bytes_total)
+        in_memory = settings.maximum_queued_bytes_total
+        self.queue_memory = QueueMemory(
+            MAXIMUM_BYTES_TOTAL if self.store.keeps else min(in_memory, MAXIMUM_BYTES_TOTAL),
+            settings.maximum_queued_bytes_total,
+        )
+        self.store.on_left_over = lambda deliveries, monotonic, wall: fanout.share_out(
+            self, deliveries, Instant(monotonic, wall)
+        )
         self.session_limits = SessionLimits(
             settings.maximum_inflight,
             max(MAXIMUM_INCOMING, 2 * settings.receive_maximum),

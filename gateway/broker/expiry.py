@@ -40,5 +40,6 @@ def sweep(broker: "Broker", instant: Instant) -> None:
     expired = sum(session.drop_expired(instant.monotonic) for session in broker.sessions.values())
     if expired:
         broker.counters.add("publish/messages/expired", expired)
+    broker.store.sweep()
     due = instant.monotonic + SWEEP_INTERVAL
     broker.deadlines.set("expiry", due, lambda later: sweep(broker, later))

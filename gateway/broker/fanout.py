@@ -47,7 +47,7 @@ def publish(
     if message.retain:
         broker.retained.set(message)
         broker.store.keep_retained(message)
-    deliver(recipients, message, instant)
+    deliver(recipients, message, instant, promised=again)
     return ReasonCode.SUCCESS if recipients else ReasonCode.NO_MATCHING_SUBSCRIBERS
 
 
@@ -82,13 +82,15 @@ def share_out(broker: "Broker", deliveries: list[SharedDelivery], instant: Insta
             deliver([member], message, instant)
 
 
-def deliver(recipients: list[Recipient], message: Message, instant: Instant) -> None:
+def deliver(
+    recipients: list[Recipient], message: Message, instant: Instant, *, promised: bool = False
+) -> None:
     """Hand the message to the sessions among the recipients."""
     templates = Templates(message)
     for recipient in recipients:
         if isinstance(recipient.subscriber, Session):
             recipient.subscriber.deliver(
-                _delivery(recipient, message), templates, instant.monotonic
+                _delivery(recipient, message), templates, instant.monotonic, promised=promised
             )
 
 

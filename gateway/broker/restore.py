@@ -53,13 +53,13 @@ def _restore_session(broker: "Broker", kept: KeptSession, instant: Instant) -> N
     session.username = kept.username
     session.durability_class = broker.durability_classes.of_client(kept.client_id, None)
     session.expiry_interval = kept.expiry_interval
-    session.journal = kept.journal
-    broker.persistent_sessions += 1
+    session.keep_in(kept.journal)
+    broker.persistent_sessions += session.persistent
     for subscription in kept.subscriptions:
         _restore_subscription(broker, session, subscription)
     for packet_id in kept.incoming:
         session.incoming.add(packet_id)
-    continuation.restore(session, kept.deliveries, connected=kept.left_at is None)
+    continuation.restore(session, kept.deliveries, kept.rest, connected=kept.left_at is None)
     left_at = kept.left_at
     if left_at is None:
         left_at = instant.wall

@@ -55,15 +55,16 @@ def begin(broker: "Broker", client_id: str) -> Session:
 def set_expiry(broker: "Broker", session: Session, interval: int) -> None:
     """Let the session outlive its connections by `interval` seconds, or for ever with NEVER.
 
-    Whether it outlives the process, too, its durability class says when it begins.
+    Whether it outlives the process, too, its durability class says when it begins. What waits on
+    disk alone stays there for the connection that it has, until it ends with that.
     """
     broker.persistent_sessions += (interval > 0) - session.persistent
     within = session.durability_class.commit_within
     if interval and not session.persistent and within is not None:
-        session.journal = broker.store.open(session.client_id, within)
-    elif not interval and session.persistent:
-        session.journal.close(owed(session))
-        session.journal = NO_JOURNAL
+        if session.journal is NO_JOURNAL:
+            session.keep_in(broker.store.open(session.client_id, within))
+    elif not interval and not session.queue.paged:
+        _close_journal(session)
     session.expiry_interval = interval
     session.journal.keep(interval, session.username)
 
@@ -99,12 +100,18 @@ def end(broker: "Broker", session: Session, instant: Instant) -> None:
     session.subscriptions.clear()
     left_over = session.left_over()
     set_expiry(broker, session, 0)
+    _close_journal(session)
     session.discard()
     del broker.sessions[session.client_id]
     _stop_waiting(broker, session)
     fanout.share_out(broker, left_over, instant)
     if session.will is not None:
         publish_will(broker, session, session.will, instant)
+
+
+def _close_journal(session: Session) -> None:
+    session.journal.close(owed(session))
+    session.journal = NO_JOURNAL
 
 
 def _expire(broker: "Broker", session: Session, instant: Instant) -> None:

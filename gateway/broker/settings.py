@@ -11,7 +11,7 @@ from gateway.routing.route_cache import MAXIMUM_BYTES as MAXIMUM_ROUTE_BYTES
 from gateway.routing.router import MAXIMUM_BYTES as MAXIMUM_SUBSCRIPTION_BYTES
 from gateway.session.delivery_queue import MAXIMUM_BYTES, MAXIMUM_MESSAGES
 from gateway.session.limits import MAXIMUM_INFLIGHT
-from gateway.session.queue_memory import MAXIMUM_BYTES_TOTAL
+from gateway.session.queue_memory import MAXIMUM_DISK_BYTES
 from gateway.session.session import NEVER
 
 RECEIVE_MAXIMUM = 10_000
@@ -42,7 +42,7 @@ class BrokerSettings:
     maximum_queued_messages: int = MAXIMUM_MESSAGES  # of one session
     maximum_queued_bytes: int = MAXIMUM_BYTES  # of one session
     queue_when_full: str = "reject"  # a value of WhenFull
-    maximum_queued_bytes_total: int = MAXIMUM_BYTES_TOTAL  # of all sessions
+    maximum_queued_bytes_total: int = MAXIMUM_DISK_BYTES  # of all sessions
     maximum_subscriptions: int = 200_000  # of one client
     maximum_subscription_bytes: int = MAXIMUM_SUBSCRIPTION_BYTES  # of all clients
     maximum_route_bytes: int = MAXIMUM_ROUTE_BYTES  # of the topics published to lately

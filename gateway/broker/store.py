@@ -1,11 +1,15 @@
 """What the broker needs of whatever makes messages durable, and twins that keep nothing."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import Will
+from gateway.session.delivery_queue import SharedDelivery
 from gateway.session.journal import NO_JOURNAL, Journal
+
+LeftOver = Callable[[list[SharedDelivery], float, int], None]
+"""Gets deliveries that nobody waits for any more, monotonic seconds, wall milliseconds."""
 
 
 class Durability(Protocol):
@@ -33,6 +37,14 @@ class InMemory:
 
 class Store(Protocol):
     """Keeps sessions, retained messages and wills from one run of the gateway to the next."""
+
+    on_left_over: LeftOver
+    """Called with deliveries of shared subscriptions that an ended session had on disk alone."""
+
+    @property
+    def keeps(self) -> bool:
+        """False if nothing is kept, and queues are in memory alone."""
+        ...
 
     @property
     def changes(self) -> int:
@@ -81,6 +93,10 @@ class Store(Protocol):
         """Forget a client's will, if it has one."""
         ...
 
+    def sweep(self) -> None:
+        """Give up what has expired and is on disk alone."""
+        ...
+
     def clock_set_forward(self, milliseconds: int) -> None:
         """Count all times that are kept from so much later."""
         ...
@@ -89,6 +105,8 @@ class Store(Protocol):
 class KeepsNothing:
     """The store of a broker whose sessions end with the process."""
 
+    on_left_over: LeftOver
+    keeps = False
     changes = 0
     lent = 0
     lent_mark = 0
@@ -111,6 +129,9 @@ class KeepsNothing:
         """Do nothing."""
 
     def drop_will(self, client_id: str) -> None:
+        """Do nothing."""
+
+    def sweep(self) -> None:
         """Do nothing."""
 
     def clock_set_forward(self, milliseconds: int) -> None:

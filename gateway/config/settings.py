@@ -47,9 +47,9 @@ class BrokerConfig:
     maximum_session_expiry: int = 0xFFFFFFFF  # for ever
     maximum_persistent_sessions: int = 20_000
     maximum_inflight: int = 100
-    maximum_queued_messages: int = 50_000
-    maximum_queued_bytes: int = 64 * 1024 * 1024
-    maximum_queued_bytes_total: int = 128 * 1024 * 1024
+    maximum_queued_messages: int = 1_000_000
+    maximum_queued_bytes: int = 256 * 1024 * 1024
+    maximum_queued_bytes_total: int = 1024 * 1024 * 1024
     queue_when_full: str = "reject"
     maximum_subscriptions: int = 200_000
     maximum_filtered_subscriptions: int = 64

@@ -14,7 +14,8 @@ class Message:
     `received_at` is wall time in milliseconds since 1970, `arrived` monotonic seconds of the
     same moment (what expiry counts from), `qos` and `retain` are the publisher's. `size` is what
     `message_size` has worked out, 0 before; `holders` counts the places in queues that hold it,
-    `owed` the persistent sessions that it is kept for on disk, where its number is `row`.
+    `owed` the deliveries in memory that it is kept for on disk, where its number is `row`; there
+    others may refer to it too if it is `shared`.
     `pledge` is what its publisher's answer waits for, set while it is handed out.
     `commit_within` is its durability class: the seconds by which its commit may be put off, 0.0
     for none, None for a message that is kept in memory alone.
@@ -42,6 +43,7 @@ class Message:
         "response_topic",
         "retain",
         "row",
+        "shared",
         "size",
         "topic",
         "user_properties",
@@ -86,6 +88,7 @@ class Message:
         self.pledge: Pledge | None = None
         self.owed = 0
         self.row = 0
+        self.shared = False
         self._decoded: str | None = UNKNOWN
         self._json: Any = UNKNOWN
         self._levels: list[str] = UNKNOWN

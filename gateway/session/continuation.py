@@ -2,7 +2,7 @@
 
 from gateway.session.delivery_queue import Delivery
 from gateway.session.inflight import InflightMessage
-from gateway.session.kept import KeptDelivery
+from gateway.session.kept import KeptDelivery, KeptRest
 from gateway.session.session import Session
 
 
@@ -19,7 +19,13 @@ def note_departure(session: Session, wall: int) -> None:
     session.journal.leave(wall)
 
 
-def restore(session: Session, deliveries: list[KeptDelivery], *, connected: bool) -> None:
+def restore(
+    session: Session,
+    deliveries: list[KeptDelivery],
+    rest: KeptRest | None = None,
+    *,
+    connected: bool,
+) -> None:
     """Take up what an earlier run left; without a connection, as after `detach`.
 
     If the session was `connected` to the end, it is not known which QoS 1 messages were sent:
@@ -33,10 +39,12 @@ def restore(session: Session, deliveries: list[KeptDelivery], *, connected: bool
             begun.append((kept.packet_id, message))
         else:
             session.queue.restore(kept.delivery)
+    if rest is not None:
+        session.queue.restore_rest(rest.after, rest.up_to, rest.messages, rest.bytes)
     session.inflight.restore(begun)
     session.inflight.hold(session.limits.memory)
 
 
 def owed(session: Session) -> list[Delivery]:
-    """Return everything that the session is still owed, in order."""
+    """Return everything in memory that the session is still owed, in order."""
     return [*(message.delivery for message in session.inflight), *session.queue]

@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from gateway.mqtt.message import Message
@@ -10,12 +10,22 @@ from gateway.mqtt.message_expiry import expired, expires
 from gateway.mqtt.message_size import message_size
 from gateway.mqtt.output import Pledge
 from gateway.session.queue_memory import DELIVERY_OVERHEAD, QueueMemory
+from gateway.session.rest import Rest
 
-MAXIMUM_MESSAGES = 50_000
-"""Deliveries that wait for one session: a night without the client at one a second."""
+MAXIMUM_MESSAGES = 1_000_000
+"""Deliveries that wait for one session: eleven days without the client at one a second."""
 
-MAXIMUM_BYTES = 64 * 1024 * 1024
-"""Bytes of what waits for one session; 50,000 messages of 700 bytes fit."""
+MAXIMUM_BYTES = 256 * 1024 * 1024
+"""Bytes of what waits for one session, on disk; 900,000 messages of 200 bytes fit."""
+
+MAXIMUM_MEMORY = 64 * 1024 * 1024
+"""Bytes of what waits for one session in memory: it is kept there alone, or not yet on disk."""
+
+HEAD_MESSAGES = 1_000
+"""Deliveries of one session that stay in memory although they are on disk: those sent next."""
+
+HEAD_BYTES = 1024 * 1024
+"""Bytes of the same; the last may exceed it."""
 
 
 @dataclass(slots=True)
@@ -24,7 +34,8 @@ class Delivery:
 
     `subscription_identifiers` are those of every subscription that matched [MQTT-3.3.4-3]. `place`
     is its number in the session's journal, 0 while it is not kept there; `pledge` is set while its
-    publisher's answer may wait for its acknowledgement instead of the disk.
+    publisher's answer may wait for its acknowledgement instead of the disk. `kept` is the bytes
+    that it takes of the disk, 0 if it is never written, and `batch` the one that wrote it.
     """
 
     message: Message
@@ -33,10 +44,12 @@ class Delivery:
     subscription_identifiers: tuple[int, ...] = ()
     place: int = 0
     pledge: Pledge | None = None
+    kept: int = 0
+    batch: int = 0
 
     @property
     def size(self) -> int:
-        """The bytes it occupies, its message included although others may share that."""
+        """The bytes of memory it occupies, its message included although others may share that."""
         return DELIVERY_OVERHEAD + message_size(self.message)
 
     def expired(self, now: float) -> bool:
@@ -54,16 +67,24 @@ class SharedDelivery(Delivery):
 class DeliveryQueue:
     """Deliveries in the order they were appended, within bounds of number and bytes.
 
-    A full queue refuses the newest, never drops what waits already: that was acknowledged to
-    its publisher. So does every queue while the `memory` that they share is full. The caller counts
-    what was refused.
+    A full queue refuses the newest; so does every queue while what they share is full. The caller
+    counts what was refused, or makes room with `popleft`.
+
+    Bytes count as what they take of the disk, or of memory where a delivery is not written.
+    In memory are the head, which is sent next, and what is not on disk yet, or never comes there;
+    the rest is on disk alone, and comes back with `take_page`, which the caller asks for when the
+    queue `wants_page`.
     """
 
     __slots__ = (
         "_bytes",
-        "_deliveries",
         "_expires",
+        "_head",
+        "_head_bytes",
         "_memory",
+        "_memory_bytes",
+        "_rest",
+        "_tail",
         "maximum_bytes",
         "maximum_messages",
     )
@@ -77,12 +98,17 @@ class DeliveryQueue:
         self.maximum_messages = maximum_messages
         self.maximum_bytes = maximum_bytes
         self._memory = memory or QueueMemory()
-        self._deliveries: deque[Delivery] = deque()
+        self._head: deque[Delivery] = deque()
+        self._head_bytes = 0
+        self._rest = Rest()
+        self._tail: deque[Delivery] = deque()  # behind the rest
         self._bytes = 0
-        self._expires = math.inf  # the monotonic second before which nothing here expires
+        self._memory_bytes = 0
+        self._expires = math.inf  # the monotonic second before which nothing in memory expires
 
     def __len__(self) -> int:
-        return len(self._deliveries)
+        rest = self._rest
+        return len(self._head) + rest.messages + len(rest.between) + len(self._tail)
 
     @property
     def bytes(self) -> int:
@@ -90,14 +116,47 @@ class DeliveryQueue:
         return self._bytes
 
     @property
-    def full(self) -> bool:
-        """True if the next `append` is refused, whatever its size."""
-        return self.at_bound or self._memory.full
+    def paged(self) -> int:
+        """How many deliveries are on disk alone."""
+        return self._rest.messages
 
     @property
-    def at_bound(self) -> bool:
-        """True if it is full by itself, and not for what other sessions hold."""
-        return len(self._deliveries) >= self.maximum_messages or self._bytes >= self.maximum_bytes
+    def full(self) -> bool:
+        """True if the next `append` is refused, whatever its size."""
+        return self.over(1)
+
+    def over(self, more: int) -> bool:
+        """Tell whether there is no room for `more` deliveries."""
+        return self.at_bound_with(more) or self._memory.full or self._memory.disk_full
+
+    def at_bound_with(self, more: int) -> bool:
+        """Tell whether there is none by itself, and not for what other sessions hold."""
+        return (
+            len(self) + more > self.maximum_messages
+            or self._bytes >= self.maximum_bytes
+            or self._memory_bytes >= MAXIMUM_MEMORY
+        )
+
+    @property
+    def memory_full(self) -> bool:
+        """True if it is memory that has no room for more, of this session or of all."""
+        return self._memory_bytes >= MAXIMUM_MEMORY or self._memory.full
+
+    @property
+    def waits_for_page(self) -> bool:
+        """True while what comes next is on disk alone."""
+        return not self._head and self._rest.messages > 0
+
+    @property
+    def wants_page(self) -> bool:
+        """True if a part of the rest should be read now."""
+        rest = self._rest
+        return (
+            rest.messages > 0
+            and not rest.loading
+            and len(self._head) <= HEAD_MESSAGES // 2
+            and self._head_bytes <= HEAD_BYTES // 2
+        )
 
     def append(self, delivery: Delivery) -> bool:
         """Queue the delivery; return False, and leave it out, if the queue is full."""
@@ -107,58 +166,173 @@ class DeliveryQueue:
         return True
 
     def restore(self, delivery: Delivery) -> None:
-        """Queue what waited in an earlier run, also beyond the bounds: it is promised."""
-        self._deliveries.append(delivery)
-        self._bytes += delivery.size
-        self._memory.add(delivery.message)
-        if delivery.message.message_expiry is not None:
-            self._expires = min(self._expires, expires(delivery.message))
+        """Queue the delivery also beyond the bounds: it is promised."""
+        if self._tail or self._rest.messages or self._rest.between or not self._head_has_room:
+            self._tail.append(delivery)
+        else:
+            self._head.append(delivery)
+            self._head_bytes += delivery.size
+        self._bytes += delivery.kept or delivery.size
+        self._memory.keep(delivery.kept)
+        self._remember(delivery)
+
+    def restore_rest(self, after: int, up_to: int, messages: int, size: int) -> None:
+        """Take up what an earlier run left on disk behind what is in memory."""
+        self._rest = Rest(after, up_to, messages, size)
+        self._bytes += size
+        self._memory.keep(size)
+        self._memory.page(messages, size)
+
+    def let_go(self, batch: int) -> bool:
+        """Forget what is on disk now that `batch` is, but for the head; return if all that is."""
+        tail, rest = self._tail, self._rest
+        while tail and self._head_has_room and not rest.messages and not rest.between:
+            delivery = tail.popleft()
+            self._head.append(delivery)
+            self._head_bytes += delivery.size
+        while tail:
+            delivery = tail[0]
+            if not delivery.kept:
+                rest.between.append((rest.up_to, delivery))
+            elif 0 < delivery.batch <= batch:
+                rest.push(delivery)
+                self._memory.page(1, delivery.kept)
+                self._forget(delivery)
+                delivery.message.owed -= 1  # the row knows
+            else:
+                return False
+            tail.popleft()
+        return True
+
+    def begin_page(self) -> tuple[int, int]:
+        """Return behind which place and up to which to read; `take_page` gets what was found."""
+        rest = self._rest
+        rest.loading = True
+        rest.asked_up_to = rest.up_to
+        return rest.after, rest.up_to
+
+    def take_page(self, deliveries: Iterable[Delivery], *, complete: bool) -> None:
+        """Take over the first of the rest; `complete` if there is no more of what was asked for."""
+        rest = self._rest
+        rest.loading = False
+        for delivery in deliveries:
+            while rest.between and rest.between[0][0] < delivery.place:
+                self._to_head(rest.between.popleft()[1])
+            rest.loaded(delivery.place, delivery.kept)
+            self._memory.page(-1, -delivery.kept)
+            self._remember(delivery)
+            self._to_head(delivery)
+        if complete and rest.asked_up_to == rest.up_to:
+            self._lose(rest.messages, rest.bytes)  # what could not be read
+        self._refill()
+
+    def remove_paged(self, place: int, size: int) -> bool:
+        """Give up a delivery that is on disk alone; False if there is none of that place."""
+        if not self._rest.holds(place):
+            return False
+        self._lose(1, size)
+        self._refill()
+        return True
 
     def __iter__(self) -> Iterator[Delivery]:
-        return iter(self._deliveries)
+        """Iterate over what is in memory."""
+        yield from self._head
+        for _, delivery in self._rest.between:
+            yield delivery
+        yield from self._tail
 
     def first(self) -> Delivery:
-        """Return the delivery that is next; raises IndexError if none waits."""
-        return self._deliveries[0]
+        """Return the delivery that is next; raises IndexError if none is in memory."""
+        return self._head[0]
 
     def popleft(self) -> Delivery:
-        """Remove and return the delivery that is next; raises IndexError if none waits."""
-        delivery = self._deliveries.popleft()
-        self._bytes -= delivery.size
-        self._memory.remove(delivery.message)
+        """Remove and return the delivery that is next; raises IndexError if none is in memory."""
+        delivery = self._head.popleft()
+        self._head_bytes -= delivery.size
+        self._remove(delivery)
+        if not self._head:
+            self._refill()
         return delivery
 
     def clear(self) -> None:
         """Remove everything: the session has ended."""
         self._keep(lambda _: False)
+        self._lose(self._rest.messages, self._rest.bytes)
+        self._rest = Rest()
 
     def remove_expired(self, now: float) -> list[Delivery]:
-        """Remove and return what has expired at `now` (monotonic seconds) [MQTT-3.3.2-5].
+        """Remove and return what has expired in memory at `now` (monotonic s) [MQTT-3.3.2-5].
 
-        Costs the length of the queue, and nothing before the first message in it expires.
+        Costs the length of what is in memory, and nothing before the first of it expires.
         """
         if now < self._expires:
             return []
         removed = self._keep(lambda delivery: not delivery.expired(now))
-        self._expires = min(
-            (expires(delivery.message) for delivery in self._deliveries), default=math.inf
-        )
+        self._expires = min((expires(delivery.message) for delivery in self), default=math.inf)
         return removed
 
     def remove_qos_0(self) -> int:
         """Remove what needs no acknowledgement, and so no session to wait in; return how many."""
         return len(self._keep(lambda delivery: delivery.qos > 0))
 
+    @property
+    def _head_has_room(self) -> bool:
+        return (
+            len(self._head) < HEAD_MESSAGES
+            and self._head_bytes < HEAD_BYTES
+            and not self._memory.heads_full
+        )
+
+    def _to_head(self, delivery: Delivery) -> None:
+        self._head.append(delivery)
+        self._head_bytes += delivery.size
+
+    def _refill(self) -> None:
+        """Let the tail follow once nothing on disk stands before it."""
+        rest = self._rest
+        if rest.messages:
+            return
+        while rest.between:
+            self._to_head(rest.between.popleft()[1])
+        if not self._head:
+            self._head, self._tail = self._tail, self._head
+            self._head_bytes = self._memory_bytes
+
+    def _remember(self, delivery: Delivery) -> None:
+        """Count the delivery as one in memory."""
+        self._memory_bytes += delivery.size
+        self._memory.add(delivery.message)
+        if delivery.message.message_expiry is not None:
+            self._expires = min(self._expires, expires(delivery.message))
+
+    def _forget(self, delivery: Delivery) -> None:
+        self._memory_bytes -= delivery.size
+        self._memory.remove(delivery.message)
+
+    def _remove(self, delivery: Delivery) -> None:
+        self._bytes -= delivery.kept or delivery.size
+        self._memory.keep(-delivery.kept)
+        self._forget(delivery)
+
+    def _lose(self, messages: int, size: int) -> None:
+        """Count so much of the rest as gone."""
+        self._rest.messages -= messages
+        self._rest.bytes -= size
+        self._bytes -= size
+        self._memory.keep(-size)
+        self._memory.page(-messages, -size)
+
     def _keep(self, wanted: Callable[[Delivery], bool]) -> list[Delivery]:
-        """Keep what is wanted; return the rest."""
-        kept: deque[Delivery] = deque()
-        removed = []
-        for delivery in self._deliveries:
-            if wanted(delivery):
-                kept.append(delivery)
-            else:
-                removed.append(delivery)
-                self._bytes -= delivery.size
-                self._memory.remove(delivery.message)
-        self._deliveries = kept
+        """Keep what is wanted of what is in memory; return the rest."""
+        removed = [delivery for delivery in self if not wanted(delivery)]
+        if not removed:
+            return removed
+        self._head = deque(each for each in self._head if wanted(each))
+        self._head_bytes = sum(each.size for each in self._head)
+        self._tail = deque(each for each in self._tail if wanted(each))
+        rest = self._rest
+        rest.between = deque((place, each) for place, each in rest.between if wanted(each))
+        for delivery in removed:
+            self._remove(delivery)
+        self._refill()
         return removed

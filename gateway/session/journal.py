@@ -1,10 +1,25 @@
 """What a session says of its changes, so that it can be found again after a crash."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from gateway.session.delivery_queue import Delivery
 from gateway.session.kept import KeptSubscription
+
+Take = Callable[[list[Delivery], bool, float], None]
+"""Gets what was read, whether that is all that was asked for, and the monotonic second."""
+
+
+class PagedQueue(Protocol):
+    """What a journal needs of the queue that is read through it."""
+
+    def let_go(self, batch: int) -> bool:
+        """Forget what is on disk with this batch; return False if more will follow."""
+        ...
+
+    def remove_paged(self, place: int, size: int) -> bool:
+        """Give up a delivery that is on disk alone; return whether there was one."""
+        ...
 
 
 class Journal(Protocol):
@@ -64,6 +79,14 @@ class Journal(Protocol):
         """Forget the packet identifier: its PUBREL has come."""
         ...
 
+    def serve(self, queue: PagedQueue) -> None:
+        """Tell this queue what is on disk, so that it need not hold it in memory."""
+        ...
+
+    def load(self, after: int, up_to: int, take: Take) -> None:
+        """Read deliveries with places above `after`, up to `up_to`, and give `take` the first."""
+        ...
+
     def subscribe(self, subscription: KeptSubscription) -> None:
         """Keep a subscription in place of the one with the same topic filter."""
         ...
@@ -72,8 +95,12 @@ class Journal(Protocol):
         """Forget a subscription."""
         ...
 
-    def close(self, owed: Iterable[Delivery]) -> None:
-        """Forget the session, which still owed these; nothing is noted afterwards."""
+    def close(self, owed: Sequence[Delivery]) -> None:
+        """Forget the session, which still owed these and what is on disk alone.
+
+        Nothing is noted afterwards. What is on disk alone is offered to other members of shared
+        subscriptions (`broker.store.Store.on_left_over`).
+        """
         ...
 
 
@@ -118,13 +145,19 @@ class NoJournal:
     def let_go(self, packet_id: int) -> None:
         """Do nothing."""
 
+    def serve(self, queue: PagedQueue) -> None:
+        """Do nothing."""
+
+    def load(self, after: int, up_to: int, take: Take) -> None:
+        """Do nothing: nothing is on disk."""
+
     def subscribe(self, subscription: KeptSubscription) -> None:
         """Do nothing."""
 
     def unsubscribe(self, topic_filter: str) -> None:
         """Do nothing."""
 
-    def close(self, owed: Iterable[Delivery]) -> None:
+    def close(self, owed: Sequence[Delivery]) -> None:
         """Do nothing."""
 
 

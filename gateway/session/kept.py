@@ -49,9 +49,21 @@ class KeptDelivery:
     released: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class KeptRest:
+    """What stays on disk behind the deliveries that were read: places above `after`, to `up_to`."""
+
+    after: int
+    up_to: int
+    messages: int
+    bytes: int
+
+
 @dataclass(slots=True)
 class KeptSession:
     """A persistent session; its deliveries are in the order in which they are owed.
+
+    They are the first of them, and `rest` says how many more there are.
 
     `left_at` is when its connection ended, in milliseconds since 1970; None if it had one until
     the very end.
@@ -65,6 +77,7 @@ class KeptSession:
     subscriptions: list[KeptSubscription] = field(default_factory=list)
     deliveries: list[KeptDelivery] = field(default_factory=list)
     incoming: list[int] = field(default_factory=list)
+    rest: KeptRest | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What all sessions hold back together, bounded in bytes."""
+"""What all sessions hold back together, in memory and on disk, bounded in bytes."""
 
 from gateway.mqtt.message import Message
 from gateway.mqtt.message_size import message_size
@@ -6,7 +6,13 @@ from gateway.mqtt.message_size import message_size
 MAXIMUM_BYTES_TOTAL = 128 * 1024 * 1024
 """Bytes of what all sessions hold: a quarter of the smallest board's memory."""
 
-DELIVERY_OVERHEAD = 100
+MAXIMUM_DISK_BYTES = 1024 * 1024 * 1024
+"""Bytes of what all sessions hold on disk; a message that several wait for counts for each."""
+
+MAXIMUM_HEAD_BYTES = 32 * 1024 * 1024
+"""Bytes in memory beyond which no queue keeps there what is on disk."""
+
+DELIVERY_OVERHEAD = 110
 """Bytes of a delivery beside its message: the object and its place in the queue."""
 
 
@@ -15,20 +21,59 @@ class QueueMemory:
 
     Wills and the packet identifiers of QoS 2 messages count too. When it is full, no session takes
     more of either; what is there stays. Whoever would have added something counts the refusal.
+
+    `disk_bytes` is what queues have on disk. Of that `paged` deliveries, `paged_bytes`, are not in
+    memory.
     """
 
-    __slots__ = ("bytes", "deliveries", "maximum_bytes", "messages")
+    __slots__ = (
+        "bytes",
+        "deliveries",
+        "disk_bytes",
+        "maximum_bytes",
+        "maximum_disk_bytes",
+        "messages",
+        "paged",
+        "paged_bytes",
+    )
 
-    def __init__(self, maximum_bytes: int = MAXIMUM_BYTES_TOTAL) -> None:
+    def __init__(
+        self,
+        maximum_bytes: int = MAXIMUM_BYTES_TOTAL,
+        maximum_disk_bytes: int = MAXIMUM_DISK_BYTES,
+    ) -> None:
         self.maximum_bytes = maximum_bytes
+        self.maximum_disk_bytes = maximum_disk_bytes
         self.bytes = 0
         self.messages = 0  # different ones
         self.deliveries = 0
+        self.disk_bytes = 0
+        self.paged = 0
+        self.paged_bytes = 0
 
     @property
     def full(self) -> bool:
         """True while nothing more may be held; the last message may have exceeded the bound."""
         return self.bytes >= self.maximum_bytes
+
+    @property
+    def disk_full(self) -> bool:
+        """True while nothing more may be held on disk."""
+        return self.disk_bytes >= self.maximum_disk_bytes
+
+    @property
+    def heads_full(self) -> bool:
+        """True while memory is needed for more than what is on disk as well."""
+        return self.bytes >= MAXIMUM_HEAD_BYTES
+
+    def keep(self, size: int) -> None:
+        """Count bytes that a queue has on disk, or, below 0, has there no more."""
+        self.disk_bytes += size
+
+    def page(self, deliveries: int, size: int) -> None:
+        """Count deliveries that are on disk alone, or, below 0, are so no more."""
+        self.paged += deliveries
+        self.paged_bytes += size
 
     def charge(self, size: int) -> None:
         """Count bytes that a session holds beside messages, or, below 0, holds no more."""

@@ -100,6 +100,11 @@ class Session:
         if dropped:
             self.counters.add("publish/messages/dropped", dropped)
 
+    def keep_in(self, journal: Journal) -> None:
+        """Let this journal take down what happens from now on, and hold what is not in memory."""
+        self.journal = journal
+        journal.serve(self.queue)
+
     def discard(self) -> None:
         """Give up what is still owed: the session has ended, and has no connection."""
         self.queue.clear()
@@ -111,7 +116,8 @@ class Session:
         """Return what another member of a shared subscription shall have when the session ends.
 
         That is what was not acknowledged at QoS 1, and what was not sent yet; [MQTT-4.8.2-5] not a
-        QoS 2 message whose delivery has begun.
+        QoS 2 message whose delivery has begun. What is on disk alone is not among it: see
+        `Journal.close`.
         """
         begun = [message.delivery for message in self.inflight if message.delivery.qos == 1]
         owed = [*begun, *self.queue]
@@ -181,21 +187,26 @@ class Session:
         """Return False if a message of this QoS would be lost, which the session must not lose."""
         return not self.queue.full or not overflow.must_keep(self, qos) or self.ready(qos)
 
-    def deliver(self, delivery: Delivery, templates: Templates, now: float) -> None:
-        """Send the delivery, queue it, or count it as dropped."""
+    def deliver(
+        self, delivery: Delivery, templates: Templates, now: float, *, promised: bool = False
+    ) -> None:
+        """Send the delivery, queue it, or count it as dropped.
+
+        It is `promised` if there was room for it before others got the same message.
+        """
         connection = self.connection
         if connection is None:
             if delivery.qos and self.persistent:
-                self._enqueue(delivery)
+                self._enqueue(delivery, promised)
         elif connection.congested or len(self.queue) or self.inflight.to_send_again:
-            self._enqueue(delivery)
+            self._enqueue(delivery, promised)
         elif delivery.qos == 0:
             self._send(connection, delivery, templates, 0, now)
         elif self.inflight.has_room:
             self._lend(delivery)
             self._send_counted(connection, delivery, templates, now)
         else:
-            self._enqueue(delivery)
+            self._enqueue(delivery, promised)
 
     def _lend(self, delivery: Delivery) -> None:
         """Keep a delivery that is about to be sent; an acknowledgement at once spares the disk."""
@@ -210,8 +221,28 @@ class Session:
         if connection is None:
             return
         self._send_again(connection, now)
+        self._send_queued(connection, now)
+        self.page_in()
+
+    def page_in(self) -> None:
+        """Let more of what is on disk alone be read, if it is time."""
+        queue = self.queue
+        if not queue.wants_page:
+            return
+
+        def take(deliveries: list[Delivery], complete: bool, now: float) -> None:
+            queue.take_page(deliveries, complete=complete)
+            overflow.drop_oldest(self)
+            self.pump(now)
+
+        after, up_to = queue.begin_page()
+        self.journal.load(after, up_to, take)
+
+    def _send_queued(self, connection: Connection, now: float) -> None:
         queue = self.queue
         while len(queue) and not connection.congested and not self.inflight.to_send_again:
+            if queue.waits_for_page:
+                return
             delivery = queue.first()
             if delivery.qos and not self.inflight.has_room:
                 return
@@ -242,13 +273,15 @@ class Session:
         self.inflight.remove(packet_id)
         self.journal.done(delivery)
 
-    def _enqueue(self, delivery: Delivery) -> None:
-        if not self.queue.append(delivery) and not overflow.replace_oldest(self, delivery):
-            overflow.count_lost(self, delivery)
-        elif delivery.qos and self._comes_soon:
+    def _enqueue(self, delivery: Delivery, promised: bool) -> None:
+        promised = promised and overflow.must_keep(self, delivery.qos)
+        if self.queue.full and not promised and not overflow.makes_room(self, delivery):
+            return
+        if delivery.qos and self._comes_soon:
             self._lend(delivery)
         elif delivery.qos:
             self.journal.owe(delivery)
+        self.queue.restore(delivery)
 
     @property
     def _comes_soon(self) -> bool:
@@ -257,7 +290,7 @@ class Session:
         return (
             connection is not None
             and not connection.congested
-            and len(self.queue) <= self.inflight.limit
+            and len(self.queue) < self.inflight.limit
         )
 
     def _send_counted(

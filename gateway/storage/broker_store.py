@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import Will
 from gateway.storage.gathering import Gathering
+from gateway.storage.pager import LeftOver
 from gateway.storage.retained_store import RetainedStore
 from gateway.storage.session_journal import SessionJournal
 from gateway.storage.session_store import SessionStore
@@ -13,6 +14,7 @@ from gateway.storage.will_store import WillStore
 FORWARD = (
     "UPDATE session SET left_at = left_at + ? WHERE left_at IS NOT NULL",
     "UPDATE will SET due = due + ? WHERE due IS NOT NULL",
+    "UPDATE delivery SET expires = expires + ? WHERE expires IS NOT NULL",
     "UPDATE message SET received_at = received_at + ? WHERE message_expiry IS NOT NULL",
     "UPDATE retained SET received_at = received_at + ? WHERE message_expiry IS NOT NULL",
 )
@@ -24,6 +26,8 @@ class BrokerStore:
 
     `gather` belongs into the writer's `before_batch`, `committed` into its `on_committed`.
     """
+
+    keeps = True
 
     def __init__(
         self,
@@ -37,6 +41,8 @@ class BrokerStore:
         self._retained = retained
         self._wills = wills
         self._forward = 0  # milliseconds that times on disk lack
+        self._forward_batch = 0  # the last that added some
+        self._committed = 0
 
     @property
     def changes(self) -> int:
@@ -57,6 +63,20 @@ class BrokerStore:
     def full(self) -> bool:
         """True while nothing more can be promised to be kept."""
         return self._gathering.writer.full
+
+    @property
+    def on_left_over(self) -> LeftOver:
+        """What is called with deliveries that an ended session left on disk."""
+        return self._sessions.pager.on_left_over
+
+    @on_left_over.setter
+    def on_left_over(self, call: LeftOver) -> None:
+        self._sessions.pager.on_left_over = call
+
+    def sweep(self) -> None:
+        """Delete what has expired on disk, but not while times there are wrong."""
+        if not self._forward and self._committed >= self._forward_batch:
+            self._sessions.pager.sweep()
 
     def open(self, client_id: str, within: float) -> SessionJournal:
         """Return the journal of a new persistent session, whose changes may wait `within` s."""
@@ -89,7 +109,9 @@ class BrokerStore:
 
     def committed(self, batch: int) -> None:
         """Note that a batch is on disk."""
+        self._committed = batch
         self._gathering.committed(batch)
+        self._sessions.committed(batch)
 
     def gather(self) -> None:
         """Give the writer the rows of all changes; it is about to close a batch."""
@@ -97,6 +119,7 @@ class BrokerStore:
             for statement in FORWARD:
                 self._gathering.writer.add(statement, (self._forward,))
             self._forward = 0
+            self._forward_batch = self._gathering.writer.batch
         self._sessions.gather()
         self._retained.gather()
         self._wills.gather()

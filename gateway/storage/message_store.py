@@ -1,5 +1,7 @@
 """Messages that persistent sessions are owed, each as one row however many are owed it."""
 
+from copy import copy
+
 from gateway.mqtt.message import Message
 from gateway.storage import message_row
 from gateway.storage.gathering import Add, runs
@@ -7,6 +9,10 @@ from gateway.storage.outbox_row import insert_statement
 
 INSERT = insert_statement("message", ("id", *message_row.COLUMNS))
 _DELETE = "DELETE FROM message WHERE id BETWEEN ? AND ?"
+_DELETE_UNLESS_OWED = (
+    "DELETE FROM message WHERE id BETWEEN ? AND ?"
+    " AND NOT EXISTS (SELECT 1 FROM delivery WHERE message = message.id AND alone = 0)"
+)
 _DELETE_ALL = "DELETE FROM message"
 
 MAXIMUM_DEAD_BYTES = 16 * 1024 * 1024
@@ -17,29 +23,42 @@ ROW_OVERHEAD = 100
 
 
 class MessageStore:
-    """Counts who is owed a message, and writes and deletes its row.
+    """Counts who is owed a message in memory, and writes and deletes its row.
+
+    Once it is written, deliveries that are on disk alone may refer to it as well. A row that was
+    written for one session stays its own; one that is `shared` is deleted with the last delivery.
 
     What nobody is owed any more is left where it is until that is true of all: SQLite empties a
     table without writing its pages, where row by row each page is written once more. A start
     deletes what an earlier run left so. Beyond MAXIMUM_DEAD_BYTES rows are deleted all the same.
 
-    `last` is the highest number of a row, `on_disk` how many rows there are.
+    `last` is the highest number of a row.
     """
 
-    def __init__(self, last: int = 0, on_disk: int = 0) -> None:
+    def __init__(self, last: int = 0) -> None:
         self._last = last
-        self._on_disk = on_disk
         self._new: dict[int, Message] = {}  # by number: owed, and not written yet
         self._gone: list[int] = []
+        self._perhaps_gone: list[int] = []
         self._gone_bytes = 0
+        self._below = 0
 
-    def hold(self, message: Message) -> None:
-        """Note that one session more is owed the message."""
+    def hold(self, message: Message) -> Message:
+        """Note that one session more is owed the message; return what it is owed.
+
+        That is a copy where the row is another session's own.
+        """
+        if message.owed and not message.shared and message.row not in self._new:
+            message = copy(message)
+            message.holders = message.owed = 0
+            message.pledge = None
         if not message.owed:
             self._last += 1
             message.row = self._last
+            message.shared = False
             self._new[message.row] = message
         message.owed += 1
+        return message
 
     def release(self, message: Message) -> int:
         """Note that one of the sessions that `hold` was called for is owed it no more.
@@ -51,27 +70,43 @@ class MessageStore:
             return 0
         if self._new.pop(message.row, None) is not None:
             return 1
-        self._gone.append(message.row)
-        self._gone_bytes += ROW_OVERHEAD + len(message.payload)
+        self.forget(message.row, len(message.payload), alone=not message.shared)
         return 0
 
-    def delete(self, rows: list[int]) -> None:
+    def forget(self, row: int, size: int, *, alone: bool) -> None:
+        """Delete a row of so many bytes, if it is not `alone` only unless it is still owed."""
+        (self._gone if alone else self._perhaps_gone).append(row)
+        self._gone_bytes += ROW_OVERHEAD + size
+
+    def forget_all_below(self, row: int) -> None:
         """Delete these with the next batch: an earlier run left them, and nobody is owed them."""
-        self._gone += rows
-        self._gone_bytes += MAXIMUM_DEAD_BYTES
+        self._below = row
 
     def gather(self, add: Add, rows: set[int]) -> None:
-        """Add what writes those of `rows` that are new, and deletes what is owed no more."""
+        """Add what writes those of `rows` that are new."""
         for row in sorted(rows & self._new.keys()):
-            add(INSERT, (row, *message_row.to_row(self._new.pop(row))))
-            self._on_disk += 1
-        all_gone = len(self._gone) == self._on_disk
-        if not self._gone or (not all_gone and self._gone_bytes < MAXIMUM_DEAD_BYTES):
+            message = self._new.pop(row)
+            # a retained message may be owed to others later
+            message.shared = message.owed > 1 or message.retain
+            add(INSERT, (row, *message_row.to_row(message)))
+
+    def gather_deletions(self, add: Add, *, everything: bool) -> None:
+        """Add what deletes what is owed no more, `everything` if that is all that there is.
+
+        Belongs behind what deletes deliveries.
+        """
+        if self._below:
+            add(_DELETE, (0, self._below - 1))
+            self._below = 0
+        if not everything and self._gone_bytes < MAXIMUM_DEAD_BYTES:
             return
-        gone, self._gone, self._gone_bytes = self._gone, [], 0
-        self._on_disk -= len(gone)
-        if all_gone:
+        gone, self._gone = self._gone, []
+        perhaps, self._perhaps_gone = self._perhaps_gone, []
+        self._gone_bytes = 0
+        if everything:
             add(_DELETE_ALL, ())
             return
         for run in runs(gone):
             add(_DELETE, run)
+        for run in runs(list(set(perhaps))):
+            add(_DELETE_UNLESS_OWED, run)

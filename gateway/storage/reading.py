@@ -23,26 +23,37 @@ class Reading:
 
     def __init__(self, connection: Connection, counters: Counters) -> None:
         self._connection = connection
-        self._counters = counters
+        self.counters = counters
 
-    async def rows(self, statement: str, what: str, read: Callable[[Values], T]) -> list[T]:
+    async def rows(
+        self,
+        statement: str,
+        what: str,
+        read: Callable[[Values], T],
+        row: Values = (),
+        enough: Callable[[T], bool] = lambda _: False,
+    ) -> list[T]:
         """Return what `read` makes of each row, in the connection's thread.
 
-        `read` raises ValueError, TypeError or KeyError for a row that says nothing sensible.
+        `read` raises ValueError, TypeError or KeyError for a row that says nothing sensible. With
+        the first that is `enough` the reading ends.
         """
 
         def take(cursor: sqlite3.Cursor) -> tuple[list[T], list[str]]:
-            return _take(cursor, what, read)
+            return _take(cursor, what, read, enough)
 
-        found, faults = await self._connection.query(statement, (), take)
+        found, faults = await self._connection.query(statement, row, take)
         for fault in faults:
-            self._counters.add("tidegate/storage/unreadable")
+            self.counters.add("tidegate/storage/unreadable")
             logger.error("left out of what the database holds: %s", fault)
         return found
 
 
 def _take(
-    cursor: sqlite3.Cursor, what: str, read: Callable[[Values], T]
+    cursor: sqlite3.Cursor,
+    what: str,
+    read: Callable[[Values], T],
+    enough: Callable[[T], bool],
 ) -> tuple[list[T], list[str]]:
     """Return what could be read, and of the rest what is wrong with it."""
     found, faults = [], []
@@ -53,6 +64,8 @@ def _take(
         for values in cursor:
             try:
                 found.append(read(_checked(values)))
+                if enough(found[-1]):
+                    break
             except (ValueError, TypeError, KeyError) as error:
                 faults.append(f"{what} {values[:2]!r}: {type(error).__name__}: {error}")
     except sqlite3.Error as error:

@@ -1,66 +1,96 @@
 """What an earlier run left of sessions, retained messages and wills, read at the start."""
 
+from dataclasses import dataclass
+
 from gateway.mqtt.packets import Will
 from gateway.mqtt.properties import Properties
 from gateway.routing.where.message import Message
-from gateway.session.delivery_queue import Delivery, SharedDelivery
-from gateway.session.kept import Kept, KeptDelivery, KeptSession, KeptSubscription, KeptWill
+from gateway.session.delivery_queue import HEAD_BYTES, HEAD_MESSAGES
+from gateway.session.kept import (
+    Kept,
+    KeptDelivery,
+    KeptRest,
+    KeptSession,
+    KeptSubscription,
+    KeptWill,
+)
+from gateway.session.limits import MAXIMUM_INFLIGHT
+from gateway.session.queue_memory import MAXIMUM_HEAD_BYTES
 from gateway.storage import message_row, will_store
 from gateway.storage.broker_store import BrokerStore
-from gateway.storage.gathering import Gathering
-from gateway.storage.message_store import MessageStore
-from gateway.storage.reading import Reading, Values
+from gateway.storage.kept_deliveries import READ, DeliveryReader, check_packet_id
+from gateway.storage.message_store import MAXIMUM_DEAD_BYTES, MessageStore
+from gateway.storage.pager import LAST_PLACE, Pager
+from gateway.storage.reading import Values
 from gateway.storage.retained_store import RetainedStore
-from gateway.storage.session_rows import text_to_identifiers
 from gateway.storage.session_store import SessionStore
 from gateway.storage.will_store import WillStore
 
-_MESSAGES = f"SELECT id, {', '.join(message_row.COLUMNS)} FROM message"  # noqa: S608 - our columns
 _RETAINED = f"SELECT {', '.join(message_row.COLUMNS)} FROM retained"  # noqa: S608 - our columns
 _WILLS = f"SELECT {', '.join(will_store.COLUMNS)} FROM will"  # noqa: S608 - our columns
-_SESSIONS = (
-    "SELECT id, client_id, expiry_interval, username, left_at,"
-    " (SELECT coalesce(max(place), 0) FROM delivery WHERE session = id),"
-    " (SELECT count(*) FROM delivery WHERE session = id) FROM session ORDER BY id"
-)
+_SESSIONS = "SELECT id, client_id, expiry_interval, username, left_at FROM session ORDER BY id"
 _SUBSCRIPTIONS = (
     "SELECT session, topic_filter, qos, no_local, retain_as_published, identifier, expression,"
     " identity FROM subscription ORDER BY session, topic_filter"
 )
-_DELIVERIES = (
-    "SELECT session, place, message, qos, retain, packet_id, released, identifiers, shared_filter"
-    " FROM delivery ORDER BY session, place"
+_QUEUES = (
+    "SELECT session, count(*), sum(size), max(place), min(message), max(message) FROM delivery"
+    " GROUP BY session"
 )
 _INCOMING = "SELECT session, packet_id FROM incoming ORDER BY session, packet_id"
 _TOTALS = (
-    "SELECT coalesce((SELECT max(id) FROM session), 0), (SELECT count(*) FROM delivery),"
-    " coalesce(max(id), 0), count(*) FROM message"
+    "SELECT coalesce((SELECT max(id) FROM session), 0), coalesce((SELECT max(id) FROM message), 0)"
 )
+_ORPHANS = "SELECT id, 1 FROM message WHERE id NOT IN (SELECT message FROM delivery)"
+
+FEW_DELIVERIES = 10_000
+"""Deliveries up to which all messages are searched for that nobody is owed."""
+
+
+@dataclass(slots=True)
+class _Queue:
+    """What a session is owed altogether."""
+
+    messages: int
+    bytes: int
+    last_place: int
+    first_message: int
+
+
+NO_QUEUE = _Queue(0, 0, 0, 0)
 
 
 class Restore:
     """Reads what was kept, and makes the stores that keep it from now on.
 
-    `monotonic` (seconds) and `wall` (ms since 1970) are now.
+    Of what a session is owed only the beginning is read, at least what may have been sent: up to
+    `window` deliveries. The rest stays on disk.
     """
 
-    def __init__(self, reading: Reading, gathering: Gathering, monotonic: float, wall: int) -> None:
-        self._rows = reading.rows
-        self._gathering = gathering
-        self._monotonic = monotonic
-        self._wall = wall
-        self._messages: dict[int, Message] = {}
+    def __init__(self, pager: Pager, window: int = MAXIMUM_INFLIGHT) -> None:
+        self._pager = pager
+        self._rows = pager.reading.rows
+        self._gathering = pager.gathering
+        self._monotonic, self._wall = pager.now()
+        self._window = window
+        self._deliveries = DeliveryReader(self._monotonic, self._wall)
+        self._bytes = 0  # of deliveries in memory
+        self._queues: dict[int, _Queue] = {}
         self._sessions: dict[int, KeptSession] = {}
 
     async def run(self) -> tuple[BrokerStore, Kept]:
         """Return the store and what was in it."""
         totals = await self._rows(_TOTALS, "the totals", lambda values: values)
-        last_session, deliveries, last_message, messages = totals[0]
+        last_session, last_message = totals[0]
+        for number, *figures, last in await self._rows(_QUEUES, "the queues", lambda row: row):
+            self._queues[number] = _Queue(*figures)
+            last_session, last_message = max(last_session, number), max(last_message, last)
         sessions = SessionStore(
             self._gathering,
-            MessageStore(last_message, messages),
+            MessageStore(last_message),
+            self._pager,
             last_session=last_session,
-            deliveries=deliveries,
+            deliveries=sum(queue.messages for queue in self._queues.values()),
         )
         await self._read_sessions(sessions)
         retained = await self._rows(_RETAINED, "retained message", self._message)
@@ -75,8 +105,9 @@ class Restore:
 
     async def _read_sessions(self, store: SessionStore) -> None:
         def add_session(values: Values) -> None:
-            number, client_id, expiry_interval, username, left_at, last_place, owed = values
-            journal = store.reopen(number, client_id, last_place, owed)
+            number, client_id, expiry_interval, username, left_at = values
+            queue = self._queues.get(number, NO_QUEUE)
+            journal = store.reopen(number, client_id, queue.last_place, queue.messages)
             journal.expiry_interval, journal.username = expiry_interval, username
             journal.left_at = left_at
             kept = KeptSession(journal, client_id, expiry_interval, username, left_at)
@@ -85,21 +116,50 @@ class Restore:
         await self._rows(_SESSIONS, "session", add_session)
         await self._rows(_SUBSCRIPTIONS, "subscription of session", self._add_subscription)
         await self._rows(_INCOMING, "packet identifier of session", self._add_incoming)
-        await self._rows(_MESSAGES, "message", self._add_message)
-        await self._rows(_DELIVERIES, "delivery to session", self._add_delivery)
-        unowed = [row for row, each in self._messages.items() if not each.owed]
-        if unowed:
-            store.messages.delete(unowed)
-        self._messages = {}
+        for number, queue in self._queues.items():
+            if number in self._sessions:
+                await self._read_head(number, queue)
+            else:
+                store.bury(number, queue.messages)
+        await self._delete_unowed(store.messages)
+
+    async def _delete_unowed(self, messages: MessageStore) -> None:
+        """Delete messages that the last run had no time to: of many only the oldest are known."""
+        first = min((queue.first_message for queue in self._queues.values()), default=0)
+        if first > 1:
+            messages.forget_all_below(first)
+        if sum(queue.messages for queue in self._queues.values()) <= FEW_DELIVERIES:
+            for row, _ in await self._rows(_ORPHANS, "message", lambda values: values):
+                messages.forget(row, MAXIMUM_DEAD_BYTES, alone=False)
+                self._gathering.put_off()
+
+    async def _read_head(self, number: int, queue: _Queue) -> None:
+        """Read the beginning of what a session is owed: what was sent stands there."""
+        session = self._sessions[number]
+        most = HEAD_MESSAGES if self._bytes < MAXIMUM_HEAD_BYTES else 0
+        if session.left_at is None:
+            most = max(most, self._window)  # it is not known what was sent
+        count = size = 0
+
+        def enough(kept: KeptDelivery) -> bool:
+            nonlocal count, size
+            count += 1
+            size += kept.delivery.size
+            return not kept.packet_id and (count >= most or size >= HEAD_BYTES)
+
+        row = (number, 0, LAST_PLACE, -1)
+        read = self._deliveries.read
+        found = await self._rows(READ, "delivery to session", read, row, enough)
+        session.deliveries = found
+        self._bytes += size
+        more = queue.messages - len(found)
+        if more:
+            after = found[-1].delivery.place if found else 0
+            rest = queue.bytes - sum(each.delivery.kept for each in found)
+            session.rest = KeptRest(after, queue.last_place, more, rest)
 
     def _message(self, values: Values) -> Message:
         return message_row.from_row(values, self._monotonic, self._wall)
-
-    def _add_message(self, values: Values) -> None:
-        row, *columns = values
-        message = self._message(tuple(columns))
-        message.row = row
-        self._messages[row] = message
 
     def _add_subscription(self, values: Values) -> None:
         session, topic_filter, qos, no_local, as_published, identifier, where, identity = values
@@ -117,26 +177,7 @@ class Restore:
 
     def _add_incoming(self, values: Values) -> None:
         session, packet_id = values
-        self._sessions[session].incoming.append(_check_packet_id(packet_id, lowest=1))
-
-    def _add_delivery(self, values: Values) -> None:
-        session, place, row, qos, retain, packet_id, released, identifiers, shared = values
-        message = self._messages[row]
-        qos, numbers = message_row.check_qos(qos), text_to_identifiers(identifiers)
-        delivery = Delivery(message, qos, bool(retain), numbers, place)
-        if shared is not None:
-            delivery = SharedDelivery(
-                message, qos, bool(retain), numbers, place, topic_filter=shared
-            )
-        kept = KeptDelivery(delivery, _check_packet_id(packet_id), bool(released))
-        self._sessions[session].deliveries.append(kept)
-        message.owed += 1
-
-
-def _check_packet_id(packet_id: int, lowest: int = 0) -> int:
-    if not lowest <= packet_id <= 0xFFFF:
-        raise ValueError(f"packet identifier {packet_id}")
-    return packet_id
+        self._sessions[session].incoming.append(check_packet_id(packet_id, lowest=1))
 
 
 def _will(values: Values) -> KeptWill:

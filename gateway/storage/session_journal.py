@@ -1,10 +1,12 @@
 """The journal of one persistent session: what has changed since it was last written."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gateway.session.delivery_queue import Delivery
+from gateway.session.journal import PagedQueue, Take
 from gateway.session.kept import KeptSubscription
+from gateway.storage.kept_size import kept_size
 
 if TYPE_CHECKING:
     from gateway.storage.session_store import SessionStore
@@ -52,6 +54,8 @@ class SessionJournal:
         "expiry_interval",
         "left_at",
         "number",
+        "open",
+        "queue",
         "username",
     )
 
@@ -69,6 +73,8 @@ class SessionJournal:
         self.username: str | None = None
         self.left_at: int | None = None
         self.deliveries = 0  # on disk
+        self.open = True
+        self.queue: PagedQueue | None = None
         self._store = store
         self._last_place = last_place
         self._within = within
@@ -210,21 +216,43 @@ class SessionJournal:
         self._begun().subscriptions[topic_filter] = None
         self._store.gathering.firm(self._within)
 
-    def close(self, owed: Iterable[Delivery]) -> None:
-        """Delete everything of the session."""
+    def serve(self, queue: PagedQueue) -> None:
+        """Tell this queue what is on disk."""
+        self.queue = queue
+
+    def load(self, after: int, up_to: int, take: Take) -> None:
+        """Read what the queue has on disk alone."""
+        self._store.pager.load(self, after, up_to, take)
+
+    def forget(self, place: int, message: int, size: int, *, alone: bool) -> None:
+        """Delete a delivery that is on disk alone, and its message."""
+        self._begun().gone.append(place)
+        self._store.messages.forget(message, size, alone=alone)
+
+    def close(self, owed: Sequence[Delivery]) -> None:
+        """Delete everything of the session; what is on disk alone goes bit by bit."""
+        changes = self._changes or Changes()
+        in_memory = sum(1 for delivery in owed if delivery.place)
+        unwritten = len(changes.owed) + len(changes.lent)
+        has_rest = in_memory - unwritten < self.deliveries - len(changes.gone)
         for delivery in owed:
-            if delivery.place:
-                delivery.place = 0
-                settle(delivery)
-                self._store.messages.release(delivery.message)
+            self.done(delivery)
+        gone = [] if self._changes is None else self._changes.gone
         self._changes = None
+        self.open = False
         self._store.end(self)
+        if has_rest:
+            self._begun().gone = gone
+            self._store.pager.end(self)
+        else:
+            self._store.end_owed(self)
 
     def _write(self, delivery: Delivery, owed: dict[int, Delivery]) -> None:
         self._last_place += 1
         delivery.place = self._last_place
+        delivery.kept = kept_size(delivery.message)
         owed[delivery.place] = delivery
-        self._store.messages.hold(delivery.message)
+        delivery.message = self._store.messages.hold(delivery.message)
 
     def _begun(self) -> Changes:
         if self._changes is None:

@@ -10,10 +10,12 @@ SESSION = (
 END = (
     "DELETE FROM session WHERE id = ?",
     "DELETE FROM subscription WHERE session = ?",
-    "DELETE FROM delivery WHERE session = ?",
     "DELETE FROM incoming WHERE session = ?",
 )
-"""What ends a session; its messages are deleted one by one, since others may be owed them."""
+"""What ends a session, beside what it is owed."""
+
+END_OWED = "DELETE FROM delivery WHERE session = ?"
+"""Its messages are deleted one by one, since others may be owed them."""
 
 SUBSCRIBE = (
     "INSERT OR REPLACE INTO subscription (session, topic_filter, qos, no_local,"
@@ -33,6 +35,9 @@ OWE = insert_statement(
         "released",
         "identifiers",
         "shared_filter",
+        "size",
+        "alone",
+        "expires",
     ),
 )
 IDENTIFY = "UPDATE delivery SET packet_id = ? WHERE session = ? AND place = ?"

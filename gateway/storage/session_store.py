@@ -7,6 +7,7 @@ from gateway.session.kept import KeptSubscription
 from gateway.storage import session_rows
 from gateway.storage.gathering import Add, Gathering, runs
 from gateway.storage.message_store import MessageStore
+from gateway.storage.pager import Pager
 from gateway.storage.session_journal import Changes, SessionJournal
 
 
@@ -23,21 +24,27 @@ class SessionStore:
         self,
         gathering: Gathering,
         messages: MessageStore,
+        pager: Pager,
         *,
         last_session: int = 0,
         deliveries: int = 0,
     ) -> None:
         self.gathering = gathering
         self.messages = messages
+        self.pager = pager
         self._last_session = last_session
         self._deliveries = deliveries
         self._changed: dict[SessionJournal, None] = {}
         self._ended: list[SessionJournal] = []
+        self._owed_ended: list[SessionJournal] = []
+        self._uncommitted: dict[SessionJournal, None] = {}
 
     def open(self, client_id: str, within: float) -> SessionJournal:
         """Return the journal of a new session, which is on disk once it was told to keep it."""
         self._last_session += 1
-        return SessionJournal(self, self._last_session, client_id, within=within)
+        journal = SessionJournal(self, self._last_session, client_id, within=within)
+        self.pager.know(journal)
+        return journal
 
     def reopen(
         self, number: int, client_id: str, last_place: int, deliveries: int
@@ -45,7 +52,15 @@ class SessionStore:
         """Return the journal of a session that an earlier run left."""
         journal = SessionJournal(self, number, client_id, last_place)
         journal.deliveries = deliveries
+        self.pager.know(journal)
         return journal
+
+    def bury(self, number: int, deliveries: int) -> None:
+        """Delete what is left of a session that ended in an earlier run."""
+        journal = SessionJournal(self, number, "")
+        journal.deliveries = deliveries
+        journal.open = False
+        self.pager.end(journal)
 
     def changed(self, journal: SessionJournal) -> None:
         """Note that a session has changes."""
@@ -54,8 +69,21 @@ class SessionStore:
     def end(self, journal: SessionJournal) -> None:
         """Note that a session has ended."""
         self._changed.pop(journal, None)
+        self._uncommitted.pop(journal, None)
+        self.pager.forget(journal)
         self._ended.append(journal)
         self.gathering.firm()
+
+    def end_owed(self, journal: SessionJournal) -> None:
+        """Note that nothing of what it was owed is needed any more."""
+        self._owed_ended.append(journal)
+
+    def committed(self, batch: int) -> None:
+        """Let queues forget what is on disk now."""
+        for journal in list(self._uncommitted):
+            if journal.queue is None or journal.queue.let_go(batch):
+                del self._uncommitted[journal]
+        self.pager.committed(batch)
 
     def gather(self) -> None:
         """Give the writer the rows of all changes; it is about to close a batch."""
@@ -70,26 +98,38 @@ class SessionStore:
                 write(add, journal, changes)
         for journal, changes in changed:
             _write_progress(add, journal, changes)
-        self._delete_done(add, changed)
+            if changes.owed:
+                self._uncommitted[journal] = None
+                for delivery in changes.owed.values():
+                    delivery.batch = self.gathering.writer.batch
+        emptied = self._delete_done(add, changed)
+        self.messages.gather_deletions(add, everything=emptied)
 
     def _delete_ended(self, add: Add) -> None:
         for journal in self._ended:
-            self._deliveries -= journal.deliveries
             for statement in session_rows.END:
                 add(statement, (journal.number,))
         self._ended = []
 
-    def _delete_done(self, add: Add, changed: list[tuple[SessionJournal, Changes]]) -> None:
+    def _delete_done(self, add: Add, changed: list[tuple[SessionJournal, Changes]]) -> bool:
+        """Delete what was acknowledged; return True if nobody is owed anything any more."""
+        before = self._deliveries
+        ended, self._owed_ended = self._owed_ended, []
+        for journal in ended:
+            self._deliveries -= journal.deliveries
         for journal, changes in changed:
             more = len(changes.owed) - len(changes.gone)
             journal.deliveries += more
             self._deliveries += more
-        if not self._deliveries and any(changes.gone for _, changes in changed):
+        if before and not self._deliveries:
             add(session_rows.DONE_ALL, ())  # cheaper by far than row by row
-            return
+            return True
+        for journal in ended:
+            add(session_rows.END_OWED, (journal.number,))
         for journal, changes in changed:
             for first, last in runs(changes.gone):
                 add(session_rows.DONE, (journal.number, first, last))
+        return False
 
 
 def _to_write(journals: Iterable[SessionJournal]) -> set[int]:
@@ -156,16 +196,21 @@ def _delivery_row(
     packet_id: int,
     released: bool,
 ) -> tuple[object, ...]:
+    message = delivery.message
+    expiry = message.message_expiry
     return (
         journal.number,
         delivery.place,
-        delivery.message.row,
+        message.row,
         delivery.qos,
         delivery.retain,
         packet_id,
         released,
         session_rows.identifiers_to_text(delivery.subscription_identifiers),
         delivery.topic_filter if isinstance(delivery, SharedDelivery) else None,
+        delivery.kept,
+        not message.shared,
+        None if expiry is None else (message.received_at or 0) + 1000 * expiry,
     )
 
 

@@ -81,8 +81,11 @@ class BrokerFigures:
 
     def _refresh_own(self) -> None:
         broker, counters = self._broker, self._counters
-        counters.set("tidegate/queues/messages", broker.queue_memory.deliveries)
-        counters.set("tidegate/queues/bytes", broker.queue_memory.bytes)
+        queued = broker.queue_memory
+        counters.set("tidegate/queues/messages", queued.deliveries + queued.paged)
+        counters.set("tidegate/queues/bytes", queued.bytes + queued.paged_bytes)
+        counters.set("tidegate/queues/memory_bytes", queued.bytes)
+        counters.set("tidegate/queues/disk_bytes", queued.disk_bytes)
         for name, value in broker.inbound_alias_figures.values().items():
             counters.set(f"tidegate/aliases/in/{name}", value)
         for name, value in broker.alias_budget.figures.values().items():

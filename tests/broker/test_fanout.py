@@ -7,6 +7,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
 from gateway.session.delivery_queue import DeliveryQueue
 from gateway.session.limits import MAXIMUM_INFLIGHT
+from gateway.session.queue_memory import DELIVERY_OVERHEAD
 from tests.support.broker_harness import Harness, Inline
 
 QUOTA = ReasonCode.QUOTA_EXCEEDED
@@ -82,7 +83,7 @@ def test_what_all_sessions_hold_back_is_bounded() -> None:
     accepted = 0
     while harness.publish("a", b"x" * 100, qos=1) == ReasonCode.SUCCESS:
         accepted += 1
-    assert accepted == 1 + 5_000 // (message_size(Message("a", b"x" * 100)) + 200)
+    assert accepted == 1 + 5_000 // (message_size(Message("a", b"x" * 100)) + 2 * DELIVERY_OVERHEAD)
     assert harness.publish("b", qos=1) == ReasonCode.SUCCESS  # it need not wait
     assert harness.publish("a") == ReasonCode.SUCCESS  # nobody keeps it
     assert harness.counters.count("tidegate/queues/rejected_for_memory") == 1

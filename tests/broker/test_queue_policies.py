@@ -22,8 +22,8 @@ def payloads(packets: list[Packet]) -> list[bytes]:
     ("policy", "codes", "left", "counter"),
     [
         ("reject", [0, 0, 0x97, 0x97], [b"0", b"1"], "tidegate/queues/rejected"),
-        ("drop-oldest", [0, 0, 0, 0], [b"2", b"3"], "tidegate/queues/dropped"),
-        ("drop-newest", [0, 0, 0, 0], [b"0", b"1"], "tidegate/queues/dropped"),
+        ("drop-oldest", [0, 0, 0, 0], [b"2", b"3"], "tidegate/queues/dropped_oldest"),
+        ("drop-newest", [0, 0, 0, 0], [b"0", b"1"], "tidegate/queues/dropped_newest"),
     ],
 )
 @pytest.mark.parametrize("crash", [False, True])
@@ -64,7 +64,8 @@ def test_room_that_others_take_is_not_made_by_giving_up_everything() -> None:
     harness.publish("hog", b"x" * 20_000, 1)
     assert harness.publish("t", b"3", 1) is ReasonCode.SUCCESS
     assert payloads(harness.persistent().take()) == [b"1", b"2"]
-    assert harness.counters.count("tidegate/queues/dropped") == 2  # the oldest, and the newest
+    for which in ("oldest", "newest"):
+        assert harness.counters.count(f"tidegate/queues/dropped_{which}") == 1
 
 
 def test_a_queue_that_has_nothing_to_give_up_drops_the_newest() -> None:
@@ -75,7 +76,7 @@ def test_a_queue_that_has_nothing_to_give_up_drops_the_newest() -> None:
     away(harness)
     harness.publish("hog", b"x" * 20_000, 1)
     assert harness.publish("t", b"0", 1) is ReasonCode.SUCCESS
-    assert harness.counters.count("tidegate/queues/dropped") == 1
+    assert harness.counters.count("tidegate/queues/dropped_newest") == 1
     assert payloads(harness.persistent().take()) == []
 
 

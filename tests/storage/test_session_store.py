@@ -337,7 +337,6 @@ def test_the_order_is_that_of_one_qos(disk: SqliteDisk) -> None:
         ("message", "topic = CAST(x'ff' AS TEXT)", "deliveries"),
         ("delivery", "qos = 3", "deliveries"),
         ("delivery", "message = 99", "deliveries"),
-        ("delivery", "session = 99", "deliveries"),
         ("delivery", "packet_id = 65536", "deliveries"),
         ("delivery", "identifiers = '1 x'", "deliveries"),
         ("subscription", "qos = 3", "subscriptions"),

@@ -23,12 +23,17 @@ class DurableHarness(Harness):
         store, kept = disk.restore(now, wall)
         super().__init__(self.settings, disk, store)
         self.now, self.wall = now, wall
+        disk.reading.counters = self.counters
         restore(self.broker, kept, self.instant)
 
     def settle(self) -> None:
         super().settle()
+        self.disk.time = self.now, self.wall
+        self.disk.run_steps()
+        super().settle()
         while self.commits and self.disk.mark():
             self.disk.commit()
+            self.disk.run_steps()
             super().settle()
 
     def crash(self, seconds: float = 1.0) -> None:

@@ -2,8 +2,8 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 from gateway.counters import Counters
 from gateway.session.kept import Kept
@@ -11,6 +11,7 @@ from gateway.storage.broker_store import BrokerStore
 from gateway.storage.connection import Row
 from gateway.storage.gathering import Gathering
 from gateway.storage.migrations.migrate import migrate
+from gateway.storage.pager import Pager
 from gateway.storage.reading import Reading
 from gateway.storage.restore import Restore
 
@@ -37,6 +38,9 @@ class SqliteDisk:
         self.before_batch: list[Callable[[], None]] = []
         self.on_committed: list[Callable[[int], None]] = []
         self.rows: list[tuple[str, Row]] = []
+        self.steps: list[Coroutine[Any, Any, None]] = []
+        self.retries: list[Callable[[], None]] = []
+        self.time = (0.0, 0)
 
     def add(self, statement: str, row: Row) -> int:
         self.rows.append((statement, row))
@@ -74,6 +78,19 @@ class SqliteDisk:
     async def query(self, statement: str, row: Row, take: Callable[[sqlite3.Cursor], T]) -> T:
         return take(self.connection.execute(statement, row))
 
+    def spawn(self, step: Coroutine[Any, Any, None]) -> None:
+        """Have a step to do: `run_steps` does it."""
+        self.steps.append(step)
+
+    def now(self) -> tuple[float, int]:
+        """Return monotonic seconds and wall milliseconds."""
+        return self.time
+
+    def run_steps(self) -> None:
+        """Read and delete what was asked for, as far as that needs no commit."""
+        while self.steps:
+            asyncio.run(self.steps.pop(0))
+
     def count(self, table: str) -> int:
         (count,) = self.connection.execute(f"SELECT count(*) FROM {table}").fetchone()
         return int(count)
@@ -84,7 +101,12 @@ class SqliteDisk:
         """Return the store after a crash, and what it still has."""
         self.begin()
         reading = Reading(self, counters or Counters())  # type: ignore[arg-type]  # by shape
-        store, kept = asyncio.run(Restore(reading, Gathering(self), monotonic, wall).run())
+        self.time = (monotonic, wall)
+        self.reading = reading
+        gathering = Gathering(self)
+        pager = Pager(reading, gathering, self.now, self.spawn, self.retries.append)
+        store, kept = asyncio.run(Restore(pager).run())
+        self.run_steps()
         self.before_batch.append(store.gather)
         self.on_committed.append(store.committed)
         return store, kept

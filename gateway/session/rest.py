@@ -1,0 +1,44 @@
+"""What of a queue is on disk alone."""
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gateway.session.delivery_queue import Delivery
+
+
+class Rest:
+    """A run of places that are on disk and not in memory: above `after`, up to `up_to`.
+
+    What cannot be written stays in memory `between` them, each with the place that it stands
+    behind; its memory is counted by the queue.
+    """
+
+    __slots__ = ("after", "asked_up_to", "between", "bytes", "loading", "messages", "up_to")
+
+    def __init__(self, after: int = 0, up_to: int = 0, messages: int = 0, size: int = 0) -> None:
+        self.after = after
+        self.up_to = up_to
+        self.messages = messages
+        self.bytes = size
+        self.between: deque[tuple[int, Delivery]] = deque()
+        self.loading = False
+        self.asked_up_to = 0
+
+    def push(self, delivery: "Delivery") -> None:
+        """Add one that is on disk; its place is above all here."""
+        if not self.messages:
+            self.after = delivery.place - 1
+        self.up_to = delivery.place
+        self.messages += 1
+        self.bytes += delivery.kept
+
+    def loaded(self, place: int, size: int) -> None:
+        """Note that everything up to this place is in memory now."""
+        self.after = place
+        self.messages -= 1
+        self.bytes -= size
+
+    def holds(self, place: int) -> bool:
+        """Tell whether the place is on disk alone, if there is such a place."""
+        return self.after < place <= self.up_to
