@@ -248,6 +248,8 @@ CLIENTS = (
         {
             "messages": "Deliveries that wait in the queues of sessions.",
             "bytes": "Bytes that wait in the queues of sessions.",
+            "memory_bytes": "Bytes of these in memory.",
+            "disk_bytes": "Bytes of these on disk.",
         },
     ),
     *_own(
@@ -255,8 +257,9 @@ CLIENTS = (
         COUNTER,
         {
             "rejected": "Messages refused or dropped for a full queue.",
-            "dropped": "Messages acknowledged and given up for a full queue.",
-            "rejected_for_memory": "Messages refused or dropped because all queues were full.",
+            "rejected_for_memory": "Messages refused or dropped because memory was full.",
+            "dropped_oldest": "Acknowledged messages given up for newer ones.",
+            "dropped_newest": "Acknowledged messages given up because a queue was full.",
         },
     ),
     *_own("connections", GAUGE, {"open": "Connections of all listeners."}),

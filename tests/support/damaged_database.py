@@ -57,7 +57,10 @@ def _keep(store: Store, number: int) -> None:
     add("INSERT INTO subscription VALUES (?, 'a/#', 1, 0, 0, NULL, NULL, 0)", (number,))
     statement = "INSERT INTO message (id, topic, payload, qos, retain, received_at)"
     add(f"{statement} VALUES (?, 'a/b', ?, 1, 0, 1)", (number, bytes(number % 100)))
-    add("INSERT INTO delivery VALUES (?, 1, ?, 1, 0, 0, 0, NULL, NULL)", (number, number))
+    add(
+        "INSERT INTO delivery VALUES (?, 1, ?, 1, 0, 0, 0, NULL, NULL, 100, 0, NULL)",
+        (number, number),
+    )
     add("INSERT INTO incoming VALUES (?, ?)", (number, number))
     statement = "INSERT INTO retained (topic, payload, qos, retain, received_at)"
     add(f"{statement} VALUES (?, ?, 1, 1, 1)", (f"state/{number}", bytes(30)))

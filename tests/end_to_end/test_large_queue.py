@@ -1,0 +1,83 @@
+"""A queue of an absent client that is many times what the gateway keeps of it in memory."""
+
+from pathlib import Path
+
+import pytest
+
+from gateway.mqtt.packets import PubAck, Publish, Subscribe, SubscriptionRequest
+from gateway.mqtt.properties import Properties
+from tests.support.gateway_process import GatewayProcess
+from tests.support.raw_client import Clients, RawClient
+
+MESSAGES = 300_000
+PAYLOAD = 200
+WINDOW = 2_000
+"""Messages that the publisher has on their way."""
+
+MEMORY = 40 * 1024
+"""KiB by which the process may grow; the messages alone are 60 MB."""
+
+STAYS = Properties(session_expiry_interval=3600)
+
+
+def resident(gateway: GatewayProcess) -> int:
+    """Return the KiB of memory that the gateway occupies."""
+    assert gateway.process is not None
+    status = Path(f"/proc/{gateway.process.pid}/status").read_text(encoding="ascii")
+    (line,) = (line for line in status.splitlines() if line.startswith("VmRSS"))
+    return int(line.split()[1])
+
+
+async def publish_all(client: RawClient) -> None:
+    """Publish the numbers from 0, and return once the last is acknowledged."""
+    sent = 0
+    for acknowledged in range(MESSAGES):
+        if sent - acknowledged <= WINDOW // 2:
+            last = min(MESSAGES, acknowledged + WINDOW)
+            batch = range(sent, last)
+            payloads = [str(number).encode().ljust(PAYLOAD) for number in batch]
+            numbered = zip(batch, payloads, strict=True)
+            await client.send(
+                *(Publish("t", text, 1, packet_id=number % 60_000 + 1) for number, text in numbered)
+            )
+            sent = last
+        packet = await client.receive()
+        assert isinstance(packet, PubAck)
+        assert packet.reason_code < 0x80
+
+
+async def drain(client: RawClient, expected: int) -> None:
+    """Take this many messages, which must be the numbers from 0, and acknowledge them."""
+    answers: list[PubAck] = []
+    for number in range(expected):
+        packet = await client.receive()
+        assert isinstance(packet, Publish)
+        assert int(packet.payload) == number
+        answers.append(PubAck(packet.packet_id))
+        if len(answers) == 50 or number == expected - 1:
+            await client.send(*answers)
+            answers = []
+
+
+@pytest.mark.timeout(240)
+async def test_it_is_on_disk_and_comes_in_order_after_a_kill(tmp_path: Path) -> None:
+    gateway = GatewayProcess(tmp_path).start()
+    try:
+        clients = Clients(gateway.port)
+        absent = await clients.connect("s", clean_start=False, properties=STAYS)
+        await absent.send(Subscribe(1, [SubscriptionRequest("t", 1)]))
+        await absent.receive()
+        await absent.close()
+        before = resident(gateway)
+        await publish_all(await clients.connect("p"))
+        assert resident(gateway) - before < MEMORY
+        await clients.close()
+        gateway.kill()
+        gateway.start()
+        assert resident(gateway) - before < MEMORY
+        clients = Clients(gateway.port)
+        await drain(await clients.connect("s", clean_start=False, properties=STAYS), MESSAGES)
+        assert resident(gateway) - before < MEMORY
+        await clients.close()
+    finally:
+        gateway.kill()
