@@ -61,8 +61,7 @@ def set_expiry(broker: "Broker", session: Session, interval: int) -> None:
     broker.persistent_sessions += (interval > 0) - session.persistent
     within = session.durability_class.commit_within
     if interval and not session.persistent and within is not None:
-        if session.journal is NO_JOURNAL:
-            session.keep_in(broker.store.open(session.client_id, within))
+        session.keep_in(broker.store.open(session.client_id, within))
     elif not interval and not session.queue.paged:
         _close_journal(session)
     session.expiry_interval = interval

@@ -193,22 +193,33 @@ class _End:
         if not found:
             return True
         if any(shared for *_, shared in found):
-            await self._share_out(found[-1][0])
+            last = await self._share_out(found[-1][0])
+            found = [values for values in found if values[0] <= last]
         for place, message, size, alone, _ in found:
             journal.forget(place, message, size, alone=bool(alone))
         pager.now()
         pager.changed()
         return False
 
-    async def _share_out(self, up_to: int) -> None:
+    async def _share_out(self, up_to: int) -> int:
+        """Offer what is on disk up to a place, or as much as a page holds; return how far."""
         pager = self._pager
+        size = 0
+
+        def enough(kept: KeptDelivery) -> bool:
+            nonlocal size
+            size += kept.delivery.size
+            return size >= PAGE_BYTES
+
         row = (self._journal.number, 0, up_to, STEP_ROWS)
         reader = DeliveryReader(*pager.now())
-        found = await pager.reading.rows(READ, "delivery to session", reader.read, row)
+        found = await pager.reading.rows(READ, "delivery to session", reader.read, row, enough)
+        last = found[-1].delivery.place if size >= PAGE_BYTES else up_to
         shared = [each.delivery for each in found if isinstance(each.delivery, SharedDelivery)]
         for delivery in shared:
             delivery.place = delivery.message.owed = 0  # whoever gets it has it written anew
         pager.on_left_over(shared, *pager.now())
+        return last
 
 
 class _Sweep:

@@ -10,8 +10,9 @@ from gateway.mqtt.decode import decode
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import MQTT_5, Packet, Publish, PubRel
 from gateway.routing.where.message import Message
+from gateway.session import overflow
 from gateway.session.delivery_queue import Delivery, DeliveryQueue
-from gateway.session.limits import MAXIMUM_INFLIGHT, SessionLimits
+from gateway.session.limits import MAXIMUM_INFLIGHT, SessionLimits, WhenFull
 from gateway.session.session import Session
 from gateway.session.templates import Templates
 
@@ -343,3 +344,14 @@ class Client(RuleBasedStateMachine):
 
 
 TestClient = Client.TestCase
+
+
+def test_a_message_that_nobody_was_promised_is_no_loss_where_the_oldest_go() -> None:
+    limits = SessionLimits(maximum_queued_messages=1, when_full=WhenFull.DROP_OLDEST)
+    session = Session("c", Counters(), limits)
+    session.expiry_interval = 60
+    session.queue.append(Delivery(Message("t"), 0))
+    overflow.drop_oldest(session, 1)
+    assert not len(session.queue)
+    assert session.counters.count("tidegate/queues/rejected") == 1
+    assert session.counters.count("tidegate/queues/dropped_oldest") == 0

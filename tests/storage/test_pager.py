@@ -173,7 +173,11 @@ def test_a_crash_in_the_middle_of_that_goes_on_with_it(harness: DurableHarness) 
     assert harness.broker.queue_memory.disk_bytes > 0
 
 
-def test_another_member_gets_what_a_session_left_on_disk(harness: DurableHarness) -> None:
+@pytest.mark.parametrize("page_bytes", [1_500, 1_000_000])
+def test_another_member_gets_what_a_session_left_on_disk(
+    harness: DurableHarness, monkeypatch: pytest.MonkeyPatch, page_bytes: int
+) -> None:
+    monkeypatch.setattr(pager, "PAGE_BYTES", page_bytes)
     away(harness, "$share/g/t", "c")
     fill(harness)
     away(harness, "$share/g/t", "d")
@@ -272,3 +276,14 @@ def test_a_retained_message_is_kept_for_each_of_its_late_subscribers(
     drain(client)
     harness.crash()
     assert b"kept" in drain(harness.persistent("b"))
+
+
+def test_one_sweep_at_a_time(harness: DurableHarness) -> None:
+    away(harness)
+    fill(harness, message_expiry=5)
+    harness.pass_time(6.0)
+    harness.broker.store.sweep()
+    harness.broker.store.sweep()
+    assert len(harness.disk.steps) == 1
+    harness.settle()
+    assert harness.broker.queue_memory.paged == 0
