@@ -6,6 +6,7 @@ BIN := .venv/bin
 # The environment is made anew when what it is made from has changed.
 RECIPE := pyproject.toml setup.py tools/setup.sh
 GATEWAY := .venv/.gateway
+INSTALLED := .venv/.installed
 PIPELINE := .venv/.pipeline
 DEVELOP := .venv/.develop
 # For each of the three fuzz targets.
@@ -18,7 +19,7 @@ help: ## show this list
 run: $(GATEWAY) ## start the gateway with the demonstration, examples/demo.toml
 	@exec $(BIN)/tidegate run --config examples/demo.toml --data ./var
 
-install: $(GATEWAY) ## make .venv with the command tidegate in it
+install: $(INSTALLED) ## make .venv with the command tidegate in it, compiled where there is a compiler
 
 install-pipeline: $(PIPELINE) ## add the fleet's pipeline (PySpark) to .venv
 
@@ -73,9 +74,14 @@ clean: ## remove what the targets made, but never var/
 	rm -rf .venv .venv-* build dist *.egg-info .coverage* htmlcov .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find gateway -name '*.so' -delete
 
+# Plain Python: what is to be seen at once need not wait for a compiler.
 $(GATEWAY): $(RECIPE)
-	@tools/setup.sh install serial,tui,websocket
+	@TIDEGATE_CYTHON=off tools/setup.sh install serial,tui,websocket
 	@touch $@
+
+$(INSTALLED): $(RECIPE)
+	@tools/setup.sh install serial,tui,websocket
+	@touch $(GATEWAY) $@
 
 $(PIPELINE): $(RECIPE)
 	@tools/setup.sh install serial,tui,websocket,pipeline
