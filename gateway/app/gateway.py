@@ -11,6 +11,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
+from gateway.app.allocator import give_back_regularly
 from gateway.app.broker_settings import broker_settings, subscription_filters
 from gateway.app.control import Control
 from gateway.app.data_folder import DataFolder
@@ -113,6 +114,7 @@ class Gateway:
         for listener in self.listeners:
             await listener.serve()
         await start_sensors(self)
+        self._give_memory_back()
         if metrics is not None:
             await metrics.serve()
 
@@ -150,6 +152,10 @@ class Gateway:
         wear = Wear(self)
         wear.start()
         self.at_stop.append(wear.stop)
+
+    def _give_memory_back(self) -> None:
+        giving = asyncio.get_running_loop().create_task(give_back_regularly())
+        self.stack.callback(giving.cancel)
 
     async def _bind_listeners(self) -> None:
         """Take every address first: a busy port ends the start before anything is sent."""
