@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from importlib.metadata import distribution
+from importlib.metadata import distribution, version
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +35,8 @@ UNSHARE = ("unshare", "--mount", "--propagation", "private")
 
 PYTHON = Path("/opt/python")
 LIBRARY = Path("/opt/tidegate")
+
+METADATA = "Metadata-Version: 2.1\nName: tidegate\nVersion: {version}\n"
 
 LAUNCHER = """\
 #!/bin/sh
@@ -71,10 +73,13 @@ class BootedSystemd:
         Python is brought along: the unit's sandbox hides what lies in somebody's home.
         """
         self.install(ROOT / "gateway", str(LIBRARY / "gateway"))
-        for name in ("aiosqlite", "tidegate"):
-            for file in distribution(name).files or ():
-                if file.parts[0] == name or file.parts[0].endswith(".dist-info"):
-                    self.install(Path(str(file.locate())), str(LIBRARY / file))
+        for file in distribution("aiosqlite").files or ():
+            if file.parts[0] == "aiosqlite":
+                self.install(Path(str(file.locate())), str(LIBRARY / file))
+        # As installing would leave it; where this checkout keeps its own depends on how it is used.
+        metadata = self.files / LIBRARY.relative_to("/") / "tidegate.dist-info" / "METADATA"
+        metadata.parent.mkdir()
+        metadata.write_text(METADATA.format(version=version("tidegate")))
         self._options.append(f"--bind-ro={sys.base_prefix}:{PYTHON}")
         python = f"python{sys.version_info.major}.{sys.version_info.minor}"
         launcher = self.files / "usr/bin/tidegate"
