@@ -1,9 +1,9 @@
 """Run the tests under coverage, hold the floors, and end with what was left out.
 
-Each folder of tests is a run of its own, and there are as many at a time as processors; given
-arguments, there is one run, with these. TIDEGATE_TESTS=all makes a missing requirement an error
-instead of a line at the end; what a machine does not allow, such as to mount a file system, stays
-a line.
+Each folder of tests is a run of its own, one more at a time than there are processors, since much
+of what tests do is to wait; given arguments, there is one run, with these. TIDEGATE_TESTS=all makes
+a missing requirement an error instead of a line at the end; what a machine does not allow, such as
+to mount a file system, stays a line.
 """
 
 import json
@@ -24,7 +24,17 @@ FLOOR = 90
 NOT_ALLOWED = "this machine does not allow"
 """How a line begins that no installation can do away with (tests/support/requirements.py)."""
 
-LONGEST = ("pipeline", "server", "crash", "storage", "end_to_end", "routing", "tui")
+LONGEST = (
+    "end_to_end",
+    "routing",
+    "server",
+    "uplink",
+    "storage",
+    "pipeline",
+    "conformance",
+    "tui",
+    "crash",
+)
 """Folders to begin with, so that no long one is left for the end."""
 
 NO_TESTS = 5
@@ -80,13 +90,13 @@ def main() -> int:
 
 
 def run_folders() -> list[Run]:
-    """Run every folder, and the files beside them, as many at a time as there are processors."""
+    """Run every folder, and the files beside them, some at a time."""
     folders = [path.name for path in Path("tests").iterdir() if any(path.rglob("test_*.py"))]
     folders = [name for name in folders if Path("tests", name).is_dir()]
     order = sorted(folders, key=lambda name: (*_place(name), name))
     jobs = [([f"tests/{name}"], name) for name in order]
     jobs.append((sorted(map(str, Path("tests").glob("test_*.py"))), "the rest"))
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    with ThreadPoolExecutor((os.cpu_count() or 1) + 1) as pool:
         runs = []
         for done in as_completed(pool.submit(run_tests, *job) for job in jobs):
             runs.append(done.result())

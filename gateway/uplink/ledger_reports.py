@@ -97,8 +97,11 @@ class LedgerReports:
                 await self.look()
             except sqlite3.Error as error:
                 logger.warning("the ledger could not be read: %s", error)
+            # Not wait_for: Python 3.11 loses a cancellation that meets the event there, and the
+            # gateway's stop would wait for ever.
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._woken.wait(), LOOK_SECONDS)
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._woken.wait()
             self._woken.clear()
 
     def _wake(self) -> None:
