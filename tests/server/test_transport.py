@@ -179,8 +179,8 @@ async def test_a_slow_subscriber_is_still_heard(narrow: Server) -> None:
     await slow.subscribe("a")
     other = await narrow.clients.connect("other")
     await other.subscribe("b")
-    for _ in range(100):
-        await other.send(Publish("a", b"x" * 1_000))
+    for number in range(100):  # of different lengths: no runs
+        await other.send(Publish("a", b"x" * (1_000 + number)))
     await until(lambda: narrow.broker.clients["slow"].connection.congested)
     for number in range(40):  # for longer than its keep alive allows it to be silent
         await slow.send(Publish("b", b"%d" % number))
@@ -199,8 +199,8 @@ async def test_a_closed_client_that_reads_nothing_is_cut_off(
     watcher = await narrow.clients.connect("watcher")
     await watcher.subscribe("wills/+")
     publisher = await narrow.clients.connect("p")
-    for _ in range(100):
-        await publisher.send(Publish("a", b"x" * 1_000))
+    for number in range(100):  # of different lengths: no runs
+        await publisher.send(Publish("a", b"x" * (1_000 + number)))
     await until(lambda: narrow.broker.clients["slow"].connection.congested)
     second = await narrow.clients.connect("slow")
     assert await watcher.receive() == Publish("wills/slow", b"gone")
