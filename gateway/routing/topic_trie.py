@@ -43,11 +43,6 @@ class TopicTrie:
     def __len__(self) -> int:
         return self._count
 
-    @property
-    def nodes(self) -> int:
-        """How many nodes there are below the root."""
-        return self._nodes.count
-
     def add(self, topic_filter: str, subscription: int) -> None:
         """Put the subscription at its topic filter; nothing changes if it is there already."""
         node = _ROOT

@@ -284,3 +284,12 @@ def test_bytes_fall_again_and_say_when_it_is_full() -> None:
         router.discard(number)
     assert router.bytes == 0
     assert not router.full
+
+
+def test_every_subscription_is_given_with_its_number() -> None:
+    router = Router(Budget())
+    subscriber = Someone("c")
+    numbers = [router.add(Subscription(subscriber, name, 0)) for name in ("a", "b", "c")]
+    router.discard(numbers[1])
+    given = [(number, one.topic_filter) for number, one in router.subscriptions()]
+    assert given == [(numbers[0], "a"), (numbers[2], "c")]
