@@ -31,14 +31,6 @@ stream = "alarms"
 
 
 @pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[Mosquitto]:
-    broker = Mosquitto(tmp_path)
-    broker.start()
-    yield broker
-    broker.kill()
-
-
-@pytest.fixture
 def gateway(tmp_path: Path, fleet: Mosquitto) -> Iterator[GatewayProcess]:
     folder = tmp_path / "gateway"
     folder.mkdir()

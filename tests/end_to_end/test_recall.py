@@ -34,14 +34,6 @@ where = "payload.value > 7"
 
 
 @pytest.fixture
-def fleet(tmp_path: Path) -> Iterator[Mosquitto]:
-    broker = Mosquitto(tmp_path)
-    broker.start()
-    yield broker
-    broker.kill()
-
-
-@pytest.fixture
 def gateway(tmp_path: Path, fleet: Mosquitto) -> Iterator[GatewayProcess]:
     folder = tmp_path / "gateway"
     folder.mkdir()
