@@ -236,6 +236,7 @@ async def test_the_mouse_moves_the_cursor_and_opens(application: TidegateApp) ->
         for name in "abc":
             application.state.apply(f"sensors/{name}", b"1", now())
         await shown(pilot, "Sensors 3")
+        await until(lambda: at_cursor(rendered(application)) == "a")  # the rows are there, too
         await pilot.click("#sensor-table", offset=(5, 2))
         await until(lambda: at_cursor(rendered(application)) == "b")
         await pilot.click("#sensor-table", offset=(5, 9))
