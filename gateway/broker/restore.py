@@ -3,14 +3,12 @@
 import logging
 from typing import TYPE_CHECKING, cast
 
-from gateway.broker import sessions, wills
+from gateway.broker import sessions, subscribe, wills
 from gateway.broker.expressions import TooManyExpressions
 from gateway.broker.instant import Instant
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.message_expiry import expired
 from gateway.mqtt.topics import check_topic_filter
-from gateway.routing.subscription import Subscription
-from gateway.routing.where.compile import Where
 from gateway.routing.where.errors import WhereError
 from gateway.routing.where.message import Message
 from gateway.session import continuation
@@ -72,7 +70,9 @@ def _restore_session(broker: "Broker", kept: KeptSession, instant: Instant) -> N
 def _restore_subscription(broker: "Broker", session: Session, kept: KeptSubscription) -> None:
     try:
         check_topic_filter(kept.topic_filter)
-        where = _where(broker, session, kept)
+        where = None
+        if kept.where is not None:
+            where = broker.expressions.get(kept.where, identity=kept.identity)
     except (MqttError, WhereError, TooManyExpressions) as error:
         logger.error(  # noqa: TRY400 - what is wrong is said; where in our code is no news
             "client %r has lost its subscription to %r: %s",
@@ -82,23 +82,7 @@ def _restore_subscription(broker: "Broker", session: Session, kept: KeptSubscrip
         )
         broker.counters.add("tidegate/storage/unreadable")
         return
-    subscription = Subscription(
-        session,
-        kept.topic_filter,
-        kept.qos,
-        no_local=kept.no_local,
-        retain_as_published=kept.retain_as_published,
-        identifier=kept.identifier,
-        where=where,
-    )
-    session.subscriptions[kept.topic_filter] = broker.router.add(subscription)
-
-
-def _where(broker: "Broker", session: Session, kept: KeptSubscription) -> Where | None:
-    """Return the filter that came with the subscription, or is attached to it now."""
-    if kept.where is None:
-        return broker.subscription_filters.find(session.client_id, kept.topic_filter)
-    return broker.expressions.get(kept.where, identity=kept.identity)
+    subscribe.route(broker, session, kept, where)
 
 
 def _restore_will(broker: "Broker", kept: KeptWill, instant: Instant) -> None:

@@ -124,20 +124,30 @@ def _subscribe(
     elif len(session.subscriptions) >= broker.settings.maximum_subscriptions or broker.router.full:
         broker.counters.add("tidegate/refused/subscriptions")
         return ReasonCode.QUOTA_EXCEEDED, False
-    session.journal.subscribe(_kept(client, request, identifier, where))
+    kept = _kept(client, request, identifier, where)
+    session.journal.subscribe(kept)
+    route(broker, session, kept, where)
+    return ReasonCode(request.qos), number is not None
+
+
+def route(broker: "Broker", session: Session, kept: KeptSubscription, where: Where | None) -> None:
+    """Route matching messages to the session.
+
+    `where` is the filter that came with the subscription; without one, that which the
+    configuration attaches holds.
+    """
     if where is None:
-        where = broker.subscription_filters.find(session.client_id, request.topic_filter)
+        where = broker.subscription_filters.find(session.client_id, kept.topic_filter)
     subscription = Subscription(
         session,
-        request.topic_filter,
-        request.qos,
-        no_local=request.no_local,
-        retain_as_published=request.retain_as_published,
-        identifier=identifier,
+        kept.topic_filter,
+        kept.qos,
+        no_local=kept.no_local,
+        retain_as_published=kept.retain_as_published,
+        identifier=kept.identifier,
         where=where,
     )
-    session.subscriptions[request.topic_filter] = broker.router.add(subscription)
-    return ReasonCode(request.qos), number is not None
+    session.subscriptions[kept.topic_filter] = broker.router.add(subscription)
 
 
 def _kept(
