@@ -1,30 +1,32 @@
 """Who gets a copy of a message, and how."""
 
-from gateway.mqtt.message import Message
 from gateway.routing.subscription import Subscription
 
 
 class Recipient:
-    """One subscriber's copy of a message: the highest QoS and every identifier that matched."""
+    """One subscriber's copy of a message: the highest QoS and every identifier that matched.
+
+    `qos` and `retain` are given as the publisher's, and kept as they are sent.
+    """
 
     __slots__ = ("identifiers", "qos", "retain", "subscriber", "topic_filters")
 
     shared = False  # True for the copy that a shared subscription gives to one of its members
 
-    def __init__(self, subscription: Subscription, message: Message) -> None:
+    def __init__(self, subscription: Subscription, qos: int, retain: bool) -> None:
         self.subscriber = subscription.subscriber
-        self.qos = min(subscription.qos, message.qos)
+        self.qos = min(subscription.qos, qos)
         # [MQTT-3.3.1-12] and [MQTT-3.3.1-13]: live messages keep RETAIN only where asked
-        self.retain = message.retain and subscription.retain_as_published
+        self.retain = retain and subscription.retain_as_published
         self.identifiers: tuple[int, ...] = ()
         self.topic_filters = [subscription.topic_filter]
         if subscription.identifier is not None:
             self.identifiers = (subscription.identifier,)
 
-    def merge(self, subscription: Subscription, message: Message) -> None:
+    def merge(self, subscription: Subscription, qos: int, retain: bool) -> None:
         """Add an overlapping subscription of the same subscriber [MQTT-3.3.4-2]."""
-        self.qos = max(self.qos, min(subscription.qos, message.qos))
-        self.retain = self.retain or (message.retain and subscription.retain_as_published)
+        self.qos = max(self.qos, min(subscription.qos, qos))
+        self.retain = self.retain or (retain and subscription.retain_as_published)
         self.topic_filters.append(subscription.topic_filter)
         if subscription.identifier is not None:
             self.identifiers += (subscription.identifier,)

@@ -146,44 +146,34 @@ class Router:
         member's own subscriptions give it. The list is not to be changed: it may be kept for
         the next message of this topic.
         """
-        route = self.routes.get(message.topic)
-        if route is None:
-            route = self._route(message.topic)
-        if not route.plain:
-            return self._ask(route, message)
-        number = kind(message.qos, message.retain)
-        found = route.recipients.get(number)
-        if found is None:
-            found = route.recipients[number] = _merged(route.own, message)
-        return found
+        route = self._route(message.topic)
+        if route.plain:
+            return _plain(route, message.qos, message.retain)
+        return self._ask(route, message)
 
     def plain_recipients(self, topic: str) -> list[Recipient] | None:
         """Return who gets every QoS 0 message of this topic that is not retained.
 
         None where it depends on more of a message than that. The list is not to be changed.
         """
-        route = self.routes.get(topic)
-        if route is None:
-            route = self._route(topic)
-        if not route.plain:
-            return None
-        found = route.recipients.get(0)
-        if found is None:
-            found = route.recipients[0] = _merged(route.own, Message(topic))
-        return found
+        route = self._route(topic)
+        return _plain(route, 0, retain=False) if route.plain else None
 
     def _route(self, topic: str) -> Route:
-        """Find the route of a topic, and keep it for the next message."""
-        own = [self.subscription(number) for number in self._trie.match(topic)]
-        route = Route(own, self._indexed.indexes_of(topic), self._shared.groups(topic))
-        self.routes.put(topic, route)
+        """Return the route of a topic; one that has to be found is kept for the next message."""
+        route = self.routes.get(topic)
+        if route is None:
+            own = [self.subscription(number) for number in self._trie.match(topic)]
+            route = Route(own, self._indexed.indexes_of(topic), self._shared.groups(topic))
+            self.routes.put(topic, route)
         return route
 
     def _ask(self, route: Route, message: Message) -> list[Recipient]:
         """Return the recipients where it depends on more of the message than its topic."""
         verdicts: dict[Where, bool] = {}
         asked = [*route.own, *map(self.subscription, candidates(route.indexes, message))]
-        found = _merged([one for one in asked if self._wanted(one, message, verdicts)], message)
+        wanted = [one for one in asked if self._wanted(one, message, verdicts)]
+        found = _merged(wanted, message.qos, message.retain)
         for group in route.groups:
             chosen = self._choose(self._shared.take_turns(group), message, verdicts)
             if chosen is not None:
@@ -215,7 +205,7 @@ class Router:
                 best, lowest = subscription, readiness
                 if readiness == READY:
                     break
-        return None if best is None else SharedRecipient(best, message)
+        return None if best is None else SharedRecipient(best, message.qos, message.retain)
 
     def _wanted(
         self, subscription: Subscription, message: Message, verdicts: dict[Where, bool]
@@ -233,15 +223,24 @@ class Router:
         return passed
 
 
-def _merged(subscriptions: Iterable[Subscription], message: Message) -> list[Recipient]:
+def _plain(route: Route, qos: int, retain: bool) -> list[Recipient]:
+    """Return who gets every message of a plain route, worked out once for each QoS and RETAIN."""
+    number = kind(qos, retain)
+    found = route.recipients.get(number)
+    if found is None:
+        found = route.recipients[number] = _merged(route.own, qos, retain)
+    return found
+
+
+def _merged(subscriptions: Iterable[Subscription], qos: int, retain: bool) -> list[Recipient]:
     """Return one recipient for each subscriber, whose subscriptions all want the message."""
     found: dict[int, Recipient] = {}
     for subscription in subscriptions:
         recipient = found.get(id(subscription.subscriber))
         if recipient is None:
-            found[id(subscription.subscriber)] = Recipient(subscription, message)
+            found[id(subscription.subscriber)] = Recipient(subscription, qos, retain)
         else:
-            recipient.merge(subscription, message)
+            recipient.merge(subscription, qos, retain)
     return list(found.values())
 
 
