@@ -104,9 +104,10 @@ class FleetDestination:
         self._session.begin(present=client.session_present)
         client.last_packet_identifier = self._session.last_packet_identifier
         sender = Sender(self._parts, self._pacing, publisher, limits, inflight, self._session)
-        publisher.status(self._status("online"))
         if self._parts.requests.recall is not None:
+            # ahead of the status: whoever reads "online" may ask at once
             client.subscribe(self._settings.topic(RECALL_TOPIC))
+        publisher.status(self._status("online"))
         link.connected()
         while not link.stopping:
             _take_in(client, inflight, link)

@@ -55,6 +55,11 @@ def _names(messages: list[Received]) -> set[tuple[str, str, int]]:
     return {message.name for message in messages}
 
 
+def _states(collector: FleetCollector) -> list[bytes]:
+    """Return the word of each status message so far."""
+    return [m.payload.split(b'"')[3] for m in collector.received if m.topic.endswith("status")]
+
+
 def _expected(last: int) -> set[tuple[str, str, int]]:
     return {(EPOCH, stream, seq) for stream in ("main", "slow") for seq in range(1, last + 1)}
 
@@ -163,13 +168,10 @@ async def test_a_frozen_broker_is_left_and_found_again(
 async def test_the_status_is_retained_and_turns_offline(
     store: Store, mosquitto: Mosquitto, collector: FleetCollector
 ) -> None:
-    def states() -> list[bytes]:
-        return [m.payload.split(b'"')[3] for m in collector.received if m.topic.endswith("status")]
-
     async with running(store, uplink_settings(mosquitto.port)) as uplink:
         await connected(uplink)
-        await until(lambda: states() == [b"online"])
-    await until(lambda: states() == [b"online", b"offline"])
+        await until(lambda: _states(collector) == [b"online"])
+    await until(lambda: _states(collector) == [b"online", b"offline"])
     late = FleetCollector(mosquitto.port, "tidegate/barn/status", "late")
     await until(lambda: len(late.received) == 1)
     late.close()
@@ -219,7 +221,7 @@ async def test_a_request_of_the_fleet_waits_in_the_session(
     uplink = make_uplink(store, uplink_settings(mosquitto.port))
     uplink.requests.recall = requests.append
     await uplink.start()
-    await connected(uplink)
+    await until(lambda: _states(collector) == [b"online"])  # whoever reads it may ask
     collector.publish("tidegate/barn/control/recall", b"1")
     await until(lambda: requests == [b"1"])
     uplink.pause()
