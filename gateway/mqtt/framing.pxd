@@ -19,7 +19,7 @@ cdef class Framer:
                    last=Py_ssize_t)
     cpdef tuple run(self, Py_ssize_t rest)
     cdef _wait(self, Py_ssize_t missing)
-    cdef _join(self)
+    cdef _join(self, bytearray gathered)
 
 @cython.locals(value=Py_ssize_t, shift=int, byte=cython.uint)
 cdef tuple _long_remaining_length(bytes buffer, Py_ssize_t position)

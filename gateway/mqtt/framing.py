@@ -22,7 +22,7 @@ class Framer:
         self._position = 0
         self._start = 0  # of the last packet that was returned
         self._missing = 0  # bytes to come before there is anything new to see
-        self._gathered = bytearray()  # a packet that comes in many chunks, joined once
+        self._gathered: bytearray | None = None  # a packet that comes in many chunks, joined once
 
     def feed(self, data: bytes) -> None:
         """Take the bytes of one read."""
@@ -30,19 +30,22 @@ class Framer:
             self._buffer = data
             self._position = 0
             self._missing = 0
-        elif not self._gathered and 0 < self._missing <= len(data):
+        elif self._gathered is not None:
+            self._gathered += data
+            self._missing -= len(data)
+        elif 0 < self._missing <= len(data):
             self._buffer += data
             self._missing = 0
         else:
-            if not self._gathered:
-                self._gathered += self._buffer[self._position :]
+            self._gathered = bytearray(self._buffer[self._position :])
             self._gathered += data
             self._missing -= len(data)
 
     @property
     def first_byte(self) -> int | None:
         """The first byte of the packet that is not whole yet; None while none has come."""
-        pending = self._gathered or self._buffer[self._position :]
+        gathered = self._gathered
+        pending = self._buffer[self._position :] if gathered is None else gathered
         return pending[0] if pending else None
 
     def next_frame(self) -> tuple[bytes, int, int, int] | None:
@@ -52,10 +55,10 @@ class Framer:
         more than four bytes and, with PACKET_TOO_LARGE, for a packet larger than the maximum, as
         soon as its header is there; nothing can be read behind either.
         """
-        if self._gathered:
+        if self._gathered is not None:
             if self._missing > 0:
                 return None
-            self._join()
+            self._join(self._gathered)
         buffer = self._buffer
         position = self._position
         if len(buffer) - position < 2:
@@ -121,9 +124,9 @@ class Framer:
         self._position = 0
         self._missing = missing
 
-    def _join(self) -> None:
-        self._buffer = bytes(self._gathered)
-        self._gathered = bytearray()
+    def _join(self, gathered: bytearray) -> None:
+        self._buffer = bytes(gathered)
+        self._gathered = None
         self._position = 0
         self._missing = 0
 

@@ -62,7 +62,7 @@ class Output:
     __slots__ = ("_parts", "acknowledgements", "size")
 
     def __init__(self) -> None:
-        self._parts: deque[_Part] = deque()
+        self._parts: deque[_Part] | None = None  # None while nothing is queued, which is mostly
         self.size = 0
         self.acknowledgements = 0
 
@@ -75,22 +75,28 @@ class Output:
         self.size += len(data)
         if pledge is not None and not pledge.outstanding:
             mark = 0
-        if self._parts:
-            last = self._parts[-1]
+        parts = self._parts
+        if parts is None:
+            self._parts = parts = deque()
+        else:
+            last = parts[-1]
             if last.covers(mark, pledge):
                 last.data += data
                 return
-        self._parts.append(_Part(mark, data, pledge))
+        parts.append(_Part(mark, data, pledge))
 
     def note_acknowledgement(self) -> None:
         """Count an acknowledgement once the bytes that were appended last have left."""
-        last = self._parts[-1]
-        last.acknowledgements += 1
+        if self._parts is None:
+            self.acknowledgements += 1
+        else:
+            last = self._parts[-1]
+            last.acknowledgements += 1
 
     def take(self, committed: int) -> bytearray | None:
         """Remove and return the bytes that may leave now; None when there are none."""
         parts = self._parts
-        if not parts:
+        if parts is None:
             return None
         part = parts[0]
         if part.held(committed):
@@ -105,10 +111,12 @@ class Output:
             parts.popleft()
             data += part.data
             self.acknowledgements += part.acknowledgements
+        if not parts:
+            self._parts = None
         self.size -= len(data)
         return data
 
     @property
     def waiting_for(self) -> int:
         """The batch that the first queued byte waits for; 0 when nothing is queued."""
-        return self._parts[0].mark if self._parts else 0
+        return 0 if self._parts is None else self._parts[0].mark

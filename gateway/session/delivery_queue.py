@@ -4,6 +4,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from gateway.mqtt.message import Message
 from gateway.mqtt.message_expiry import expired, expires
@@ -64,6 +65,13 @@ class SharedDelivery(Delivery):
     topic_filter: str = ""
 
 
+NO_DELIVERIES: Final[deque[Delivery]] = deque(maxlen=0)
+"""Stands for the deque that is made when it is needed: 760 bytes, even while it is empty."""
+
+NO_REST: Final = Rest()
+"""The rest of every queue that has none: nothing of it is counted or loaded."""
+
+
 class DeliveryQueue:
     """Deliveries in the order they were appended, within bounds of number and bytes.
 
@@ -98,10 +106,10 @@ class DeliveryQueue:
         self.maximum_messages = maximum_messages
         self.maximum_bytes = maximum_bytes
         self._memory = memory or QueueMemory()
-        self._head: deque[Delivery] = deque()
+        self._head = NO_DELIVERIES
         self._head_bytes = 0
-        self._rest = Rest()
-        self._tail: deque[Delivery] = deque()  # behind the rest
+        self._rest = NO_REST
+        self._tail = NO_DELIVERIES  # behind the rest
         self._bytes = 0
         self._memory_bytes = 0
         self._expires = math.inf  # the monotonic second before which nothing in memory expires
@@ -168,10 +176,9 @@ class DeliveryQueue:
     def restore(self, delivery: Delivery) -> None:
         """Queue the delivery also beyond the bounds: it is promised."""
         if self._tail or self._rest.messages or self._rest.between or not self._head_has_room:
-            self._tail.append(delivery)
+            self._to_tail(delivery)
         else:
-            self._head.append(delivery)
-            self._head_bytes += delivery.size
+            self._to_head(delivery)
         self._bytes += delivery.kept or delivery.size
         self._memory.keep(delivery.kept)
         self._remember(delivery)
@@ -187,13 +194,13 @@ class DeliveryQueue:
         """Forget what is on disk now that `batch` is, but for the head; return if all that is."""
         tail, rest = self._tail, self._rest
         while tail and self._head_has_room and not rest.messages and not rest.between:
-            delivery = tail.popleft()
-            self._head.append(delivery)
-            self._head_bytes += delivery.size
+            self._to_head(tail.popleft())
+        if tail and rest is NO_REST:
+            self._rest = rest = Rest()
         while tail:
             delivery = tail[0]
             if not delivery.kept:
-                rest.between.append((rest.up_to, delivery))
+                rest.keep_between(delivery)
             elif 0 < delivery.batch <= batch:
                 rest.push(delivery)
                 self._memory.page(1, delivery.kept)
@@ -257,8 +264,9 @@ class DeliveryQueue:
     def clear(self) -> None:
         """Remove everything: the session has ended."""
         self._keep(lambda _: False)
-        self._lose(self._rest.messages, self._rest.bytes)
-        self._rest = Rest()
+        if self._rest is not NO_REST:
+            self._lose(self._rest.messages, self._rest.bytes)
+            self._rest = Rest()
 
     def remove_expired(self, now: float) -> list[Delivery]:
         """Remove and return what has expired in memory at `now` (monotonic s) [MQTT-3.3.2-5].
@@ -284,8 +292,15 @@ class DeliveryQueue:
         )
 
     def _to_head(self, delivery: Delivery) -> None:
+        if self._head is NO_DELIVERIES:
+            self._head = deque()
         self._head.append(delivery)
         self._head_bytes += delivery.size
+
+    def _to_tail(self, delivery: Delivery) -> None:
+        if self._tail is NO_DELIVERIES:
+            self._tail = deque()
+        self._tail.append(delivery)
 
     def _refill(self) -> None:
         """Let the tail follow once nothing on disk stands before it."""
@@ -294,8 +309,10 @@ class DeliveryQueue:
             return
         while rest.between:
             self._to_head(rest.between.popleft()[1])
+        if not rest.loading:
+            self._rest = NO_REST
         if not self._head:
-            self._head, self._tail = self._tail, self._head
+            self._head, self._tail = self._tail or NO_DELIVERIES, NO_DELIVERIES
             self._head_bytes = self._memory_bytes
 
     def _remember(self, delivery: Delivery) -> None:
@@ -331,7 +348,8 @@ class DeliveryQueue:
         self._head_bytes = sum(each.size for each in self._head)
         self._tail = deque(each for each in self._tail if wanted(each))
         rest = self._rest
-        rest.between = deque((place, each) for place, each in rest.between if wanted(each))
+        if rest.between:
+            rest.between = deque((place, each) for place, each in rest.between if wanted(each))
         for delivery in removed:
             self._remove(delivery)
         self._refill()

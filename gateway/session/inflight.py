@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from gateway.mqtt.message_size import message_size
 from gateway.session.delivery_queue import Delivery
@@ -12,6 +13,9 @@ MAXIMUM_PACKET_ID = 65_535
 
 MAXIMUM_BYTES = 1024 * 1024
 """Bytes of a session's inflight messages; the last may exceed it. The rest stays in the queue."""
+
+NONE_AGAIN: Final[deque[int]] = deque(maxlen=0)
+"""Stands for the deque that is made when it is needed: 760 bytes, even while it is empty."""
 
 
 @dataclass(slots=True)
@@ -33,7 +37,7 @@ class Inflight:
 
     def __init__(self, limit: int) -> None:
         self._messages: dict[int, InflightMessage] = {}
-        self._again: deque[int] = deque()  # what this connection has not been sent yet
+        self._again = NONE_AGAIN  # what this connection has not been sent yet
         self._last = 0
         self._bytes = 0
         self.limit = limit  # the client's Receive Maximum, or ours where that is less
@@ -56,7 +60,7 @@ class Inflight:
     def begin(self, limit: int) -> None:
         """Start on a new connection: what is here is to be sent again, as far as `limit` allows."""
         self.limit = limit
-        self._again = deque(self._messages)
+        self._again = deque(self._messages) if self._messages else NONE_AGAIN
 
     def send_again(self) -> tuple[int, InflightMessage]:
         """Return packet identifier and message of what is to be sent again first [MQTT-4.6.0-1].

@@ -1,10 +1,13 @@
 """What of a queue is on disk alone."""
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from gateway.session.delivery_queue import Delivery
+
+NOTHING_BETWEEN: Final[deque[tuple[int, "Delivery"]]] = deque(maxlen=0)
+"""Stands for the deque that is made when it is needed: 760 bytes, even while it is empty."""
 
 
 class Rest:
@@ -21,7 +24,7 @@ class Rest:
         self.up_to = up_to
         self.messages = messages
         self.bytes = size
-        self.between: deque[tuple[int, Delivery]] = deque()
+        self.between = NOTHING_BETWEEN
         self.loading = False
         self.asked_up_to = 0
 
@@ -32,6 +35,12 @@ class Rest:
         self.up_to = delivery.place
         self.messages += 1
         self.bytes += delivery.kept
+
+    def keep_between(self, delivery: "Delivery") -> None:
+        """Add one that stays in memory; its place is above all here."""
+        if self.between is NOTHING_BETWEEN:
+            self.between = deque()
+        self.between.append((self.up_to, delivery))
 
     def loaded(self, place: int, size: int) -> None:
         """Note that everything up to this place is in memory now."""

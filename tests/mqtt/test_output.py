@@ -99,6 +99,14 @@ def test_an_acknowledgement_counts_once_it_has_left() -> None:
     assert output.acknowledgements == 4
 
 
+def test_an_acknowledgement_whose_bytes_have_left_counts_at_once() -> None:
+    output = Output()
+    output.append(b"a")
+    output.take(0)
+    output.note_acknowledgement()
+    assert output.acknowledgements == 1
+
+
 def pledge(batch: int, owed: int = 1) -> Pledge:
     made = Pledge(batch)
     for _ in range(owed):

@@ -220,3 +220,28 @@ def test_a_full_disk_is_one_bound_for_all_and_full_memory_another() -> None:
     full = DeliveryQueue(memory=memory)
     assert full.append(kept(1))
     assert full.memory_full
+
+
+def test_all_of_the_rest_may_go_while_a_page_of_it_is_read() -> None:
+    queue = paged(4)
+    while not queue.waits_for_page:
+        queue.popleft()
+    queue.begin_page()
+    assert queue.remove_paged(4, KEPT)
+    queue.append(kept(5, batch=0))
+    assert queue.popleft().place == 5
+    queue.take_page([], complete=True)
+    queue.append(kept(6, batch=0))
+    assert (len(queue), queue.paged, queue.first().place) == (1, 0, 6)
+
+
+def test_what_is_not_written_keeps_its_place_before_a_page() -> None:
+    queue = paged(5)
+    queue.append(Delivery(Message("t", b"unwritten", 1), 1))
+    queue.append(kept(7))
+    queue.let_go(1)
+    while not queue.waits_for_page:
+        queue.popleft()
+    queue.begin_page()
+    queue.take_page([kept(4), kept(5), kept(7)], complete=True)
+    assert [each.place for each in queue] == [4, 5, 0, 7]
