@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.ports import free_port
+
 ROOT = Path(__file__).parents[1]
 
 HEAVY = {
@@ -54,14 +56,8 @@ def test_the_protocol_core_brings_no_io_into_memory() -> None:
     assert imported_by(*core) & {"asyncio", "socket", "ssl", "sqlite3", "selectors"} == set()
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-    return port
-
-
 def wait_for_listener(gateway: subprocess.Popen[bytes], port: int) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while gateway.poll() is None:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
@@ -83,7 +79,7 @@ def test_a_bare_broker_runs_without_them(tmp_path: Path) -> None:
     try:
         wait_for_listener(gateway, port)
         gateway.send_signal(signal.SIGTERM)
-        assert gateway.wait(timeout=30) == 0
+        assert gateway.wait(timeout=60) == 0
     finally:
         gateway.kill()
         gateway.wait()

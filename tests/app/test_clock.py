@@ -10,7 +10,7 @@ from gateway.config.load import load
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
 from tests.support.clocks import SetClock
-from tests.support.mosquitto import free_port
+from tests.support.ports import free_port
 from tests.support.storage import until
 
 CONFIG = """

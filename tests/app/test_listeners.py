@@ -17,7 +17,7 @@ from gateway.config.settings import Configuration, ListenerConfig
 from gateway.mqtt.packets import Publish
 from tests.support.certificates import Authority
 from tests.support.gateway_process import GatewayProcess, until
-from tests.support.mosquitto import free_port
+from tests.support.ports import free_port
 from tests.support.raw_client import Clients
 
 ALARM = "$SYS/broker/tidegate/alarm/listener"

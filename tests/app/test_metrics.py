@@ -15,7 +15,7 @@ from gateway.config.load import load
 from gateway.errors import StartError
 from gateway.storage import writer
 from gateway.telemetry.heartbeat import INTERVAL
-from tests.support.mosquitto import free_port
+from tests.support.ports import free_port
 
 CONFIG = """
 [gateway]

@@ -11,7 +11,7 @@ from gateway.clock import Clock
 from gateway.config.load import load
 from gateway.storage.outbox import Outbox
 from gateway.storage.retention import for_rows
-from tests.support.mosquitto import free_port
+from tests.support.ports import free_port
 from tests.support.storage import outbox_row
 
 QUOTA = for_rows(64 * 1024 * 1024)

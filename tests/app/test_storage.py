@@ -10,7 +10,7 @@ from gateway.app.gateway import Gateway
 from gateway.config.load import load
 from gateway.storage.damage import note_damage, noted_damage
 from gateway.storage.database import FILE_NAME
-from tests.support.mosquitto import free_port
+from tests.support.ports import free_port
 
 
 async def started(folder: Path, stack: AsyncExitStack) -> tuple[Gateway, dict[str, str]]:

@@ -12,7 +12,7 @@ from gateway.clock import Clock
 from gateway.config.load import load
 from gateway.routing.where.message import Message
 from gateway.storage.write_diary import Written, written
-from tests.support.mosquitto import free_port
+from tests.support.ports import free_port
 
 
 class FakeClock(Clock):

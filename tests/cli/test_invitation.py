@@ -11,7 +11,7 @@ import pytest
 from gateway.cli.run import _invite
 from gateway.config.settings import Configuration, ListenerConfig
 from tests.support.gateway_process import COMMAND, SECONDS
-from tests.support.mosquitto import free_port
+from tests.support.ports import free_port
 
 COMMANDS = ["subscribe 'sensors/#'", "tui", "uplink pause"]
 

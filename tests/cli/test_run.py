@@ -12,7 +12,7 @@ from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, ConnAck, Connect, Disconnec
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.cli.conftest import Command, MakeGateway
 from tests.support.gateway_process import COMMAND, SECONDS, GatewayProcess, until
-from tests.support.mosquitto import free_port
+from tests.support.ports import free_port
 from tests.support.raw_client import Clients
 
 SUBSCRIBED = ReasonCode.GRANTED_QOS_1

@@ -17,7 +17,7 @@ from gateway.routing.where.message import Message
 from gateway.routing.where.rule import compile_rule
 from gateway.storage.history_reader import open_history
 from tests.support.gateway_process import GatewayProcess
-from tests.support.mosquitto import free_port
+from tests.support.ports import free_port
 from tests.support.raw_client import Clients
 
 CONFIG = """

@@ -12,7 +12,7 @@ from gateway.cli.main import main
 from gateway.mqtt.packets import PubAck, Publish, Subscribe, SubscriptionRequest
 from gateway.mqtt.properties import Properties
 from tests.support.gateway_process import GatewayProcess
-from tests.support.mosquitto import free_port
+from tests.support.ports import free_port
 from tests.support.raw_client import Clients, RawClient
 
 CONFIG = """

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.gateway_process import GatewayProcess
-from tests.support.mosquitto import free_port
+from tests.support.ports import free_port
 
 USER, PASSWORD = "anna", b"secret"
 

@@ -15,7 +15,7 @@ from tests.conformance.answers import (
     whole_packet,
 )
 
-SECONDS = 10.0
+SECONDS = 60.0
 """How long an answer may take on a busy machine."""
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.cli.crashtest.gateway_process import GatewayProcess
+from tests.support.ports import free_port
 
 LONG = int(os.environ.get("TIDEGATE_CRASH_ROUNDS", "0"))
 """Rounds of a long run, as `make crashtest` asks for; 0 for the short one of `make test`."""
@@ -28,7 +29,7 @@ def make_gateway(tmp_path: Path) -> Iterator[MakeGateway]:
     made: list[GatewayProcess] = []
 
     def make(*arguments: Any, **more: Any) -> GatewayProcess:
-        made.append(GatewayProcess(tmp_path, *arguments, **more))
+        made.append(GatewayProcess(tmp_path, *arguments, port=free_port(), **more))
         return made[-1]
 
     yield make

@@ -9,7 +9,7 @@ import pytest
 
 from gateway.mqtt.packets import PubAck, Publish
 from tests.support.gateway_process import GatewayProcess
-from tests.support.mosquitto import free_port
+from tests.support.ports import free_port
 from tests.support.raw_client import Clients
 
 CONFIG = """

@@ -132,4 +132,4 @@ async def test_the_loop_notices_what_a_served_socket_schedules() -> None:
     loop = asyncio.get_running_loop()
     done = loop.create_future()
     loop.call_later(0.001, done.set_result, None)
-    await asyncio.wait_for(done, 5)
+    await asyncio.wait_for(done, 60)

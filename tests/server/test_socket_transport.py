@@ -49,7 +49,7 @@ class Ends:
     def __init__(self) -> None:
         listening = socket.create_server(("127.0.0.1", 0))
         self.peer = socket.create_connection(listening.getsockname())
-        self.peer.settimeout(5)
+        self.peer.settimeout(60)
         sock, _ = listening.accept()
         listening.close()
         loop = cast("GatewayLoop", asyncio.get_running_loop())

@@ -58,7 +58,7 @@ async def plain(place: Place, data: bytes) -> bytes:
     """Return all that a server answers to these bytes until it closes."""
     reader, writer = await asyncio.open_connection(HOST, place.server.port)
     writer.write(data)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         try:
             answer = await reader.read()
         except ConnectionError:

@@ -12,7 +12,7 @@ from typing import Self
 
 from tests.support.requirements import find_program
 
-SECONDS = 20.0
+SECONDS = 60.0
 """How long strace may take to attach."""
 
 PATIENCE = 2.0

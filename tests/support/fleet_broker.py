@@ -16,6 +16,7 @@ from gateway.mqtt.packets import (
     Publish,
 )
 from gateway.mqtt.reason_codes import ReasonCode
+from tests.support.ports import free_port
 
 OLD_CONNACK = b"\x20\x02\x00\x01"
 """What a server of MQTT 3.1.1 says to a CONNECT of MQTT 5 [MQTT-3.1.2-2]."""
@@ -27,7 +28,7 @@ class FleetBroker:
     """Listens on a free port; `puback` gives the reason code of each answer, None for silence."""
 
     def __init__(self) -> None:
-        self.port = 0
+        self.port = free_port()
         self.connack = ConnAck()
         self.raw_connack: bytes | None = None
         self.speaks_5 = True
@@ -49,7 +50,6 @@ class FleetBroker:
 
     async def start(self, tls: ssl.SSLContext | None = None, host: str = "127.0.0.1") -> None:
         self._server = await asyncio.start_server(self._serve, host, self.port, ssl=tls)
-        self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
         if self._server is not None:

@@ -12,6 +12,7 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from pipeline.batch import read_batch
+from tests.support.gateway_process import SECONDS
 
 
 @dataclass(slots=True)
@@ -55,7 +56,7 @@ class FleetCollector:
         session.SessionExpiryInterval = 3_600
         self._client.connect("127.0.0.1", port, clean_start=False, properties=session)
         self._client.loop_start()
-        assert self._subscribed.wait(10), "no SUBACK"
+        assert self._subscribed.wait(SECONDS), "no SUBACK"
 
     @property
     def data(self) -> list[Received]:
@@ -64,7 +65,7 @@ class FleetCollector:
 
     def publish(self, topic: str, payload: bytes) -> None:
         """Publish with QoS 1 and return when the broker has it."""
-        self._client.publish(topic, payload, 1).wait_for_publish(10)
+        self._client.publish(topic, payload, 1).wait_for_publish(SECONDS)
 
     def close(self) -> None:
         """Disconnect and end the thread."""

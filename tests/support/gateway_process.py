@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.support.mosquitto import free_port
+from tests.support.ports import free_port
 
 COMMAND = Path(sys.executable).with_name("tidegate")
 

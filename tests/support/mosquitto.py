@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.support.ports import free_port
 from tests.support.requirements import find_program
 
 CONFIG = """\
@@ -20,16 +21,8 @@ max_inflight_messages 0
 log_dest file {folder}/log
 """
 
-SECONDS = 10
+SECONDS = 60
 """How long anything of Mosquitto's may take."""
-
-
-def free_port() -> int:
-    """Return a port of 127.0.0.1 on which nothing listens now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def mosquitto_program() -> str:

@@ -22,7 +22,7 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 
-SECONDS = 10.0
+SECONDS = 60.0
 """How long anything may take on a busy machine."""
 
 NO_LIMIT = 0xFFFFFFFF

@@ -94,7 +94,7 @@ def outbox_row(seq: int, stream: str = "main", **fields: Any) -> OutboxRow:
     return OutboxRow(stream=stream, seq=seq, **{**values, **fields})
 
 
-async def until(condition: Callable[[], bool], seconds: float = 10) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 60) -> None:
     """Return once `condition` holds; TimeoutError when it does not within `seconds`."""
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110 - what is awaited has no event to wait for

@@ -16,9 +16,10 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from tests.support.mosquitto import mosquitto_program
+from tests.support.ports import free_port
 from tui.topics import Topics
 
-DEADLINE = 15.0
+DEADLINE = 60.0
 """seconds in which a condition must come true"""
 TOPICS = Topics("told", "sensors/#", "order/uplink")
 """Mosquitto keeps topics with `$` for itself"""
@@ -31,12 +32,6 @@ def eventually(condition: Callable[[], object]) -> None:
     while not condition():
         assert time.monotonic() < end, "the condition did not come true in time"
         time.sleep(0.01)
-
-
-def free_port() -> int:
-    """Return a port on which nobody listens at this moment."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def listens(port: int) -> bool:

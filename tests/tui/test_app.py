@@ -1,11 +1,11 @@
 import pytest
 from textual.pilot import Pilot
 
+from tests.support.ports import free_port
 from tests.tui.conftest import (
     TOPICS,
     Mosquitto,
     Publisher,
-    free_port,
     gone,
     press,
     rendered,

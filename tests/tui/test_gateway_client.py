@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from textual.message import Message
 
-from tests.tui.conftest import TOPICS, Mosquitto, Publisher, eventually, free_port
+from tests.support.ports import free_port
+from tests.tui.conftest import TOPICS, Mosquitto, Publisher, eventually
 from tui.address import Address
 from tui.gateway_client import GatewayClient
 from tui.inbox import Arrival, Inbox

@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 from paho.mqtt.publish import single
 
-from tests.tui.conftest import DEADLINE, eventually, free_port, listens
+from tests.support.ports import free_port
+from tests.tui.conftest import DEADLINE, eventually, listens
 from tui.app import run
 
 TIDEGATE = [sys.executable, "-c", "import gateway.cli.main as cli; raise SystemExit(cli.main())"]

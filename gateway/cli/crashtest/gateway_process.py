@@ -1,15 +1,20 @@
 """A gateway of the crash test's own, in a process that can be killed and started again."""
 
 import asyncio
+import contextlib
 import socket
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from random import SystemRandom
 
 from gateway.cli.crashtest.client import HOST, PATIENCE
 
 COMMAND = "import sys; from gateway.cli.main import main; sys.exit(main())"
+
+PORTS = (10_000, 32_768)
+"""From the first on, below the second."""
 
 POLL = 0.01
 """Seconds between two looks whether it listens."""
@@ -48,11 +53,12 @@ class GatewayProcess:
         *,
         arguments: Sequence[str] = (),
         wrapper: Sequence[str] = (),
+        port: int | None = None,
     ) -> None:
         self.folder = folder
         self.data = folder / "data"
         self.landing = folder / "landing"
-        self.port = free_port()
+        self.port = free_port() if port is None else port
         self.arguments = arguments
         self.wrapper = wrapper
         self.process: subprocess.Popen[bytes] | None = None
@@ -116,7 +122,12 @@ class GatewayProcess:
 
 
 def free_port() -> int:
-    """Return a port of this machine on which nothing listens now."""
-    with socket.create_server((HOST, 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
+    """Return a port of this machine on which nothing listens now.
+
+    It is none of those that systems give to connections on their way out: one of them could have
+    taken it when the gateway starts again.
+    """
+    while True:
+        port = SystemRandom().randrange(*PORTS)
+        with contextlib.suppress(OSError), socket.create_server((HOST, port)):
+            return port

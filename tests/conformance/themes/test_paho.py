@@ -15,7 +15,7 @@ from tests.support.gateway_process import GatewayProcess
 
 VERSIONS = [MQTTProtocolVersion.MQTTv31, MQTTProtocolVersion.MQTTv311, MQTTProtocolVersion.MQTTv5]
 FIVE = MQTTProtocolVersion.MQTTv5
-SECONDS = 10.0
+SECONDS = 60.0
 
 
 class Program:
