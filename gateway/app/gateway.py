@@ -33,7 +33,7 @@ from gateway.clock import Clock
 from gateway.config.durability import commit_within
 from gateway.config.settings import Configuration
 from gateway.counters import Counters
-from gateway.errors import StartError
+from gateway.errors import RestartError, StartError
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
 from gateway.server.listener import Listener
@@ -52,15 +52,17 @@ async def serve(
     durable: bool = True,
     on_ready: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run a gateway until SIGINT or SIGTERM; raise TidegateError if it cannot start."""
-    stop = asyncio.Event()
+    """Run a gateway until SIGINT or SIGTERM; raise TidegateError if it cannot start.
+
+    Raises RestartError where only another start can mend what was found.
+    """
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
     raise_limit()
     notify = SystemdNotify()
     async with AsyncExitStack() as stack:
         gateway = Gateway(configuration, data, stack)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, gateway.end)
         try:
             await gateway.start(durable=durable)
         except sqlite3.Error as error:  # what was found to be damaged is set aside next time
@@ -70,8 +72,10 @@ async def serve(
         stack.callback(notify.stopping)
         logger.info("tidegate %s: %s", version("tidegate"), gateway.status)
         on_ready()
-        await stop.wait()
+        await gateway.ended.wait()
         logger.info("stopping")
+    if gateway.fault:
+        raise RestartError(f"{data}: {gateway.fault}; start again")
 
 
 class Gateway:
@@ -88,6 +92,9 @@ class Gateway:
         self.database: Database
         self.writer: Writer
         self.starts: int
+        self.ended = asyncio.Event()
+        self.fault = ""
+        """Why the gateway ends by itself."""
         self.at_stop: list[Callable[[], None]] = []
         """Called when nothing comes in any more, to gather rows for the last batch."""
 
@@ -117,6 +124,12 @@ class Gateway:
         self._give_memory_back()
         if metrics is not None:
             await metrics.serve()
+
+    def end(self, fault: str = "") -> None:
+        """Let the gateway end, because of a `fault` or because it was asked to."""
+        if not self.ended.is_set():
+            self.fault = fault
+        self.ended.set()
 
     def publish(self, message: Message) -> ReasonCode:
         """Publish a message of the gateway's own in this turn."""

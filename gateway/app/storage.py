@@ -1,7 +1,9 @@
 """Database and writer of a gateway, and what is said of the state of its disk."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
+from gateway.app.damage import watch_for_damage
 from gateway.app.durability import show_durability
 from gateway.storage.database import Database, open_database
 from gateway.storage.meta import count_start
@@ -15,10 +17,6 @@ IN_MEMORY = (
     "{reason}: everything is kept in memory only, and what was acknowledged is gone with the next"
     " stop; when the folder can be written again, restart the gateway"
 )
-AT_NEXT_START = (
-    "the database is damaged ({text}): publishers are refused; the next start of the gateway"
-    " sets it aside and salvages what can be read"
-)
 
 
 async def open_storage(gateway: "Gateway", *, durable: bool) -> dict[str, str]:
@@ -30,16 +28,16 @@ async def open_storage(gateway: "Gateway", *, durable: bool) -> dict[str, str]:
     gateway.stack.push_async_callback(database.close)
     gateway.starts = await count_start(database)
     durable = durable and not database.in_memory
+    alarms = _alarms(gateway, database)
     gateway.writer = Writer(
         database.writer,
         gateway.counters,
         durable=durable,
         commit_delay=gateway.configuration.storage.commit_delay / 1000,
-        alarm=lambda text: gateway.telemetry.alarm("storage", text),
+        alarm=partial(_alarm, gateway, alarms, "storage"),
     )
     show_durability(gateway.configuration, gateway.counters, durable=durable)
-    alarms = _alarms(gateway, database)
-    _watch_for_damage(gateway, database)
+    watch_for_damage(gateway, database, partial(_alarm, gateway, alarms))
     if not database.in_memory:
         await _watch_room(gateway, database, alarms)
     return alarms
@@ -58,21 +56,16 @@ def _alarms(gateway: "Gateway", database: Database) -> dict[str, str]:
     return alarms
 
 
-def _watch_for_damage(gateway: "Gateway", database: Database) -> None:
-    def found(text: str) -> None:
-        gateway.writer.refuses = True
-        gateway.telemetry.alarm("database", AT_NEXT_START.format(text=text))
-
-    database.on_damage.append(found)
-
-
 async def _watch_room(gateway: "Gateway", database: Database, alarms: dict[str, str]) -> None:
-    def alarm(text: str) -> None:
-        if hasattr(gateway, "telemetry"):
-            gateway.telemetry.alarm("disk", text)
-        else:
-            alarms["disk"] = text
-
+    alarm = partial(_alarm, gateway, alarms, "disk")
     room = gateway.writer.room = Room(database.writer, database.reserve, alarm)
     gateway.stack.push_async_callback(room.close)
     await room.begin()
+
+
+def _alarm(gateway: "Gateway", alarms: dict[str, str], name: str, text: str) -> None:
+    """Raise or end an alarm; what is raised before there is any telemetry is kept for it."""
+    if hasattr(gateway, "telemetry"):
+        gateway.telemetry.alarm(name, text)
+    else:
+        alarms[name] = text

@@ -10,23 +10,27 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 from gateway.cli.crashtest.arguments import add_crashtest
 from gateway.cli.where import add_where
 from gateway.config.errors import ConfigurationError
-from gateway.errors import TidegateError
+from gateway.errors import RestartError, TidegateError
 
 if TYPE_CHECKING:
     Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"  # noqa: SLF001 - it has no public name
 
 LOCAL_BROKER = "mqtt://127.0.0.1:1883"
 CANNOT_START = 2
+START_AGAIN = 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return what it returns, or 2 with one line on standard error."""
+    """Run the command; return what it returns, or 2 with one line on standard error.
+
+    A gateway that wants to be started again ends with 3.
+    """
     options = _parser().parse_args(arguments)
     try:
         return int(options.command(options) or 0)
     except (ConfigurationError, TidegateError) as error:
         print(f"tidegate: {error}", file=sys.stderr)
-        return CANNOT_START
+        return START_AGAIN if isinstance(error, RestartError) else CANNOT_START
     except KeyboardInterrupt:
         return 130  # what a shell reports for SIGINT
 

@@ -74,10 +74,13 @@ def _existing(folder: Path) -> Path:
     return folder
 
 
-def note_damage(path: Path, text: str) -> None:
-    """Leave a note beside a database so that the next start sets it aside, if the disk lets us."""
-    with contextlib.suppress(OSError):
+def note_damage(path: Path, text: str) -> bool:
+    """Leave a note beside a database so that the next start sets it aside; False if that failed."""
+    try:
         _note_of(path).write_text(text + "\n", encoding="utf-8")
+    except OSError:
+        return False
+    return True
 
 
 def noted_damage(path: Path) -> str | None:

@@ -60,8 +60,8 @@ class Database:
 
     `set_aside` is the new name of the damaged file that this one replaces, or None, and
     `salvage` says what came of it. `in_memory` is why nothing is on disk, empty when all is.
-    `damaged` is what was found to be wrong while the file was used: it is set aside at the
-    next start, and `on_damage` are called with the text.
+    `damaged` is what was found to be wrong while the file was used; `on_damage` are called with
+    it. When `damage_noted`, the next start sets the file aside.
     """
 
     path: Path
@@ -71,6 +71,7 @@ class Database:
     salvage: Salvage | None = None
     in_memory: str = ""
     damaged: str = ""
+    damage_noted: bool = False
     on_damage: list[Callable[[str], None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -91,8 +92,8 @@ class Database:
         if self.damaged or self.in_memory or not is_damage(error):
             return
         self.damaged = str(error)
-        note_damage(self.path, self.damaged)
-        logger.critical("%s is damaged (%s): restart the gateway", self.path, self.damaged)
+        self.damage_noted = note_damage(self.path, self.damaged)
+        logger.critical("%s is damaged (%s)", self.path, self.damaged)
         for callback in self.on_damage:
             callback(self.damaged)
 

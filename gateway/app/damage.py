@@ -1,0 +1,49 @@
+"""A database that turns out to be damaged in use: the gateway ends, and the next start salvages."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from gateway.storage.database import Database
+
+if TYPE_CHECKING:
+    from gateway.app.gateway import Gateway
+
+logger = logging.getLogger(__name__)
+
+TELL_SECONDS = 1.0
+"""Between the alarm and the end: whoever is connected hears of it."""
+
+SALVAGE_INTERVAL = 3600.0
+"""Seconds between a start that salvaged and the next. A disk that spoils at once what was written
+to it would otherwise be filled with files that were set aside."""
+
+ENDS = "the gateway ends; its next start sets the database aside and salvages what can be read"
+ENDS_LATER = "since it was salvaged within the hour, the gateway ends when that is over"
+STAYS = "nor could a note be left for the next start: copy the data folder and put in another disk"
+
+
+def watch_for_damage(
+    gateway: "Gateway", database: Database, alarm: Callable[[str, str], None]
+) -> None:
+    """Refuse publishers from then on, tell it as the alarm `database`, and end the gateway.
+
+    It stays where the next start would not know: it would find nothing in the time for which
+    it looks, and end again.
+    """
+    loop = asyncio.get_running_loop()
+    earliest = loop.time() + (SALVAGE_INTERVAL if database.salvage is not None else 0.0)
+
+    def found(text: str) -> None:
+        gateway.writer.refuses = True
+        wait = max(TELL_SECONDS, earliest - loop.time())
+        what = STAYS
+        if database.damage_noted:
+            what = ENDS if wait == TELL_SECONDS else ENDS_LATER
+            timer = loop.call_later(wait, gateway.end, f"the database is damaged ({text})")
+            gateway.stack.callback(timer.cancel)
+        alarm("database", f"the database is damaged ({text}): publishers are refused; {what}")
+        logger.critical("%s", what)
+
+    database.on_damage.append(found)
