@@ -11,7 +11,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
-from gateway.app.allocator import give_back_regularly
+from gateway.app.allocator import give_back_regularly, keep_buffers
 from gateway.app.broker_settings import broker_settings, subscription_filters
 from gateway.app.control import Control
 from gateway.app.data_folder import DataFolder
@@ -167,6 +167,7 @@ class Gateway:
         self.at_stop.append(wear.stop)
 
     def _give_memory_back(self) -> None:
+        keep_buffers()
         giving = asyncio.get_running_loop().create_task(give_back_regularly())
         self.stack.callback(giving.cancel)
 
