@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from gateway.config.settings import Configuration, OutboxConfig, StreamConfig
@@ -28,11 +28,13 @@ SWEEP_SECONDS = 1.0
 
 
 async def start_outbox(
-    gateway: "Gateway", streams: Iterable[str], on_fate: Callable[[OutboxRow, Fate, str], None]
+    gateway: "Gateway",
+    streams: Iterable[str],
+    on_fate: Callable[[Sequence[OutboxRow], Fate, str], None],
 ) -> Outbox:
     """Return the outbox with what an earlier run left; `streams` are those of the rules.
 
-    `on_fate` hears how each row ends.
+    `on_fate` hears how rows end.
     """
     settings = outbox_settings(gateway.configuration, streams)
     outbox = Outbox(gateway.database, gateway.writer, gateway.counters, settings)

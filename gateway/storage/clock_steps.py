@@ -48,9 +48,13 @@ class ClockSteps:
 
     def now_for(self, identifier: int, now: int) -> int:
         """Return what `now` (ms since 1970) is for the row of this id."""
-        if identifier <= self.first_id:
-            return now
-        return now - sum(step for last_id, step in self._steps if identifier <= last_id)
+        return now - self.after(identifier)
+
+    def after(self, identifier: int) -> int:
+        """Return by how many ms the clock was set forward since the row of this id came."""
+        if not self._steps or identifier <= self.first_id:
+            return 0
+        return sum(step for last_id, step in self._steps if identifier <= last_id)
 
     def spans(self, now: int) -> list[tuple[int, int, int]]:
         """Return (id before the first, last id, now) of rows for which it is the same time."""

@@ -7,13 +7,14 @@ neither: the next start says which number on disk was the last (docs/fleet.md).
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from gateway.counters import Counters
 from gateway.storage.database import Database
 from gateway.storage.fate import Fate
 from gateway.storage.ledger_gather import GatheredRanges
 from gateway.storage.ledger_range import LedgerRange
+from gateway.storage.ledger_runs import runs_of
 from gateway.storage.ledger_table import DELETE, INSERT, TOTALS, UPDATE, inserted, key_of, updated
 from gateway.storage.outbox_row import OutboxRow
 from gateway.storage.starts import Starts
@@ -72,11 +73,12 @@ class Ledger:
     def filtered(self, stream: str, number: int, rule: str) -> None:
         """Note a number whose message `rule` was the last not to take."""
         self.taken(stream, number)
-        self._note(self.starts.present.epoch, stream, number, Fate.FILTERED, rule)
+        self._note(self.starts.present.epoch, stream, number, number, Fate.FILTERED, rule)
 
-    def ended(self, row: OutboxRow, fate: Fate, cause: str) -> None:
-        """Note how a row of the outbox ended, in the turn that removes it (`Outbox.on_fate`)."""
-        self._note(row.epoch, row.stream, row.seq, fate, cause)
+    def ended(self, rows: Sequence[OutboxRow], fate: Fate, cause: str) -> None:
+        """Note how rows of the outbox ended, in the turn that removes them (`Outbox.on_fate`)."""
+        for epoch, stream, first, last in runs_of(rows):
+            self._note(epoch, stream, first, last, fate, cause)
 
     def note(self, each: LedgerRange) -> None:
         """Note how a whole range of numbers ended."""
@@ -126,9 +128,9 @@ class Ledger:
         self.closed_batch = self._batch
         self._writer.hand_over()
 
-    def _note(self, epoch: str, stream: str, number: int, fate: Fate, cause: str) -> None:
-        self._gathered.add(epoch, stream, number, fate, cause)
-        self._counters.add(f"tidegate/ledger/{fate.value}")
+    def _note(self, epoch: str, stream: str, first: int, last: int, fate: Fate, cause: str) -> None:
+        self._gathered.add(epoch, stream, first, last, fate, cause)
+        self._counters.add(f"tidegate/ledger/{fate.value}", last - first + 1)
         if self._gathered.full:
             if self._writer.failing:
                 self._counters.add("tidegate/ledger/coarsened", self._gathered.make_coarse())

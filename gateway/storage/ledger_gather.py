@@ -24,22 +24,22 @@ class GatheredRanges:
         """True from MAX_GATHERED_RANGES on, or twice what could not be made coarser."""
         return len(self._ranges) >= self._bound
 
-    def add(self, epoch: str, stream: str, number: int, fate: Fate, cause: str) -> None:
-        """Note the end of one number."""
+    def add(self, epoch: str, stream: str, first: int, last: int, fate: Fate, cause: str) -> None:
+        """Note the end of the numbers `first` to `last`."""
         key = (epoch, stream, fate)
         newest = self._newest.get(key)
-        if newest is not None and newest.last == number - 1:
+        if newest is not None and newest.last == first - 1:
             causes = newest.causes
             if cause in causes and (len(causes) == 1 or fate is Fate.FILTERED):
-                newest.last = number  # what `fits` and `take_in` would do
-                causes[cause] += 1
+                newest.last = last  # what `fits` and `take_in` would do
+                causes[cause] += last - first + 1
                 return
-            each = LedgerRange(epoch, stream, number, number, fate, {cause: 1})
+            each = LedgerRange(epoch, stream, first, last, fate, {cause: last - first + 1})
             if newest.fits(each):
                 newest.take_in(each)
                 return
         else:
-            each = LedgerRange(epoch, stream, number, number, fate, {cause: 1})
+            each = LedgerRange(epoch, stream, first, last, fate, {cause: last - first + 1})
         self._ranges.append(each)
         self._newest[key] = each
 

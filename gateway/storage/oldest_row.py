@@ -1,6 +1,7 @@
 """Since when the oldest row of the outbox has been waiting."""
 
 import sqlite3
+from collections.abc import Collection
 from typing import Any
 
 from gateway.storage.outbox_reader import OutboxReader
@@ -30,9 +31,9 @@ class OldestRow:
         if rows == 0:
             self._id, self.time = row.id, row.time
 
-    def removed(self, row: OutboxRow, rows: int) -> None:
-        """Take in that a row has left `rows` others."""
-        if row.id == self._id:
+    def removed(self, identifiers: Collection[int], rows: int) -> None:
+        """Take in that the rows of these ids have left `rows` others."""
+        if self._id in identifiers:
             self._id = 0
         if rows == 0:
             self.time = None

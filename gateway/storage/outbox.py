@@ -14,6 +14,7 @@ from gateway.storage.lane import RECALL
 from gateway.storage.oldest_row import OldestRow
 from gateway.storage.outbox_batches import OutboxBatches
 from gateway.storage.outbox_heads import OutboxHeads
+from gateway.storage.outbox_ranges import ranges_of
 from gateway.storage.outbox_reader import OutboxReader
 from gateway.storage.outbox_row import (
     COLUMNS,
@@ -35,7 +36,7 @@ SWEEP_ROWS = 256
 """Rows that one `sweep` ends for their expiry, and as many for their age."""
 
 _INSERT = insert_statement("outbox", COLUMNS)
-_DELETE = "DELETE FROM outbox WHERE id = ?"
+_DELETE = "DELETE FROM outbox WHERE id BETWEEN ? AND ?"
 
 
 class Outbox:
@@ -43,9 +44,9 @@ class Outbox:
 
     `lanes` are the lanes that rows have had since the start; `recalled` rows are in the lane
     `recall`, of which no fate is told, since their numbers have ended before. `on_change` are
-    called after each commit that brought or removed rows, `on_fate` with each row that leaves, how
-    it ended and why, in the turn that gathers its removal: what they gather is in the same batch.
-    A row that ends without having been fetched comes without what the publisher put into it.
+    called after each commit that brought or removed rows, `on_fate` with the rows that leave, how
+    they ended and why, in the turn that gathers their removal: what they gather is in the same
+    batch. A row that ends without having been fetched comes without what the publisher put into it.
 
     A caller asks `admits` first and refuses the message with 0x97 when it does not, calling
     `refuse()`, which counts it in `tidegate/outbox/rejected` or `tidegate/storage/rejected`. Where
@@ -63,7 +64,7 @@ class Outbox:
         self.lanes: set[str] = set()
         self.recalled = 0
         self.on_change: list[Callable[[], None]] = []
-        self.on_fate: list[Callable[[OutboxRow, Fate, str], None]] = []
+        self.on_fate: list[Callable[[Sequence[OutboxRow], Fate, str], None]] = []
         self._database = database
         self._writer = writer
         self._counters = counters
@@ -171,7 +172,7 @@ class Outbox:
         row.size = row_size(row)
         policy = self._make_room(row)
         if policy is not None:
-            self._tell(row, Fate.EVICTED, policy)
+            self._tell([row], Fate.EVICTED, policy)
             return self._writer.batch
         row.id = self._totals.last_id = self._totals.last_id + 1
         batch = self._writer.add(_INSERT, to_columns(row), within)
@@ -189,14 +190,15 @@ class Outbox:
 
         Those that have left meanwhile are passed over.
         """
-        streams = set()
+        leaving = []
         for row in rows:
             if not row.left:
-                self._remove(row, fate)
-                self._tell(row, fate, cause)
-                streams.add(row.stream)
-        if streams:
-            self._count(*streams)
+                row.left = True
+                leaving.append(row)
+        if leaving:
+            self._remove(leaving, fate)
+            self._tell(leaving, fate, cause)
+            self._count(*{row.stream for row in leaving})
         return self._writer.batch
 
     def take(self, row: OutboxRow, now: int) -> bool:
@@ -206,8 +208,8 @@ class Outbox:
         passed. From now on it makes no room for others, for as long as the caller holds it or
         until `put_back`: nobody can say whether the fleet has it.
         """
-        row.stepped = now - self._steps.now_for(row.id, now)
-        if not row.left and self._has_expired(row, now):
+        row.stepped = self._steps.after(row.id)
+        if row.message_expiry is not None and not row.left and self._has_expired(row, now):
             self.remove([row], Fate.EXPIRED)
             self.end_turn()
         if row.left:
@@ -291,27 +293,32 @@ class Outbox:
             self.remove([leaves.row], Fate.EVICTED, leaves.policy)
         self.end_turn()
 
-    def _remove(self, row: OutboxRow, fate: Fate) -> None:
-        row.left = True
-        if (fetched := self._fetched.get(row.id)) is not None:
-            fetched.left = True
-        batch = self._writer.add(_DELETE, (row.id,))
-        self._batches.remove(batch, delivered=fate in (Fate.DELIVERED, Fate.REJECTED))
-        self.recalled -= row.lane == RECALL
-        self._reader.leaves(row.id, batch)
+    def _remove(self, rows: Sequence[OutboxRow], fate: Fate) -> None:
+        for row in rows:
+            if (fetched := self._fetched.get(row.id)) is not None:
+                fetched.left = True
+            self.recalled -= row.lane == RECALL
+        identifiers = {row.id for row in rows}
+        for each in ranges_of(identifiers):
+            self._writer.add(_DELETE, each)
+        batch = self._writer.batch
+        delivered = len(rows) if fate in (Fate.DELIVERED, Fate.REJECTED) else 0
+        self._batches.remove(batch, delivered)
+        self._reader.leave(identifiers, batch)
         self._totals.removed()
-        self._streams.removed(row)
-        self._oldest.removed(row, self.rows)
+        self._streams.removed(rows)
+        self._oldest.removed(identifiers, self.rows)
 
-    def _tell(self, row: OutboxRow, fate: Fate, cause: str) -> None:
-        if row.lane == RECALL:
+    def _tell(self, rows: Sequence[OutboxRow], fate: Fate, cause: str) -> None:
+        rows = [row for row in rows if row.lane != RECALL]
+        if not rows:
             return
         if fate is Fate.EVICTED:
-            self._counters.add(f"tidegate/outbox/evicted/{cause}")
+            self._counters.add(f"tidegate/outbox/evicted/{cause}", len(rows))
         elif fate is Fate.EXPIRED:
-            self._counters.add("tidegate/outbox/expired")
+            self._counters.add("tidegate/outbox/expired", len(rows))
         for callback in self.on_fate:
-            callback(row, fate, cause)
+            callback(rows, fate, cause)
 
     def _committed(self, batch: int) -> None:
         changed = self._batches.committed(batch)

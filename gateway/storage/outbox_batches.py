@@ -19,12 +19,12 @@ class OutboxBatches:
         """Note that `batch` brings the row of this id."""
         self._last_ids[batch] = identifier
 
-    def remove(self, batch: int, *, delivered: bool) -> None:
-        """Note that `batch` takes a row away."""
+    def remove(self, batch: int, delivered: int) -> None:
+        """Note that `batch` takes rows away, `delivered` of which the fleet has, or has refused."""
         self._removing.add(batch)
         if delivered:
-            self._delivered[batch] = self._delivered.get(batch, 0) + 1
-            self.delivering += 1
+            self._delivered[batch] = self._delivered.get(batch, 0) + delivered
+            self.delivering += delivered
 
     def committed(self, batch: int) -> bool:
         """Take in that all up to `batch` is on disk; return whether that brought or took rows."""

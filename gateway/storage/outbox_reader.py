@@ -2,7 +2,7 @@
 
 import logging
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from gateway.storage.database import Database
@@ -51,9 +51,9 @@ class OutboxReader:
         else:
             self.by_stream = several
 
-    def leaves(self, identifier: int, batch: int) -> None:
-        """Show this row no more: the batch of this number deletes it."""
-        self._leaving.setdefault(batch, set()).add(identifier)
+    def leave(self, identifiers: Iterable[int], batch: int) -> None:
+        """Show these rows no more: the batch of this number deletes them."""
+        self._leaving.setdefault(batch, set()).update(identifiers)
 
     def forget(self) -> None:
         """Forget the removals that every read can see; call it after each commit."""
@@ -87,10 +87,16 @@ class OutboxReader:
         statement += " ORDER BY id LIMIT ?"
         while True:
             found = await self.read(statement, (after_id, up_to, *more, limit), _rows_up_to_bytes)
-            rows = [row for row in found if self.shows(row.id)]
+            rows = self._shown(found)
             if rows or not found:
                 return rows
             after_id = found[-1].id  # all of them have left; there may be more behind
+
+    def _shown(self, rows: list[OutboxRow]) -> list[OutboxRow]:
+        """Return those of `rows` that have not left meanwhile."""
+        for left in self._leaving.values():
+            rows = [row for row in rows if row.id not in left]
+        return rows
 
     async def head(self, stream: str, after_id: int, up_to: int, limit: int) -> list[OutboxRow]:
         """Return summaries of the stream's rows behind `after_id`, at most `limit`, rising.
@@ -114,7 +120,7 @@ class OutboxReader:
         statement += " WHERE message_expiry IS NOT NULL AND time + 1000 * message_expiry <= ?"
         statement += " AND id > ? AND id <= ? LIMIT ?"
         rows = await self.read(statement, (now, after_id, up_to, limit), _summaries)
-        return [row for row in rows if self.shows(row.id)]
+        return self._shown(rows)
 
     async def count_recalled(self) -> int:
         """Return how many rows of the lane `recall` wait."""

@@ -116,11 +116,12 @@ class OutboxStreams:
         self.bytes += row.size
         return self.of(row.stream).added(row)
 
-    def removed(self, row: OutboxRow) -> None:
-        """Take in that a row has left."""
-        self.rows -= 1
-        self.bytes -= row.size
-        self.of(row.stream).removed(row)
+    def removed(self, rows: Sequence[OutboxRow]) -> None:
+        """Take in that rows have left."""
+        self.rows -= len(rows)
+        for row in rows:
+            self.bytes -= row.size
+            self.of(row.stream).removed(row)
 
     def _stream(self, settings: StreamSettings) -> OutboxStream:
         return OutboxStream(settings, has_head=self.retention.drops)

@@ -54,7 +54,7 @@ def test_steps_beyond_the_bound_are_added_to_one() -> None:
 
 async def test_rows_expire_by_the_time_that_has_passed(store: Store) -> None:
     ended: list[int] = []
-    store.outbox.on_fate.append(lambda row, *_: ended.append(row.seq))
+    store.outbox.on_fate.append(lambda rows, *_: ended.extend(row.seq for row in rows))
     await store.outbox.sweep(0, 0.0)
     for seq, expiry in ((1, 60), (2, 5)):
         store.outbox.add(outbox_row(seq, time=0, message_expiry=expiry))

@@ -76,7 +76,9 @@ async def test_each_commit_that_changes_the_outbox_is_told(store: Store) -> None
 async def test_whoever_asks_is_told_how_each_row_ended_within_its_batch(store: Store) -> None:
     ended: list[tuple[int, Fate, str, int]] = []
     store.outbox.on_fate.append(
-        lambda row, fate, cause: ended.append((row.seq, fate, cause, store.writer.batch))
+        lambda rows, fate, cause: ended.extend(
+            (row.seq, fate, cause, store.writer.batch) for row in rows
+        )
     )
     rows = [outbox_row(seq) for seq in range(1, 4)]
     for row in rows:

@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -174,12 +175,13 @@ class BoundedOutbox(RuleBasedStateMachine):
         self.model.restart()
         self.store.outbox.on_fate.append(self._on_fate)
 
-    def _on_fate(self, row: OutboxRow, fate: Fate, cause: str) -> None:
+    def _on_fate(self, rows: Sequence[OutboxRow], fate: Fate, cause: str) -> None:
         """Keep a ledger as simple as can be, in the table `meta`."""
-        assert (row.stream, row.seq) not in self.ended, "ended twice"
-        self.ended[row.stream, row.seq] = (fate, cause)
-        name = f"{row.stream}.{row.seq}"
-        self.store.writer.add("INSERT INTO meta VALUES (?, 1)", (name,))
+        for row in rows:
+            assert (row.stream, row.seq) not in self.ended, "ended twice"
+            self.ended[row.stream, row.seq] = (fate, cause)
+            name = f"{row.stream}.{row.seq}"
+            self.store.writer.add("INSERT INTO meta VALUES (?, 1)", (name,))
 
     @rule(
         stream=st.sampled_from(list(PRIORITIES)),
@@ -317,7 +319,7 @@ async def test_more_than_is_known_leaves_as_the_disk_is_read(
     outbox = OutboxSettings(whole, tuple(map(StreamSettings, streams)))
     store = await open_store(tmp_path, settings=outbox)
     ended: list[int] = []
-    store.outbox.on_fate.append(lambda row, *_: ended.append(row.seq))
+    store.outbox.on_fate.append(lambda rows, *_: ended.extend(row.seq for row in rows))
     for seq in range(1, 51):
         store.outbox.add(outbox_row(seq, streams[seq % len(streams)]))
     crossed = store.outbox.rows
@@ -338,7 +340,9 @@ async def test_smaller_bounds_hold_after_a_restart(tmp_path: Path) -> None:
     store = await open_store(tmp_path, settings=bounded("drop-oldest", maximum_messages=7))
     assert store.outbox.rows == 50  # nobody could be told yet
     ended: list[tuple[int, str]] = []
-    store.outbox.on_fate.append(lambda row, _, cause: ended.append((row.seq, cause)))
+    store.outbox.on_fate.append(
+        lambda rows, _, cause: ended.extend((row.seq, cause) for row in rows)
+    )
     await store.outbox.sweep(0, 0.0)
     await until(lambda: store.outbox.rows == 7)
     await store.settle()
@@ -371,7 +375,9 @@ async def test_what_has_expired_is_not_sent_and_is_swept(tmp_path: Path) -> None
     store = await open_store(tmp_path, settings=OutboxSettings(streams=(expire, aged)))
     ended: list[tuple[str, Fate, str]] = []
     store.outbox.on_fate.append(
-        lambda row, fate, cause: ended.append((f"{row.stream}.{row.seq}", fate, cause))
+        lambda rows, fate, cause: ended.extend(
+            (f"{row.stream}.{row.seq}", fate, cause) for row in rows
+        )
     )
     rows = [
         outbox_row(1, "main", time=0, message_expiry=60),
