@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from gateway.app.damage import watch_for_damage
 from gateway.app.durability import show_durability
 from gateway.storage.database import Database, open_database
-from gateway.storage.meta import count_start
+from gateway.storage.meta import COUNT_START, start_number
 from gateway.storage.room import Room
 from gateway.storage.writer import Writer
 
@@ -24,9 +24,9 @@ async def open_storage(gateway: "Gateway", *, durable: bool) -> dict[str, str]:
 
     Raises StartError when the database can be opened in no way.
     """
-    database = gateway.database = await open_database(gateway.data, gateway.clock)
+    database = gateway.database = await open_database(gateway.data, gateway.clock, COUNT_START)
     gateway.stack.push_async_callback(database.close)
-    gateway.starts = await count_start(database)
+    gateway.starts = await start_number(database)
     durable = durable and not database.in_memory
     alarms = _alarms(gateway, database)
     gateway.writer = Writer(

@@ -4,13 +4,14 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 from gateway.clock import Clock
 from gateway.errors import StartError
-from gateway.storage.connection import Connection
+from gateway.storage.connection import Batch, Connection
 from gateway.storage.damage import (
     DamagedError,
     is_damage,
@@ -98,31 +99,44 @@ class Database:
             callback(self.damaged)
 
 
-async def open_database(folder: Path, clock: Clock) -> Database:
+async def open_database(folder: Path, clock: Clock, first: Batch = ()) -> Database:
     """Open `<folder>/tidegate.db`, making it if need be, at the newest schema.
 
     A damaged file is renamed to `tidegate.db.corrupt-<UTC time>`, together with its `-wal` and
     `-shm`, and a new one with the rows that could be read takes its place: an edge gateway that
     does not start helps nobody. The files set aside are never deleted here. Where the disk
-    takes nothing the database is in memory. Raises StartError when the file cannot be opened
-    for another reason, or was written by a newer version.
+    takes nothing, not even the `first` rows, the database is in memory. Raises StartError when
+    the file cannot be opened for another reason, or was written by a newer version.
     """
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         raise StartError(f"SQLite {sqlite3.sqlite_version} is too old, 3.37 is needed")
     path = folder / FILE_NAME
     try:
         set_aside, salvage = await asyncio.to_thread(_prepare, path, clock)
+        writer, reader = await _connect_both(path, first)
     except _NoDiskError as error:
         logger.critical("%s: everything is kept in memory only", error)
         connection, salvage = await open_in_memory(path)
+        await connection.write(first)
         return Database(path, connection, connection, None, salvage, str(error))
-    writer = await _connect(path, "PRAGMA synchronous = FULL")
-    try:
-        reader = await _connect(path, "PRAGMA query_only = ON")
-    except BaseException:
-        await writer.close()
-        raise
     return Database(path, writer, reader, set_aside, salvage)
+
+
+async def _connect_both(path: Path, first: Batch) -> tuple[Connection, Connection]:
+    """Return writer and reader once `first` is on disk; raise _NoDiskError or StartError."""
+    async with AsyncExitStack() as opened:
+        try:
+            writer = await _connect(path, "PRAGMA synchronous = FULL")
+            opened.push_async_callback(writer.close)
+            await writer.write(first)
+            reader = await _connect(path, "PRAGMA query_only = ON")
+        except sqlite3.Error as error:
+            if not _makes_room(error, path):
+                raise _refusal(error, path) from error
+        else:
+            opened.pop_all()
+            return writer, reader
+    return await _connect_both(path, first)
 
 
 def _prepare(path: Path, clock: Clock) -> tuple[Path | None, Salvage | None]:
@@ -132,13 +146,25 @@ def _prepare(path: Path, clock: Clock) -> tuple[Path | None, Salvage | None]:
     try:
         return _make_ready_or_replace(path, clock)
     except (sqlite3.Error, OSError) as error:
-        if is_full(error, path.parent) and Reserve(path.parent).release():
+        if _makes_room(error, path):
             return _prepare(path, clock)
-        if is_full(error, path.parent):
-            raise _NoDiskError(f"no room for {path}: {error}") from error
-        if is_write_error(error):
-            raise _NoDiskError(f"{path} cannot be written: {error}") from error
-        raise StartError(f"{path}: {error}") from error
+        raise _refusal(error, path) from error
+
+
+def _makes_room(error: Exception, path: Path) -> bool:
+    """Return whether a full disk has some room for one more attempt."""
+    return is_full(error, path.parent) and Reserve(path.parent).release()
+
+
+def _refusal(error: Exception, path: Path) -> Exception:
+    """Return what is to be raised of an error that no more room can help."""
+    if is_read_only(path.parent):  # by now: some file systems answer an error of the disk so
+        return _NoDiskError(f"{path.parent} is on a read-only file system")
+    if is_full(error, path.parent):
+        return _NoDiskError(f"no room for {path}: {error}")
+    if is_write_error(error):
+        return _NoDiskError(f"{path} cannot be written: {error}")
+    return StartError(f"{path}: {error}")
 
 
 def _make_ready_or_replace(path: Path, clock: Clock) -> tuple[Path | None, Salvage | None]:

@@ -1,11 +1,9 @@
 """The messages that the gateway accepted, as far back as the configuration says."""
 
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.counters import Counters
-from gateway.errors import StartError
 from gateway.routing.where.message import Message
 from gateway.storage.database import Database
 from gateway.storage.history_row import (
@@ -73,7 +71,7 @@ class History:
         self._epoch, self._start = "", 0
 
     async def begin(self, epoch: str, start: int, rules: Sequence[RecordedRule]) -> None:
-        """Say on disk what is kept and by which rules; raise StartError if that fails.
+        """Gather what is kept and by which rules, for those who read the file.
 
         What an earlier run recorded is deleted when history is off.
         """
@@ -87,10 +85,10 @@ class History:
         if not self.keep:
             batch += [("DELETE FROM history", [()]), ("DELETE FROM history_rules", [()])]
         batch += [(_TRIM_RULES, [(start, start)]), (_RULE, rows)]
-        try:
-            await self._database.writer.write(batch)
-        except sqlite3.Error as error:
-            raise StartError(f"{self._database.path}: {error}") from error
+        for statement, each in batch:
+            for row in each:
+                self._writer.add(statement, row)
+        self._writer.hand_over()
         query = self._database.writer.query
         self.last = await query(_LAST, (), lambda cursor: int(cursor.fetchone()[0]))
 

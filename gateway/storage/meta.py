@@ -1,23 +1,18 @@
 """Single numbers that the gateway remembers of itself."""
 
-import sqlite3
-
-from gateway.errors import StartError
+from gateway.storage.connection import Batch
 from gateway.storage.database import Database
 
-_COUNT_START = (
-    "INSERT INTO meta (name, value) VALUES (?, 1) ON CONFLICT DO UPDATE SET value = value + 1"
-)
+COUNT_START: Batch = [
+    (
+        "INSERT INTO meta (name, value) VALUES (?, 1) ON CONFLICT DO UPDATE SET value = value + 1",
+        [("starts",)],
+    )
+]
+"""The first rows of a gateway: on disk before anything else of this start is."""
 
 
-async def count_start(database: Database) -> int:
-    """Count this start of the gateway, on disk when it returns, and return its number from 1.
-
-    Raises StartError when the disk does not take it.
-    """
-    try:
-        await database.writer.write([(_COUNT_START, [("starts",)])])
-    except sqlite3.Error as error:
-        raise StartError(f"{database.path}: {error}") from error
+async def start_number(database: Database) -> int:
+    """Return how many starts were counted."""
     statement = "SELECT value FROM meta WHERE name = ?"
     return await database.writer.query(statement, ("starts",), lambda cursor: cursor.fetchone()[0])

@@ -1,12 +1,10 @@
 """What uplink rules remember, kept across restarts (where-language, section 13)."""
 
 import json
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.errors import StartError
 from gateway.routing.where.conversions import Value
 from gateway.storage.connection import Row
 from gateway.storage.database import Database
@@ -114,10 +112,10 @@ class RuleStates:
         ]
         last: Row = (_EPOCHS, max(new, default=last_epoch))
         batch = [(_DELETE, gone), (_FORGET_ALL, gone), (_INSERT, rows), (_SET_EPOCH, [last])]
-        try:
-            await self._database.writer.write(batch)
-        except sqlite3.Error as error:
-            raise StartError(f"{self._database.path}: {error}") from error
+        for statement, each in batch:
+            for row in each:
+                self._writer.add(statement, row)
+        self._writer.hand_over()
 
     async def _state(self, epoch: int) -> RuleState:
         rows = await self._rows(_MEMORY, (epoch,))

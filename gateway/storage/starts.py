@@ -1,12 +1,10 @@
 """The starts of the gateway as far as the fleet has to hear of them, and their last numbers."""
 
 import json
-import sqlite3
 from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.counters import Counters
-from gateway.errors import StartError
 from gateway.storage.connection import Row
 from gateway.storage.database import Database
 from gateway.storage.writer import Writer
@@ -19,11 +17,15 @@ _INSERT = (
     "INSERT OR REPLACE INTO starts (start, epoch, previous, last, announced)"
     " VALUES (?, ?, ?, '{}', 0)"
 )
-_ALL = "SELECT start, epoch, previous, announced FROM starts ORDER BY start"
 _DONE = "epoch NOT IN (SELECT epoch FROM outbox UNION SELECT epoch FROM ledger)"
 _FORGET_TOLD = f"DELETE FROM starts WHERE announced AND start < ? AND {_DONE}"  # noqa: S608 - fixed
 _OLD = f"SELECT count(*) FROM starts WHERE NOT announced AND start <= ? AND {_DONE}"  # noqa: S608
 _FORGET_OLD = f"DELETE FROM starts WHERE start <= ? AND {_DONE}"  # noqa: S608 - no input in it
+_KNOWN = (
+    "SELECT start, epoch, previous, announced FROM starts"  # noqa: S608 - fixed
+    f" WHERE start < ? AND NOT ((announced OR start <= ?) AND {_DONE}) ORDER BY start"
+)
+"""All but those that are forgotten with the next commit."""
 _LAST = "UPDATE starts SET last = ? WHERE start = ?"
 _ANNOUNCED = "UPDATE starts SET announced = 1 WHERE start = ?"
 
@@ -55,10 +57,7 @@ class Starts:
         self._by_epoch: dict[str, Start] = {}
 
     async def begin(self) -> None:
-        """Write down the present start; forget those of which nothing is left to tell.
-
-        Raises StartError when the disk does not take it.
-        """
+        """Gather the present start; forget those of which nothing is left to tell."""
         present = self.present
         newest = await self._rows(_NEWEST, (present.start,))
         if newest:
@@ -66,19 +65,15 @@ class Starts:
             present.previous = {"epoch": epoch, "last": json.loads(last)}
         text = None if present.previous is None else json.dumps(present.previous)
         number = present.start or 0
-        forgotten = await self._rows(_OLD, (number - MAX_STARTS,))
+        oldest = number - MAX_STARTS
+        forgotten = await self._rows(_OLD, (oldest,))
         self._counters.set("tidegate/ledger/starts_forgotten", forgotten[0][0])
-        try:
-            await self._database.writer.write(
-                [
-                    (_FORGET_TOLD, [(number,)]),
-                    (_FORGET_OLD, [(number - MAX_STARTS,)]),
-                    (_INSERT, [(number, present.epoch, text)]),
-                ]
-            )
-        except sqlite3.Error as error:
-            raise StartError(f"{self._database.path}: {error}") from error
-        for start, epoch, previous, announced in await self._rows(_ALL, ()):
+        known_starts = await self._rows(_KNOWN, (number, oldest))
+        self._writer.add(_FORGET_TOLD, (number,))
+        self._writer.add(_FORGET_OLD, (oldest,))
+        self._writer.add(_INSERT, (number, present.epoch, text))
+        self._writer.hand_over()
+        for start, epoch, previous, announced in known_starts:
             known = None if previous is None else json.loads(previous)
             self._by_epoch[epoch] = Start(start, epoch, known, bool(announced))
         self._by_epoch[present.epoch] = present

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from gateway.errors import StartError, TidegateError
+from gateway.errors import TidegateError
 from gateway.mqtt.message import Message as AcceptedMessage
 from gateway.routing.where.message import Message
 from gateway.storage.database import FILE_NAME
 from gateway.storage.history import TRIM_ROWS, History, RecordedRule
 from gateway.storage.history_reader import HistoryReader, open_history
 from gateway.storage.history_row import HistoryRow, Numbered, RuleResult, size_of
-from tests.support.storage import Store, outbox_row
+from tests.support.storage import Store, outbox_row, refuse_writes, until
 
 EPOCH = "00a1b2c3d4"
 RULES = [
@@ -34,6 +34,7 @@ async def begun(
 ) -> History:
     history = History(store.database, store.writer, store.counters, keep, max_bytes)
     await history.begin(EPOCH, start, RULES)
+    await store.settle()
     return history
 
 
@@ -180,15 +181,19 @@ async def test_a_message_is_found_by_its_number(store: Store) -> None:
         assert reader.fates.refusal((EPOCH, "main", 7)) is None
 
 
-async def test_a_disk_that_takes_nothing_ends_the_start(
+async def test_a_disk_that_takes_nothing_at_the_start_is_asked_again(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def refuse(batch: object) -> None:
-        raise sqlite3.OperationalError("disk I/O error")
-
-    monkeypatch.setattr(store.database.writer, "write", refuse)
-    with pytest.raises(StartError, match=r"tidegate.db: disk I/O error"):
-        await begun(store)
+    with monkeypatch.context() as failing:
+        refuse_writes(failing, store)
+        history = History(store.database, store.writer, store.counters, 3600, 1 << 20)
+        await history.begin(EPOCH, 1, RULES)
+        await until(lambda: store.writer.failing)
+    assert store.writer.full
+    await store.settle()
+    with open_history(store.database.path.parent) as reader:
+        assert reader is not None
+        assert reader.rules(1) == {0: RULES[0], 1: RULES[1]}
 
 
 def test_no_database(tmp_path: Path) -> None:

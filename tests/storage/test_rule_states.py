@@ -1,14 +1,12 @@
 """What a rule remembers comes back with its rule epoch, or the epoch is a higher one."""
 
-import sqlite3
 from pathlib import Path
 
 import pytest
 
-from gateway.errors import StartError
 from gateway.routing.where.conversions import Value
 from gateway.storage.rule_states import RuleKey, RuleState, RuleStates
-from tests.support.storage import Store, crash_image, open_store
+from tests.support.storage import Store, crash_image, open_store, refuse_writes, until
 
 TEMPERATURE = RuleKey("main", "sensors/#", "DEADBAND(payload.value, 0.5)")
 DOOR = RuleKey("main", "doors/#", "CHANGED(payload.open)")
@@ -18,6 +16,7 @@ ROW: list[Value] = [None, True, -5, 2**63 - 1, 0.1, 1e300, "it's 温度\n", []]
 
 async def restore(store: Store, *keys: RuleKey) -> list[RuleState]:
     states = await RuleStates(store.database, store.writer).restore(keys)
+    await store.settle()
     return [states[key] for key in keys]
 
 
@@ -108,12 +107,14 @@ async def test_rows_of_another_layout_mean_nothing(store: Store, tmp_path: Path)
     assert await restored(image, DOOR) == [(2, {})]
 
 
-async def test_a_disk_that_does_not_take_an_epoch_ends_the_start(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+async def test_a_disk_that_does_not_take_an_epoch_is_asked_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    async def refuse(batch: object) -> None:
-        raise sqlite3.OperationalError("disk I/O error")
-
-    monkeypatch.setattr(store.database.writer, "write", refuse)
-    with pytest.raises(StartError, match=r"tidegate.db: disk I/O error"):
-        await restore(store, DOOR)
+    with monkeypatch.context() as failing:
+        refuse_writes(failing, store)
+        states = await RuleStates(store.database, store.writer).restore([DOOR])
+        states[DOOR].save("a", [1])
+        await until(lambda: store.writer.failing)
+    await store.settle()
+    image = crash_image(store.database.path.parent, tmp_path / "image")
+    assert await restored(image, DOOR) == [(1, {"a": [1]})]

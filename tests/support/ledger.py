@@ -9,7 +9,7 @@ from typing import Any
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.ledger import Ledger
 from gateway.storage.ledger_pages import LedgerPages
-from gateway.storage.meta import count_start
+from gateway.storage.meta import COUNT_START, start_number
 from gateway.storage.starts import Starts
 from gateway.uplink.ledger_reports import LedgerReports
 from gateway.uplink.own_messages import OwnMessages
@@ -69,9 +69,11 @@ async def open_ledger_store(folder: Path, epoch: str = "00a1b2c3d4") -> LedgerSt
     """Start on what the folder holds, with a new epoch."""
     await asyncio.to_thread(folder.mkdir, exist_ok=True)
     store = await open_store(folder)
-    start = await count_start(store.database)
+    await store.database.writer.write(COUNT_START)
+    start = await start_number(store.database)
     starts = Starts(store.database, store.writer, store.counters, start, epoch)
     await starts.begin()
+    await store.settle()
     ledger = Ledger(store.database, store.writer, store.counters, starts)
     await ledger.load()
     store.outbox.on_fate.append(ledger.ended)

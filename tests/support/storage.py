@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.storage.database import FILE_NAME, Database, open_database
@@ -57,6 +59,15 @@ async def open_store(
     await rejected.load()
     await node_frames.load()
     return Store(database, counters, writer, outbox, rejected, node_frames, alarms)
+
+
+def refuse_writes(monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
+    """Let the disk take no batch any more."""
+
+    async def refuse(batch: object) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(store.database.writer, "write", refuse)
 
 
 def crash_image(folder: Path, to: Path) -> Path:
