@@ -22,6 +22,7 @@ CONFIG = """
 id = "barn"
 [uplink]
 url = "mqtt://127.0.0.1:{port}"
+{more}
 [[uplink.rule]]
 topic = "sensors/#"
 [[uplink.rule]]
@@ -34,7 +35,7 @@ stream = "alarms"
 def gateway(tmp_path: Path, fleet: Mosquitto) -> Iterator[GatewayProcess]:
     folder = tmp_path / "gateway"
     folder.mkdir()
-    process = GatewayProcess(folder, CONFIG.format(port=fleet.port))
+    process = GatewayProcess(folder, CONFIG.format(port=fleet.port, more=""))
     yield process
     process.kill()
 
@@ -100,6 +101,7 @@ def test_killed_in_the_middle_of_a_drain_nothing_acknowledged_is_lost(
     collector = FleetCollector(fleet.port)
     fleet.save()
     fleet.kill()
+    gateway.configure(CONFIG.format(port=fleet.port, more="backlog_messages_per_second = 100"))
     gateway.start()
     sensor = SensorClient(gateway.port, "sensors/n1/count")
     sensor.publish(MESSAGES)
@@ -109,6 +111,7 @@ def test_killed_in_the_middle_of_a_drain_nothing_acknowledged_is_lost(
     until(lambda: len(collector.data) > 200, "the drain is under way", gateway.log)
     gateway.kill()
     assert 0 < rows(gateway) < MESSAGES
+    gateway.configure(CONFIG.format(port=fleet.port, more=""))
     gateway.start()
     until(
         lambda: len({message.name for message in collector.data}) == MESSAGES,

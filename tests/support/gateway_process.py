@@ -27,9 +27,13 @@ class GatewayProcess:
         self.log_file = folder / "log"
         self._arguments = ["--port", str(self.port), "--data", str(self.data), *arguments]
         if config is not None:
-            (folder / "gateway.toml").write_text(config, encoding="utf-8")
+            self.configure(config)
             self._arguments += ["--config", str(folder / "gateway.toml")]
         self.process: subprocess.Popen[bytes] | None = None
+
+    def configure(self, config: str) -> None:
+        """Give its next start this configuration, in place of another."""
+        (self.folder / "gateway.toml").write_text(config, encoding="utf-8")
 
     def start(self, **environment: str) -> "GatewayProcess":
         """Start it and return when it takes connections."""
