@@ -1,6 +1,6 @@
 """A client while it is connected: its network connection, its session, its deadlines."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gateway.broker.access import Authenticator
 from gateway.broker.arrival import PLAIN, Arrival
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 KEEP_ALIVE_TOLERANCE = 1.5
 """How many keep alive intervals may pass in silence [MQTT-3.1.2-22]."""
+
+NOTHING_PLEDGED: Final = Pledge(0)
+"""Stands for the first pledge of a client, which is made when it is needed."""
 
 
 class Client:
@@ -55,7 +58,7 @@ class Client:
         self.last_received = now
         self.closing = False  # the network connection ends once its output is sent
         self.problem_information = True
-        self._pledge = Pledge(0)
+        self._pledge = NOTHING_PLEDGED
         self._pledged_at: Instant | None = None
 
     def pledge(self, instant: Instant) -> Pledge:

@@ -53,12 +53,12 @@ class Connection:
     """
 
     __slots__ = (
+        "_alias_figures",
+        "_alias_maximum",
         "_aliases",
         "_answers",
         "_framer",
         "_publishes",
-        "bytes_received",
-        "bytes_sent",
         "maximum_packet_size",
         "on_output",
         "outbound_aliases",
@@ -79,7 +79,9 @@ class Connection:
         receive_maximum: int = MAXIMUM_RECEIVE_MAXIMUM,
     ) -> None:
         self._framer = Framer(maximum_packet_size)
-        self._aliases = InboundAliases(topic_alias_maximum, inbound_figures or InboundFigures())
+        self._alias_maximum = topic_alias_maximum
+        self._alias_figures = inbound_figures or InboundFigures()
+        self._aliases: InboundAliases | None = None  # made with the first
         self.outbound_aliases: OutboundAliases | None = None  # a client asks for them in CONNECT
         self.output = Output()
         self._answers = 0  # bytes of the output that are no messages, at most
@@ -91,12 +93,9 @@ class Connection:
         self._publishes = 0  # of QoS 1 and 2 that were counted, since the beginning
         self.packets_received = 0
         self.packets_sent = 0
-        self.bytes_received = 0
-        self.bytes_sent = 0
 
     def receive(self, data: bytes) -> None:
         """Take bytes as they came from the network."""
-        self.bytes_received += len(data)
         self._framer.feed(data)
 
     def next_packet(self) -> Packet | None:
@@ -138,8 +137,11 @@ class Connection:
 
     def _resolve_alias(self, packet: Publish) -> None:
         alias = packet.properties.topic_alias
-        if alias is not None or not packet.topic:
-            packet.topic = self._aliases.resolve(packet.topic, alias)
+        if alias is None and packet.topic:
+            return
+        if self._aliases is None:
+            self._aliases = InboundAliases(self._alias_maximum, self._alias_figures)
+        packet.topic = self._aliases.resolve(packet.topic, alias)
 
     @property
     def unacknowledged(self) -> int:
@@ -206,15 +208,14 @@ class Connection:
         """Remove and return what may leave now that batch `committed` is on disk."""
         self.touched = False
         data = self.output.take(committed)
-        if data is not None:
-            self.bytes_sent += len(data)
         if not self.output.size:
             self._answers = 0
         return data
 
     def close(self) -> None:
         """Give back what is kept for its topic aliases; nothing is received or sent any more."""
-        self._aliases.close()
+        if self._aliases is not None:
+            self._aliases.close()
         if self.outbound_aliases is not None:
             self.outbound_aliases.close()
 

@@ -4,6 +4,7 @@ import asyncio
 import os
 import socket
 import ssl
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -77,6 +78,9 @@ class Listener:
             if settings.durability is None
             else DurabilityClass(commit_within(settings.durability))
         )
+        arrival = self._describe()
+        self._shared_arrival: Callable[[asyncio.BaseTransport], Arrival] = lambda _: arrival
+        self._on_lost = self._lost  # one object for all connections
         self._gate = Gate(self.address, settings, broker.counters, room)
         self._server: asyncio.Server | None = None
         self._unix_socket: socket.socket | None = None
@@ -188,18 +192,29 @@ class Listener:
         refusal = None
         if verdict is Verdict.REFUSED:
             refusal = f"this listener holds its {self._gate.maximum} connections"
-        arrival = partial(self._arrival, now, refusal)
-        client = ClientTransport(self._turn, self.authenticator, arrival, self._lost)
+        arrival = self._shared_arrival
+        if refusal is not None or not self.layers.none:
+            arrival = partial(self._arrival, now, refusal)
+        client = ClientTransport(self._turn, self.authenticator, arrival, self._on_lost)
         self._clients.add(client)
         return self.layers.around(client)
 
     def _arrival(
         self, opened: float, refusal: str | None, transport: asyncio.BaseTransport
     ) -> Arrival:
-        settings = self.settings
+        """Return what is known of one connection that something sets apart from others."""
         username = None
-        if settings.tls_identity is not None:
+        if self.settings.tls_identity is not None:
             username = common_name(transport.get_extra_info("peercert"))
+        return self._describe(opened, username, refusal)
+
+    def _describe(
+        self,
+        opened: float | None = None,
+        username: str | None = None,
+        refusal: str | None = None,
+    ) -> Arrival:
+        settings = self.settings
         return Arrival(
             opened,
             username,

@@ -27,6 +27,18 @@ MISTAKE = "unexpected error; closing client at %s"
 class ClientTransport(asyncio.Protocol):
     """Carries bytes between a socket and the broker; writes only at the end of a turn."""
 
+    __slots__ = (
+        "_abort",
+        "_arrival",
+        "_authenticator",
+        "_client",
+        "_finished",
+        "_on_lost",
+        "_paused",
+        "_transport",
+        "_turn",
+    )
+
     def __init__(
         self,
         turn: Turn,

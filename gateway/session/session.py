@@ -25,13 +25,13 @@ class Session:
     """The state that MQTT 5 section 4.1 calls the Session, and how messages leave it."""
 
     __slots__ = (
+        "_incoming",
         "_will",
         "client_id",
         "connection",
         "counters",
         "durability_class",
         "expiry_interval",
-        "incoming",
         "inflight",
         "journal",
         "limits",
@@ -62,13 +62,20 @@ class Session:
             limits.maximum_queued_messages, limits.maximum_queued_bytes, limits.memory
         )
         self.inflight = Inflight(limits.maximum_inflight)
-        self.incoming = Incoming(limits.maximum_incoming, limits.memory)
+        self._incoming: Incoming | None = None  # made with the first QoS 2 message
         self._will: Will | None = None
 
     @property
     def persistent(self) -> bool:
         """True if the session outlives its network connection."""
         return self.expiry_interval > 0
+
+    @property
+    def incoming(self) -> Incoming:
+        """The QoS 2 messages of the client that were taken and not released yet."""
+        if self._incoming is None:
+            self._incoming = Incoming(self.limits.maximum_incoming, self.limits.memory)
+        return self._incoming
 
     @property
     def will(self) -> Will | None:
@@ -86,7 +93,8 @@ class Session:
     def attach(self, connection: Connection, receive_maximum: int) -> None:
         """Use this network connection from now on; `pump` sends what waits for it."""
         self.connection = connection
-        self.incoming.begin()
+        if self._incoming is not None:
+            self._incoming.begin()
         self.inflight.release(self.limits.memory)
         self.inflight.begin(min(receive_maximum, self.limits.maximum_inflight))
 
@@ -108,7 +116,8 @@ class Session:
     def discard(self) -> None:
         """Give up what is still owed: the session has ended, and has no connection."""
         self.queue.clear()
-        self.incoming.clear()
+        if self._incoming is not None:
+            self._incoming.clear()
         self.inflight.release(self.limits.memory)
         self.inflight = Inflight(self.limits.maximum_inflight)
 
