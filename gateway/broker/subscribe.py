@@ -15,10 +15,9 @@ from gateway.mqtt.topics import check_topic_filter, split_shared
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.compile import Where
 from gateway.routing.where.errors import WhereError
-from gateway.session.delivery_queue import Delivery
 from gateway.session.kept import KeptSubscription
+from gateway.session.replay import replay
 from gateway.session.session import Session
-from gateway.session.templates import Templates
 
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
@@ -179,13 +178,12 @@ def _send_retained(
     subscription: Subscription,
     instant: Instant,
 ) -> None:
+    messages = broker.retained.match(request.topic_filter, instant.monotonic)
+    if subscription.no_local:  # [MQTT-3.8.3-3]
+        messages = [each for each in messages if each.client_id != session.client_id]
     where = subscription.where
+    if where is not None:
+        passes, client_id = broker.budget.passes, session.client_id
+        messages = [each for each in messages if passes(where, each, client_id)]
     identifiers = () if subscription.identifier is None else (subscription.identifier,)
-    for message in broker.retained.match(request.topic_filter, instant.monotonic):
-        if subscription.no_local and message.client_id == session.client_id:
-            continue  # [MQTT-3.8.3-3]
-        if where is None or broker.budget.passes(where, message, session.client_id):
-            qos = min(request.qos, message.qos)
-            # [MQTT-3.3.1-8]: RETAIN is set on what is sent because of the SUBSCRIBE
-            delivery = Delivery(message, qos, retain=True, subscription_identifiers=identifiers)
-            session.deliver(delivery, Templates(message), instant.monotonic)
+    replay(session, messages, request.qos, identifiers, instant.monotonic)

@@ -26,6 +26,14 @@ _LARGEST_IDENTIFIER = 5
 """Bytes of one subscription identifier at most."""
 
 
+def identifier_fields(subscription_identifiers: tuple[int, ...]) -> bytes:
+    """Return the properties that name these subscriptions [MQTT-3.3.4-3]."""
+    return b"".join(
+        _SUBSCRIPTION_IDENTIFIER + write_variable_byte_integer(identifier)
+        for identifier in subscription_identifiers
+    )
+
+
 class PublishTemplate:
     """The PUBLISH packets of one message in one protocol version.
 
@@ -149,10 +157,7 @@ class PublishTemplate:
         parts = [self._fields]
         if expiry is not None:
             parts.append(_MESSAGE_EXPIRY_INTERVAL + write_four_byte_integer(expiry))
-        parts += [  # [MQTT-3.3.4-3]
-            _SUBSCRIPTION_IDENTIFIER + write_variable_byte_integer(identifier)
-            for identifier in subscription_identifiers
-        ]
+        parts.append(identifier_fields(subscription_identifiers))
         return b"".join(parts)
 
     def _form(self, first_byte: int, qos: int, properties: bytes) -> tuple[bytes, bytes]:

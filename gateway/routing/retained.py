@@ -17,13 +17,16 @@ LEVEL_OVERHEAD = 300
 
 
 class _Level:
-    """One level of the topics that hold a message here or below."""
+    """One level of the topics that hold a message here or below; `topic` is of the one here.
 
-    __slots__ = ("below", "message")
+    The message is found by its topic: its successor need not look for the level.
+    """
+
+    __slots__ = ("below", "topic")
 
     def __init__(self) -> None:
-        self.below: dict[str, _Level] = {}
-        self.message: Message | None = None
+        self.below: dict[str, _Level] | None = None
+        self.topic: str | None = None
 
 
 class RetainedMessages:
@@ -33,20 +36,20 @@ class RetainedMessages:
     answers the publisher (Quota exceeded, 0x97) and counts it.
     """
 
-    __slots__ = ("_bytes", "_count", "_expiring", "_root", "maximum_bytes", "maximum_messages")
+    __slots__ = ("_bytes", "_expiring", "_messages", "_root", "maximum_bytes", "maximum_messages")
 
     def __init__(
         self, maximum_messages: int = MAXIMUM_MESSAGES, maximum_bytes: int = MAXIMUM_BYTES
     ) -> None:
         self.maximum_messages = maximum_messages
         self.maximum_bytes = maximum_bytes
+        self._messages: dict[str, Message] = {}  # by topic
         self._root = _Level()
         self._expiring: dict[str, Message] = {}  # by topic: those that have an expiry interval
-        self._count = 0
         self._bytes = 0
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._messages)
 
     @property
     def bytes(self) -> int:
@@ -55,37 +58,40 @@ class RetainedMessages:
 
     def get(self, topic: str) -> Message | None:
         """Return the message of this topic, expired or not."""
-        level: _Level | None = self._root
-        for name in topic.split("/"):
-            level = level.below.get(name) if level is not None else None
-        return None if level is None else level.message
+        return self._messages.get(topic)
 
     def accepts(self, message: Message) -> bool:
         """Return what `set` would return, and change nothing."""
+        topic = message.topic
         if not message.payload:
             return True
-        names = message.topic.split("/")
-        depth, level = self._known(names)
-        return self._has_room(*self._cost(message, names, depth, level))
+        if topic in self._messages:
+            return self._has_room_for_successor(message)
+        most = message_size(message) + LEVEL_OVERHEAD * (topic.count("/") + 1)
+        return self._has_room(most) or self._has_room(self._cost(message, topic.split("/")))
 
     def set(self, message: Message) -> bool:
         """Keep the message in place of its topic's last one; return False if there is no room.
 
         An empty payload removes the last one and is not kept [MQTT-3.3.1-6], [MQTT-3.3.1-7].
         """
+        topic = message.topic
         if not message.payload:
-            self._remove(message.topic)
+            self._remove(topic)
             return True
-        names = message.topic.split("/")
-        depth, level = self._known(names)
-        cost, new = self._cost(message, names, depth, level)
-        if not self._has_room(cost, new):
+        before = self._messages.get(topic)
+        if before is None:
+            if not self._add_topic(message):
+                return False
+        elif self._has_room_for_successor(message):
+            self._bytes += message_size(message) - message_size(before)
+        else:
             return False
-        for name in names[depth:]:
-            level.below[name] = level = _Level()
-        self._put(level, message)
-        self._count += new
-        self._bytes += cost
+        self._messages[topic] = message
+        if message.message_expiry is not None:
+            self._expiring[topic] = message
+        elif self._expiring:
+            self._expiring.pop(topic, None)
         return True
 
     def match(self, topic_filter: str, now: float) -> list[Message]:
@@ -94,6 +100,16 @@ class RetainedMessages:
         `now` is monotonic seconds. A filter without wildcards costs its own levels; `$` topics
         are not matched by a leading wildcard [MQTT-4.7.2-1].
         """
+        found = self._matching(topic_filter)
+        if not self._expiring:
+            return found
+        return [message for message in found if not expired(message, now)]
+
+    def _matching(self, topic_filter: str) -> list[Message]:
+        messages = self._messages
+        if "+" not in topic_filter and "#" not in topic_filter:
+            message = messages.get(topic_filter)
+            return [] if message is None else [message]
         names = topic_filter.split("/")
         has_rest = names[-1] == "#"
         levels: list[_Level] = [self._root]
@@ -101,8 +117,7 @@ class RetainedMessages:
             levels = self._descend(levels, name)
         if has_rest:
             levels = self._with_all_below(levels)
-        held = [level.message for level in levels if level.message is not None]
-        return [message for message in held if not expired(message, now)]
+        return [messages[level.topic] for level in levels if level.topic is not None]
 
     def drop_expired(self, now: float) -> list[str]:
         """Remove what has expired at `now` (monotonic seconds); return the topics.
@@ -114,78 +129,96 @@ class RetainedMessages:
             self._remove(topic)
         return topics
 
-    @staticmethod
-    def _cost(message: Message, names: list[str], depth: int, level: _Level) -> tuple[int, bool]:
-        """Return the bytes that keeping the message adds, and whether it replaces none."""
-        cost = message_size(message) + LEVEL_OVERHEAD * (len(names) - depth)
-        replaced = level.message if depth == len(names) else None
-        if replaced is None:
-            return cost, True
-        return cost - message_size(replaced), False
+    def _add_topic(self, message: Message) -> bool:
+        """Make the levels of a topic that holds no message yet; return False if there is no room.
 
-    def _has_room(self, cost: int, new: bool) -> bool:
-        # what costs nothing more may always take its predecessor's place
-        return cost <= max(0, self.maximum_bytes - self._bytes) and (
-            not new or self._count < self.maximum_messages
+        That is a bound of number or of bytes.
+        """
+        topic = message.topic
+        names = topic.split("/")
+        depth, level = self._known(names)
+        cost = message_size(message) + LEVEL_OVERHEAD * (len(names) - depth)
+        if not self._has_room(cost):
+            return False
+        for name in names[depth:]:
+            below = level.below
+            if below is None:
+                below = level.below = {}
+            below[name] = level = _Level()
+        level.topic = topic
+        self._bytes += cost
+        return True
+
+    def _cost(self, message: Message, names: list[str]) -> int:
+        """Return the bytes that keeping a message of a new topic adds."""
+        return message_size(message) + LEVEL_OVERHEAD * (len(names) - self._known(names)[0])
+
+    def _has_room(self, cost: int) -> bool:
+        """Return whether one message more may be kept that adds so many bytes."""
+        return (
+            cost <= self.maximum_bytes - self._bytes and len(self._messages) < self.maximum_messages
         )
+
+    def _has_room_for_successor(self, message: Message) -> bool:
+        """Return whether the message may take its predecessor's place.
+
+        What costs nothing more always may.
+        """
+        cost = message_size(message) - message_size(self._messages[message.topic])
+        return cost <= max(0, self.maximum_bytes - self._bytes)
 
     def _known(self, names: list[str]) -> tuple[int, _Level]:
         """Return how many of the topic's levels are in the tree, and the last of them."""
         level = self._root
         for depth, name in enumerate(names):
-            below = level.below.get(name)
+            below = None if level.below is None else level.below.get(name)
             if below is None:
                 return depth, level
             level = below
         return len(names), level
 
-    def _put(self, level: _Level, message: Message) -> None:
-        level.message = message
-        if message.message_expiry is None:
-            self._expiring.pop(message.topic, None)
-        else:
-            self._expiring[message.topic] = message
-
     def _remove(self, topic: str) -> None:
+        message = self._messages.pop(topic, None)
+        if message is None:
+            return
+        self._expiring.pop(topic, None)
+        self._bytes -= message_size(message)
         names = topic.split("/")
         path = [self._root]
         for name in names:
-            level = path[-1].below.get(name)
-            if level is None:
-                return
-            path.append(level)
-        message = path[-1].message
-        if message is None:
-            return
-        path[-1].message = None
-        self._expiring.pop(topic, None)
-        self._count -= 1
-        self._bytes -= message_size(message)
+            path.append(_below(path[-1])[name])
+        path[-1].topic = None
         self._reclaim(path, names)
 
     def _reclaim(self, path: list[_Level], names: list[str]) -> None:
         """Cut the levels at the end of the path that hold nothing any more."""
-        while names and path[-1].message is None and not path[-1].below:
+        while names and path[-1].topic is None and not path[-1].below:
             path.pop()
-            del path[-1].below[names.pop()]
+            del _below(path[-1])[names.pop()]
             self._bytes -= LEVEL_OVERHEAD
 
     def _descend(self, levels: list[_Level], name: str) -> list[_Level]:
         """Return what this level of a topic filter matches below the levels."""
         if name == "+":
-            return [below for level in levels for below in self._below(level)]
-        found = (level.below.get(name) for level in levels)
-        return [level for level in found if level is not None]
+            return [below for level in levels for below in self._wild(level)]
+        return [level.below[name] for level in levels if level.below and name in level.below]
 
     def _with_all_below(self, levels: list[_Level]) -> list[_Level]:
         """Return the levels and everything below them, as `#` matches."""
         found = list(levels)
         for level in found:  # which grows on the way
-            found.extend(self._below(level))
+            found.extend(self._wild(level))
         return found
 
-    def _below(self, level: _Level) -> Iterable[_Level]:
+    def _wild(self, level: _Level) -> Iterable[_Level]:
         """Return the levels that a wildcard may stand for."""
+        if level.below is None:
+            return ()
         if level is self._root:
             return [below for name, below in level.below.items() if not name.startswith("$")]
         return level.below.values()
+
+
+def _below(level: _Level) -> dict[str, _Level]:
+    """Return what is below a level that has something there."""
+    return level.below or {}

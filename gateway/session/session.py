@@ -14,7 +14,7 @@ from gateway.session.inflight import Inflight, InflightMessage
 from gateway.session.journal import NO_JOURNAL, Journal
 from gateway.session.limits import SessionLimits
 from gateway.session.readiness import Readiness
-from gateway.session.templates import Templates
+from gateway.session.templates import Templates, wire_for_one
 from gateway.session.traffic import Traffic
 
 NEVER = 0xFFFFFFFF
@@ -260,9 +260,9 @@ class Session:
                 self.journal.done(delivery)
                 self.counters.add("publish/messages/expired")
             elif delivery.qos:
-                self._send_counted(connection, delivery, Templates(delivery.message), now)
+                self._send_counted(connection, delivery, None, now)
             else:
-                self._send(connection, delivery, Templates(delivery.message), 0, now)
+                self._send(connection, delivery, None, 0, now)
 
     def _send_again(self, connection: Connection, now: float) -> None:
         """Send in the original order what an earlier connection left over [MQTT-4.4.0-1]."""
@@ -274,8 +274,7 @@ class Session:
             if message.released:
                 connection.send(PubRel(packet_id), mark)
                 continue
-            templates = Templates(delivery.message)
-            if not self._send(connection, delivery, templates, packet_id, now, mark, dup=True):
+            if not self._send(connection, delivery, None, packet_id, now, mark, dup=True):
                 self._drop(packet_id, delivery)
 
     def _drop(self, packet_id: int, delivery: Delivery) -> None:
@@ -303,7 +302,7 @@ class Session:
         )
 
     def _send_counted(
-        self, connection: Connection, delivery: Delivery, templates: Templates, now: float
+        self, connection: Connection, delivery: Delivery, templates: Templates | None, now: float
     ) -> None:
         packet_id = self.inflight.add(delivery)
         # what would come twice if the packet identifier were forgotten waits until it is on disk
@@ -315,7 +314,7 @@ class Session:
         self,
         connection: Connection,
         delivery: Delivery,
-        templates: Templates,
+        templates: Templates | None,
         packet_id: int,
         now: float,
         mark: int = 0,
@@ -324,21 +323,11 @@ class Session:
     ) -> bool:
         """Put the PUBLISH into the connection's output; False if it is too large for the client.
 
+        `templates` is None for a message that nobody else is sent at this moment.
         A message above the client's Maximum Packet Size is dropped for it [MQTT-3.1.2-24].
         """
         message = delivery.message
-        expiry = None
-        if message.message_expiry is not None and connection.version == MQTT_5:
-            # [MQTT-3.3.2-6]: the interval less the time the message has been waiting here
-            expiry = max(0, message.message_expiry - int(now - message.arrived))
-        template = templates.template(connection.version)
-        qos, retain = delivery.qos, delivery.retain
-        identifiers = delivery.subscription_identifiers
-        aliases = connection.outbound_aliases
-        if aliases is None or dup:
-            data = template.wire(qos, retain, dup, packet_id, identifiers, expiry)
-        else:
-            data = aliases.wire(template, qos, retain, packet_id, identifiers, expiry)
+        data = _wire(connection, delivery, templates, packet_id, now, dup=dup)
         if len(data) > connection.maximum_packet_size:
             self.counters.add("publish/messages/dropped")
             return False
@@ -346,3 +335,29 @@ class Session:
         self.traffic.messages_sent += 1
         self.traffic.bytes_sent += len(message.payload)
         return True
+
+
+def _wire(
+    connection: Connection,
+    delivery: Delivery,
+    templates: Templates | None,
+    packet_id: int,
+    now: float,
+    *,
+    dup: bool,
+) -> bytes:
+    message, version = delivery.message, connection.version
+    expiry = None
+    if message.message_expiry is not None and version == MQTT_5:
+        # [MQTT-3.3.2-6]: the interval less the time the message has been waiting here
+        expiry = max(0, message.message_expiry - int(now - message.arrived))
+    qos, retain = delivery.qos, delivery.retain
+    identifiers = delivery.subscription_identifiers
+    aliases = None if dup else connection.outbound_aliases
+    if aliases is not None:
+        template = (templates or Templates(message)).template(version)
+        return aliases.wire(template, qos, retain, packet_id, identifiers, expiry)
+    if templates is None:
+        return wire_for_one(message, version, qos, retain, dup, packet_id, identifiers, expiry)
+    template = templates.template(version)
+    return template.wire(qos, retain, dup, packet_id, identifiers, expiry)

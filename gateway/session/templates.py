@@ -1,9 +1,15 @@
 """A message encoded once for each protocol version and shared by all its receivers."""
 
 from gateway.mqtt.encode import PublishTemplate
+from gateway.mqtt.fields import write_two_byte_integer
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import MQTT_5
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
+from gateway.mqtt.publish import publish_first_byte
+from gateway.mqtt.publish_wire import publish_wire
+
+_NO_FIELDS = b"\0"
+"""The properties of a packet that has none (MQTT 5, section 2.2.2)."""
 
 
 def properties_of(message: Message) -> Properties:
@@ -24,6 +30,33 @@ def properties_of(message: Message) -> Properties:
         response_topic=message.response_topic,
         correlation_data=message.correlation_data,
         user_properties=message.user_properties,
+    )
+
+
+def wire_for_one(
+    message: Message,
+    version: int,
+    qos: int,
+    retain: bool,
+    dup: bool,
+    packet_id: int,
+    subscription_identifiers: tuple[int, ...],
+    message_expiry_interval: int | None,
+) -> bytes:
+    """Return what `PublishTemplate.wire` would, and keep nothing for a next receiver."""
+    middle = write_two_byte_integer(packet_id) if qos else b""
+    if version == MQTT_5:
+        if subscription_identifiers or properties_of(message) is not NO_PROPERTIES:
+            return (
+                Templates(message)
+                .template(version)
+                .wire(
+                    qos, retain, dup, packet_id, subscription_identifiers, message_expiry_interval
+                )
+            )
+        middle += _NO_FIELDS
+    return publish_wire(
+        publish_first_byte(qos, retain, dup), message.topic, middle, message.payload
     )
 
 

@@ -90,6 +90,16 @@ def test_full_by_bytes_refuses_and_keeps_the_last_message() -> None:
     assert retained.bytes == retained.maximum_bytes
 
 
+@pytest.mark.parametrize(("spare", "accepted"), [(0, True), (-1, False)])
+def test_levels_that_others_have_made_need_no_room(spare: int, accepted: bool) -> None:
+    retained = kept("a/b/c")
+    message = Message("a/b/d", b"1")
+    retained.maximum_bytes = retained.bytes + message_size(message) + LEVEL_OVERHEAD + spare
+    assert retained.accepts(message) is accepted
+    assert retained.bytes < retained.maximum_bytes
+    assert retained.set(message) is accepted
+
+
 def test_a_deep_topic_pays_for_its_levels() -> None:
     deepest = "/" * 65_535
     retained = RetainedMessages(maximum_bytes=16 * 1024 * 1024)

@@ -4,7 +4,7 @@ from gateway.mqtt.encode import encode
 from gateway.mqtt.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5, Publish
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.routing.where.message import Message
-from gateway.session.templates import Templates, properties_of
+from gateway.session.templates import Templates, properties_of, wire_for_one
 
 PROPERTIES = {
     "user_properties": (("a", "1"), ("a", "2")),
@@ -47,3 +47,23 @@ def test_mqtt_3_1_and_3_1_1_share_their_form() -> None:
     templates = Templates(Message("a"))
     assert templates.template(MQTT_3_1) is templates.template(MQTT_3_1_1)
     assert templates.template(MQTT_5) is not templates.template(MQTT_3_1_1)
+
+
+@pytest.mark.parametrize("version", [MQTT_3_1, MQTT_3_1_1, MQTT_5])
+@pytest.mark.parametrize("flags", [(0, True, False), (1, False, True), (2, False, False)])
+@pytest.mark.parametrize("identifiers", [(), (7, 300)])
+@pytest.mark.parametrize(
+    ("properties", "expiry"),
+    [({}, None), ({"content_type": "a"}, None), ({"message_expiry": 60}, 5)],
+)
+def test_what_is_encoded_for_one_is_what_all_get(
+    version: int,
+    flags: tuple[int, bool, bool],
+    identifiers: tuple[int, ...],
+    properties: dict[str, object],
+    expiry: int | None,
+) -> None:
+    message = Message("a/ä", b"x", 2, **properties)  # type: ignore[arg-type]  # by name
+    data = wire_for_one(message, version, *flags, 513, identifiers, expiry)
+    template = Templates(message).template(version)
+    assert data == template.wire(*flags, 513, identifiers, expiry)
