@@ -1,0 +1,5 @@
+"""A measurement that could not be taken."""
+
+
+class MeasurementError(Exception):
+    """The text goes into the report."""

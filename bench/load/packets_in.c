@@ -1,0 +1,222 @@
+/* What arrives: answers, and deliveries that are counted one by one. */
+#include "load.h"
+#include <string.h>
+#include <unistd.h>
+
+u32 get_varint(const u8 *s, const u8 *end, u32 *v)
+{
+    u32 n = 0, sh = 0, r = 0;
+    while (s + n < end && n < 4) {
+        u8 b = s[n++];
+        r |= (u32)(b & 127) << sh;
+        sh += 7;
+        if (!(b & 128)) {
+            *v = r;
+            return n;
+        }
+    }
+    return 0;
+}
+
+static void count_delivery(struct connection *c, const u8 *pay, u32 len)
+{
+    u32 id, pi, si;
+    u64 seq, ts;
+    struct stream *s;
+    if (len < STAMP || !streams || (memcpy(&id, pay, 4), id != options.run_id)) {
+        totals.foreign++;
+        return;
+    }
+    memcpy(&pi, pay + 4, 4);
+    memcpy(&seq, pay + 8, 8);
+    memcpy(&ts, pay + 16, 8);
+    totals.delivered++;
+    totals.t_last = received_at;
+    if (pi >= options.publishers || (options.mode == MODE_PAIR && pi != c->idx)) {
+        totals.misrouted++;
+        return;
+    }
+    si = streams_each == 1 ? c->idx : c->idx * streams_each + pi;
+    s = &streams[si];
+    if (seq >= s->cap) {
+        u64 cap = s->cap ? s->cap : 8192;
+        if (seq > 4000000000ull) {
+            totals.foreign++;
+            return;
+        }
+        while (cap <= seq) cap *= 2;
+        s->bits = grow(s->bits, cap / 8);
+        memset(s->bits + s->cap / 8, 0, (cap - s->cap) / 8);
+        s->cap = cap;
+    }
+    if (s->bits[seq >> 3] & (1u << (seq & 7))) {
+        totals.duplicates++;
+        return;
+    }
+    s->bits[seq >> 3] |= (u8)(1u << (seq & 7));
+    if (seq < s->next)
+        totals.reordered++;
+    else
+        s->next = seq + 1;
+    s->unique++;
+    totals.unique++;
+    if (publishers[pi].outstanding > 0) publishers[pi].outstanding--;
+    dirty = 1;
+    if (received_at > ts && ts >= latency_from) add_latency(received_at - ts);
+}
+
+static void on_publish(struct connection *c, u8 h, const u8 *b, u32 len)
+{
+    const u8 *end = b + len;
+    u32 qos = (h >> 1) & 3, packet_id = 0, tl, pl;
+    if (len < 2) goto bad;
+    tl = get_u16(b);
+    b += 2;
+    if (b + tl > end) goto bad;
+    b += tl;
+    if (qos) {
+        if (b + 2 > end) goto bad;
+        packet_id = get_u16(b);
+        b += 2;
+    }
+    if (options.version == 5) {
+        u32 n = get_varint(b, end, &pl);
+        if (!n || b + n + pl > end) goto bad;
+        b += n + pl;
+    }
+    if (qos == 1)
+        send_ack(c, 0x40, packet_id);
+    else if (qos == 2) {
+        if (!c->unreleased) c->unreleased = allocate(8192);
+        send_ack(c, 0x50, packet_id);
+        if (c->unreleased[packet_id >> 3] & (1u << (packet_id & 7)))
+            return; /* a resend, not a new one */
+        c->unreleased[packet_id >> 3] |= (u8)(1u << (packet_id & 7));
+    }
+    if (c->role == CHURN)
+        churn_step(c, 3, b, (u32)(end - b));
+    else
+        count_delivery(c, b, (u32)(end - b));
+    return;
+bad:
+    totals.ack_errors++;
+}
+
+void on_packet(struct connection *c, u8 h, const u8 *b, u32 len)
+{
+    u32 packet_id = len >= 2 ? get_u16(b) : 0, i;
+    struct publisher *p = c->role == PUBLISHER && publishers && publishers[c->idx].packet_id_state
+                              ? &publishers[c->idx]
+                              : NULL;
+    switch (h >> 4) {
+    case 2: /* CONNACK */
+        pending_connects--;
+        if (len < 2 || b[1] != 0) {
+            pending_connects++;
+            close_connection(c); /* counts it as refused */
+            return;
+        }
+        c->state = UP;
+        c->session_present = b[0] & 1;
+        totals.connected++;
+        if (options.version == 5 && len > 3) {
+            const u8 *q = b + 2, *end = b + len;
+            u32 pl = 0, n = get_varint(q, end, &pl);
+            q += n;
+            if (q + pl <= end) end = q + pl;
+            while (n && q < end) { /* only need Receive Maximum */
+                u8 t = *q++;
+                switch (t) {
+                case 0x21:
+                    c->receive_maximum = get_u16(q);
+                    q += 2;
+                    break;
+                case 0x22:
+                case 0x13: q += 2; break;
+                case 0x11:
+                case 0x27: q += 4; break;
+                case 0x24:
+                case 0x25:
+                case 0x28:
+                case 0x29:
+                case 0x2a: q += 1; break;
+                case 0x12:
+                case 0x15:
+                case 0x16:
+                case 0x1a:
+                case 0x1c:
+                case 0x1f: q += 2 + get_u16(q); break;
+                case 0x26:
+                    q += 2 + get_u16(q);
+                    q += 2 + get_u16(q);
+                    break;
+                default: q = end;
+                }
+            }
+        }
+        if (c->role == EXTRA) {
+            extra_more(c);
+            extra_more(c);
+        }
+        if (c->role == CHURN) churn_step(c, 2, NULL, 0);
+        break;
+    case 3: on_publish(c, h, b, len); break;
+    case 4: /* PUBACK */
+        if (c->role == CHURN) {
+            churn_step(c, 4, NULL, 0);
+            break;
+        }
+        if (!p || len < 2 || p->packet_id_state[packet_id] != 1) {
+            totals.ack_errors++;
+            break;
+        }
+        if (options.version == 5 && len > 2 && b[2] >= 0x80) totals.reason_errors++;
+        free_packet_id(p, packet_id);
+        break;
+    case 5: /* PUBREC */
+        if (!p || len < 2 || p->packet_id_state[packet_id] == 0) {
+            totals.ack_errors++;
+            break;
+        }
+        if (options.version == 5 && len > 2 && b[2] >= 0x80) {
+            totals.reason_errors++;
+            free_packet_id(p, packet_id);
+            break;
+        }
+        p->packet_id_state[packet_id] = 2;
+        send_ack(c, 0x62, packet_id);
+        break;
+    case 6: /* PUBREL */
+        if (c->unreleased) c->unreleased[packet_id >> 3] &= (u8) ~(1u << (packet_id & 7));
+        send_ack(c, 0x70, packet_id);
+        break;
+    case 7: /* PUBCOMP */
+        if (!p || len < 2 || p->packet_id_state[packet_id] != 2) {
+            totals.ack_errors++;
+            break;
+        }
+        free_packet_id(p, packet_id);
+        break;
+    case 9: { /* SUBACK */
+        u32 off = 2;
+        if (options.version == 5) {
+            u32 pl = 0, n = get_varint(b + 2, b + len, &pl);
+            off += n + pl;
+        }
+        for (i = off; i < len; i++) {
+            if (b[i] & 0x80)
+                totals.subscribe_failed++;
+            else
+                totals.subscribed++;
+        }
+        if (c->role == EXTRA) extra_more(c);
+        if (c->role == CHURN) churn_step(c, 9, NULL, 0);
+        break;
+    }
+    case 14: /* DISCONNECT (5.0) */
+        note("broker sent DISCONNECT, reason 0x%02x", len ? b[0] : 0);
+        close_connection(c);
+        break;
+    default: break;
+    }
+}
