@@ -1,0 +1,92 @@
+"""What the kernel says of a process and its descendants: processor time and memory."""
+
+import os
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+TICKS = os.sysconf("SC_CLK_TCK")
+PARENT, USER, SYSTEM, CHILDREN_USER, CHILDREN_SYSTEM = 1, 11, 12, 13, 14
+"""Fields of `/proc/<pid>/stat` behind the name, proc(5)."""
+
+SETTLE_ROUNDS, SETTLE_SECONDS, SETTLE_BYTES = 10, 0.3, 65_536
+"""How long, and how still, memory must be to count as settled."""
+
+
+class Processor(NamedTuple):
+    """Seconds of processor time."""
+
+    user: float
+    system: float
+
+    @property
+    def total(self) -> float:
+        """Seconds in both."""
+        return self.user + self.system
+
+    def since(self, before: "Processor") -> "Processor":
+        """Return what was used after `before`."""
+        return Processor(self.user - before.user, self.system - before.system)
+
+
+class Memory(NamedTuple):
+    """Bytes of memory; `proportional` counts a page shared by two processes half for each."""
+
+    resident: int
+    proportional: int
+
+
+def _stat(process: int | str) -> list[str]:
+    """Return the fields behind the name; none of a process that is gone."""
+    try:
+        text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    return text.rpartition(")")[2].split()
+
+
+def tree(process: int) -> list[int]:
+    """Return the process and all its living descendants."""
+    children: defaultdict[int, list[int]] = defaultdict(list)
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and (fields := _stat(folder.name)):
+            children[int(fields[PARENT])].append(int(folder.name))
+    found = [process]
+    for parent in found:
+        found += children[parent]
+    return found
+
+
+def processor(process: int) -> Processor:
+    """Return what the process, its descendants and those it has waited for have used."""
+    user = system = 0
+    for fields in filter(None, map(_stat, tree(process))):
+        user += int(fields[USER]) + int(fields[CHILDREN_USER])
+        system += int(fields[SYSTEM]) + int(fields[CHILDREN_SYSTEM])
+    return Processor(user / TICKS, system / TICKS)
+
+
+def memory(process: int) -> Memory:
+    """Return what the process and its descendants have in memory."""
+    sizes: defaultdict[str, int] = defaultdict(int)
+    for member in tree(process):
+        try:
+            text = Path(f"/proc/{member}/smaps_rollup").read_text(encoding="utf-8")
+        except OSError:
+            continue
+        for words in map(str.split, text.splitlines()[1:]):
+            sizes[words[0]] += int(words[1]) * 1024
+    return Memory(sizes["Rss:"], sizes["Pss:"])
+
+
+def settled_memory(process: int) -> Memory:
+    """Return the memory once it has stopped moving, or after three seconds."""
+    last = memory(process)
+    for _ in range(SETTLE_ROUNDS):
+        time.sleep(SETTLE_SECONDS)
+        now = memory(process)
+        if abs(now.resident - last.resident) < SETTLE_BYTES:
+            return now
+        last = now
+    return last

@@ -1,0 +1,50 @@
+"""Takes a scenario's measurements round by round, the brokers in turns."""
+
+from collections.abc import Sequence
+
+from bench.harness.brokers import Broker
+from bench.harness.errors import MeasurementError
+from bench.side_by_side.figures import write
+from bench.side_by_side.report import VERSIONS
+from bench.side_by_side.results import Key, Results
+from bench.side_by_side.scenario import Settings
+from bench.side_by_side.scenarios import SCENARIOS
+
+MOST_FAILURES = 2
+"""After so many a broker is left out of the scenario."""
+
+
+def measure_rounds(
+    results: Results,
+    scenario: str,
+    versions: Sequence[int],
+    brokers: Sequence[Broker],
+    rounds: int,
+    seconds: float,
+) -> None:
+    """Put into the results so many rounds of a scenario, instead of those that it had."""
+    turns = [(version, broker) for version in versions for broker in brokers]
+    failures: dict[Key, int] = {}
+    for version, broker in turns:
+        results.forget((scenario, version, broker.name))
+    for number in range(1, rounds + 1):
+        for version, broker in turns:
+            key = (scenario, version, broker.name)
+            if failures.get(key, 0) == MOST_FAILURES:
+                continue
+            said = _measure(results, key, broker, Settings(version, seconds))
+            failures[key] = failures.get(key, 0) + (key in results.failures)
+            where = f"{scenario} {number}/{rounds} {VERSIONS[version]} {broker.name}"
+            print(f"{where}: {said}", flush=True)
+
+
+def _measure(results: Results, key: Key, broker: Broker, settings: Settings) -> str:
+    """Return what to say of one measurement, which is in the results then."""
+    scenario = SCENARIOS[key[0]]
+    try:
+        figures = scenario.measure(broker, settings)
+    except MeasurementError as error:
+        results.failures[key] = str(error)
+        return f"failed: {error}"
+    results.add(key, figures)
+    return ", ".join(f"{name} {write(name, figures[name])}" for name in scenario.shown)

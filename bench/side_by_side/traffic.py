@@ -1,0 +1,51 @@
+"""Messages from publishers to subscribers that are all online."""
+
+from bench.harness.brokers import Broker, Keeping
+from bench.harness.errors import MeasurementError
+from bench.harness.load import Load
+from bench.harness.processes import processor
+from bench.harness.running import Running
+from bench.side_by_side.figures import Figures
+from bench.side_by_side.scenario import Measure, Settings
+
+COPIED = ("--qos", "--extra-subscriptions", "fanout")
+"""Options that the byte copier cannot serve."""
+
+
+def traffic(
+    *options: object, seconds: float | None = None, keeping: Keeping = Keeping.STOCK
+) -> Measure:
+    """Return a measurement of the traffic that the generator's options describe."""
+
+    def measure(broker: Broker, settings: Settings) -> Figures:
+        if broker.only_copies and any(option in COPIED for option in options):
+            raise MeasurementError("only copies bytes")
+        length = ("--messages", 0, "--max-seconds", seconds or settings.seconds)
+        with (
+            Running(broker, keeping) as running,
+            Load(running, settings.version, *options, *length) as load,
+        ):
+            load.ready()
+            before = processor(running.process)
+            load.begin()
+            report = load.result()
+            used = processor(running.process).since(before)
+        if not report["unique"]:
+            raise MeasurementError("no message arrived")
+        figures = {
+            "cpu_us": used.total * 1e6 / report["unique"],
+            "messages_s": report["delivered_per_s"],
+            "user": used.user / max(used.total, 1e-9),
+            "busy": used.total / report["seconds"],
+            "generator_busy": report["generator_busy"],
+            "checked": report["expected"],
+            "lost": report["lost"],
+            "duplicates": report["duplicates"],
+            "misrouted": report["misrouted"],
+        }
+        if "--rate" in options:
+            latency = report["latency_us"]
+            figures |= {f"{name}_us": latency[name] for name in ("p50", "p99", "p999")}
+        return figures
+
+    return measure
