@@ -1,6 +1,6 @@
 # The only entry point: every target sets up what it needs in .venv.
 .DEFAULT_GOAL := help
-.PHONY: help run install install-pipeline tui pipeline test compile test-compiled check format coverage fuzz crashtest package clean
+.PHONY: help run install install-pipeline tui pipeline test compile test-compiled check format coverage fuzz crashtest bench bench-full package clean
 
 BIN := .venv/bin
 # The environment is made anew when what it is made from has changed.
@@ -12,6 +12,7 @@ DEVELOP := .venv/.develop
 # For each of the three fuzz targets.
 FUZZ_SECONDS := 300
 CRASH_ROUNDS := 200
+BENCH_CONNECTS := 20000
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -65,6 +66,19 @@ crashtest: $(DEVELOP) ## kill gateways CRASH_ROUNDS times, by signal and at thei
 	@exec $(BIN)/tidegate crashtest --data ./var --rounds $(CRASH_ROUNDS)
 	@tools/setup.sh system
 	TIDEGATE_CRASH_ROUNDS=$(CRASH_ROUNDS) $(BIN)/pytest tests/crash --timeout 7200
+
+bench: $(DEVELOP) ## measure beside Mosquitto in 10 minutes, and write the tables into bench/README.md
+	@tools/setup.sh system
+	$(BIN)/python -m bench.side_by_side --rounds 1 --seconds 1 --write
+	$(BIN)/python -m bench.growth --short --write
+	$(BIN)/python -m bench.soak $(BENCH_CONNECTS) --write
+
+bench-full: $(DEVELOP) ## the same in an hour or two: three rounds, whole curves, a million connects
+	@tools/setup.sh system
+	$(BIN)/python -m bench.side_by_side --write
+	$(BIN)/python -m bench.side_by_side --scenarios subs_1m --rounds 1 --add --write
+	$(BIN)/python -m bench.growth --write
+	$(BIN)/python -m bench.soak --write
 
 package: $(DEVELOP) ## build the wheel and the source distribution into dist/
 	$(BIN)/pip install --quiet build
