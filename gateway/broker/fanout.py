@@ -41,7 +41,7 @@ def publish(
     for recipient in recipients:
         if not isinstance(recipient.subscriber, Session):
             inline = cast("InlineClient", recipient.subscriber)
-            code = inline.receive(message, recipient.topic_filters)
+            code = inline.receive(message, list(recipient.topic_filters))
             if code >= FAILURE and again:
                 return code
     if message.retain:

@@ -94,9 +94,8 @@ def expire_at(broker: "Broker", session: Session, due: float) -> None:
 
 def end(broker: "Broker", session: Session, instant: Instant) -> None:
     """Forget a session; a will that still waits is published now [MQTT-3.1.2-8]."""
-    for number in session.subscriptions.values():
+    for number in broker.router.numbers(session):
         broker.router.discard(number)
-    session.subscriptions.clear()
     left_over = session.left_over()
     set_expiry(broker, session, 0)
     _close_journal(session)

@@ -53,11 +53,12 @@ def handle_subscribe(broker: "Broker", client: Client, packet: Subscribe, instan
     codes = []
     retained: list[tuple[SubscriptionRequest, Subscription]] = []
     for request in packet.requests:
-        code, existed = _subscribe(broker, client, session, request, identifier, where)
+        count = broker.router.count(session)
+        code, subscription = _subscribe(broker, client, session, request, identifier, where)
         codes.append(code)
-        if code <= ReasonCode.GRANTED_QOS_2 and _wants_retained(request, existed=existed):
-            number = session.subscriptions[request.topic_filter]
-            retained.append((request, broker.router.subscription(number)))
+        existed = broker.router.count(session) == count
+        if subscription is not None and _wants_retained(request, existed=existed):
+            retained.append((request, subscription))
     # [MQTT-3.8.4-1], [MQTT-3.8.4-6]
     client.send(SubAck(packet.packet_id, codes), broker.mark_since(gathered))
     for request, subscription in retained:
@@ -71,11 +72,9 @@ def _where(broker: "Broker", client: Client, session: Session, packet: Subscribe
     )
     if text is None:
         return None
-    filtered = sum(
-        broker.router.subscription(number).where is not None
-        for topic_filter, number in session.subscriptions.items()
-        if all(topic_filter != request.topic_filter for request in packet.requests)
-    )
+    topic_filters = {request.topic_filter for request in packet.requests}
+    replaced = sum(_is_filtered(broker, session, each) for each in topic_filters)
+    filtered = broker.router.filtered(session) - replaced
     limit = broker.settings.maximum_filtered_subscriptions
     try:
         where = broker.expressions.get(text, identity=client.arrival.where_identity)
@@ -85,7 +84,7 @@ def _where(broker: "Broker", client: Client, session: Session, packet: Subscribe
         raise _Refused(code, f"$where:{error.position}: {error.message}") from error
     except TooManyExpressions as error:
         raise _Refused(ReasonCode.QUOTA_EXCEEDED, f"$where:0: {error}") from error
-    if filtered + len({request.topic_filter for request in packet.requests}) > limit:
+    if filtered + len(topic_filters) > limit:
         raise _Refused(
             ReasonCode.QUOTA_EXCEEDED,
             f"$where:0: a client has at most {limit} filtered subscriptions",
@@ -93,6 +92,11 @@ def _where(broker: "Broker", client: Client, session: Session, packet: Subscribe
     if where.never_true:
         logger.warning("client %r: filter can never be true: %s", session.client_id, where.text)
     return where
+
+
+def _is_filtered(broker: "Broker", session: Session, topic_filter: str) -> bool:
+    number = broker.router.find(session, topic_filter)
+    return number is not None and broker.router.subscription(number).where is not None
 
 
 def _explain(client: Client, reason: str) -> Properties:
@@ -108,29 +112,32 @@ def _subscribe(
     request: SubscriptionRequest,
     identifier: int | None,
     where: Where | None,
-) -> tuple[ReasonCode, bool]:
-    """Add or replace one subscription; return its reason code and whether it existed."""
+) -> tuple[ReasonCode, Subscription | None]:
+    """Add or replace one subscription [MQTT-3.8.4-3]; return its reason code, and it if granted."""
     if broker.topic_limits.fault(request.topic_filter):
         broker.counters.add("tidegate/refused/topic_filters")
-        return ReasonCode.TOPIC_FILTER_INVALID, False
+        return ReasonCode.TOPIC_FILTER_INVALID, None
     try:
         check_topic_filter(request.topic_filter)
     except MqttError as error:
-        return error.reason_code, False
-    number = session.subscriptions.get(request.topic_filter)
-    if number is not None:
-        broker.router.discard(number)  # [MQTT-3.8.4-3]
-    elif len(session.subscriptions) >= broker.settings.maximum_subscriptions or broker.router.full:
+        return error.reason_code, None
+    if _no_room(broker, session) and broker.router.find(session, request.topic_filter) is None:
         broker.counters.add("tidegate/refused/subscriptions")
-        return ReasonCode.QUOTA_EXCEEDED, False
+        return ReasonCode.QUOTA_EXCEEDED, None
     kept = _kept(client, request, identifier, where)
     session.journal.subscribe(kept)
-    route(broker, session, kept, where)
-    return ReasonCode(request.qos), number is not None
+    return ReasonCode(request.qos), route(broker, session, kept, where)
 
 
-def route(broker: "Broker", session: Session, kept: KeptSubscription, where: Where | None) -> None:
-    """Route matching messages to the session.
+def _no_room(broker: "Broker", session: Session) -> bool:
+    router = broker.router
+    return router.count(session) >= broker.settings.maximum_subscriptions or router.full
+
+
+def route(
+    broker: "Broker", session: Session, kept: KeptSubscription, where: Where | None
+) -> Subscription:
+    """Route matching messages to the session; return the subscription that does.
 
     `where` is the filter that came with the subscription; without one, that which the
     configuration attaches holds.
@@ -146,7 +153,8 @@ def route(broker: "Broker", session: Session, kept: KeptSubscription, where: Whe
         identifier=kept.identifier,
         where=where,
     )
-    session.subscriptions[kept.topic_filter] = broker.router.add(subscription)
+    broker.router.add(subscription)
+    return subscription
 
 
 def _kept(

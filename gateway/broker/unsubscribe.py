@@ -20,7 +20,7 @@ def handle_unsubscribe(
     gathered = broker.gathered
     codes = []
     for topic_filter in packet.topic_filters:
-        number = session.subscriptions.pop(topic_filter, None)
+        number = broker.router.find(session, topic_filter)
         if number is None:
             codes.append(ReasonCode.NO_SUBSCRIPTION_EXISTED)
         else:

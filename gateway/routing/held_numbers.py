@@ -53,6 +53,22 @@ class HeldNumbers:
         place = bisect_left(numbers, number)
         return place < len(numbers) and numbers[place] == number
 
+    def first(self, word: int, least: int) -> int:
+        """Return the first number that is held from `least` on, -1 if there is none."""
+        if word == 0:
+            return -1
+        if word < _LIST:
+            return word - 1 if word > least else -1
+        numbers = self._list(word)
+        place = bisect_left(numbers, least)
+        return numbers[place] if place < len(numbers) else -1
+
+    def count(self, word: int) -> int:
+        """Return how many are held."""
+        if word < _LIST:
+            return 1 if word else 0
+        return len(self._list(word))
+
     def gather(self, word: int, found: list[int]) -> None:
         """Append everything that is held."""
         if word >= _LIST:

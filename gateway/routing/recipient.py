@@ -1,35 +1,44 @@
 """Who gets a copy of a message, and how."""
 
-from gateway.routing.subscription import Subscription
+from gateway.routing.subscription import Subscriber, Subscription
 
 
 class Recipient:
     """One subscriber's copy of a message: the highest QoS and every identifier that matched.
 
-    `qos` and `retain` are given as the publisher's, and kept as they are sent.
+    `qos` and `retain` are those of the copy as it is sent.
     """
 
     __slots__ = ("identifiers", "qos", "retain", "subscriber", "topic_filters")
 
     shared = False  # True for the copy that a shared subscription gives to one of its members
 
-    def __init__(self, subscription: Subscription, qos: int, retain: bool) -> None:
-        self.subscriber = subscription.subscriber
-        self.qos = min(subscription.qos, qos)
-        # [MQTT-3.3.1-12] and [MQTT-3.3.1-13]: live messages keep RETAIN only where asked
-        self.retain = retain and subscription.retain_as_published
+    def __init__(self, subscriber: Subscriber) -> None:
+        self.subscriber = subscriber
+        self.qos = 0
+        self.retain = False
         self.identifiers: tuple[int, ...] = ()
-        self.topic_filters = [subscription.topic_filter]
-        if subscription.identifier is not None:
-            self.identifiers = (subscription.identifier,)
+        self.topic_filters: tuple[str, ...] = ()
+
+    def add(self, topic_filter: str, qos: int, retain: bool, identifier: int | None) -> None:
+        """Add a subscription of the subscriber's; all that overlap make one copy [MQTT-3.3.4-2].
+
+        `qos` and `retain` are what this one alone asks for.
+        """
+        self.qos = max(self.qos, qos)
+        if retain:
+            self.retain = True
+        self.topic_filters += (topic_filter,)
+        if identifier is not None:
+            self.identifiers += (identifier,)
 
     def merge(self, subscription: Subscription, qos: int, retain: bool) -> None:
-        """Add an overlapping subscription of the same subscriber [MQTT-3.3.4-2]."""
-        self.qos = max(self.qos, min(subscription.qos, qos))
-        self.retain = self.retain or (retain and subscription.retain_as_published)
-        self.topic_filters.append(subscription.topic_filter)
-        if subscription.identifier is not None:
-            self.identifiers += (subscription.identifier,)
+        """Add a subscription of the subscriber's for a message of this QoS and RETAIN."""
+        # [MQTT-3.3.1-12] and [MQTT-3.3.1-13]: live messages keep RETAIN only where asked
+        retain = retain and subscription.retain_as_published
+        self.add(
+            subscription.topic_filter, min(subscription.qos, qos), retain, subscription.identifier
+        )
 
 
 class SharedRecipient(Recipient):

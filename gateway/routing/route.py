@@ -15,33 +15,41 @@ ROUTE_OVERHEAD = 400
 RECIPIENT_OVERHEAD = 250
 """Bytes of a recipient that is kept with a route."""
 
+SUBSCRIPTION_OVERHEAD = 250
+"""Bytes of a subscription as an object, with its topic filter."""
+
+ENTRY = 8
 POINTER = 8
 
 
 class Route:
-    """The subscriptions of one topic name; `groups` are the numbers of shared subscriptions.
+    """The subscriptions of one topic name: `own` as entries of `DirectSubscriptions`.
 
-    A `plain` route asks nothing of a message but its QoS and its RETAIN: `recipients` keeps
-    who gets such a message, by `kind`.
+    A `plain` route asks nothing of a message but its QoS and its RETAIN: `recipients` keeps who
+    gets such a message, by `kind`. Any other has in `asked` what its own subscriptions say;
+    `indexes` find more of them, and `groups` are the numbers of shared subscriptions.
     """
 
-    __slots__ = ("groups", "indexes", "own", "plain", "recipients")
+    __slots__ = ("asked", "groups", "indexes", "own", "plain", "recipients")
 
     def __init__(
-        self, own: Sequence[Subscription], indexes: Sequence[FilterIndex], groups: Sequence[int]
+        self,
+        own: Sequence[int],
+        indexes: Sequence[FilterIndex],
+        groups: Sequence[int],
+        asked: Sequence[Subscription] | None = None,
     ) -> None:
         self.own = own
         self.indexes = indexes
         self.groups = groups
-        self.plain = not (indexes or groups) and all(
-            each.where is None and not each.no_local for each in own
-        )
+        self.plain = asked is None
+        self.asked = asked or ()
         self.recipients: dict[int, list[Recipient]] = {}
 
     @property
     def size(self) -> int:
         """About the bytes that it occupies at most."""
-        each = POINTER + (2 * RECIPIENT_OVERHEAD if self.plain else 0)
+        each = ENTRY + 2 * RECIPIENT_OVERHEAD if self.plain else ENTRY + SUBSCRIPTION_OVERHEAD
         pointers = POINTER * (len(self.indexes) + len(self.groups))
         return ROUTE_OVERHEAD + pointers + each * len(self.own)
 

@@ -1,37 +1,34 @@
 """Who gets a message: the subscriptions that match, one recipient for each subscriber."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import cast
 
 from gateway.mqtt.topics import split_shared
 from gateway.routing.budget import Budget
-from gateway.routing.indexed_filters import IndexedFilters, candidates
+from gateway.routing.direct_subscriptions import FILTERED, NO_LOCAL, DirectSubscriptions
+from gateway.routing.indirect_subscriptions import INDIRECT, PLACE, IndirectSubscriptions
 from gateway.routing.recipient import Recipient, SharedRecipient
 from gateway.routing.route import Route, kind
 from gateway.routing.route_cache import MAXIMUM_BYTES as MAXIMUM_ROUTE_BYTES
 from gateway.routing.route_cache import RouteCache
-from gateway.routing.shared_subscriptions import SharedSubscriptions
-from gateway.routing.subscription import Member, Subscription
-from gateway.routing.topic_trie import TopicTrie
+from gateway.routing.subscribers import Subscribers
+from gateway.routing.subscription import Member, Subscriber, Subscription
 from gateway.routing.where.compile import Where
-from gateway.routing.where.equalities import Equality, equalities
 from gateway.routing.where.message import Message
+
+SUBSCRIBER = (1 << PLACE) - 1
+"""The bits of a subscription's number that are its subscriber's."""
+
+ASKING = FILTERED | NO_LOCAL
+"""The bits of a subscription that asks more of a message than its topic."""
 
 READY = 0
 """The readiness of a member that sends a message at once; who is less ready has more."""
 
 
 MAXIMUM_BYTES = 128 * 1024 * 1024
-"""Bytes of all subscriptions: 200,000 of some forty characters."""
-
-SUBSCRIPTION_OVERHEAD = 300
-"""Bytes of a subscription beside its topic filter: the object and its places in three tables."""
-
-INDEX_OVERHEAD = 400
-"""Bytes of the index of a topic filter."""
-
-INDEXED_FIELD_OVERHEAD = 900
-"""Bytes of a field that an index looks at: its tables and what reads it."""
+"""Bytes of all subscriptions: well over a million of some forty characters."""
 
 
 class Router:
@@ -51,29 +48,24 @@ class Router:
         maximum_bytes: int = MAXIMUM_BYTES,
         maximum_route_bytes: int = MAXIMUM_ROUTE_BYTES,
     ) -> None:
-        self._trie = TopicTrie()
-        self._indexed = IndexedFilters()
-        self._shared = SharedSubscriptions()
-        self._subscriptions: list[Subscription | None] = []
-        self._free: list[int] = []
+        self._subscribers = Subscribers()
+        self._direct = DirectSubscriptions(self._subscribers)
+        self._indirect = IndirectSubscriptions()
+        self._filtered: Counter[int] = Counter()  # subscriptions with a `$where`, by subscriber
         self.on_add: list[Callable[[int, Subscription], None]] = []
         self.on_discard: list[Callable[[int], None]] = []
         self._budget = budget
-        self._text = 0  # bytes of topic filters
-        self._empty = self._tries()
+        self._empty = self._memory()
         self.maximum_bytes = maximum_bytes
         self.routes = RouteCache(maximum_route_bytes)
 
     @property
     def bytes(self) -> int:
         """About the bytes that the subscriptions occupy; 0 without any."""
-        indexed = self._indexed
-        tries = self._tries() - self._empty
-        indexes = indexed.indexes * INDEX_OVERHEAD + indexed.fields * INDEXED_FIELD_OVERHEAD
-        return self._text + tries + indexes + len(self) * SUBSCRIPTION_OVERHEAD
+        return self._memory() - self._empty
 
-    def _tries(self) -> int:
-        return self._trie.memory() + self._indexed.memory() + self._shared.memory()
+    def _memory(self) -> int:
+        return self._subscribers.memory() + self._direct.memory() + self._indirect.memory()
 
     @property
     def full(self) -> bool:
@@ -81,61 +73,89 @@ class Router:
         return self.bytes >= self.maximum_bytes
 
     def __len__(self) -> int:
-        return len(self._subscriptions) - len(self._free)
+        return len(self._subscribers)
 
     @property
     def shared(self) -> int:
         """How many of the subscriptions are shared ones."""
-        return len(self._shared)
+        return self._indirect.shared
 
     def add(self, subscription: Subscription) -> int:
-        """Route matching messages to the subscription; return the number it is known by."""
-        if self._free:
-            number = self._free.pop()
-            self._subscriptions[number] = subscription
-        else:
-            number = len(self._subscriptions)
-            self._subscriptions.append(subscription)
-        self._text += len(subscription.topic_filter)
-        share_name, topic_filter = split_shared(subscription.topic_filter)
-        if share_name is not None:
-            self._shared.add(share_name, topic_filter, number)
-        elif asked := _asked_for(subscription):
-            self._indexed.add(topic_filter, asked, number)
-        else:
-            self._trie.add(topic_filter, number)
-        self.routes.forget(topic_filter)
+        """Route matching messages to the subscription; return the number it is known by.
+
+        It takes the place of the one that its subscriber has with the same topic filter, if any.
+        """
+        before = self.find(subscription.subscriber, subscription.topic_filter)
+        if before is not None:
+            self.discard(before)
+        subscriber = self._subscribers.join(subscription.subscriber)
+        place = self._indirect.put(subscriber, subscription)
+        if not place:
+            place = self._direct.put(subscriber, subscription)
+        self._subscribers.hold(subscriber, place)
+        if subscription.where is not None:
+            self._filtered[subscriber] += 1
+        number = place << PLACE | subscriber
+        self._changed(subscription.topic_filter)
         for callback in self.on_add:
             callback(number, subscription)
         return number
 
+    def _changed(self, topic_filter: str) -> None:
+        self.routes.forget(split_shared(topic_filter)[1])
+
+    def find(self, subscriber: Subscriber, topic_filter: str) -> int | None:
+        """Return the number of a subscription, None if there is none."""
+        who = self._subscribers.find(subscriber)
+        if who < 0:
+            return None
+        place = self._direct.place(who, topic_filter)
+        if not place and self._indirect:
+            place = self._indirect.place(who, topic_filter)
+        return place << PLACE | who if place else None
+
+    def count(self, subscriber: Subscriber) -> int:
+        """Return how many subscriptions the subscriber has."""
+        return self._subscribers.count(self._subscribers.find(subscriber))
+
+    def filtered(self, subscriber: Subscriber) -> int:
+        """Return how many subscriptions the subscriber has with a `$where`."""
+        return self._filtered[self._subscribers.find(subscriber)]
+
+    def numbers(self, subscriber: Subscriber) -> list[int]:
+        """Return the numbers of the subscriber's subscriptions."""
+        who = self._subscribers.find(subscriber)
+        if who < 0:
+            return []
+        return [place << PLACE | who for place in self._subscribers.places(who)]
+
     def subscriptions(self) -> Iterator[tuple[int, Subscription]]:
         """Give every subscription with its number."""
-        for number, subscription in enumerate(self._subscriptions):
-            if subscription is not None:
-                yield number, subscription
+        for who in self._subscribers.numbers():
+            for place in self._subscribers.places(who):
+                yield place << PLACE | who, self._table(place).get(place, who)
 
     def subscription(self, number: int) -> Subscription:
-        """Return the subscription that `add` gave this number."""
-        subscription = self._subscriptions[number]
-        if subscription is None:
+        """Return what the subscription with this number says; raise KeyError without one."""
+        place, who = number >> PLACE, number & SUBSCRIBER
+        if not self._subscribers.holds(who, place):
             raise KeyError(number)
-        return subscription
+        return self._table(place).get(place, who)
+
+    def _table(self, place: int) -> DirectSubscriptions | IndirectSubscriptions:
+        return self._indirect if place & INDIRECT else self._direct
 
     def discard(self, number: int) -> None:
-        """Route nothing more to the subscription that `add` gave this number."""
+        """Route nothing more to the subscription with this number; raise KeyError without one."""
+        place, who = number >> PLACE, number & SUBSCRIBER
         subscription = self.subscription(number)
-        share_name, topic_filter = split_shared(subscription.topic_filter)
-        if share_name is not None:
-            self._shared.discard(share_name, topic_filter, number)
-        elif asked := _asked_for(subscription):
-            self._indexed.discard(topic_filter, asked, number)
-        else:
-            self._trie.discard(topic_filter, number)
-        self._text -= len(subscription.topic_filter)
-        self._subscriptions[number] = None
-        self._free.append(number)
-        self.routes.forget(topic_filter)
+        self._table(place).take(place, who)
+        self._subscribers.release(who, place)
+        if subscription.where is not None:
+            self._filtered[who] -= 1
+            if not self._filtered[who]:
+                del self._filtered[who]
+        self._changed(subscription.topic_filter)
         for callback in self.on_discard:
             callback(number)
 
@@ -148,7 +168,7 @@ class Router:
         """
         route = self._route(message.topic)
         if route.plain:
-            return _plain(route, message.qos, message.retain)
+            return self._plain(route, message.qos, message.retain)
         return self._ask(route, message)
 
     def plain_recipients(self, topic: str) -> list[Recipient] | None:
@@ -157,25 +177,40 @@ class Router:
         None where it depends on more of a message than that. The list is not to be changed.
         """
         route = self._route(topic)
-        return _plain(route, 0, retain=False) if route.plain else None
+        return self._plain(route, 0, retain=False) if route.plain else None
 
     def _route(self, topic: str) -> Route:
         """Return the route of a topic; one that has to be found is kept for the next message."""
         route = self.routes.get(topic)
         if route is None:
-            own = [self.subscription(number) for number in self._trie.match(topic)]
-            route = Route(own, self._indexed.indexes_of(topic), self._shared.groups(topic))
+            route = self._find_route(topic)
             self.routes.put(topic, route)
         return route
+
+    def _find_route(self, topic: str) -> Route:
+        own = self._direct.match(topic)
+        indexes, groups = self._indirect.indexes(topic), self._indirect.groups(topic)
+        if not indexes and not groups and all(not entry & ASKING for entry in own):
+            return Route(own, (), ())
+        return Route(own, indexes, groups, [self._direct.subscription(entry) for entry in own])
+
+    def _plain(self, route: Route, qos: int, retain: bool) -> list[Recipient]:
+        """Return who gets every message of a plain route, worked out once for each kind."""
+        number = kind(qos, retain)
+        found = route.recipients.get(number)
+        if found is None:
+            found = self._direct.recipients(route.own, qos, retain)
+            route.recipients[number] = found
+        return found
 
     def _ask(self, route: Route, message: Message) -> list[Recipient]:
         """Return the recipients where it depends on more of the message than its topic."""
         verdicts: dict[Where, bool] = {}
-        asked = [*route.own, *map(self.subscription, candidates(route.indexes, message))]
+        asked = [*route.asked, *self._indirect.candidates(route.indexes, message)]
         wanted = [one for one in asked if self._wanted(one, message, verdicts)]
         found = _merged(wanted, message.qos, message.retain)
         for group in route.groups:
-            chosen = self._choose(self._shared.take_turns(group), message, verdicts)
+            chosen = self._choose(self._indirect.take_turns(group), message, verdicts)
             if chosen is not None:
                 found.append(chosen)
         return found
@@ -185,27 +220,28 @@ class Router:
 
         None if nobody is left who wants it; `topic_filter` begins with `$share/`.
         """
-        share_name, shared_filter = split_shared(topic_filter)
-        members = self._shared.members(share_name or "", shared_filter)
-        return self._choose(members, message, {})
+        return self._choose(self._indirect.members(topic_filter), message, {})
 
     def _choose(
-        self, members: list[int], message: Message, verdicts: dict[Where, bool]
+        self, members: list[Subscription], message: Message, verdicts: dict[Where, bool]
     ) -> Recipient | None:
         """Return the readiest member, of equals the one whose turn comes first."""
         best: Subscription | None = None
         lowest = 0
-        for number in members:
-            subscription = self._subscriptions[number]
-            if subscription is None or not self._wanted(subscription, message, verdicts):
+        for member in members:
+            if not self._wanted(member, message, verdicts):
                 continue
-            qos = min(subscription.qos, message.qos)  # [MQTT-4.8.2-3]
-            readiness = cast("Member", subscription.subscriber).readiness(qos)
+            qos = min(member.qos, message.qos)  # [MQTT-4.8.2-3]
+            readiness = cast("Member", member.subscriber).readiness(qos)
             if best is None or readiness < lowest:
-                best, lowest = subscription, readiness
+                best, lowest = member, readiness
                 if readiness == READY:
                     break
-        return None if best is None else SharedRecipient(best, message.qos, message.retain)
+        if best is None:
+            return None
+        chosen = SharedRecipient(best.subscriber)
+        chosen.merge(best, message.qos, message.retain)
+        return chosen
 
     def _wanted(
         self, subscription: Subscription, message: Message, verdicts: dict[Where, bool]
@@ -223,28 +259,12 @@ class Router:
         return passed
 
 
-def _plain(route: Route, qos: int, retain: bool) -> list[Recipient]:
-    """Return who gets every message of a plain route, worked out once for each QoS and RETAIN."""
-    number = kind(qos, retain)
-    found = route.recipients.get(number)
-    if found is None:
-        found = route.recipients[number] = _merged(route.own, qos, retain)
-    return found
-
-
 def _merged(subscriptions: Iterable[Subscription], qos: int, retain: bool) -> list[Recipient]:
     """Return one recipient for each subscriber, whose subscriptions all want the message."""
-    found: dict[int, Recipient] = {}
+    found: dict[Subscriber, Recipient] = {}
     for subscription in subscriptions:
-        recipient = found.get(id(subscription.subscriber))
+        recipient = found.get(subscription.subscriber)
         if recipient is None:
-            found[id(subscription.subscriber)] = Recipient(subscription, qos, retain)
-        else:
-            recipient.merge(subscription, qos, retain)
+            recipient = found[subscription.subscriber] = Recipient(subscription.subscriber)
+        recipient.merge(subscription, qos, retain)
     return list(found.values())
-
-
-def _asked_for(subscription: Subscription) -> list[Equality]:
-    """Return the equalities that the `$where` asks for; none without one."""
-    where = subscription.where
-    return [] if where is None else equalities(where.expression)

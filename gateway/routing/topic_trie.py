@@ -45,28 +45,12 @@ class TopicTrie:
 
     def add(self, topic_filter: str, subscription: int) -> None:
         """Put the subscription at its topic filter; nothing changes if it is there already."""
-        node = _ROOT
-        for level in topic_filter.encode().split(b"/"):
-            number = self._levels.find(level)
-            below = self._nodes.child(node, number) if number else 0
-            node = below or self._grow(node, level)
-        word = self._nodes.held(node)
-        if not self._held.holds(word, subscription):
-            self._nodes.hold(node, self._held.including(word, subscription))
-            self._count += 1
+        self.put(self.reach(topic_filter), subscription)
 
     def discard(self, topic_filter: str, subscription: int) -> bool:
         """Remove the subscription from its topic filter; return whether it was there."""
-        node = self._find(topic_filter)
-        if node == _ROOT:
-            return False
-        word = self._nodes.held(node)
-        if not self._held.holds(word, subscription):
-            return False
-        self._nodes.hold(node, self._held.excluding(word, subscription))
-        self._count -= 1
-        self._reclaim(node)
-        return True
+        node = self.find(topic_filter)
+        return node != _ROOT and self.take(node, subscription)
 
     def match(self, topic: str) -> list[int]:
         """Return the subscriptions whose topic filter matches, in any order, in a list of its own.
@@ -74,6 +58,13 @@ class TopicTrie:
         `a/#` matches `a` too; a filter that begins with a wildcard doesn't match a topic that
         begins with `$` [MQTT-4.7.2-1].
         """
+        found: list[int] = []
+        for node in self.nodes(topic):
+            self._held.gather(self._nodes.held(node), found)
+        return found
+
+    def nodes(self, topic: str) -> list[int]:
+        """Return the nodes of the topic filters that match, as `find` gives them."""
         levels = topic.encode().split(b"/")
         found: list[int] = []
         nodes = [_ROOT]
@@ -84,9 +75,68 @@ class TopicTrie:
                 return found
             wild = True
         for node in nodes:
-            self._held.gather(self._nodes.held(node), found)
+            if self._nodes.held(node):
+                found.append(node)
             if self._nodes.children(node) & _HAS_REST:
-                self._held.gather(self._nodes.held(self._nodes.child(node, self._rest)), found)
+                found.append(self._nodes.child(node, self._rest))
+        return found
+
+    def find(self, topic_filter: str) -> int:
+        """Return the node of a topic filter, a number from 1, or 0 if nothing is held there.
+
+        It stays the node of that topic filter until nothing is held there any more.
+        """
+        node = _ROOT
+        for level in topic_filter.encode().split(b"/"):
+            number = self._levels.find(level)
+            node = self._nodes.child(node, number) if number else _ROOT
+            if node == _ROOT:
+                return _ROOT
+        return node if self._nodes.held(node) else _ROOT
+
+    def reach(self, topic_filter: str) -> int:
+        """Return the node of a topic filter, a new one if need be; `put` is to follow."""
+        node = _ROOT
+        for level in topic_filter.encode().split(b"/"):
+            number = self._levels.find(level)
+            below = self._nodes.child(node, number) if number else 0
+            node = below or self._grow(node, level)
+        return node
+
+    def topic_filter(self, node: int) -> str:
+        """Return the topic filter of a node."""
+        levels: list[bytes] = []
+        while node != _ROOT:
+            levels.append(self._levels.text(self._nodes.level(node)))
+            node = self._nodes.parent(node)
+        levels.reverse()
+        return b"/".join(levels).decode()
+
+    def put(self, node: int, subscription: int) -> None:
+        """Put the subscription at a node; nothing changes if it is there already."""
+        word = self._nodes.held(node)
+        if not self._held.holds(word, subscription):
+            self._nodes.hold(node, self._held.including(word, subscription))
+            self._count += 1
+
+    def take(self, node: int, subscription: int) -> bool:
+        """Remove the subscription from a node; return whether it was there."""
+        word = self._nodes.held(node)
+        if not self._held.holds(word, subscription):
+            return False
+        self._nodes.hold(node, self._held.excluding(word, subscription))
+        self._count -= 1
+        self._reclaim(node)
+        return True
+
+    def first(self, node: int, least: int) -> int:
+        """Return the first subscription at a node from the number `least` on, -1 without one."""
+        return self._held.first(self._nodes.held(node), least)
+
+    def held(self, node: int) -> list[int]:
+        """Return the subscriptions at a node by number, in a list of its own."""
+        found: list[int] = []
+        self._held.gather(self._nodes.held(node), found)
         return found
 
     def memory(self) -> int:
@@ -100,14 +150,14 @@ class TopicTrie:
         found: list[int],
         wild: bool,
     ) -> list[int]:
-        """Return the nodes one level down; what is held at `#` there goes to `found`."""
+        """Return the nodes one level down; those for `#` there go to `found`."""
         following: list[int] = []
         number = self._levels.find(level)
         for node in nodes:
             children = self._nodes.children(node)
             if wild and children & (_HAS_PLUS | _HAS_REST):
                 if children & _HAS_REST:
-                    self._held.gather(self._nodes.held(self._nodes.child(node, self._rest)), found)
+                    found.append(self._nodes.child(node, self._rest))
                 if children & _HAS_PLUS:
                     following.append(self._nodes.child(node, self._plus))
             if number and children >= _A_CHILD:
@@ -115,16 +165,6 @@ class TopicTrie:
                 if below:
                     following.append(below)
         return following
-
-    def _find(self, topic_filter: str) -> int:
-        """Return the node of the topic filter, ROOT if there is none."""
-        node = _ROOT
-        for level in topic_filter.encode().split(b"/"):
-            number = self._levels.find(level)
-            node = self._nodes.child(node, number) if number else _ROOT
-            if node == _ROOT:
-                return _ROOT
-        return node
 
     def _grow(self, parent: int, level: bytes) -> int:
         number = self._levels.use(level)

@@ -1,4 +1,4 @@
-"""One client's side of the conversation: what it subscribed to, is owed and was sent."""
+"""One client's side of the conversation: what it is owed and was sent."""
 
 from typing import cast
 
@@ -36,7 +36,6 @@ class Session:
         "journal",
         "limits",
         "queue",
-        "subscriptions",
         "traffic",
         "username",
     )
@@ -57,7 +56,6 @@ class Session:
         self.journal: Journal = NO_JOURNAL
         self.expiry_interval = 0
         self.durability_class = COMMIT
-        self.subscriptions: dict[str, int] = {}  # topic filter to the router's number
         self.queue = DeliveryQueue(
             limits.maximum_queued_messages, limits.maximum_queued_bytes, limits.memory
         )

@@ -36,3 +36,12 @@ def test_places_of_lists_are_used_again() -> None:
     words[1] = held.including(held.including(0, 30), 31)
     assert [gathered(held, word) for word in words] == [[0, 1], [30, 31], [20, 21]]
     assert held.memory() == memory
+
+
+@given(st.lists(st.integers(0, 20), unique=True), st.integers(0, 21))
+def test_the_first_number_from_another_on_is_found(numbers: list[int], least: int) -> None:
+    held, word = HeldNumbers(), 0
+    for number in numbers:
+        word = held.including(word, number)
+    assert held.first(word, least) == min((each for each in numbers if each >= least), default=-1)
+    assert held.count(word) == len(numbers)

@@ -82,6 +82,7 @@ class RouterAgainstEvaluation(RuleBasedStateMachine):
             identifier=len(self.held) + 1,
             where=compile_where(text),
         )
+        self.held.pop(self.router.find(subscription.subscriber, topic_filter) or 0, None)
         self.held[self.router.add(subscription)] = subscription
 
     @rule(data=st.data())

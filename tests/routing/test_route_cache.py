@@ -95,6 +95,7 @@ class RoutesAgainstMatcher(RuleBasedStateMachine):
         name = f"$share/g/{topic_filter}" if shared else topic_filter
         subscriber = self.someones[place]
         one = Subscription(subscriber, name, qos, retain_as_published=kept, identifier=qos + 1)
+        self.held.pop(self.router.find(subscriber, name) or 0, None)
         self.held[self.router.add(one)] = one
 
     @rule(data=st.data())

@@ -1,0 +1,128 @@
+"""Subscriptions that are found by their topic filter: a number in a trie for each, no object."""
+
+from array import array
+from collections.abc import Iterable
+
+from gateway.routing.recipient import Recipient
+from gateway.routing.subscribers import Subscribers
+from gateway.routing.subscription import Subscription
+from gateway.routing.topic_trie import TopicTrie
+from gateway.routing.where.compile import Where
+
+QOS = 0b000011
+NO_LOCAL = 0b000100
+RETAIN_AS_PUBLISHED = 0b001000
+IDENTIFIED = 0b010000
+FILTERED = 0b100000
+"""Bits of a subscription's word; the last two say where else there is something to know."""
+
+SUBSCRIBER = 6
+"""How far up in the word the subscriber's number stands."""
+
+NODE = 32
+"""How far up in an entry the node stands, above the word."""
+WORD = (1 << NODE) - 1
+
+MORE_OVERHEAD = 200
+"""Bytes of an identifier or a `$where`, of which few subscriptions have one, in its table."""
+
+
+class DirectSubscriptions:
+    """The subscriptions of a topic, as entries: the node of a topic filter above a word.
+
+    Their places are the nodes of a trie. A word is the number of the subscriber and the options,
+    so that a node's words are in the order of the subscribers, each of which has one at most.
+    """
+
+    __slots__ = ("_identifiers", "_subscribers", "_trie", "_wheres")
+
+    def __init__(self, subscribers: Subscribers) -> None:
+        self._subscribers = subscribers
+        self._trie = TopicTrie()
+        self._identifiers: dict[int, int] = {}  # by entry without its options
+        self._wheres: dict[int, Where] = {}
+
+    def put(self, subscriber: int, subscription: Subscription) -> int:
+        """Take a subscription of which the subscriber has no like; return its place."""
+        node = self._trie.reach(subscription.topic_filter)
+        word = subscriber << SUBSCRIBER | subscription.qos
+        key = node << NODE | subscriber
+        if subscription.no_local:
+            word |= NO_LOCAL
+        if subscription.retain_as_published:
+            word |= RETAIN_AS_PUBLISHED
+        if subscription.identifier is not None:
+            word |= IDENTIFIED
+            self._identifiers[key] = subscription.identifier
+        if subscription.where is not None:
+            word |= FILTERED
+            self._wheres[key] = subscription.where
+        self._trie.put(node, word)
+        return node
+
+    def take(self, place: int, subscriber: int) -> None:
+        """Give up the subscription at a place, which is there."""
+        key = place << NODE | subscriber
+        self._identifiers.pop(key, None)
+        self._wheres.pop(key, None)
+        self._trie.take(place, self._word(place, subscriber))
+
+    def place(self, subscriber: int, topic_filter: str) -> int:
+        """Return the place of a subscription, 0 if there is none."""
+        node = self._trie.find(topic_filter)
+        if node and self._word(node, subscriber) >> SUBSCRIBER == subscriber:
+            return node
+        return 0
+
+    def get(self, place: int, subscriber: int) -> Subscription:
+        """Return the subscription at a place, which is there."""
+        return self.subscription(place << NODE | self._word(place, subscriber))
+
+    def match(self, topic: str) -> "array[int]":
+        """Return the entries of the subscriptions whose topic filter matches."""
+        found = array("Q")
+        for node in self._trie.nodes(topic):
+            found.extend([node << NODE | word for word in self._trie.held(node)])
+        return found
+
+    def subscription(self, entry: int) -> Subscription:
+        """Return an object that says all of a subscription."""
+        node, word = entry >> NODE, entry & WORD
+        subscriber = word >> SUBSCRIBER
+        key = node << NODE | subscriber
+        return Subscription(
+            self._subscribers.subscriber(subscriber),
+            self._trie.topic_filter(node),
+            word & QOS,
+            no_local=bool(word & NO_LOCAL),
+            retain_as_published=bool(word & RETAIN_AS_PUBLISHED),
+            identifier=self._identifiers[key] if word & IDENTIFIED else None,
+            where=self._wheres[key] if word & FILTERED else None,
+        )
+
+    def recipients(self, entries: Iterable[int], qos: int, retain: bool) -> list[Recipient]:
+        """Return one recipient for each subscriber of entries that all want the message."""
+        found: dict[int, Recipient] = {}
+        last, topic_filter = 0, ""
+        for entry in entries:
+            node, subscriber = entry >> NODE, (entry & WORD) >> SUBSCRIBER
+            if node != last:
+                last, topic_filter = node, self._trie.topic_filter(node)
+            recipient = found.get(subscriber)
+            if recipient is None:
+                recipient = found[subscriber] = Recipient(self._subscribers.subscriber(subscriber))
+            identifier = None
+            if entry & IDENTIFIED:
+                identifier = self._identifiers[node << NODE | subscriber]
+            keep = retain and entry & RETAIN_AS_PUBLISHED != 0
+            recipient.add(topic_filter, min(entry & QOS, qos), keep, identifier)
+        return list(found.values())
+
+    def memory(self) -> int:
+        """Return about the bytes of all subscriptions."""
+        more = len(self._identifiers) + len(self._wheres)
+        return self._trie.memory() + MORE_OVERHEAD * more
+
+    def _word(self, node: int, subscriber: int) -> int:
+        """Return the subscriber's word at a node; another one or -1 if it has none there."""
+        return self._trie.first(node, subscriber << SUBSCRIBER)

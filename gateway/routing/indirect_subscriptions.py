@@ -1,0 +1,133 @@
+"""Subscriptions that more than a topic finds: shared ones, and those an index looks at."""
+
+from collections.abc import Iterable
+
+from gateway.mqtt.topics import split_shared
+from gateway.routing.filter_index import FilterIndex
+from gateway.routing.indexed_filters import IndexedFilters, candidates
+from gateway.routing.shared_subscriptions import SharedSubscriptions
+from gateway.routing.subscription import Subscription
+from gateway.routing.topic_trie import TopicTrie
+from gateway.routing.where.equalities import Equality, equalities
+from gateway.routing.where.message import Message
+
+INDIRECT = 1 << 30
+"""The bit that tells these places from the nodes of any other trie."""
+
+PLACE = 32
+"""How far up in a subscription's number its place stands, above the subscriber's number."""
+
+OVERHEAD = 450
+"""Bytes of a subscription beside its topic filter: the object and its places in the tables."""
+
+INDEX_OVERHEAD = 400
+"""Bytes of the index of a topic filter."""
+
+INDEXED_FIELD_OVERHEAD = 900
+"""Bytes of a field that an index looks at: its tables and what reads it."""
+
+
+class IndirectSubscriptions:
+    """Subscriptions that are kept as objects, by number.
+
+    Their places are the nodes that a trie has for their topic filters as the clients wrote them.
+    """
+
+    __slots__ = ("_indexed", "_shared", "_subscriptions", "_text", "_trie")
+
+    def __init__(self) -> None:
+        self._trie = TopicTrie()  # of subscribers' numbers
+        self._indexed = IndexedFilters()
+        self._shared = SharedSubscriptions()
+        self._subscriptions: dict[int, Subscription] = {}
+        self._text = 0  # bytes of topic filters
+
+    def __len__(self) -> int:
+        return len(self._subscriptions)
+
+    @property
+    def shared(self) -> int:
+        """How many of them are shared ones."""
+        return len(self._shared)
+
+    def put(self, subscriber: int, subscription: Subscription) -> int:
+        """Take a subscription of which the subscriber has no like; return its place.
+
+        That is 0 for one that is not of these.
+        """
+        share_name, topic_filter = split_shared(subscription.topic_filter)
+        asked = _asked_for(subscription)
+        if share_name is None and not asked:
+            return 0
+        node = self._trie.reach(subscription.topic_filter)
+        self._trie.put(node, subscriber)
+        number = _number(node | INDIRECT, subscriber)
+        if share_name is not None:
+            self._shared.add(share_name, topic_filter, number)
+        else:
+            self._indexed.add(topic_filter, asked, number)
+        self._subscriptions[number] = subscription
+        self._text += len(subscription.topic_filter)
+        return node | INDIRECT
+
+    def take(self, place: int, subscriber: int) -> None:
+        """Give up the subscription at a place, which is there."""
+        number = _number(place, subscriber)
+        subscription = self._subscriptions.pop(number)
+        share_name, topic_filter = split_shared(subscription.topic_filter)
+        if share_name is not None:
+            self._shared.discard(share_name, topic_filter, number)
+        else:
+            self._indexed.discard(topic_filter, _asked_for(subscription), number)
+        self._trie.take(place & ~INDIRECT, subscriber)
+        self._text -= len(subscription.topic_filter)
+
+    def place(self, subscriber: int, topic_filter: str) -> int:
+        """Return the place of a subscription, 0 if there is none."""
+        node = self._trie.find(topic_filter)
+        if node and self._trie.first(node, subscriber) == subscriber:
+            return node | INDIRECT
+        return 0
+
+    def get(self, place: int, subscriber: int) -> Subscription:
+        """Return the subscription at a place, which is there."""
+        return self._subscriptions[_number(place, subscriber)]
+
+    def indexes(self, topic: str) -> list[FilterIndex]:
+        """Return the indexes whose topic filter matches."""
+        return self._indexed.indexes_of(topic)
+
+    def groups(self, topic: str) -> list[int]:
+        """Return the groups of shared subscriptions that match."""
+        return self._shared.groups(topic)
+
+    def candidates(self, indexes: Iterable[FilterIndex], message: Message) -> list[Subscription]:
+        """Return the subscriptions in these indexes whose `$where` can be TRUE."""
+        return [self._subscriptions[number] for number in candidates(indexes, message)]
+
+    def take_turns(self, group: int) -> list[Subscription]:
+        """Return the members of a group, the one whose turn it is first."""
+        return [self._subscriptions[number] for number in self._shared.take_turns(group)]
+
+    def members(self, topic_filter: str) -> list[Subscription]:
+        """Return the members of the group of a topic filter that begins with `$share/`."""
+        share_name, shared_filter = split_shared(topic_filter)
+        members = self._shared.members(share_name or "", shared_filter)
+        return [self._subscriptions[number] for number in members]
+
+    def memory(self) -> int:
+        """Return about the bytes of all subscriptions."""
+        indexed = self._indexed
+        tries = self._trie.memory() + indexed.memory() + self._shared.memory()
+        indexes = indexed.indexes * INDEX_OVERHEAD + indexed.fields * INDEXED_FIELD_OVERHEAD
+        return self._text + tries + indexes + len(self._subscriptions) * OVERHEAD
+
+
+def _number(place: int, subscriber: int) -> int:
+    return place << PLACE | subscriber
+
+
+def _asked_for(subscription: Subscription) -> list[Equality]:
+    """Return the equalities that the `$where` asks for; none without one."""
+    where = subscription.where
+    return [] if where is None else equalities(where.expression)
