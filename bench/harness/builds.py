@@ -21,9 +21,9 @@ def plain() -> Path:
 
 def compiled() -> Path:
     """Return a folder with the package and its compiled modules, or raise MeasurementError."""
-    folder = _copy(BUILD / "compiled")
+    modules = BUILD / "modules"  # kept, so that only what has changed is compiled
     command = [sys.executable, "setup.py", "--quiet", "build_ext"]
-    command += ["--build-lib", str(folder), "--build-temp", str(BUILD / "temporary")]
+    command += ["--build-lib", str(modules), "--build-temp", str(BUILD / "temporary")]
     environment = {**os.environ, "TIDEGATE_CYTHON": "require"}
     done = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
@@ -33,6 +33,10 @@ def compiled() -> Path:
         raise MeasurementError(
             f"cannot compile (Cython, gcc and python3-dev are needed): {lines[-1]}"
         )
+    folder = _copy(BUILD / "compiled")
+    for source in sorted(folder.rglob("*.pxd")):
+        for module in modules.glob(f"{source.relative_to(folder).with_suffix('')}.*.so"):
+            shutil.copy2(module, source.parent)
     return folder
 
 
