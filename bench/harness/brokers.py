@@ -2,6 +2,7 @@
 
 import shlex
 import shutil
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -32,6 +33,9 @@ class Broker:
     environment: dict[str, str] = field(default_factory=dict)
     only_copies: bool = False
     """Whether it is the generator's byte copier, which is no broker."""
+
+    end: signal.Signals = signal.SIGKILL
+    """How it is ended when all is measured; a profiler needs time to write."""
 
 
 def mosquitto_program() -> str:

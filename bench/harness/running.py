@@ -53,6 +53,9 @@ class Running:
         error: BaseException | None,
         where: TracebackType | None,
     ) -> None:
+        if kind is None and self._process is not None and self.broker.end != signal.SIGKILL:
+            os.kill(tree(self._process.pid)[-1], self.broker.end)
+            self._process.wait(END_SECONDS)
         self.kill()
         shutil.rmtree(self._folder, ignore_errors=True)
 

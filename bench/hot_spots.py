@@ -1,0 +1,141 @@
+"""Where does the time of a gateway go in a scenario of `bench.side_by_side`?
+
+    .venv/bin/python -m bench.hot_spots [--with cprofile,perf,strace] [--build plain|compiled]
+        [--seconds S] [--top N] qos0 qos1 ...
+
+Prints, for each scenario, the functions in which the most time is spent: Python's by cProfile, C's
+and the kernel's by perf, and by strace how many system calls a message takes. Each is a run of its
+own, and each slows the gateway down: shares are what counts, not times.
+"""
+
+import argparse
+import io
+import pstats
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from bench.harness import builds
+from bench.harness.brokers import Broker, Keeping, tidegate
+from bench.harness.load import MQTT_3_1_1
+from bench.harness.selection import words
+from bench.side_by_side.figures import Figures
+from bench.side_by_side.scenario import Settings
+from bench.side_by_side.scenarios import SCENARIOS
+
+START_SECONDS = 1.0
+"""The first of a process, which go into its start and are left out."""
+
+CALLS = "%network,epoll_wait,epoll_pwait,epoll_pwait2,epoll_ctl,futex,pwrite64,fdatasync,fsync"
+"""System calls that are counted: few others come after the start."""
+
+Wrap = Callable[[list[str], Path], list[str]]
+"""A command and the file for the profile: the command that profiles it."""
+
+
+def _cprofile(command: list[str], file: Path) -> list[str]:
+    statements = f"""
+import cProfile, signal
+from gateway.cli.main import main
+profile = cProfile.Profile()
+signal.signal(signal.SIGALRM, lambda *_: profile.enable())
+signal.setitimer(signal.ITIMER_REAL, {START_SECONDS})
+try:
+    main()
+finally:
+    profile.disable()
+    profile.dump_stats({str(file)!r})
+"""
+    return [command[0], "-c", statements, *command[3:]]
+
+
+def _perf(command: list[str], file: Path) -> list[str]:
+    delay = str(round(START_SECONDS * 1000))
+    return ["perf", "record", "--delay", delay, "-F", "997", "-o", str(file), "--", *command]
+
+
+def _strace(command: list[str], file: Path) -> list[str]:
+    return ["strace", "-f", "-c", "-e", f"trace={CALLS}", "-o", str(file), "--", *command]
+
+
+def _show_cprofile(file: Path, top: int, _: Figures) -> str:
+    text = io.StringIO()
+    stats = pstats.Stats(str(file), stream=text)
+    stats.strip_dirs().sort_stats("tottime").print_stats(top)
+    lines = text.getvalue().splitlines()
+    begin = next(number for number, line in enumerate(lines) if "ncalls" in line)
+    return "\n".join(lines[begin:]).rstrip()
+
+
+def _show_perf(file: Path, top: int, _: Figures) -> str:
+    command = ["perf", "report", "-i", str(file), "--stdio", "--no-children", "-g", "none"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    lines = [line for line in done.stdout.splitlines() if line.strip() and line[0] != "#"]
+    return "\n".join(lines[:top])
+
+
+def _show_strace(file: Path, top: int, figures: Figures) -> str:
+    calls = [
+        (int(found[1]), found[2])
+        for found in re.finditer(
+            r"^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(\w+)$", file.read_text(), re.MULTILINE
+        )
+    ]
+    messages = figures["checked"]
+    return "\n".join(
+        f"{count / messages:10.4f} a message  {name}"
+        for count, name in sorted(calls, reverse=True)[:top]
+        if name != "total"
+    )
+
+
+KINDS: dict[str, tuple[Wrap, Callable[[Path, int, Figures], str]]] = {
+    "cprofile": (_cprofile, _show_cprofile),
+    "perf": (_perf, _show_perf),
+    "strace": (_strace, _show_strace),
+}
+
+
+def profile(kind: str, scenario: str, broker: Broker, seconds: float, top: int) -> str:
+    """Run the scenario with the broker in a profiler; return what it shows."""
+    wrap, show = KINDS[kind]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "profile"
+
+        def command(port: int, data: Path, keeping: Keeping) -> list[str]:
+            return wrap(broker.command(port, data, keeping), file)
+
+        profiled = replace(broker, command=command, end=signal.SIGTERM)
+        figures = SCENARIOS[scenario].measure(profiled, Settings(MQTT_3_1_1, seconds))
+        head = f"{scenario}, {kind}, {figures['checked']:,.0f} messages"
+        return f"{head}, {figures['cpu_us']:.2f} µs each:\n{show(file, top, figures)}\n"
+
+
+def main() -> int:
+    """Print the profiles that were asked for."""
+    parser = argparse.ArgumentParser(prog="python -m bench.hot_spots", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    traffic = [name for name, s in SCENARIOS.items() if "cpu_us" in s.shown]
+    parser.add_argument("scenarios", nargs="+", choices=traffic, metavar="SCENARIO")
+    parser.add_argument("--with", dest="kinds", type=words, default=["cprofile"])
+    parser.add_argument("--build", choices=("plain", "compiled"), default="plain")
+    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--top", type=int, default=20)
+    options = parser.parse_args()
+    if unknown := [kind for kind in options.kinds if kind not in KINDS]:
+        parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(KINDS)}")
+    folder = builds.plain() if options.build == "plain" else builds.compiled()
+    broker = tidegate(options.build, folder)
+    for scenario in options.scenarios:
+        for kind in options.kinds:
+            print(profile(kind, scenario, broker, options.seconds, options.top), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
