@@ -1,16 +1,19 @@
 """Who may connect at which listener."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gateway.broker.access import Anonymous, Authenticator
 from gateway.config.settings import Configuration
-from gateway.server.password_file import PasswordFile, load
+
+if TYPE_CHECKING:
+    from gateway.server.password_file import PasswordFile
 
 
 class _Either:
     """Lets in those without a user name, and of the others those whose password is right."""
 
-    def __init__(self, password_file: PasswordFile) -> None:
+    def __init__(self, password_file: "PasswordFile") -> None:
         self._password_file = password_file
 
     def check(self, username: str | None, password: bytes | None) -> bool:
@@ -25,6 +28,8 @@ def authenticator(configuration: Configuration, place: int) -> Authenticator:
         return Nobody()  # but those whom their certificate names, who are not asked
     if listener.password_file is None:
         return Nobody() if listener.allow_anonymous is False else Anonymous()
+    from gateway.server.password_file import load
+
     password_file = load(Path(listener.password_file))
     return _Either(password_file) if listener.allow_anonymous else password_file
 

@@ -1,34 +1,37 @@
 """What a configuration says beyond its form: files, topic filters and expressions work."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from gateway.app.headroom import check_promise
 from gateway.app.listeners import check_listeners
 from gateway.broker.durability_classes import MAXIMUM_ENTRIES
 from gateway.broker.subscription_filters import MAXIMUM_SUBSCRIPTION_FILTERS
 from gateway.config.errors import ConfigurationError
-from gateway.config.settings import Configuration
+from gateway.config.settings import Configuration, RuleConfig, UplinkConfig
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter
 from gateway.routing.where.compile import compile_where
 from gateway.routing.where.errors import WhereError
 from gateway.routing.where.rule import compile_rule
-from gateway.uplink.cron import parse_window
 
 
 def check_configuration(configuration: Configuration) -> None:
     """Raise ConfigurationError, or StartError, at the first thing that cannot work."""
     check_listeners(configuration)
-    _check_rules(configuration)
-    _check_schedule(configuration)
     _check_subscription_filters(configuration)
     _check_durability(configuration)
+    if configuration.uplink is not None:
+        _check_uplink(configuration, configuration.uplink)
+
+
+def _check_uplink(configuration: Configuration, uplink: UplinkConfig) -> None:
+    from gateway.app.headroom import check_promise
+
+    _check_rules(configuration.file, uplink.rules)
+    _check_schedule(configuration.file, uplink.schedule)
     check_promise(configuration)
 
 
-def _check_rules(configuration: Configuration) -> None:
-    file = configuration.file
-    rules = configuration.uplink.rules if configuration.uplink is not None else ()
+def _check_rules(file: str, rules: Sequence[RuleConfig]) -> None:
     for place, rule in enumerate(rules):
         key = f"uplink.rule[{place}]"
         _check_topic_filter(file, f"{key}.topic", rule.topic)
@@ -40,14 +43,15 @@ def _check_rules(configuration: Configuration) -> None:
             _check_expression(file, f"{key}.where", rule.where, compile_rule)
 
 
-def _check_schedule(configuration: Configuration) -> None:
-    windows = configuration.uplink.schedule if configuration.uplink is not None else ()
+def _check_schedule(file: str, windows: Sequence[str]) -> None:
+    from gateway.uplink.cron import parse_window
+
     for place, text in enumerate(windows):
         try:
             parse_window(text)
         except ValueError as error:
             key = f"uplink.schedule[{place}]"
-            raise ConfigurationError(configuration.file, key, text, str(error)) from error
+            raise ConfigurationError(file, key, text, str(error)) from error
 
 
 def _check_subscription_filters(configuration: Configuration) -> None:

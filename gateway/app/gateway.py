@@ -2,13 +2,12 @@
 
 import asyncio
 import logging
-import secrets
+import os
 import signal
 import sqlite3
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 
 from gateway.app.allocator import give_back_regularly, keep_buffers
@@ -16,15 +15,15 @@ from gateway.app.broker_settings import broker_settings, subscription_filters
 from gateway.app.control import Control
 from gateway.app.data_folder import DataFolder
 from gateway.app.descriptors import raise_limit
+from gateway.app.drop_warnings import drop_warnings
 from gateway.app.durability import durability_entries
 from gateway.app.durable_sessions import open_store
+from gateway.app.history import record
 from gateway.app.listeners import make_listeners, reload_listeners
 from gateway.app.metrics import bind_metrics
-from gateway.app.outbox import drop_warnings
 from gateway.app.sensors import start_sensors
 from gateway.app.storage import open_storage
 from gateway.app.telemetry import Telemetry
-from gateway.app.uplink import start_uplink
 from gateway.app.wear import Wear
 from gateway.broker.broker import Broker
 from gateway.broker.restore import restore
@@ -41,6 +40,7 @@ from gateway.server.turn import Turn
 from gateway.storage.database import Database
 from gateway.storage.writer import Writer
 from gateway.telemetry.systemd_notify import SystemdNotify
+from gateway.version import VERSION
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ async def serve(
         loop.add_signal_handler(signal.SIGHUP, reload_listeners, gateway)
         notify.ready(gateway.status)
         stack.callback(notify.stopping)
-        logger.info("tidegate %s: %s", version("tidegate"), gateway.status)
+        logger.info("tidegate %s: %s", VERSION, gateway.status)
         on_ready()
         await gateway.ended.wait()
         logger.info("stopping")
@@ -87,7 +87,7 @@ class Gateway:
         self.stack = stack
         self.clock = Clock()
         self.counters = Counters()
-        self.epoch = secrets.token_hex(5)
+        self.epoch = os.urandom(5).hex()
         self.listeners: list[Listener] = []
         self.database: Database
         self.writer: Writer
@@ -116,7 +116,7 @@ class Gateway:
         self._watch_wear()
         self.control = Control()
         self.broker.subscribe_inline(self.control, self.control.topic_filters)
-        await start_uplink(self)
+        await self._start_uplink()
         restore(self.broker, kept, self.turn.instant)
         for listener in self.listeners:
             await listener.serve()
@@ -146,7 +146,7 @@ class Gateway:
             self.counters,
             durability=self.writer,
             store=store,
-            new_client_id=lambda: f"auto-{secrets.token_hex(8)}",
+            new_client_id=lambda: f"auto-{os.urandom(8).hex()}",
             timer=self.clock.nanoseconds,
         )
         for warning in drop_warnings(self.configuration):
@@ -165,6 +165,16 @@ class Gateway:
         wear = Wear(self)
         wear.start()
         self.at_stop.append(wear.stop)
+
+    async def _start_uplink(self) -> None:
+        """Join the history to the broker, and what goes up, where the configuration has it."""
+        config = self.configuration.uplink
+        if config is None:
+            await record(self, None, ())
+            return
+        from gateway.app.uplink import start_uplink
+
+        await start_uplink(self, config)
 
     def _give_memory_back(self) -> None:
         keep_buffers()

@@ -9,11 +9,11 @@ from gateway.routing.where.message import Message
 from gateway.session.session import Session
 from gateway.storage.history import History, RecordedRule
 from gateway.storage.history_subscriptions import HistorySubscriptions
-from gateway.uplink.rule import Rule
-from gateway.uplink.rules import RuleSet
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
+    from gateway.uplink.rule import Rule
+    from gateway.uplink.rules import RuleSet
 
 ALL = "#"
 """What is recorded: every topic but those that begin with `$`."""
@@ -24,7 +24,7 @@ class Recorder:
 
     client_id = "$uplink"
 
-    def __init__(self, history: History, rules: RuleSet | None) -> None:
+    def __init__(self, history: History, rules: "RuleSet | None") -> None:
         self._history = history
         self._rules = rules
         filters = [] if rules is None else rules.topic_filters
@@ -41,7 +41,7 @@ class Recorder:
         return code
 
 
-async def record(gateway: "Gateway", rules: RuleSet | None, configured: Sequence[Rule]) -> bool:
+async def record(gateway: "Gateway", rules: "RuleSet | None", configured: "Sequence[Rule]") -> bool:
     """Begin the history; return whether it is on, and then asks the rules itself."""
     config = gateway.configuration.history
     history = History(

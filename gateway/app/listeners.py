@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 from gateway.app.authenticators import authenticator
 from gateway.app.descriptors import connection_limit
 from gateway.config.errors import ConfigurationError
-from gateway.config.settings import Configuration
+from gateway.config.settings import Configuration, ListenerConfig
 from gateway.server.gate import Room
 from gateway.server.layers import load_websocket
 from gateway.server.listener import Listener
-from gateway.server.tls import server_context
 
 if TYPE_CHECKING:
+    import ssl
+
     from gateway.app.gateway import Gateway
 
 logger = logging.getLogger(__name__)
@@ -27,7 +28,7 @@ def make_listeners(gateway: "Gateway") -> list[Listener]:
             settings,
             authenticator(configuration, place),
             gateway.turn,
-            tls=server_context(settings, configuration.file, place),
+            tls=_tls(settings, configuration.file, place),
             room=room,
         )
         for place, settings in enumerate(configuration.listeners)
@@ -44,7 +45,7 @@ def reload_listeners(gateway: "Gateway") -> None:
     for place, listener in enumerate(gateway.listeners):
         try:
             who = authenticator(configuration, place)
-            tls = server_context(listener.settings, configuration.file, place)
+            tls = _tls(listener.settings, configuration.file, place)
         except ConfigurationError as error:
             trouble = str(error)
             logger.error("%s keeps its old files: %s", listener.address, error)  # noqa: TRY400 - a mistake of the file, not of ours
@@ -59,6 +60,15 @@ def check_listeners(configuration: Configuration) -> None:
     """Raise ConfigurationError or StartError at the first listener that cannot work."""
     for place, settings in enumerate(configuration.listeners):
         authenticator(configuration, place)
-        server_context(settings, configuration.file, place)
+        _tls(settings, configuration.file, place)
         if settings.websocket:
             load_websocket()
+
+
+def _tls(settings: ListenerConfig, file: str, place: int) -> "ssl.SSLContext | None":
+    """Return the TLS context of a listener, None if it has none and needs no TLS in memory."""
+    if settings.tls_certificate is None:
+        return None
+    from gateway.server.tls import server_context
+
+    return server_context(settings, file, place)

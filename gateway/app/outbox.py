@@ -57,37 +57,6 @@ def outbox_settings(configuration: Configuration, streams: Iterable[str]) -> Out
     )
 
 
-def drop_warnings(configuration: Configuration) -> list[str]:
-    """Return a line for each setting that gives up messages which were acknowledged."""
-    policy = configuration.broker.queue_when_full
-    warnings = []
-    if policy != "reject":
-        text = f'"{policy}" gives up acknowledged messages of clients that are away too long'
-        warnings.append(f"broker.queue_when_full: {text}")
-    if configuration.uplink is None:
-        return warnings
-    warnings += _warnings("outbox", configuration.outbox)
-    for place, stream in enumerate(configuration.uplink.streams):
-        key = f"uplink.stream[{place}]"
-        warnings += _warnings(key, stream)
-        if stream.mode == "latest":
-            warnings.append(f'{key}.mode: "latest" gives up messages for newer ones of their topic')
-        if stream.mode == "expire":
-            warnings.append(f'{key}.mode: "expire" gives up messages after {stream.expire_after} s')
-    return warnings
-
-
-def _warnings(key: str, config: OutboxConfig | StreamConfig) -> list[str]:
-    warnings = []
-    if config.when_full != "reject":
-        text = f'"{config.when_full}" gives up acknowledged messages for want of room'
-        warnings.append(f"{key}.when_full: {text}")
-    if config.maximum_age:
-        text = f"acknowledged messages are given up after {config.maximum_age} s"
-        warnings.append(f"{key}.maximum_age: {text}")
-    return warnings
-
-
 def _retention(config: OutboxConfig | StreamConfig) -> Retention:
     return Retention(
         config.maximum_bytes,

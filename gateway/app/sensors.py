@@ -2,9 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from gateway.app.simulator import Simulator
-from gateway.storage.node_frames import NodeFrames
-
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
 
@@ -12,17 +9,25 @@ if TYPE_CHECKING:
 async def start_sensors(gateway: "Gateway") -> None:
     """Start what the configuration names; raise StartError if an extra is missing."""
     configuration = gateway.configuration
-    for settings in configuration.simulators:
+    if configuration.simulators:
+        await _start_simulators(gateway)
+    if configuration.serial:
+        await _start_bridges(gateway)
+
+
+async def _start_simulators(gateway: "Gateway") -> None:
+    from gateway.app.simulator import Simulator
+
+    for settings in gateway.configuration.simulators:
         simulator = Simulator(settings)
         await simulator.start()
         gateway.stack.push_async_callback(simulator.close)
-    if configuration.serial:
-        await _start_bridges(gateway)
 
 
 async def _start_bridges(gateway: "Gateway") -> None:
     from gateway.bridges.serial_bridge import SerialBridge
     from gateway.bridges.supervisor import Supervisor
+    from gateway.storage.node_frames import NodeFrames
 
     frames = NodeFrames(gateway.database, gateway.writer)
     await frames.load()

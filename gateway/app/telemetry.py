@@ -4,12 +4,12 @@ import logging
 from typing import TYPE_CHECKING
 
 from gateway.routing.where.message import Message
-from gateway.storage.outbox import Outbox
 from gateway.telemetry.logs import SysHandler
 from gateway.telemetry.sys_topics import CLIENT_ID, SysTopics
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
+    from gateway.storage.outbox import Outbox
 
 
 class Telemetry:
@@ -32,7 +32,7 @@ class Telemetry:
         self.say = self.sys_topics.say
         self._log_handler = SysHandler(self._publish_line)
 
-    def show_age(self, outbox: Outbox) -> None:
+    def show_age(self, outbox: "Outbox") -> None:
         """Show how long the oldest row of the outbox has been waiting."""
 
         def refresh() -> None:

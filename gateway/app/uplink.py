@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +29,7 @@ from gateway.uplink.rules import RuleSet
 from gateway.uplink.schedule import Schedule
 from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.uplink import Uplink
+from gateway.version import VERSION
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
@@ -40,12 +40,8 @@ LANDING = "landing"
 """The folder in the data folder that stands in for a fleet."""
 
 
-async def start_uplink(gateway: "Gateway") -> None:
-    """Join history, rules, outbox and uplink to the broker, where the configuration has them."""
-    config = gateway.configuration.uplink
-    if config is None:
-        await record(gateway, None, ())
-        return
+async def start_uplink(gateway: "Gateway", config: UplinkConfig) -> None:
+    """Join history, rules, outbox and uplink to the broker."""
     configured = _rules(config) or DEFAULT_RULES
     ledger = await open_ledger(gateway)
     watch = ClockWatch(gateway, ledger.starts)
@@ -115,7 +111,7 @@ def _settings(gateway: "Gateway", config: UplinkConfig) -> UplinkSettings:
     return UplinkSettings(
         gateway_id=gateway.configuration.gateway_id,
         epoch=gateway.epoch,
-        version=version("tidegate"),
+        version=VERSION,
         url=config.url,
         directory=directory,
         username=config.username,

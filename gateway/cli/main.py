@@ -3,7 +3,6 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
@@ -11,6 +10,7 @@ from gateway.cli.crashtest.arguments import add_crashtest
 from gateway.cli.where import add_where
 from gateway.config.errors import ConfigurationError
 from gateway.errors import RestartError, TidegateError
+from gateway.version import VERSION
 
 if TYPE_CHECKING:
     Commands: TypeAlias = "argparse._SubParsersAction[_Parser]"  # noqa: SLF001 - it has no public name
@@ -46,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="tidegate", description="An MQTT edge gateway that loses nothing it acknowledged."
     )
-    parser.add_argument("--version", action="version", version=f"tidegate {version('tidegate')}")
+    parser.add_argument("--version", action="version", version=f"tidegate {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_run(commands)
     _add_check(commands)
@@ -140,8 +140,8 @@ def _run(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     from gateway.app.check import check_configuration
+    from gateway.app.drop_warnings import drop_warnings
     from gateway.app.headroom import check_promise
-    from gateway.app.outbox import drop_warnings
     from gateway.config.load import load
     from gateway.storage.damage import free_bytes
 

@@ -1,18 +1,14 @@
 """`tidegate run`: the gateway, until it is interrupted."""
 
-import asyncio
 import dataclasses
 import gc
 import sys
 from pathlib import Path
 
-from gateway.app.check import check_configuration
-from gateway.app.gateway import serve
+from gateway.cli.lean_asyncio import import_asyncio
 from gateway.config.load import bare, load
 from gateway.config.settings import Configuration
 from gateway.errors import StartError
-from gateway.server.gateway_loop import GatewayLoop
-from gateway.telemetry.logs import set_up
 
 DEFAULT_PORT = 1883
 
@@ -27,10 +23,23 @@ HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - listeners named so,
 
 def run(config: Path | None, port: int | None, data: Path, *, durable: bool) -> int:
     """Run until SIGINT or SIGTERM; raise TidegateError if the gateway cannot start."""
-    set_up()
     configuration = bare(port or DEFAULT_PORT) if config is None else load(config)
     if port is not None:
         configuration = _with_port(configuration, port)
+    import_asyncio(tls=any(each.tls_certificate is not None for each in configuration.listeners))
+    _serve(configuration, data, durable=durable)
+    return 0
+
+
+def _serve(configuration: Configuration, data: Path, *, durable: bool) -> None:
+    import asyncio
+
+    from gateway.app.check import check_configuration
+    from gateway.app.gateway import serve
+    from gateway.server.gateway_loop import GatewayLoop
+    from gateway.telemetry.logs import set_up
+
+    set_up()
     check_configuration(configuration)
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.freeze()  # what was imported stays: the collector need not look at it again
@@ -38,7 +47,6 @@ def run(config: Path | None, port: int | None, data: Path, *, durable: bool) -> 
         runner.run(
             serve(configuration, data, durable=durable, on_ready=lambda: _invite(configuration))
         )
-    return 0
 
 
 def _with_port(configuration: Configuration, port: int) -> Configuration:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from decimal import Decimal
 from urllib.parse import urlsplit
 
 Check = Callable[[object], object]
@@ -97,6 +96,8 @@ def duration_from(lowest: int) -> Check:
 
 def size(value: object) -> int:
     """Return the bytes that a text such as "500kB", "20MB", "1.5GB" or "256MiB" says."""
+    from decimal import Decimal
+
     match = SIZE.fullmatch(value) if isinstance(value, str) else None
     count = 0 if match is None else int(Decimal(match[1]) * UNITS[match[2]])
     if not count:

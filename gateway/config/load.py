@@ -2,7 +2,6 @@
 
 import re
 import socket
-import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,8 @@ from gateway.config.stream import find_stream_mistake
 
 def load(path: Path) -> Configuration:
     """Return the checked configuration; raise ConfigurationError."""
+    import tomllib
+
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

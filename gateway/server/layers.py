@@ -1,15 +1,16 @@
 """What lies between a socket and a client of one listener: TLS, WebSocket, both or nothing."""
 
 import asyncio
-import ssl
 from typing import TYPE_CHECKING
 
 from gateway.config.settings import ListenerConfig
 from gateway.counters import Counters
 from gateway.errors import StartError
-from gateway.server.tls_connection import TlsConnection
 
 if TYPE_CHECKING:
+    import ssl
+
+    from gateway.server.tls_connection import TlsConnection
     from gateway.server.websocket import WebSocketConnection
 
 
@@ -22,7 +23,7 @@ class Layers:
     def __init__(
         self,
         settings: ListenerConfig,
-        tls: ssl.SSLContext | None,
+        tls: "ssl.SSLContext | None",
         counters: Counters,
         maximum_packet_size: int,
         connect_timeout: int,
@@ -48,6 +49,8 @@ class Layers:
             )
         if self.tls is None:
             return client
+        from gateway.server.tls_connection import TlsConnection
+
         connection = TlsConnection(
             client, self.tls, self._connect_timeout, self._counters, self._shaking_hands.discard
         )

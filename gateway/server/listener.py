@@ -3,11 +3,10 @@
 import asyncio
 import os
 import socket
-import ssl
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from gateway.broker.access import Authenticator
 from gateway.broker.arrival import Arrival
@@ -20,11 +19,13 @@ from gateway.server.gate import Gate, Room, Verdict
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.layers import Layers
 from gateway.server.peer import address_name
-from gateway.server.tls import common_name
 from gateway.server.transport import ClientTransport
 from gateway.server.turn import Turn
 from gateway.server.unix_socket import bind_unix_socket, remove_unix_socket
 from gateway.session.durability_class import DurabilityClass
+
+if TYPE_CHECKING:
+    import ssl
 
 BACKLOG = 1024
 """Connections that the kernel holds until they are accepted: a fleet that comes back at once."""
@@ -55,7 +56,7 @@ class Listener:
         authenticator: Authenticator,
         turn: Turn,
         *,
-        tls: ssl.SSLContext | None = None,
+        tls: "ssl.SSLContext | None" = None,
         room: Room | None = None,
     ) -> None:
         self.settings = settings
@@ -205,6 +206,8 @@ class Listener:
         """Return what is known of one connection that something sets apart from others."""
         username = None
         if self.settings.tls_identity is not None:
+            from gateway.server.tls import common_name
+
             username = common_name(transport.get_extra_info("peercert"))
         return self._describe(opened, username, refusal)
 

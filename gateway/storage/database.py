@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from gateway.clock import Clock
 from gateway.errors import StartError
@@ -20,11 +20,9 @@ from gateway.storage.damage import (
     is_write_error,
     note_damage,
 )
-from gateway.storage.memory_database import open_in_memory
 from gateway.storage.migrations.migrate import migrate, missing_columns
 from gateway.storage.replace import finish, replace
 from gateway.storage.reserve import Reserve
-from gateway.storage.salvage.salvage import Salvage
 from gateway.storage.salvage.wal import PAGE_BYTES
 from gateway.storage.start_check import (
     SECONDS_AFTER_A_CRASH,
@@ -34,6 +32,9 @@ from gateway.storage.start_check import (
     check_pages,
     was_left_open,
 )
+
+if TYPE_CHECKING:
+    from gateway.storage.salvage.salvage import Salvage
 
 logger = logging.getLogger(__name__)
 
@@ -69,7 +70,7 @@ class Database:
     writer: Connection
     reader: Connection
     set_aside: Path | None = None
-    salvage: Salvage | None = None
+    salvage: "Salvage | None" = None
     in_memory: str = ""
     damaged: str = ""
     damage_noted: bool = False
@@ -115,6 +116,8 @@ async def open_database(folder: Path, clock: Clock, first: Batch = ()) -> Databa
         set_aside, salvage = await asyncio.to_thread(_prepare, path, clock)
         writer, reader = await _connect_both(path, first)
     except _NoDiskError as error:
+        from gateway.storage.memory_database import open_in_memory
+
         logger.critical("%s: everything is kept in memory only", error)
         connection, salvage = await open_in_memory(path)
         await connection.write(first)
@@ -139,7 +142,7 @@ async def _connect_both(path: Path, first: Batch) -> tuple[Connection, Connectio
     return await _connect_both(path, first)
 
 
-def _prepare(path: Path, clock: Clock) -> tuple[Path | None, Salvage | None]:
+def _prepare(path: Path, clock: Clock) -> "tuple[Path | None, Salvage | None]":
     """Leave a sound file at the newest schema; raise _NoDiskError or StartError."""
     if is_read_only(path.parent):
         raise _NoDiskError(f"{path.parent} is on a read-only file system")
@@ -167,7 +170,7 @@ def _refusal(error: Exception, path: Path) -> Exception:
     return StartError(f"{path}: {error}")
 
 
-def _make_ready_or_replace(path: Path, clock: Clock) -> tuple[Path | None, Salvage | None]:
+def _make_ready_or_replace(path: Path, clock: Clock) -> "tuple[Path | None, Salvage | None]":
     finish(path, clock)
     try:
         _make_ready(path)

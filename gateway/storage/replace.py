@@ -5,10 +5,13 @@ import sqlite3
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gateway.clock import Clock
 from gateway.storage.damage import forget_damage
-from gateway.storage.salvage.salvage import Salvage, salvage
+
+if TYPE_CHECKING:
+    from gateway.storage.salvage.salvage import Salvage
 
 SALVAGED = ".salvaged"
 """What the new database's name ends with until it takes its place."""
@@ -17,7 +20,7 @@ BESIDE = ("-wal", "-shm")
 """What the names of SQLite's other files end with."""
 
 
-def replace(path: Path, clock: Clock, create: Callable[[Path], None]) -> tuple[Path, Salvage]:
+def replace(path: Path, clock: Clock, create: Callable[[Path], None]) -> "tuple[Path, Salvage]":
     """Salvage `path` into a new database in its place; return its new name and what came of it.
 
     `create` makes an empty database at the newest schema. The new one is on disk as a whole
@@ -54,7 +57,9 @@ def finish(path: Path, clock: Clock, aside: Path | None = None) -> None:
     _sync_folder(path.parent)
 
 
-def _fill(path: Path, new: Path) -> Salvage:
+def _fill(path: Path, new: Path) -> "Salvage":
+    from gateway.storage.salvage.salvage import salvage
+
     connection = sqlite3.connect(new, isolation_level=None)
     try:
         # Nobody relies on the new file before it is renamed: one sync at the end will do.

@@ -3,13 +3,13 @@
 import asyncio
 import json
 from collections.abc import Callable
-from importlib.metadata import version
 
 from gateway.broker.broker import Broker
 from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.routing.where.message import Message
 from gateway.telemetry.broker_figures import BrokerFigures
+from gateway.version import VERSION
 
 ROOT = "$SYS/broker/"
 CLIENT_ID = "$SYS"
@@ -33,8 +33,8 @@ class SysTopics:
         self._said: dict[str, int | float | str] = {}
         self._task: asyncio.Task[None] | None = None
         self.refresh: list[Callable[[], None]] = [BrokerFigures(broker, counters, clock).refresh]
-        counters.set("version", f"tidegate {version('tidegate')}")
-        counters.set("tidegate/gateway/version", version("tidegate"))
+        counters.set("version", f"tidegate {VERSION}")
+        counters.set("tidegate/gateway/version", VERSION)
 
     def start(self) -> None:
         """Publish now and then at each interval."""

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.app.outbox import drop_warnings, outbox_settings
+from gateway.app.drop_warnings import drop_warnings
+from gateway.app.outbox import outbox_settings
 from gateway.config.load import load
 from gateway.config.settings import Configuration
 from gateway.storage.retention import (

@@ -1,15 +1,14 @@
 """Bring a database to the newest schema: one SQL file for each version, each applied once."""
 
 import sqlite3
-from importlib import resources
+from pathlib import Path
 
 from gateway.errors import StartError
 
 
 def migrations() -> list[tuple[int, str]]:
     """Return (version, script) of every migration in rising order, from `NNNN_<what>.sql`."""
-    files = resources.files(__package__).iterdir()
-    scripts = [file for file in files if file.name.endswith(".sql")]
+    scripts = Path(__file__).parent.glob("*.sql")
     return sorted((int(file.name[:4]), file.read_text("utf-8")) for file in scripts)
 
 

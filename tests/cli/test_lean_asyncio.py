@@ -1,0 +1,31 @@
+import subprocess
+import sys
+
+import pytest
+
+LOOK = """
+import sys
+from gateway.cli.lean_asyncio import import_asyncio
+{before}
+import_asyncio(tls={tls})
+early = "_ssl" in sys.modules
+import asyncio, asyncio.sslproto, ssl
+print(early, asyncio.sslproto.ssl is ssl)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "tls", "early", "usable"),
+    [
+        ("", False, False, False),
+        ("", True, False, True),  # whoever comes next imports both
+        ("import ssl", False, True, True),  # it is there already
+    ],
+)
+def test_asyncio_has_its_tls_only_if_wanted(
+    before: str, tls: bool, early: bool, usable: bool
+) -> None:
+    code = LOOK.format(before=before, tls=tls)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == [str(early), str(usable)]
