@@ -13,6 +13,7 @@ DEVELOP := .venv/.develop
 FUZZ_SECONDS := 300
 CRASH_ROUNDS := 200
 BENCH_CONNECTS := 20000
+BENCH_MQTT_5 := qos0,qos0_fanout,qos1,qos1_durable,qos2,connect,retained
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 20
@@ -69,7 +70,8 @@ crashtest: $(DEVELOP) ## kill gateways CRASH_ROUNDS times, by signal and at thei
 
 bench: $(DEVELOP) ## measure beside Mosquitto in 10 minutes, and write the tables into bench/README.md
 	@tools/setup.sh system
-	$(BIN)/python -m bench.side_by_side --rounds 1 --seconds 1 --write
+	$(BIN)/python -m bench.side_by_side --rounds 1 --seconds 1 --mqtt 4 --write
+	$(BIN)/python -m bench.side_by_side --rounds 1 --seconds 1 --mqtt 5 --scenarios $(BENCH_MQTT_5) --add --write
 	$(BIN)/python -m bench.growth --short --write
 	$(BIN)/python -m bench.soak $(BENCH_CONNECTS) --write
 

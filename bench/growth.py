@@ -19,7 +19,7 @@ from bench.harness.machine import describe
 from bench.harness.markdown import README, replace_section, table
 from bench.harness.processes import memory, processor
 from bench.harness.running import Running
-from bench.harness.selection import USUAL, found, words
+from bench.harness.selection import REFERENCE, USUAL, found, words
 
 SECONDS, SHORT_SECONDS = 2.5, 0.5
 WINDOW_BYTES = 4 * 2**20
@@ -111,18 +111,25 @@ def measure(broker: Broker, curve: str, size: int, seconds: float) -> Point:
 
 def rows(curve: str, brokers: Sequence[Broker], *, short: bool) -> list[list[str]]:
     """Return a line for each point."""
-    lines = []
-    for size in CURVES[curve].short if short else CURVES[curve].points:
-        cells = [f"{size:,}"]
-        for broker in brokers:
-            try:
-                cell = str(measure(broker, curve, size, SHORT_SECONDS if short else SECONDS))
-            except MeasurementError as error:
-                cell = str(error)
-            print(f"{curve} {size:,} {broker.name}: {cell}", flush=True)
-            cells.append(cell)
-        lines.append(cells)
-    return lines
+    sizes = CURVES[curve].short if short else CURVES[curve].points
+    return [[f"{size:,}", *_cells(curve, size, brokers, short)] for size in sizes]
+
+
+def _cells(curve: str, size: int, brokers: Sequence[Broker], short: bool) -> list[str]:
+    cells = []
+    reference = 0.0
+    for broker in brokers:
+        try:
+            point = measure(broker, curve, size, SHORT_SECONDS if short else SECONDS)
+        except MeasurementError as error:
+            cells.append(str(error))
+            continue
+        ratio = f" **{point.cpu_us / reference:.3g}**" if reference else ""
+        cells.append(f"{point}{ratio}")
+        print(f"{curve} {size:,} {broker.name}: {cells[-1]}", flush=True)
+        if broker.name == REFERENCE:
+            reference = point.cpu_us
+    return cells
 
 
 def main() -> int:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -68,6 +69,8 @@ class Running:
     def start(self) -> None:
         """Return when it answers a CONNECT, and a moment later."""
         command = self.broker.command(self.port, self._folder, self._keeping)
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # the broker inherits it
         environment = {**os.environ, "HOME": str(self._folder), **self.broker.environment}
         begun = time.monotonic()
         with self._log.open("ab") as log:

@@ -13,6 +13,8 @@ BROKERS: dict[str, Callable[[], Broker]] = {
     "copier": lambda: byte_copier(builds.generator()),
 }
 USUAL = "mosquitto,tidegate,compiled"
+REFERENCE = "mosquitto"
+"""Whose figures ratios refer to."""
 
 
 def words(text: str) -> list[str]:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from bench.harness.markdown import table
+from bench.harness.selection import REFERENCE
 from bench.side_by_side.figures import METRICS, write
 from bench.side_by_side.results import Key, Results
 from bench.side_by_side.scenarios import SCENARIOS
 
 VERSIONS = {4: "MQTT 3.1.1", 5: "MQTT 5.0"}
-REFERENCE = "mosquitto"
 WRONG = ("lost", "duplicates", "misrouted", "refused")
 
 

@@ -56,11 +56,11 @@ SCENARIOS = {
     ),
     "latency": Scenario(
         "QoS 0, 10 to 10 at 2,000 messages/s, from the moment a message was due",
-        traffic(*PACED, seconds=6),
+        traffic(*PACED, longer=2.4),
         LATENCY,
     ),
     "latency_qos1": Scenario(
-        "the same with QoS 1", traffic(*PACED, "--qos", 1, seconds=6), LATENCY
+        "the same with QoS 1", traffic(*PACED, "--qos", 1, longer=2.4), LATENCY
     ),
     "connect": Scenario(
         "2,000 connections, 64 at a time", connect, ("connects_s", "connect_cpu_us")

@@ -12,15 +12,13 @@ COPIED = ("--qos", "--extra-subscriptions", "fanout")
 """Options that the byte copier cannot serve."""
 
 
-def traffic(
-    *options: object, seconds: float | None = None, keeping: Keeping = Keeping.STOCK
-) -> Measure:
-    """Return a measurement of the traffic that the generator's options describe."""
+def traffic(*options: object, longer: float = 1.0, keeping: Keeping = Keeping.STOCK) -> Measure:
+    """Return a measurement of what the generator's options describe, so many times as long."""
 
     def measure(broker: Broker, settings: Settings) -> Figures:
         if broker.only_copies and any(option in COPIED for option in options):
             raise MeasurementError("only copies bytes")
-        length = ("--messages", 0, "--max-seconds", seconds or settings.seconds)
+        length = ("--messages", 0, "--max-seconds", longer * settings.seconds)
         with (
             Running(broker, keeping) as running,
             Load(running, settings.version, *options, *length) as load,
