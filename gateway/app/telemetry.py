@@ -30,7 +30,7 @@ class Telemetry:
         )
         self.alarm = self.sys_topics.alarm
         self.say = self.sys_topics.say
-        self._log_handler = SysHandler(self._publish_line)
+        self._log_handler = SysHandler(self._publish_line, gateway.broker.router.reaches)
 
     def show_age(self, outbox: "Outbox") -> None:
         """Show how long the oldest row of the outbox has been waiting."""

@@ -108,8 +108,9 @@ def end(broker: "Broker", session: Session, instant: Instant) -> None:
 
 
 def _close_journal(session: Session) -> None:
-    session.journal.close(owed(session))
-    session.journal = NO_JOURNAL
+    if session.journal is not NO_JOURNAL:
+        session.journal.close(owed(session))
+        session.journal = NO_JOURNAL
 
 
 def _expire(broker: "Broker", session: Session, instant: Instant) -> None:

@@ -2,7 +2,7 @@
 
 from gateway.mqtt.fields import read_packet_identifier, write_two_byte_integer
 from gateway.mqtt.fixed_header import FIRST_BYTES, write_packet
-from gateway.mqtt.packets import PacketType, PubAck, PubComp, PubRec, PubRel
+from gateway.mqtt.packets import MQTT_5, PacketType, PubAck, PubComp, PubRec, PubRel
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_code_codec import read_reason_and_properties, write_reason_and_properties
 from gateway.mqtt.reason_codes import ReasonCode
@@ -66,7 +66,7 @@ def _write(
 ) -> bytes:
     """Return the shortest form; before MQTT 5 an acknowledgement has no reason code."""
     packet_id = write_two_byte_integer(packet.packet_id)
-    if packet.properties is NO_PROPERTIES and not packet.reason_code:
+    if version < MQTT_5 or (packet.properties is NO_PROPERTIES and not packet.reason_code):
         return _HEADS[packet_type] + packet_id
     return write_packet(
         FIRST_BYTES[packet_type],

@@ -57,3 +57,7 @@ class Route:
 def kind(qos: int, retain: bool) -> int:
     """Return the number of a combination of QoS and RETAIN."""
     return 2 * qos + retain
+
+
+NOWHERE = Route((), (), ())
+"""The route of every topic that nobody has subscribed to."""

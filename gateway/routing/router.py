@@ -9,7 +9,7 @@ from gateway.routing.budget import Budget
 from gateway.routing.direct_subscriptions import FILTERED, NO_LOCAL, DirectSubscriptions
 from gateway.routing.indirect_subscriptions import INDIRECT, PLACE, IndirectSubscriptions
 from gateway.routing.recipient import Recipient, SharedRecipient
-from gateway.routing.route import Route, kind
+from gateway.routing.route import NOWHERE, Route, kind
 from gateway.routing.route_cache import MAXIMUM_BYTES as MAXIMUM_ROUTE_BYTES
 from gateway.routing.route_cache import RouteCache
 from gateway.routing.subscribers import Subscribers
@@ -179,6 +179,10 @@ class Router:
         route = self._route(topic)
         return self._plain(route, 0, retain=False) if route.plain else None
 
+    def reaches(self, topic: str) -> bool:
+        """Return whether a message of this topic may have a recipient."""
+        return self._route(topic) is not NOWHERE
+
     def _route(self, topic: str) -> Route:
         """Return the route of a topic; one that has to be found is kept for the next message."""
         route = self.routes.get(topic)
@@ -190,6 +194,8 @@ class Router:
     def _find_route(self, topic: str) -> Route:
         own = self._direct.match(topic)
         indexes, groups = self._indirect.indexes(topic), self._indirect.groups(topic)
+        if not own and not indexes and not groups:
+            return NOWHERE
         if not indexes and not groups and all(not entry & ASKING for entry in own):
             return Route(own, (), ())
         return Route(own, indexes, groups, [self._direct.subscription(entry) for entry in own])

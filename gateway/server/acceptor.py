@@ -51,7 +51,7 @@ class Acceptor:
     def _accept(self, listening: socket.socket) -> None:
         for _ in range(ACCEPTED_AT_ONCE):
             try:
-                sock, _address = listening.accept()
+                sock, address = listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
@@ -61,10 +61,10 @@ class Acceptor:
                 self._loop.remove_reader(listening)
                 self._loop.call_later(PAUSE, partial(self._resume, listening))
                 return
-            self._begin(sock)
+            self._begin(sock, tcp=isinstance(address, tuple))
 
-    def _begin(self, sock: socket.socket) -> None:
-        if sock.family != socket.AF_UNIX:
+    def _begin(self, sock: socket.socket, *, tcp: bool) -> None:
+        if tcp:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # one write for each turn
         protocol = cast("asyncio.Protocol", self._make_protocol())
         transport = SocketTransport(sock, protocol, self._loop.sockets, self._loop)

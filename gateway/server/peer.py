@@ -9,12 +9,15 @@ CREDENTIALS = struct.Struct("iII")  # struct ucred: process, user and group (uni
 
 def peer_name(transport: asyncio.BaseTransport) -> str:
     """Return address and port, or who connected to a Unix socket."""
+    address = transport.get_extra_info("peername")
+    if isinstance(address, tuple):  # as nearly always; to ask a socket for its family costs more
+        return address_name(address)
     sock = transport.get_extra_info("socket")
     if sock is not None and sock.family == socket.AF_UNIX:
         raw = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
         process, user, _ = CREDENTIALS.unpack(raw)
         return f"process {process} of user {user}"
-    return address_name(transport.get_extra_info("peername"))
+    return address_name(address)
 
 
 def address_name(address: object) -> str:

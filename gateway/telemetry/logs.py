@@ -6,10 +6,28 @@ import logging
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import ClassVar
 
 TOPIC = "$SYS/broker/tidegate/log"
+
+
+class ClockFormatter(logging.Formatter):
+    """Begins a line with the time of day, which is put into words once a second."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)-8s %(message)s")
+        self._second = -1
+        self._words = ""
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802 - the base class's name
+        """Return hours, minutes and seconds."""
+        second = int(record.created)
+        if second != self._second:
+            self._words = time.strftime(datefmt or "%H:%M:%S", time.localtime(second))
+            self._second = second
+        return self._words
 
 
 class JournalFormatter(logging.Formatter):
@@ -30,31 +48,44 @@ class JournalFormatter(logging.Formatter):
 
 
 def set_up(level: str = "INFO") -> None:
-    """Send log lines of this level and above to standard error."""
+    """Send log lines of this level and above to standard error.
+
+    They say neither which line of the code wrote them nor in which thread, which would cost as
+    much as all the rest of a line; a thousand clients that come back write a thousand of them.
+    """
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    logging._srcfile = None  # noqa: SLF001 - as the Logging HOWTO has it
     handler = logging.StreamHandler(sys.stderr)
     if os.environ.get("JOURNAL_STREAM"):
         handler.setFormatter(JournalFormatter("%(message)s"))
     else:
-        handler.setFormatter(
-            logging.Formatter("%(asctime)s %(levelname)-8s %(message)s", "%H:%M:%S")
-        )
+        handler.setFormatter(ClockFormatter())
     logging.basicConfig(level=level, handlers=[handler], force=True)
 
 
 class SysHandler(logging.Handler):
-    """Publishes log lines of the gateway as JSON messages; safe to use from any thread."""
+    """Publishes log lines of the gateway as JSON messages; safe to use from any thread.
 
-    def __init__(self, publish: Callable[[str, bytes], object]) -> None:
+    `wanted` says, on the loop's thread, whether a message of this topic would reach anybody.
+    """
+
+    def __init__(
+        self,
+        publish: Callable[[str, bytes], object],
+        wanted: Callable[[str], bool] = lambda _: True,
+    ) -> None:
         super().__init__(logging.INFO)
         self._publish = publish
+        self._wanted = wanted
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()  # the loop's
         self._publishing = False
 
     def emit(self, record: logging.LogRecord) -> None:
         """Publish the line at the loop's next turn."""
-        if self._publishing and threading.get_ident() == self._thread:
-            return  # a line that the publishing itself writes: it would never end
+        on_loop = threading.get_ident() == self._thread
+        if on_loop and (self._publishing or not self._wanted(TOPIC)):
+            return  # a line that the publishing itself writes would never end
         try:
             message = record.getMessage()
         except (TypeError, ValueError):

@@ -357,3 +357,16 @@ def test_nobody_has_nothing(router: Router) -> None:
     router.add(Subscription(ANNA, "$share/g/a", 0))
     assert router.find(ANNA, "a") is None
     assert router.find(BERT, "$share/g/a") is None
+
+
+@pytest.mark.parametrize("topic_filter", ["a/+", "$share/g/a/b"])
+@pytest.mark.parametrize("where", [None, compile_where("$payload = 1")])
+def test_a_topic_reaches_somebody_while_a_subscription_may_match(
+    router: Router, topic_filter: str, where: Where | None
+) -> None:
+    assert not router.reaches("a/b")
+    number = router.add(Subscription(ANNA, topic_filter, 0, where=where))
+    assert router.reaches("a/b")
+    assert not router.reaches("b")
+    router.discard(number)
+    assert not router.reaches("a/b")

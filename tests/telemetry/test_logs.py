@@ -3,11 +3,12 @@ import json
 import logging
 import sys
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
 
-from gateway.telemetry.logs import TOPIC, JournalFormatter, SysHandler, set_up
+from gateway.telemetry.logs import TOPIC, ClockFormatter, JournalFormatter, SysHandler, set_up
 
 Published = list[tuple[str, bytes]]
 
@@ -44,6 +45,31 @@ async def test_a_line_is_published_as_json(logger: logging.Logger) -> None:
     assert line["message"] == "client 'c': 21.5 °C"
     assert isinstance(line["time"], int)
     assert line["time"] > 1_700_000_000_000
+
+
+async def test_what_reaches_nobody_is_not_published(logger: logging.Logger) -> None:
+    published: Published = []
+    asked: list[str] = []
+
+    def wanted(topic: str) -> bool:
+        asked.append(topic)
+        return len(asked) > 1
+
+    logger.addHandler(SysHandler(lambda topic, payload: published.append((topic, payload)), wanted))
+    logger.warning("first")
+    logger.warning("second")
+    await turns_pass()
+    assert asked == [TOPIC, TOPIC]
+    assert [line["message"] for line in lines(published)] == ["second"]
+
+
+def test_a_line_begins_with_the_time_of_day() -> None:
+    formatter = ClockFormatter()
+    record = logging.makeLogRecord({"levelname": "INFO", "msg": "x"})
+    for seconds in (1_763_740_000.2, 1_763_740_000.9, 1_763_740_001.0):
+        record.created = seconds
+        clock = time.strftime("%H:%M:%S", time.localtime(seconds))
+        assert formatter.format(record) == f"{clock} INFO     x"
 
 
 async def test_debug_lines_are_not_for_screens(logger: logging.Logger) -> None:
