@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 
 from gateway.broker import fanout, sessions
 from gateway.broker.access import Authenticator
+from gateway.broker.acknowledgement_runs import take_run
 from gateway.broker.arrival import PLAIN, Arrival
 from gateway.broker.client import Client
 from gateway.broker.deadlines import Deadlines
@@ -145,11 +146,14 @@ class Broker:
         try:
             connection.receive(data)
             while not client.closing:
+                if take_run(client, instant):
+                    client.last_received = instant.monotonic
+                    continue
                 packet = connection.next_packet()
                 if packet is None:
                     break
                 client.last_received = instant.monotonic
-                if type(packet) is Publish and pass_on(self, client, packet):
+                if type(packet) is Publish and pass_on(self, client, packet, instant):
                     continue
                 handle(self, client, packet, instant)
         except MqttError as error:

@@ -4,38 +4,50 @@ from typing import TYPE_CHECKING, cast
 
 from gateway.broker.access import may_publish
 from gateway.broker.client import Client
-from gateway.mqtt.packets import Publish
+from gateway.broker.instant import Instant
+from gateway.mqtt.connection import NO_LIMIT
+from gateway.mqtt.message_size import message_bytes
+from gateway.mqtt.output import Pledge
+from gateway.mqtt.packets import PubAck, Publish, PubRec
 from gateway.mqtt.properties import NO_PROPERTIES
+from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.recipient import Recipient
+from gateway.session.journal import NO_JOURNAL
+from gateway.session.message_run import MessageRun
 from gateway.session.session import Session
 
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
 
 
-def pass_on(broker: "Broker", client: Client, packet: Publish) -> bool:
-    """Pass a message of QoS 0, and all behind it that differ in their payload alone, to everyone.
+def pass_on(broker: "Broker", client: Client, packet: Publish, instant: Instant) -> bool:
+    """Pass a message, and all behind it that differ in their payload alone, to everyone.
 
-    Returns False, with nothing done, unless the packet can go out to each receiver in the very
-    bytes in which it came: not retained, without properties, to clients of the same protocol
-    version that are ready for it, whatever its payload says. Then it is to be handled like any
-    other, and so are those behind it.
+    At QoS 1 and 2 they differ in their packet identifiers, too, and are answered. Returns False,
+    with nothing done, unless the packet can go out to each receiver in the very bytes in which
+    it came, but for that identifier: not retained, for the first time, without properties, to
+    clients of the same protocol version that get it at its QoS and are ready for it, whatever
+    its payload says. Then it is to be handled like any other, and so are those behind it.
     """
-    if packet.qos or packet.retain or packet.properties is not NO_PROPERTIES:
+    if packet.retain or packet.dup or packet.properties is not NO_PROPERTIES:
         return False
-    if client.session is None or broker.settings.p2p:
+    session = client.session
+    if session is None or broker.settings.p2p:
         return False
     if not may_publish(packet.topic) or broker.topic_limits.fault(packet.topic):
         return False
-    recipients = broker.router.plain_recipients(packet.topic)
+    recipients = broker.router.plain_recipients(packet.topic, packet.qos)
     if recipients is None:
         return False
-    size = client.connection.frame_size
-    version = client.connection.version
-    if not size or not all(_takes(recipient, version, size) for recipient in recipients):
+    if packet.qos:
+        return _pass_on_numbered(broker, client, session, packet, recipients, instant)
+    connection = client.connection
+    largest = NO_LIMIT
+    for recipient in recipients:
+        largest = min(largest, _takes(recipient, connection.version))
+    if not 0 < connection.frame_size <= largest:
         return False
-    data, count = client.connection.take_run(packet)
-    payload_bytes = count * len(packet.payload)
+    data, count, payload_bytes = connection.take_run(packet, largest)
     broker.traffic.messages_received += count
     broker.traffic.bytes_received += payload_bytes
     for recipient in recipients:
@@ -43,10 +55,83 @@ def pass_on(broker: "Broker", client: Client, packet: Publish) -> bool:
     return True
 
 
-def _takes(recipient: Recipient, version: int, size: int) -> bool:
+def _takes(recipient: Recipient, version: int) -> int:
+    """Return the bytes of the largest packet that the recipient takes as it came, 0 if none."""
     subscriber = recipient.subscriber
-    return (
-        isinstance(subscriber, Session)
-        and not recipient.identifiers
-        and subscriber.takes_runs(version, size)
+    if recipient.identifiers or not isinstance(subscriber, Session):
+        return 0
+    return subscriber.takes_runs(version)
+
+
+def _pass_on_numbered(
+    broker: "Broker",
+    client: Client,
+    session: Session,
+    packet: Publish,
+    recipients: list[Recipient],
+    instant: Instant,
+) -> bool:
+    """Do it at QoS 1 or 2, for as many as everyone has room for at once."""
+    connection, qos, topic = client.connection, packet.qos, packet.topic
+    within = broker.durability_classes.commit_within(session.durability_class, topic)
+    if broker.store.full:
+        return False
+    largest = NO_LIMIT
+    for recipient in recipients:
+        largest = min(largest, _takes_numbered(recipient, qos, connection.version, within))
+    if not 0 < connection.frame_size <= largest:
+        return False
+    room = _room(client, session, packet, recipients)
+    if room < 1:
+        return False
+    packets = connection.find_run(packet, largest, room)
+    if qos == 2 and not session.incoming.add_run(packets.packet_ids):
+        return False
+    connection.take_numbered_run(packets)
+    broker.traffic.messages_received += packets.count
+    broker.traffic.bytes_received += packets.payload_bytes
+    run = MessageRun(
+        packets,
+        topic,
+        qos,
+        client_id=session.client_id,
+        username=session.username,
+        received_at=instant.wall,
+        arrived=instant.monotonic,
+        commit_within=within,
+        pledge=None if within is None else client.pledge(instant),
     )
+    lent = broker.store.lent
+    for recipient in recipients:
+        cast("Session", recipient.subscriber).send_numbered_run(run)
+    promised = broker.store.lent != lent
+    _answer(client, run, bool(recipients), broker.store.lent_mark if promised else 0)
+    return True
+
+
+def _takes_numbered(recipient: Recipient, qos: int, version: int, within: float | None) -> int:
+    subscriber = recipient.subscriber
+    if recipient.qos != qos or recipient.identifiers or not isinstance(subscriber, Session):
+        return 0
+    return subscriber.takes_numbered_runs(version, qos, within)
+
+
+def _room(client: Client, session: Session, packet: Publish, recipients: list[Recipient]) -> int:
+    """Return how many messages like this one everybody has room for."""
+    room = client.connection.room_for_publishes
+    if packet.qos == 2:
+        room = min(room, session.incoming.room if session.journal is NO_JOURNAL else 0)
+    size = message_bytes(packet.topic, len(packet.payload))
+    for recipient in recipients:
+        room = min(room, cast("Session", recipient.subscriber).inflight.room_for_run(size))
+    return room
+
+
+def _answer(client: Client, run: MessageRun, received: bool, mark: int) -> None:
+    code = ReasonCode.SUCCESS if received else ReasonCode.NO_MATCHING_SUBSCRIBERS
+    pledge: Pledge | None = run.pledge if mark else None
+    if run.qos == 1:
+        client.connection.acknowledge_run(PubAck(0, code), run.packets, mark, pledge)
+    else:
+        packets = run.packets
+        client.connection.answer_run(PubRec(0, code), packets.high, packets.low, mark, pledge)

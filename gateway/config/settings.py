@@ -46,7 +46,7 @@ class BrokerConfig:
     receive_maximum: int = 10_000
     maximum_session_expiry: int = 0xFFFFFFFF  # for ever
     maximum_persistent_sessions: int = 20_000
-    maximum_inflight: int = 100
+    maximum_inflight: int = 1_000
     maximum_queued_messages: int = 1_000_000
     maximum_queued_bytes: int = 256 * 1024 * 1024
     maximum_queued_bytes_total: int = 1024 * 1024 * 1024

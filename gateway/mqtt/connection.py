@@ -3,10 +3,18 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from gateway.mqtt.acknowledgement_run import (
+    LONGEST,
+    SIZE,
+    AcknowledgementRun,
+    acknowledgement_run,
+    write_run,
+)
 from gateway.mqtt.alias_figures import InboundFigures
 from gateway.mqtt.decode import check_first_packet, decode
 from gateway.mqtt.encode import encode
 from gateway.mqtt.errors import ProtocolError
+from gateway.mqtt.fields import write_string
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.output import Output, Pledge
@@ -24,6 +32,7 @@ from gateway.mqtt.packets import (
     SubAck,
     UnsubAck,
 )
+from gateway.mqtt.publish_run import PublishRun, publish_run
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topic_aliases import InboundAliases
 
@@ -31,6 +40,9 @@ NO_LIMIT = 0xFFFFFFFF
 """A packet size that no packet reaches: the client named no Maximum Packet Size."""
 
 CONNECT = 0x10
+
+NO_PROPERTY = b"\0"
+"""The property length of a packet without properties (MQTT 5, section 2.2.2.1)."""
 
 CONNECT_5 = b"\x00\x04MQTT\x05"
 """How the variable header of an MQTT 5 CONNECT begins (section 3.1.2)."""
@@ -124,16 +136,61 @@ class Connection:
         """
         return self._framer.size if self._framer.shortest else 0
 
-    def take_run(self, publish: Publish) -> tuple[bytes, int]:
+    def take_run(self, publish: Publish, largest: int) -> tuple[bytes, int, int]:
         """Take the packets behind `publish` that differ from it in nothing but their payload.
 
         `publish` is what `next_packet` returned last, of QoS 0 and without properties: then
-        equal bytes before the payload, its length among them, say that the rest is such a
-        PUBLISH too. Returns the bytes of all of them, and how many packets they are.
+        equal bytes before the payload say that the rest is such a PUBLISH too. Those behind it
+        have at most `largest` bytes. Returns the bytes of all of them, how many packets they are,
+        and the bytes of their payloads.
         """
-        data, count = self._framer.run(len(publish.payload))
+        topic = write_string(publish.topic)
+        if self.version == MQTT_5:
+            topic += NO_PROPERTY
+        run = self._framer.run(topic, len(topic), largest, NO_LIMIT)
+        count = len(run.starts)
+        self._pass_over(run.data, count)
+        heads = sum(run.bodies) - sum(run.starts) + count * len(topic)
+        return run.data, count, len(run.data) - heads
+
+    def find_run(self, publish: Publish, largest: int, most: int) -> PublishRun:
+        """Find the packets behind `publish` that differ in packet identifier and payload alone.
+
+        `publish` is what `next_packet` returned last, of QoS 1 or 2 and without properties. At
+        most `most` with it, from 1 on, and of at most `largest` bytes; `take_numbered_run` takes
+        them.
+        """
+        properties = self.version == MQTT_5
+        topic = write_string(publish.topic)
+        run = self._framer.run(topic, len(topic) + 2 + properties, largest, most)
+        return publish_run(run, len(topic), properties=properties)
+
+    def take_numbered_run(self, run: PublishRun) -> None:
+        """Take the packets that `find_run` has just found, as PUBLISHes to be acknowledged."""
+        self._pass_over(run.data, run.count)
+        self._publishes += run.count
+
+    def _pass_over(self, data: bytes, count: int) -> None:
+        self._framer.pass_over(len(data))
         self.packets_received += count - 1
-        return data, count
+
+    @property
+    def next_byte(self) -> int:
+        """The first byte of the next packet, 0 where none has come, or only a part of one."""
+        return self._framer.next_byte
+
+    def find_acknowledgements(self, first_byte: int) -> AcknowledgementRun | None:
+        """Return the acknowledgements with this first byte that come next, None if none do.
+
+        None either of one that has a reason code, or properties. `take_acknowledgements` takes
+        them.
+        """
+        return acknowledgement_run(self._framer.look_ahead(LONGEST), first_byte)
+
+    def take_acknowledgements(self, count: int) -> None:
+        """Take the first of what `find_acknowledgements` has just found."""
+        self._framer.skip(count * SIZE)
+        self.packets_received += count
 
     def _resolve_alias(self, packet: Publish) -> None:
         alias = packet.properties.topic_alias
@@ -161,12 +218,47 @@ class Connection:
                 ReasonCode.RECEIVE_MAXIMUM_EXCEEDED,
             )
 
+    @property
+    def room_for_publishes(self) -> int:
+        """How many PUBLISHes `count_publish` would count without an error."""
+        if self.version != MQTT_5:
+            return MAXIMUM_RECEIVE_MAXIMUM
+        return self.receive_maximum - self.unacknowledged
+
     def acknowledge(
         self, packet: PubAck | PubRec | PubComp, mark: int = 0, pledge: Pledge | None = None
     ) -> None:
         """Queue the packet that ends the exchange of a PUBLISH which `count_publish` counted."""
         if self.send(packet, mark, pledge):
-            self.output.note_acknowledgement()
+            self.output.note_acknowledgements(1)
+
+    def acknowledge_run(
+        self,
+        packet: PubAck | PubRec | PubComp,
+        run: PublishRun | AcknowledgementRun,
+        mark: int = 0,
+        pledge: Pledge | None = None,
+    ) -> None:
+        """Do what `acknowledge` does with one packet like this for each identifier of the run."""
+        self.answer_run(packet, run.high, run.low, mark, pledge)
+        self.output.note_acknowledgements(len(run.high))
+
+    def answer_run(
+        self,
+        packet: Packet,
+        high: bytes,
+        low: bytes,
+        mark: int = 0,
+        pledge: Pledge | None = None,
+    ) -> None:
+        """Queue a packet like this one for each packet identifier, as `send` does.
+
+        It is smaller than every CONNACK, and so within the client's Maximum Packet Size.
+        """
+        data = write_run(encode(packet, self.version), high, low)
+        self._answers += len(data)
+        self.packets_sent += len(high) - 1
+        self.send_encoded(data, mark, pledge)
 
     def send(self, packet: Packet, mark: int = 0, pledge: Pledge | None = None) -> bool:
         """Queue a packet; it leaves once every batch up to `mark` is on disk.
@@ -184,7 +276,9 @@ class Connection:
         self.send_encoded(data, mark, pledge)
         return True
 
-    def send_encoded(self, data: bytes, mark: int = 0, pledge: Pledge | None = None) -> None:
+    def send_encoded(
+        self, data: bytes | bytearray, mark: int = 0, pledge: Pledge | None = None
+    ) -> None:
         """Queue the bytes of one packet that somebody else encoded."""
         self.packets_sent += 1
         self.output.append(data, mark, pledge)
@@ -192,7 +286,7 @@ class Connection:
             pledge.on_settled = self.touch
         self.touch()
 
-    def send_run(self, data: bytes, count: int) -> None:
+    def send_run(self, data: bytes | bytearray, count: int) -> None:
         """Queue the bytes of `count` packets that somebody else encoded."""
         self.packets_sent += count
         self.output.append(data)

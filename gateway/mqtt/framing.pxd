@@ -3,6 +3,12 @@ import cython
 cdef int _LAST_SHIFT
 
 @cython.final
+cdef class PacketRun:
+    cdef readonly object bodies
+    cdef readonly bytes data
+    cdef readonly object starts
+
+@cython.final
 cdef class Framer:
     cdef bytes _buffer
     cdef bytearray _gathered
@@ -15,11 +21,21 @@ cdef class Framer:
     @cython.locals(buffer=bytes, position=Py_ssize_t, length=Py_ssize_t, start=Py_ssize_t,
                    end=Py_ssize_t)
     cpdef tuple next_frame(self)
-    @cython.locals(buffer=bytes, alike=bytes, start=Py_ssize_t, end=Py_ssize_t, size=Py_ssize_t,
-                   last=Py_ssize_t)
-    cpdef tuple run(self, Py_ssize_t rest)
+    @cython.locals(buffer=bytes, like=bytes, start=Py_ssize_t, end=Py_ssize_t, size=Py_ssize_t,
+                   last=Py_ssize_t, body=Py_ssize_t, count=Py_ssize_t)
+    cpdef PacketRun run(self, bytes alike, Py_ssize_t least, Py_ssize_t largest, Py_ssize_t most)
+    @cython.locals(buffer=bytes, start=Py_ssize_t, end=Py_ssize_t, first_byte=int,
+                   body=Py_ssize_t, stop=Py_ssize_t)
+    cdef _lengthen(
+        self, PacketRun run, bytes alike, Py_ssize_t least, Py_ssize_t largest, Py_ssize_t most)
+    cpdef pass_over(self, Py_ssize_t size)
+    cpdef bytes look_ahead(self, Py_ssize_t size)
+    cpdef skip(self, Py_ssize_t size)
     cdef _wait(self, Py_ssize_t missing)
     cdef _join(self, bytearray gathered)
+
+@cython.locals(length=Py_ssize_t, body=Py_ssize_t)
+cdef tuple _body(bytes buffer, Py_ssize_t position)
 
 @cython.locals(value=Py_ssize_t, shift=int, byte=cython.uint)
 cdef tuple _long_remaining_length(bytes buffer, Py_ssize_t position)

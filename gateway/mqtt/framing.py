@@ -1,9 +1,22 @@
 """Cuts a stream of bytes into packets (MQTT 5, section 2.1)."""
 
+from collections.abc import Sequence
+
 from gateway.mqtt.errors import MalformedPacket
 from gateway.mqtt.reason_codes import ReasonCode
 
 _LAST_SHIFT = 21  # a remaining length is four bytes of seven bits (section 2.1.4)
+
+
+class PacketRun:
+    """Packets one behind the other: their bytes, where each starts there, and where its body."""
+
+    __slots__ = ("bodies", "data", "starts")
+
+    def __init__(self, data: bytes, starts: Sequence[int], bodies: Sequence[int]) -> None:
+        self.data = data
+        self.starts = starts
+        self.bodies = bodies
 
 
 class Framer:
@@ -102,21 +115,67 @@ class Framer:
             place += 1
         return self._buffer[place] > 0
 
-    def run(self, rest: int) -> tuple[bytes, int]:
-        """Pass over the packets that are like the last one but for their last `rest` bytes.
+    def run(self, alike: bytes, least: int, largest: int, most: int) -> PacketRun:
+        """Return the packets that have the same first byte as the last one and begin alike.
 
-        Returns the bytes of all of them, the last one included, and how many packets they are:
-        1 when what follows is another packet, or not whole yet. The last packet was returned by
-        `next_frame`, and nothing was fed since.
+        `alike` is what the body of the last one begins with, which was returned by `next_frame`,
+        is `shortest`, and nothing was fed since. The run ends before a packet that begins
+        otherwise, or is not whole, or larger than `largest`, or has a body of fewer bytes than
+        `least`, or is not `shortest`, and with `most` packets, the last one included.
+        `pass_over` takes them.
         """
         buffer, start, end = self._buffer, self._start, self._position
-        alike = buffer[start : end - rest]
         size = end - start
-        last = len(buffer) - size
-        while end <= last and buffer.startswith(alike, end):
+        body = _body(buffer, start)[0] - start
+        like = buffer[start : start + body + len(alike)]
+        last = min(len(buffer) - size, start + (most - 1) * size)
+        while end <= last and buffer.startswith(like, end):
             end += size
-        self._position = end
-        return buffer[start:end], (end - start) // size
+        count = (end - start) // size
+        run = PacketRun(
+            buffer[start:end], range(0, end - start, size), range(body, end - start, size)
+        )
+        if count < most and end < len(buffer) and buffer[end] == buffer[start]:
+            self._lengthen(run, alike, least, largest, most)
+        return run
+
+    def _lengthen(self, run: PacketRun, alike: bytes, least: int, largest: int, most: int) -> None:
+        """Add packets of other sizes to a run."""
+        buffer, start = self._buffer, self._start
+        first_byte = buffer[start]
+        end = start + len(run.data)
+        starts, bodies = list(run.starts), list(run.bodies)
+        while len(starts) < most and end < len(buffer) and buffer[end] == first_byte:
+            body, stop = _body(buffer, end)
+            if stop > len(buffer) or stop - end > largest or stop - body < least:
+                break
+            if not buffer.startswith(alike, body):
+                break
+            starts.append(end - start)
+            bodies.append(body - start)
+            end = stop
+        if len(starts) > len(run.starts):
+            run.data, run.starts, run.bodies = buffer[start:end], starts, bodies
+
+    def pass_over(self, size: int) -> None:
+        """Go on behind `size` bytes from the start of the packet that was returned last."""
+        self._position = self._start + size
+
+    def look_ahead(self, size: int) -> bytes:
+        """Return the next bytes, at most `size`, with which no packet has begun to be gathered."""
+        return b"" if self._gathered else self._buffer[self._position : self._position + size]
+
+    def skip(self, size: int) -> None:
+        """Take `size` of the bytes that `look_ahead` returned: they are whole packets."""
+        self._start = self._position
+        self._position += size
+
+    @property
+    def next_byte(self) -> int:
+        """The first byte of the next packet if it has come in one piece so far, otherwise 0."""
+        if self._gathered or self._position == len(self._buffer):
+            return 0
+        return self._buffer[self._position]
 
     def _wait(self, missing: int) -> None:
         """Keep only the tail, not the chunk it came in, which can be a thousand times larger."""
@@ -129,6 +188,22 @@ class Framer:
         self._gathered = None
         self._position = 0
         self._missing = 0
+
+
+def _body(buffer: bytes, position: int) -> tuple[int, int]:
+    """Return start and end of the body of the packet at this position.
+
+    (0, 0) while its header is not whole, or if its remaining length is not in its shortest form.
+    """
+    body = position + 2
+    if body > len(buffer):
+        return 0, 0
+    length = buffer[position + 1]
+    if length > 0x7F:
+        length, body = _long_remaining_length(buffer, position + 1)
+        if not body or length >> 7 * (body - position - 2) == 0:
+            return 0, 0
+    return body, body + length
 
 
 def _long_remaining_length(buffer: bytes, position: int) -> tuple[int, int]:

@@ -21,13 +21,18 @@ def message_size(message: Message) -> int:
     return message.size
 
 
+def message_bytes(topic: str, payload_size: int) -> int:
+    """Return what `message_size` is of a message without properties."""
+    return MESSAGE_OVERHEAD + len(topic.encode()) + payload_size
+
+
 def will_size(will: Will) -> int:
     """Return the bytes that a will occupies until it is published."""
     return _size(will.topic, will.payload, will.properties)
 
 
 def _size(topic: str, payload: bytes, properties: Message | Properties) -> int:
-    size = MESSAGE_OVERHEAD + len(topic.encode()) + len(payload)
+    size = message_bytes(topic, len(payload))
     size += len(properties.content_type or "") + len(properties.response_topic or "")
     size += len(properties.correlation_data or b"")
     for name, value in properties.user_properties:

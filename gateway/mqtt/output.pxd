@@ -27,6 +27,6 @@ cdef class Output:
     @cython.locals(last=_Part)
     cpdef append(self, data, long long mark=*, Pledge pledge=*)
     @cython.locals(last=_Part)
-    cpdef note_acknowledgement(self)
+    cpdef note_acknowledgements(self, Py_ssize_t count)
     @cython.locals(part=_Part, data=bytearray)
     cpdef bytearray take(self, long long committed)

@@ -36,7 +36,7 @@ class _Part:
 
     __slots__ = ("acknowledgements", "data", "mark", "pledge")
 
-    def __init__(self, mark: int, data: bytes, pledge: Pledge | None) -> None:
+    def __init__(self, mark: int, data: bytes | bytearray, pledge: Pledge | None) -> None:
         self.mark = mark
         self.data = bytearray(data)
         self.pledge = pledge
@@ -66,7 +66,7 @@ class Output:
         self.size = 0
         self.acknowledgements = 0
 
-    def append(self, data: bytes, mark: int = 0, pledge: Pledge | None = None) -> None:
+    def append(self, data: bytes | bytearray, mark: int = 0, pledge: Pledge | None = None) -> None:
         """Queue `data`; it leaves once every batch up to `mark` is on disk.
 
         With a `pledge` it also leaves, in its place of the queue, when that has nothing
@@ -85,13 +85,13 @@ class Output:
                 return
         parts.append(_Part(mark, data, pledge))
 
-    def note_acknowledgement(self) -> None:
-        """Count an acknowledgement once the bytes that were appended last have left."""
+    def note_acknowledgements(self, count: int) -> None:
+        """Count acknowledgements once the bytes that were appended last have left."""
         if self._parts is None:
-            self.acknowledgements += 1
+            self.acknowledgements += count
         else:
             last = self._parts[-1]
-            last.acknowledgements += 1
+            last.acknowledgements += count
 
     def take(self, committed: int) -> bytearray | None:
         """Remove and return the bytes that may leave now; None when there are none."""

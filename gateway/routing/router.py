@@ -171,13 +171,13 @@ class Router:
             return self._plain(route, message.qos, message.retain)
         return self._ask(route, message)
 
-    def plain_recipients(self, topic: str) -> list[Recipient] | None:
-        """Return who gets every QoS 0 message of this topic that is not retained.
+    def plain_recipients(self, topic: str, qos: int) -> list[Recipient] | None:
+        """Return who gets every message of this topic and QoS that is not retained.
 
         None where it depends on more of a message than that. The list is not to be changed.
         """
         route = self._route(topic)
-        return self._plain(route, 0, retain=False) if route.plain else None
+        return self._plain(route, qos, retain=False) if route.plain else None
 
     def reaches(self, topic: str) -> bool:
         """Return whether a message of this topic may have a recipient."""

@@ -1,6 +1,6 @@
 """QoS 2 messages of a client that were taken and not released yet (MQTT 5, section 4.3.3)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gateway.session.queue_memory import QueueMemory
 
@@ -40,6 +40,13 @@ class Incoming:
         """True while no further identifier may be added."""
         return len(self._identifiers) >= self.maximum or self._memory.full
 
+    @property
+    def room(self) -> int:
+        """How many identifiers may be added."""
+        memory = self._memory
+        by_memory = -((memory.bytes - memory.maximum_bytes) // IDENTIFIER_OVERHEAD)
+        return min(self.maximum - len(self._identifiers), by_memory)
+
     def begin(self) -> None:
         """Start on a new connection: nothing was published on it yet."""
         self._identifiers = dict.fromkeys(self._identifiers, False)
@@ -51,6 +58,25 @@ class Incoming:
             self._memory.charge(IDENTIFIER_OVERHEAD)
         self._identifiers[packet_id] = True
         return not before
+
+    def add_run(self, packet_ids: Sequence[int]) -> bool:
+        """Keep identifiers that `room` allows; return False, with none kept, if one is here."""
+        new = dict.fromkeys(packet_ids, True)
+        if len(new) < len(packet_ids) or not self._identifiers.keys().isdisjoint(new):
+            return False
+        self._identifiers.update(new)
+        self._memory.charge(IDENTIFIER_OVERHEAD * len(new))
+        return True
+
+    def remove_run(self, packet_ids: Sequence[int]) -> bool:
+        """Forget identifiers; return False, with none forgotten, unless this connection had all."""
+        identifiers = self._identifiers
+        if len(set(packet_ids)) < len(packet_ids) or not all(map(identifiers.get, packet_ids)):
+            return False
+        for packet_id in packet_ids:
+            del identifiers[packet_id]
+        self._memory.charge(-IDENTIFIER_OVERHEAD * len(packet_ids))
+        return True
 
     def remove(self, packet_id: int) -> bool | None:
         """Forget the identifier; return whether this connection published it, None if unknown."""

@@ -7,6 +7,8 @@ from typing import Final
 
 from gateway.mqtt.message_size import message_size
 from gateway.session.delivery_queue import Delivery
+from gateway.session.inflight_run import InflightRun
+from gateway.session.message_run import MessageRun
 from gateway.session.queue_memory import QueueMemory
 
 MAXIMUM_PACKET_ID = 65_535
@@ -31,26 +33,89 @@ class InflightMessage:
 
 
 class Inflight:
-    """The window of one session's outgoing messages, by packet identifier, in sending order."""
+    """The window of one session's outgoing messages, by packet identifier, in sending order.
 
-    __slots__ = ("_again", "_bytes", "_last", "_messages", "limit")
+    What was sent in runs stands behind all else, and is counted, numbered and acknowledged as
+    runs; whatever else is asked of the window makes single messages of it first.
+    """
+
+    __slots__ = ("_again", "_bytes", "_last", "_messages", "_runs", "in_runs", "limit")
 
     def __init__(self, limit: int) -> None:
         self._messages: dict[int, InflightMessage] = {}
         self._again = NONE_AGAIN  # what this connection has not been sent yet
+        self._runs: list[InflightRun] = []
+        self.in_runs = 0  # messages that were sent in runs
         self._last = 0
         self._bytes = 0
         self.limit = limit  # the client's Receive Maximum, or ours where that is less
 
     def __len__(self) -> int:
-        return len(self._messages)
+        return len(self._messages) + self.in_runs
 
     @property
     def has_room(self) -> bool:
         """False while the client's Receive Maximum is reached [MQTT-3.3.4-9], or our own bounds."""
-        return len(self._messages) - len(self._again) < self.limit and (
+        return len(self) - len(self._again) < self.limit and (
             self._bytes < MAXIMUM_BYTES or bool(self._again)  # to send again costs nothing more
         )
+
+    def room_for_run(self, size: int) -> int:
+        """Return how many messages of so many bytes may be sent as a run, for now."""
+        first = self._next
+        taken = MAXIMUM_PACKET_ID + 1
+        if self._messages:
+            taken = min((each for each in self._messages if each >= first), default=taken)
+        if self._runs and self._runs[0].next >= first:  # of all runs the first to be met again
+            taken = min(taken, self._runs[0].next)
+        by_size = -((self._bytes - MAXIMUM_BYTES) // size)
+        return max(0, min(taken - first, by_size, self.limit - len(self)))
+
+    def add_run(self, run: MessageRun) -> InflightRun:
+        """Keep a run that `room_for_run` allowed, and give it packet identifiers."""
+        sent = InflightRun(run, self._next)
+        self._runs.append(sent)
+        self.in_runs += sent.count
+        self._bytes += sent.count * run.size
+        self._last = sent.first + sent.count - 1
+        return sent
+
+    def first_run(self, qos: int) -> InflightRun | None:
+        """Return the run of this QoS whose messages are to be acknowledged first."""
+        sent = next((each for each in self._runs if each.run.qos == qos), None)
+        if sent is not None and sent.deliveries is not None:
+            self._open_runs()
+            return None
+        return sent
+
+    def first_unreleased(self) -> InflightRun | None:
+        """Return the QoS 2 run whose messages are to be answered with PUBREC first."""
+        runs = self._runs
+        return next((each for each in runs if each.run.qos == 2 and each.unreleased), None)
+
+    def finish_run(self, sent: InflightRun, count: int) -> None:
+        """Forget the first messages of a run; their packet identifiers are free again."""
+        sent.done += count
+        self.in_runs -= count
+        self._bytes -= count * sent.run.size
+        if sent.done == sent.count:
+            self._runs.remove(sent)
+
+    def _open_runs(self) -> None:
+        """Go on with single messages."""
+        runs, self._runs = self._runs, []
+        self.in_runs = 0
+        for sent in runs:
+            self._bytes -= (sent.count - sent.done) * sent.run.size
+            for number, delivery in enumerate(sent.open(), sent.done):
+                message = InflightMessage(delivery, number < sent.released)
+                self._messages[sent.first + number] = message
+                self._bytes += message_size(delivery.message)
+
+    @property
+    def _next(self) -> int:
+        """The packet identifier behind the last one that was given."""
+        return self._last + 1 if self._last < MAXIMUM_PACKET_ID else 1
 
     @property
     def to_send_again(self) -> bool:
@@ -59,6 +124,7 @@ class Inflight:
 
     def begin(self, limit: int) -> None:
         """Start on a new connection: what is here is to be sent again, as far as `limit` allows."""
+        self._open_runs()
         self.limit = limit
         self._again = deque(self._messages) if self._messages else NONE_AGAIN
 
@@ -72,12 +138,11 @@ class Inflight:
 
     def add(self, delivery: Delivery) -> int:
         """Keep the delivery and return the free packet identifier it got [MQTT-2.2.1-3]."""
-        packet_id = self._last
-        while True:
-            packet_id = packet_id + 1 if packet_id < MAXIMUM_PACKET_ID else 1
-            if packet_id not in self._messages:
-                break
-        self._last = packet_id
+        if self._runs:
+            self._open_runs()
+        self._last = packet_id = self._next
+        while packet_id in self._messages:
+            self._last = packet_id = self._next
         self._messages[packet_id] = InflightMessage(delivery)
         self._bytes += message_size(delivery.message)
         return packet_id
@@ -97,10 +162,15 @@ class Inflight:
 
     def find(self, packet_id: int) -> InflightMessage | None:
         """Return the message with this packet identifier."""
+        if self._runs and packet_id not in self._messages:
+            self._open_runs()
         return self._messages.get(packet_id)
 
     def remove(self, packet_id: int) -> InflightMessage | None:
-        """Forget and return the message; its packet identifier is free again."""
+        """Forget and return the message; its packet identifier is free again.
+
+        It was found, or added, before.
+        """
         message = self._messages.pop(packet_id, None)
         if message is not None:
             self._bytes -= message_size(message.delivery.message)
@@ -109,18 +179,20 @@ class Inflight:
         return message
 
     def __iter__(self) -> Iterator[InflightMessage]:
+        self._open_runs()
         return iter(self._messages.values())
 
     def items(self) -> Iterable[tuple[int, InflightMessage]]:
         """Return packet identifiers and messages in sending order."""
+        self._open_runs()
         return self._messages.items()
 
     def hold(self, memory: QueueMemory) -> None:
         """Count what is here in `memory` while no connection can acknowledge it."""
-        for message in self._messages.values():
+        for message in self:
             memory.add(message.delivery.message)
 
     def release(self, memory: QueueMemory) -> None:
         """Undo `hold`."""
-        for message in self._messages.values():
+        for message in self:
             memory.remove(message.delivery.message)

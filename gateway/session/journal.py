@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from gateway.session.delivery_queue import Delivery
+from gateway.session.inflight_run import InflightRun
 from gateway.session.kept import KeptSubscription
 
 Take = Callable[[list[Delivery], bool, float], None]
@@ -49,6 +50,18 @@ class Journal(Protocol):
         If its client acknowledges it before it is written, it never is. Its message's pledge has
         one receiver more until then.
         """
+        ...
+
+    def lends(self, qos: int, within: float | None) -> bool:
+        """Return whether `lend_run` will do for messages of this QoS and durability class."""
+        ...
+
+    def lend_run(self, sent: InflightRun) -> None:
+        """Do for each message of a QoS 1 run what `lend` does, and for all of them at once."""
+        ...
+
+    def done_run(self, sent: InflightRun) -> None:
+        """Forget a run all of whose messages were acknowledged while it was one."""
         ...
 
     def done(self, delivery: Delivery) -> None:
@@ -119,6 +132,16 @@ class NoJournal:
         """Do nothing."""
 
     def lend(self, delivery: Delivery) -> None:
+        """Do nothing."""
+
+    def lends(self, qos: int, within: float | None) -> bool:  # noqa: ARG002 - keeps the names
+        """Return True."""
+        return True
+
+    def lend_run(self, sent: InflightRun) -> None:
+        """Do nothing."""
+
+    def done_run(self, sent: InflightRun) -> None:
         """Do nothing."""
 
     def done(self, delivery: Delivery) -> None:

@@ -7,8 +7,12 @@ from gateway.session.delivery_queue import MAXIMUM_BYTES, MAXIMUM_MESSAGES
 from gateway.session.incoming import MAXIMUM_INCOMING
 from gateway.session.queue_memory import QueueMemory
 
-MAXIMUM_INFLIGHT = 100
-"""Unacknowledged messages to one client, where its own Receive Maximum is not less."""
+MAXIMUM_INFLIGHT = 1_000
+"""Unacknowledged messages to one client, where its own Receive Maximum is not less.
+
+As many as a fast client leaves unacknowledged between two reads; `inflight.MAXIMUM_BYTES` bounds
+what they hold.
+"""
 
 
 class WhenFull(StrEnum):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gateway.session.delivery_queue import Delivery
+from gateway.session.inflight_run import InflightRun
 from gateway.session.journal import PagedQueue, Take
 from gateway.session.kept import KeptSubscription
 from gateway.storage.kept_size import kept_size
@@ -19,7 +20,9 @@ class Changes:
         "gone",
         "incoming",
         "lent",
+        "lent_runs",
         "owed",
+        "owed_runs",
         "packet_ids",
         "released",
         "row",
@@ -30,6 +33,8 @@ class Changes:
         self.row = False  # the session's own row
         self.owed: dict[int, Delivery] = {}  # to be written with the next batch
         self.lent: dict[int, Delivery] = {}  # to be written with the one after that
+        self.owed_runs: dict[int, InflightRun] = {}  # both by the place of the first
+        self.lent_runs: dict[int, InflightRun] = {}
         self.gone: list[int] = []  # written, and to be deleted
         self.packet_ids: dict[int, int] = {}
         self.released: set[int] = set()
@@ -81,6 +86,19 @@ class SessionJournal:
         self._changes: Changes | None = None
 
     @property
+    def writes(self) -> bool:
+        """Whether anything that it owes is to be written with the next batch."""
+        changes = self._changes
+        return changes is not None and bool(changes.owed or changes.owed_runs)
+
+    def open_runs(self) -> None:
+        """Go on with single deliveries: some are about to be written."""
+        changes = self._changes
+        if changes is not None:
+            for sent in [*changes.owed_runs.values(), *changes.lent_runs.values()]:
+                sent.open()
+
+    @property
     def owed_messages(self) -> list[int]:
         """The rows of the messages that are to be written with the next batch."""
         changes = self._changes
@@ -112,6 +130,8 @@ class SessionJournal:
         for place, delivery in lent.items():
             owed = changes.owed if delivery.message.row in messages else self._begun().owed
             owed[place] = delivery
+        if changes.lent_runs:
+            self._begun().owed_runs, changes.lent_runs = changes.lent_runs, {}
         return changes
 
     def keep(self, expiry_interval: int, username: str | None) -> None:
@@ -152,6 +172,51 @@ class SessionJournal:
         delivery.pledge = pledge
         pledge.add()
         gathering.lend(within)
+
+    def lends(self, qos: int, within: float | None) -> bool:
+        """Return whether there is a commit delay in which clients may acknowledge."""
+        return qos == 1 and (within is None or self._store.gathering.writer.commit_delay > 0)
+
+    def lend_run(self, sent: InflightRun) -> None:
+        """Do what `lend` does; the messages have no rows before the run is opened."""
+        pledge, within = sent.run.pledge, sent.run.commit_within
+        if pledge is None or within is None:
+            return
+        sent.place = self._last_place + 1
+        self._last_place += sent.count
+        sent.on_opened = self._opened
+        self._begun().lent_runs[sent.place] = sent
+        sent.run.lent += 1
+        pledge.add()
+        self._store.gathering.lend(within)
+
+    def done_run(self, sent: InflightRun) -> None:
+        """Never write it."""
+        if not sent.place:
+            return
+        changes = self._begun()
+        if changes.lent_runs.pop(sent.place, None) is None:
+            del changes.owed_runs[sent.place]
+        sent.run.lent -= 1
+        rows = 1 if sent.run.lent or sent.run.opened else 2  # the messages' own, if nobody's
+        self._store.gathering.writer.elided_rows += rows * sent.count
+        if sent.run.pledge is not None:
+            sent.run.pledge.settle()
+
+    def _opened(self, sent: InflightRun) -> None:
+        """Take down one by one what a run still owes."""
+        changes, pledge = self._begun(), sent.run.pledge
+        sent.run.lent -= 1
+        lent = changes.lent_runs.pop(sent.place, None) is not None
+        if not lent:
+            del changes.owed_runs[sent.place]
+        for place, delivery in enumerate(sent.open(), sent.place + sent.done):
+            self._keep(delivery, place, changes.lent if lent else changes.owed)
+            if pledge is not None:
+                delivery.pledge = pledge
+                pledge.add()
+        if pledge is not None:
+            pledge.settle()  # the run's own
 
     def done(self, delivery: Delivery) -> None:
         """Delete the delivery; if it is not written yet, it never is."""
@@ -249,9 +314,12 @@ class SessionJournal:
 
     def _write(self, delivery: Delivery, owed: dict[int, Delivery]) -> None:
         self._last_place += 1
-        delivery.place = self._last_place
+        self._keep(delivery, self._last_place, owed)
+
+    def _keep(self, delivery: Delivery, place: int, owed: dict[int, Delivery]) -> None:
+        delivery.place = place
         delivery.kept = kept_size(delivery.message)
-        owed[delivery.place] = delivery
+        owed[place] = delivery
         delivery.message = self._store.messages.hold(delivery.message)
 
     def _begun(self) -> Changes:

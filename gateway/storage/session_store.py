@@ -89,6 +89,10 @@ class SessionStore:
         """Give the writer the rows of all changes; it is about to close a batch."""
         add = self.gathering.writer.add
         self._delete_ended(add)
+        journals = self._changed
+        if any(journal.writes for journal in journals):
+            for journal in journals:
+                journal.open_runs()
         journals, self._changed = self._changed, {}
         messages = _to_write(journals)
         changed = [(journal, journal.take_changes(messages)) for journal in journals]

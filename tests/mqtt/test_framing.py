@@ -171,29 +171,76 @@ def like(payload: bytes) -> bytes:
     return bytes([0x30, 3 + len(payload), 0, 1, 0x61]) + payload
 
 
-def test_a_run_is_what_differs_in_its_last_bytes_alone() -> None:
+def run(framer: Framer, least: int = 3, largest: int = 1_000, most: int = 100) -> list[bytes]:
+    """Return the packets of the run, after a look at where it says their bodies are."""
+    found = framer.run(b"\0\1a", least, largest, most)
+    assert [found.data[body : body + 3] for body in found.bodies] == [b"\0\1a"] * len(found.starts)
+    ends = [*found.starts[1:], len(found.data)]
+    return [found.data[start:end] for start, end in zip(found.starts, ends, strict=True)]
+
+
+def test_a_run_begins_alike_and_ends_with_another_packet() -> None:
     framer = Framer(1 << 20)
-    run = b"".join(like(b"%02d" % number) for number in range(20))
-    framer.feed(run + like(b"longer") + run)
+    packets = [like(b"%02d" % number) for number in range(20)]
+    framer.feed(b"".join(packets) + b"\x31" + packets[0][1:] + b"".join(packets))
     assert framer.next_frame() is not None
     assert framer.size == 7
-    assert framer.run(2) == (run, 20)
+    assert run(framer) == packets
+    framer.pass_over(7 * 20)
     assert framer.next_frame() is not None
-    assert framer.run(6) == (like(b"longer"), 1)
+    assert run(framer) == [b"\x31" + packets[0][1:]]
     assert framer.next_frame() is not None
-    assert framer.run(2) == (run, 20)
+    assert run(framer, most=3) == packets[:3]
+    framer.pass_over(7 * 20)
     assert framer.next_frame() is None
 
 
-def test_a_packet_that_is_not_whole_ends_the_run() -> None:
+ENDS = {
+    "another topic": (like(b"x").replace(b"a", b"b"), {}),
+    "not whole": (like(b"xyz")[:-1], {}),
+    "no length": (b"\x30", {}),
+    "half a length": (b"\x30\x83", {}),
+    "too large": (like(b"x" * 30), {"largest": 30}),
+    "too little": (like(b"x"), {"least": 5}),
+    "a length written too long": (b"\x30\x84\x00" + like(b"x")[2:], {}),
+    "enough of them": (like(b"x"), {"most": 3}),
+}
+
+
+@pytest.mark.parametrize(("last", "bounds"), ENDS.values(), ids=ENDS)
+def test_what_ends_a_run_of_packets_of_many_sizes(last: bytes, bounds: dict[str, int]) -> None:
     framer = Framer(1 << 20)
-    framer.feed(like(b"aa") * 3 + like(b"bb")[:-1])
+    packets = [like(b"11"), like(b"22"), like(b"x" * 20)]
+    framer.feed(b"".join(packets) + last)
     assert framer.next_frame() is not None
-    assert framer.run(2) == (like(b"aa") * 3, 3)
+    assert run(framer, **bounds) == packets
+
+
+def test_a_long_packet_in_a_run_has_a_longer_header() -> None:
+    framer = Framer(1 << 20)
+    long = b"\x30\xcb\x01\0\1a" + b"x" * 200
+    framer.feed(like(b"1") + long * 2 + like(b""))
+    assert framer.next_frame() is not None
+    assert run(framer) == [like(b"1"), long, long, like(b"")]
+
+
+def test_what_has_come_whole_can_be_looked_at_and_skipped() -> None:
+    framer = Framer(1 << 20)
+    assert framer.next_byte == 0
+    framer.feed(b"\x40\2\0\1\x40\2\0\2\x40")
+    assert framer.next_byte == 0x40
+    assert framer.look_ahead(5) == b"\x40\2\0\1\x40"
+    framer.skip(8)
     assert framer.next_frame() is None
-    framer.feed(b"b" + like(b"cc"))
+    assert framer.look_ahead(5) == b"\x40"
+    framer.feed(b"\2\0")
+    framer.feed(b"")
+    framer.feed(b"\3")
     assert framer.next_frame() is not None
-    assert framer.run(2) == (like(b"bb") + like(b"cc"), 2)
+    framer.feed(b"\x30\x7f" + bytes(9))
+    assert framer.next_frame() is None
+    framer.feed(bytes(9))
+    assert (framer.next_byte, framer.look_ahead(5)) == (0, b"")
 
 
 @pytest.mark.parametrize(

@@ -83,13 +83,13 @@ def test_order_is_kept_and_no_mark_is_passed(steps: list[tuple[str, int]]) -> No
 def test_an_acknowledgement_counts_once_it_has_left() -> None:
     output = Output()
     output.append(b"a")
-    output.note_acknowledgement()
+    output.note_acknowledgements(1)
     output.append(b"b", 1)
     output.append(b"c")
-    output.note_acknowledgement()
-    output.note_acknowledgement()
+    output.note_acknowledgements(1)
+    output.note_acknowledgements(1)
     output.append(b"d", 2)
-    output.note_acknowledgement()
+    output.note_acknowledgements(1)
     assert output.acknowledgements == 0
     output.take(0)
     assert output.acknowledgements == 1
@@ -103,7 +103,7 @@ def test_an_acknowledgement_whose_bytes_have_left_counts_at_once() -> None:
     output = Output()
     output.append(b"a")
     output.take(0)
-    output.note_acknowledgement()
+    output.note_acknowledgements(1)
     assert output.acknowledgements == 1
 
 

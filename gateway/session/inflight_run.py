@@ -1,0 +1,61 @@
+"""Deliveries that were sent to one client in a run and not yet acknowledged."""
+
+from collections.abc import Callable
+
+from gateway.mqtt.acknowledgement_run import AcknowledgementRun
+from gateway.session.delivery_queue import Delivery
+from gateway.session.message_run import MessageRun
+
+
+class InflightRun:
+    """A run of messages under consecutive packet identifiers, from `first` on.
+
+    The first `done` are finished; of the rest those before `released` have had their PUBREC.
+    `place` is the number of the first in the session's journal, 0 if they are not kept there.
+    A run that is `opened` has become `deliveries`, from the first that was not done on; whoever
+    holds a run lets go of it then, and goes on with these.
+    """
+
+    __slots__ = ("deliveries", "done", "first", "on_opened", "place", "released", "run")
+
+    def __init__(self, run: MessageRun, first: int) -> None:
+        self.run = run
+        self.first = first
+        self.done = 0
+        self.released = 0
+        self.place = 0
+        self.on_opened: Callable[[InflightRun], None] | None = None  # where it is kept
+        self.deliveries: list[Delivery] | None = None
+
+    @property
+    def count(self) -> int:
+        """How many were sent."""
+        return self.run.packets.count
+
+    @property
+    def next(self) -> int:
+        """The packet identifier of the first that is not done."""
+        return self.first + self.done
+
+    @property
+    def unreleased(self) -> int:
+        """How many have not had their PUBREC."""
+        return self.count - self.released
+
+    def acknowledged(self, acknowledgements: AcknowledgementRun, start: int) -> int:
+        """Return how many of the first that are not done are acknowledged from `start` on."""
+        sent = self.count if self.run.qos == 1 else self.released
+        return acknowledgements.matches(start, self.next, sent - self.done)
+
+    def received(self, acknowledgements: AcknowledgementRun, start: int) -> int:
+        """Return how many of the first that are not released have their PUBREC there."""
+        return acknowledgements.matches(start, self.first + self.released, self.unreleased)
+
+    def open(self) -> list[Delivery]:
+        """Return what is not done as deliveries of their own."""
+        if self.deliveries is None:
+            run = self.run
+            self.deliveries = [Delivery(each, run.qos) for each in run.messages[self.done :]]
+            if self.on_opened is not None:
+                self.on_opened(self)
+        return self.deliveries

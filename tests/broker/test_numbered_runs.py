@@ -1,0 +1,392 @@
+"""What goes out in runs at QoS 1 and 2 is what went out without, whatever happens meanwhile."""
+
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.broker.acknowledgement_runs import take_run
+from gateway.broker.runs import pass_on
+from gateway.broker.settings import BrokerSettings
+from gateway.mqtt.encode import encode
+from gateway.mqtt.packets import (
+    MQTT_3_1_1,
+    MQTT_5,
+    Packet,
+    PubAck,
+    PubComp,
+    Publish,
+    PubRec,
+    PubRel,
+)
+from gateway.mqtt.properties import Properties
+from gateway.mqtt.reason_codes import ReasonCode
+from tests.support.broker_harness import Harness, Inline, MemoryClient
+from tests.support.durable_broker import DurableHarness
+
+PASS_ON = "gateway.broker.broker.pass_on"
+TAKE_RUN = "gateway.broker.broker.take_run"
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Give how many messages each run had, 0 for a message that was handled as others are."""
+    counts: list[int] = []
+
+    def noting(broker: Any, *arguments: Any) -> bool:
+        before = broker.traffic.messages_received
+        done = pass_on(broker, *arguments)
+        counts.append(broker.traffic.messages_received - before)
+        return done
+
+    monkeypatch.setattr(PASS_ON, noting)
+    return counts
+
+
+@pytest.fixture
+def acknowledged(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Give the answers of `take_run` that were asked about acknowledgements."""
+    answers: list[bool] = []
+
+    def noting(client: Any, *arguments: Any) -> bool:
+        asked = client.connection.next_byte in (0x40, 0x50, 0x62, 0x70)
+        done = take_run(client, *arguments)
+        if asked:
+            answers.append(done)
+        return done
+
+    monkeypatch.setattr(TAKE_RUN, noting)
+    return answers
+
+
+def publishes(count: int, qos: int, first: int = 1) -> list[Packet]:
+    return [
+        Publish("a/b", b"%d" % number, qos, packet_id=number)
+        for number in range(first, first + count)
+    ]
+
+
+def published(client: MemoryClient) -> list[Publish]:
+    return [packet for packet in client.take() if isinstance(packet, Publish)]
+
+
+@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
+def test_a_run_of_qos_1_is_passed_on_and_acknowledged(
+    version: int, taken: list[int], acknowledged: list[bool]
+) -> None:
+    harness = Harness()
+    first, second = (harness.connect(name, version) for name in ("first", "second"))
+    first.subscribe("a/#", 1)
+    second.subscribe("a/b", 2)
+    publisher = harness.connect("publisher", version)
+    publisher.send(*publishes(120, 1, 7))
+    assert taken == [120]
+    assert publisher.take() == [PubAck(number) for number in range(7, 127)]
+    for client in (first, second):
+        assert published(client) == publishes(120, 1, 1)[:0] + [
+            Publish("a/b", b"%d" % (number + 6), 1, packet_id=number) for number in range(1, 121)
+        ]
+        client.send(*(PubAck(number) for number in range(1, 121)))
+    assert acknowledged == [True, True]
+    assert not len(harness.session("first").inflight)
+    traffic = harness.broker.traffic
+    assert (traffic.messages_received, traffic.messages_sent) == (120, 240)
+    assert traffic.bytes_sent == 2 * traffic.bytes_received
+    assert harness.broker.packets() == (120 + 3 + 2 + 240, 240 + 120 + 3 + 2)
+
+
+@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
+def test_a_run_of_qos_2_goes_through_all_four_packets(
+    version: int, taken: list[int], acknowledged: list[bool]
+) -> None:
+    harness = Harness()
+    subscriber = harness.connect("subscriber", version)
+    subscriber.subscribe("#", 2)
+    publisher = harness.connect("publisher", version)
+    numbers = range(1, 21)
+    publisher.send(*publishes(20, 2))
+    assert taken == [20]
+    assert publisher.take() == [PubRec(number) for number in numbers]
+    assert len(harness.session("publisher").incoming) == 20
+    publisher.send(*(PubRel(number) for number in numbers))
+    assert publisher.take() == [PubComp(number) for number in numbers]
+    assert not len(harness.session("publisher").incoming)
+    assert published(subscriber) == publishes(20, 2)
+    subscriber.send(*(PubRec(number) for number in numbers[:15]))
+    subscriber.send(*(PubComp(number) for number in numbers[:10]))
+    subscriber.send(*(PubRec(number) for number in numbers[15:]))
+    subscriber.send(*(PubComp(number) for number in numbers[10:]))
+    assert subscriber.take() == [PubRel(number) for number in numbers]
+    assert acknowledged == [True] * 5
+    assert not len(harness.session("subscriber").inflight)
+
+
+def test_a_topic_without_subscribers_is_answered_with_the_reason(taken: list[int]) -> None:
+    harness = Harness()
+    publisher = harness.connect("publisher")
+    publisher.send(*publishes(3, 1))
+    publisher.send(*publishes(3, 2, 4))
+    nobody = ReasonCode.NO_MATCHING_SUBSCRIBERS
+    assert publisher.take() == [
+        *(PubAck(number, nobody) for number in (1, 2, 3)),
+        *(PubRec(number, nobody) for number in (4, 5, 6)),
+    ]
+    assert taken == [3, 3]
+
+
+def test_a_window_that_is_full_ends_the_run(taken: list[int]) -> None:
+    harness = Harness()
+    subscriber = harness.connect("c", receive_maximum=5)
+    subscriber.subscribe("#", 1)
+    harness.connect("publisher").send(*publishes(8, 1))
+    assert taken == [5, 0, 0, 0]
+    assert len(published(subscriber)) == 5
+    subscriber.send(*(PubAck(number) for number in range(1, 6)))
+    assert [each.payload for each in published(subscriber)] == [b"6", b"7", b"8"]
+
+
+def test_our_receive_maximum_ends_the_run_and_then_the_connection(taken: list[int]) -> None:
+    harness = Harness(BrokerSettings(receive_maximum=4))
+    publisher = harness.connect("publisher")
+    publisher.send(*publishes(5, 2))
+    assert taken == [4, 0]
+    assert publisher.closed()
+
+
+def test_packet_identifiers_come_round(taken: list[int]) -> None:
+    harness = Harness(BrokerSettings(maximum_inflight=60_000))
+    subscriber = harness.connect("c", MQTT_3_1_1)
+    subscriber.subscribe("#", 1)
+    publisher = harness.connect("publisher", MQTT_3_1_1)
+    seen: list[int] = []
+    for _ in range(300):
+        publisher.send(*publishes(500, 1))
+        numbers = [each.packet_id for each in published(subscriber)]
+        kept = numbers[-1:] if not seen else []  # the first turn's last is never acknowledged
+        subscriber.send(*(PubAck(number) for number in numbers if number not in kept))
+        seen += numbers
+    stuck = seen[499]
+    assert stuck in seen[:500]
+    assert stuck not in seen[500:]
+    assert 0 not in seen
+    assert len(harness.session("c").inflight) == 1
+    assert sum(taken) > 140_000
+
+
+OTHERWISE: dict[str, Callable[[Harness], object]] = {
+    "another QoS": lambda harness: harness.connect("c").subscribe("a/b", 0),
+    "another version": lambda harness: harness.connect("c", MQTT_3_1_1).subscribe("a/b", 1),
+    "a part of the gateway": lambda harness: harness.broker.subscribe_inline(Inline(), ["#"]),
+    "aliases": lambda harness: harness.connect(
+        "c", properties=Properties(topic_alias_maximum=5)
+    ).subscribe("a/b", 1),
+}
+
+
+@pytest.mark.parametrize("otherwise", OTHERWISE.values(), ids=OTHERWISE)
+def test_where_a_receiver_needs_more_each_message_is_handled(
+    otherwise: Callable[[Harness], object], taken: list[int]
+) -> None:
+    harness = Harness()
+    plain = harness.connect("plain")
+    plain.subscribe("a/b", 1)
+    otherwise(harness)
+    harness.connect("publisher").send(*publishes(3, 1))
+    assert [each.payload for each in published(plain)] == [b"1", b"2", b"3"]
+    assert taken == [0] * 3
+
+
+def test_a_store_that_is_full_takes_no_runs(taken: list[int]) -> None:
+    harness = DurableHarness()
+    harness.persistent("c").subscribe("#", 1)
+    harness.disk.full = True
+    publisher = harness.connect("publisher")
+    publisher.send(*publishes(2, 1))
+    assert [each.reason_code for each in publisher.take() if isinstance(each, PubAck)] == [
+        ReasonCode.QUOTA_EXCEEDED
+    ] * 2
+
+
+def test_properties_and_a_missing_identifier_end_the_run(taken: list[int]) -> None:
+    harness = Harness()
+    subscriber = harness.connect("c")
+    subscriber.subscribe("#", 1)
+    publisher = harness.connect("publisher")
+    more = Publish("a/b", b"x", 1, packet_id=9, properties=Properties(content_type="t"))
+    publisher.send(*publishes(3, 1), more, *publishes(2, 1, 4))
+    assert taken == [3, 0, 2]
+    harness.connect("other").send_bytes(
+        b"".join(encode(each, MQTT_5) for each in publishes(2, 1))
+        + encode(Publish("a/b", b"1", 1, packet_id=0x0100), MQTT_5).replace(
+            b"\x01\x00\x00", b"\0" * 3
+        )
+    )
+    assert taken[3:] == [2]
+    assert len(published(subscriber)) == 8
+
+
+def test_what_is_sent_twice_is_delivered_once(taken: list[int]) -> None:
+    harness = Harness()
+    subscriber = harness.connect("c")
+    subscriber.subscribe("#", 2)
+    publisher = harness.connect("publisher")
+    publisher.send(*publishes(3, 2))
+    publisher.send(*publishes(4, 2))
+    assert taken == [3, 0, 0, 0, 1]
+    assert publisher.take() == [PubRec(number) for number in (1, 2, 3, 1, 2, 3, 4)]
+    assert [each.payload for each in published(subscriber)] == [b"1", b"2", b"3", b"4"]
+
+
+def test_acknowledgements_in_another_order_are_taken_one_by_one(acknowledged: list[bool]) -> None:
+    harness = Harness()
+    subscriber = harness.connect("c")
+    subscriber.subscribe("#", 1)
+    publisher = harness.connect("publisher")
+    publisher.send(*publishes(6, 1))
+    subscriber.send(PubAck(1), PubAck(2), PubAck(4), PubAck(3), PubAck(6))
+    assert acknowledged == [True, False, False, False]
+    assert [number for number, _ in harness.session("c").inflight.items()] == [5]
+    subscriber.send(PubAck(5, ReasonCode.UNSPECIFIED_ERROR))
+    assert not len(harness.session("c").inflight)
+
+
+def test_what_was_sent_in_a_run_is_sent_again(taken: list[int]) -> None:
+    harness = Harness()
+    subscriber = harness.persistent("c")
+    subscriber.subscribe("#", 1)
+    harness.connect("publisher").send(*publishes(5, 1))
+    subscriber.send(PubAck(1), PubAck(2))
+    subscriber.drop()
+    assert harness.broker.queue_memory.deliveries == 3
+    again = harness.persistent("c")
+    assert again.take() == [
+        Publish("a/b", b"%d" % number, 1, dup=True, packet_id=number) for number in (3, 4, 5)
+    ]
+    again.send(*(PubAck(number) for number in (3, 4, 5)))
+    assert harness.broker.queue_memory.bytes == 0
+    assert taken == [5]
+
+
+QOS = st.sampled_from([0, 1, 1, 1, 2, 2])
+SIZES = st.sampled_from([0, 1, 1, 1, 2, 130])
+MESSAGES = st.tuples(st.sampled_from(["a/b", "a/b", "a/c", "x"]), QOS, SIZES, st.integers(1, 5))
+
+
+class Scene:
+    """Two publishers and three subscribers, driven by drawn steps; all that is sent is noted."""
+
+    def __init__(self, harness: Harness, steps: list[Any]) -> None:
+        self.harness = harness
+        self.heard: list[tuple[str, Packet]] = []
+        self.clients: dict[str, MemoryClient] = {}
+        self.owed: dict[str, list[Packet]] = {"one": [], "two": [], "three": []}
+        self.numbers = {"first": 0, "second": 0}
+        self.come("one", MQTT_3_1_1, "#")
+        self.come("two", MQTT_5, "a/#")
+        self.come("three", MQTT_5, "a/b")
+        self.clients["first"] = harness.connect("first", MQTT_3_1_1)
+        self.clients["second"] = harness.connect("second", MQTT_5)
+        for step in steps:
+            getattr(self, step[0])(*step[1:])
+            self.look()
+
+    def come(self, name: str, version: int, topic_filter: str) -> None:
+        client = self.clients[name] = self.harness.persistent(name, version)
+        client.subscribe(topic_filter, {"one": 2, "two": 1, "three": 2}[name])
+
+    def publish(self, name: str, messages: list[tuple[str, int, int, int]]) -> None:
+        packets = []
+        for topic, qos, size, times in messages:
+            for _ in range(times):
+                self.numbers[name] = number = self.numbers[name] % 3_000 + 1
+                packets.append(
+                    Publish(topic, b"%d" % (number % 10) * size, qos, packet_id=number * (qos > 0))
+                )
+        self.clients[name].send(*packets)
+
+    def acknowledge(self, name: str, count: int, skip: int) -> None:
+        owed = self.owed[name]
+        answers = owed[skip : skip + count]
+        del owed[skip : skip + count]
+        self.clients[name].send(*answers)
+
+    def leave(self, name: str) -> None:
+        version = self.clients[name].version
+        self.clients[name].drop()
+        self.owed[name] = []
+        self.come(name, version, {"one": "#", "two": "a/#", "three": "a/b"}[name])
+
+    def look(self) -> None:
+        for name, client in self.clients.items():
+            answers: list[Packet] = []
+            for packet in client.take():
+                self.heard.append((name, packet))
+                if isinstance(packet, PubRec):  # a publisher answers at once
+                    answers.append(PubRel(packet.packet_id))
+                elif isinstance(packet, PubRel):
+                    self.owed[name].append(PubComp(packet.packet_id))
+                elif isinstance(packet, Publish) and packet.qos:
+                    kind = PubAck if packet.qos == 1 else PubRec
+                    self.owed[name].append(kind(packet.packet_id))
+            if answers:
+                client.send(*answers)
+
+
+STEPS = st.one_of(
+    st.tuples(
+        st.just("publish"),
+        st.sampled_from(["first", "second"]),
+        st.lists(MESSAGES, min_size=1, max_size=6),
+    ),
+    st.tuples(
+        st.just("acknowledge"),
+        st.sampled_from(["one", "two", "three"]),
+        st.integers(1, 20),
+        st.sampled_from([0, 0, 0, 0, 1]),
+    ),
+    st.tuples(st.just("leave"), st.sampled_from(["one", "two", "three"])),
+)
+
+
+@pytest.mark.parametrize("make", [Harness, DurableHarness])
+@given(steps=st.lists(STEPS, max_size=25))
+def test_everyone_hears_the_same_as_without_runs(
+    make: Callable[[BrokerSettings], Harness], steps: list[Any]
+) -> None:
+    settings = BrokerSettings(maximum_inflight=40)
+    with_runs = Scene(make(settings), steps)
+    with mock.patch(PASS_ON, return_value=False), mock.patch(TAKE_RUN, return_value=False):
+        without = Scene(make(settings), steps)
+    assert with_runs.heard == without.heard
+    for name in ("one", "two", "three"):
+        assert len(with_runs.harness.session(name).inflight) == len(
+            without.harness.session(name).inflight
+        )
+    memory, other = with_runs.harness.broker.queue_memory, without.harness.broker.queue_memory
+    assert (memory.bytes, memory.deliveries) == (other.bytes, other.deliveries)
+
+
+@given(steps=st.lists(STEPS, max_size=25))
+def test_a_crash_leaves_the_same_as_without_runs(steps: list[Any]) -> None:
+    left = []
+    for runs in (True, False):
+        patches = mock.patch(PASS_ON, side_effect=None if runs else [False] * 10_000)
+        if runs:
+            harness = DurableHarness()
+            Scene(harness, steps)
+        else:
+            with patches, mock.patch(TAKE_RUN, return_value=False):
+                harness = DurableHarness()
+                Scene(harness, steps)
+        harness.crash()
+        left.append(
+            [
+                [(each.delivery.message.payload, each.released) for each in session.inflight]
+                + [(each.message.payload, False) for each in session.queue]
+                for session in harness.broker.sessions.values()
+            ]
+        )
+    assert left[0] == left[1]
