@@ -1,33 +1,42 @@
 """A message as the fleet sees it: topic and properties around an untouched payload."""
 
+from gateway.mqtt.fields import write_byte, write_string
 from gateway.storage.outbox_row import OutboxRow
-from gateway.uplink.settings import UplinkSettings
+
+_USER_PROPERTY = write_byte(0x26)
+_SEQ = _USER_PROPERTY + write_string("seq")
+_TIME = _USER_PROPERTY + write_string("time")
+_RESENT = _USER_PROPERTY + write_string("resent") + write_string("1")
 
 
-def fleet_topic(row: OutboxRow, settings: UplinkSettings) -> str:
-    """Return `<prefix>/<gateway_id>/data/<local topic>`."""
-    return settings.topic(f"data/{row.topic}")
-
-
-def user_properties(
-    row: OutboxRow, settings: UplinkSettings, *, resent: bool
-) -> list[tuple[str, str]]:
-    """Return the [name, value] pairs that go up: ours first, then the publisher's unchanged.
+def write_user_properties(row: OutboxRow, *, identity: bool, resent: bool) -> bytes:
+    """Return the user properties that go up: ours first, then the publisher's unchanged.
 
     Ours are `seq`, `time`, `resent`, `was`, and with identity `clientid` and `username`, each
     only where it says something (docs/fleet.md).
     """
-    pairs = [("seq", f"{row.epoch}.{row.stream}.{row.seq}"), ("time", str(row.time))]
+    seq = f"{row.epoch}.{row.stream}.{row.seq}".encode()
+    time = str(row.time).encode()
+    fields = b"".join((_SEQ, _length(seq), seq, _TIME, _length(time), time))
     if resent:
-        pairs.append(("resent", "1"))
+        fields += _RESENT
     if row.qos != 1 or row.retain:
-        pairs.append(("was", f"{row.qos}{row.retain:d}"))
-    if settings.identity and row.client_id is not None:
-        pairs.append(("clientid", row.client_id))
-    if settings.identity and row.username is not None:
-        pairs.append(("username", row.username))
-    pairs.extend(row.user_properties)
-    return pairs
+        fields += _pair("was", f"{row.qos}{row.retain:d}")
+    if identity and row.client_id is not None:
+        fields += _pair("clientid", row.client_id)
+    if identity and row.username is not None:
+        fields += _pair("username", row.username)
+    if row.user_properties:
+        fields += b"".join(_pair(name, value) for name, value in row.user_properties)
+    return fields
+
+
+def _pair(name: str, value: str) -> bytes:
+    return _USER_PROPERTY + write_string(name) + write_string(value)
+
+
+def _length(data: bytes) -> bytes:
+    return len(data).to_bytes(2, "big")
 
 
 def remaining_expiry(row: OutboxRow, now: int) -> int | None:

@@ -8,13 +8,14 @@ from urllib.parse import urlsplit
 from gateway.uplink.backoff import Backoff
 from gateway.uplink.destination import Link, removals_on_disk
 from gateway.uplink.errors import LinkError, OldBrokerError
-from gateway.uplink.fleet_client import FleetClient, ServerLimits
+from gateway.uplink.fleet_client import FleetClient
 from gateway.uplink.inflight import Inflight
 from gateway.uplink.pacing import Pacing
 from gateway.uplink.parts import UplinkParts
 from gateway.uplink.publisher import Publisher
 from gateway.uplink.requests import RECALL_TOPIC
 from gateway.uplink.sender import Sender
+from gateway.uplink.server_limits import ServerLimits
 
 CONNACK_SECONDS = 30.0
 """How long all of connecting may take, each address of the broker's name included."""
@@ -69,7 +70,7 @@ class FleetDestination:
             self._failed(client)
             raise
         finally:
-            client.close(farewell=link.stopping)
+            await client.close(farewell=link.stopping)
             self._parts.metering.count(client.bytes_carried)
             self._session.end(inflight.close(), client.last_packet_identifier)
 
@@ -111,7 +112,9 @@ class FleetDestination:
         link.connected()
         while not link.stopping:
             _take_in(client, inflight, link)
-            if await sender.send_what_fits():
+            more = await sender.send_what_fits()
+            client.flush()
+            if more:
                 await asyncio.sleep(0)  # there is more, but others have a turn, and PUBACKs
                 continue
             self._show_pacing()

@@ -1,51 +1,61 @@
-"""One network connection to the fleet's broker: a paho client driven by the running loop."""
+"""One network connection to the fleet's broker: an MQTT client that sends QoS 1 and little else."""
 
 import asyncio
 import logging
+import socket
 import ssl
-import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlsplit
 
-from paho.mqtt.client import Client, ConnectFlags, DisconnectFlags, MQTTMessage
-from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersion
-from paho.mqtt.packettypes import PacketTypes
-from paho.mqtt.properties import Properties
-from paho.mqtt.reasoncodes import ReasonCode
-
+from gateway.mqtt.decode import decode
+from gateway.mqtt.encode import encode
+from gateway.mqtt.errors import MalformedPacket, ProtocolError
+from gateway.mqtt.fields import VARIABLE_BYTE_INTEGER_LIMIT
+from gateway.mqtt.framing import Framer
+from gateway.mqtt.packets import (
+    MQTT_3_1_1,
+    MQTT_5,
+    ConnAck,
+    Connect,
+    Disconnect,
+    Packet,
+    PingReq,
+    PubAck,
+    Publish,
+    SubAck,
+    Subscribe,
+    SubscriptionRequest,
+    Will,
+)
+from gateway.mqtt.properties import NO_PROPERTIES, Properties
+from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.uplink.errors import LinkError, OldBrokerError
-from gateway.uplink.paho_client import PahoClient
+from gateway.uplink.fleet_message import FleetMessage
+from gateway.uplink.fleet_stream import FleetStream
+from gateway.uplink.keep_alive import KeepAlive
+from gateway.uplink.open_socket import CONNECT_SECONDS, open_socket
+from gateway.uplink.server_limits import ServerLimits, limits_of
 from gateway.uplink.settings import UplinkSettings
-from gateway.uplink.socket_watch import SocketWatch
 
 logger = logging.getLogger(__name__)
 
 KEEP_ALIVE = 30
 """Seconds between two signs of life; half a minute more finds a dead link."""
 
-CONNECT_SECONDS = 10.0
-"""How long one address may take for the TCP connection and the TLS handshake."""
+MAXIMUM_PACKET_SIZE = 256 * 1024
+"""Bytes of a packet that we take: requests of the fleet are far smaller."""
 
-RECEIVE_MAXIMUM = 65_535
-"""What a server without Receive Maximum takes [MQTT-3.2.2.3.3]."""
+LAST_PACKET_IDENTIFIER = 65_535
 
 PORTS = {"mqtt": 1883, "mqtts": 8883}
 
-UNSUPPORTED_PROTOCOL_VERSION = 0x84
-DISCONNECT_WITH_WILL_MESSAGE = 0x04
+_PUBACK = 0x40
+_SHORT_PUBACK = 2
+"""Bytes of a PUBACK's body that says nothing but success (section 3.4.2.1)."""
 
-
-@dataclass(frozen=True, slots=True)
-class ServerLimits:
-    """What the fleet's broker said in its CONNACK; one of MQTT 3.1.1 has nothing to say."""
-
-    receive_maximum: int = RECEIVE_MAXIMUM
-    maximum_packet_size: int | None = None
-    retain_available: bool = True
-    topic_alias_maximum: int = 0
-    mqtt_5: bool = True
+_CONNACK = 0x20
+_OLD_CONNACK = b"\x00\x01"
+"""The body of a CONNACK of MQTT 3.1.1 that refuses the protocol version."""
 
 
 class FleetClient:
@@ -55,9 +65,10 @@ class FleetClient:
     the gateway waits there. `session_present` says after the CONNACK that it was kept, and then
     what was unacknowledged is repeated by `publish_again` before anything else.
 
-    Call `service` whenever `wake` was called, and now and then. `on_acknowledged` gets the
-    packet identifier and the reason code of each PUBACK. Without `mqtt_5` the connection speaks
-    MQTT 3.1.1.
+    What is published leaves with `flush`. Call `service` whenever `wake` was called, and now and
+    then. `on_acknowledged` gets the packet identifier and the reason code of each PUBACK.
+    Without `mqtt_5` the connection speaks MQTT 3.1.1. `last_packet_identifier` is the one that
+    was used last, for the next connection of the session.
     """
 
     def __init__(
@@ -68,227 +79,256 @@ class FleetClient:
         *,
         mqtt_5: bool = True,
     ) -> None:
-        self._mqtt_5 = mqtt_5
+        self.version = MQTT_5 if mqtt_5 else MQTT_3_1_1
         self.session_present = False
         self.limits: ServerLimits | None = None
+        self.last_packet_identifier = 0
         self._settings = settings
         self._wake = wake
         self._acknowledged = on_acknowledged
+        self._on_message: Callable[[bytes], None] | None = None
         self._loop = asyncio.get_running_loop()
+        self._framer = Framer(MAXIMUM_PACKET_SIZE if mqtt_5 else VARIABLE_BYTE_INTEGER_LIMIT)
+        self._in_use: set[int] = set()
+        self._stream: FleetStream | None = None
+        self._keep_alive = KeepAlive(KEEP_ALIVE, self._loop.time())
+        self._opening: asyncio.Task[None] | None = None
         self._error: LinkError | None = None
         self._closed = False
-        self._client = self._new_client()
-        self._watch = SocketWatch(self._client, wake)
 
     def connect(self, will: bytes, *, clean_start: bool = True) -> None:
         """Begin to connect, with `will` for the status topic; `limits` is set when it is done."""
-        self._clean_start = clean_start
         target = urlsplit(self._settings.url or "")
         host, port = target.hostname or "", target.port or PORTS[target.scheme]
         try:
-            self._prepare(will, tls=target.scheme == "mqtts")
+            connect = encode(self._connect_packet(will, clean_start), self.version)
+            tls = _tls_context(self._settings) if target.scheme == "mqtts" else None
         except OSError as error:  # ssl.SSLError is one
             raise LinkError(str(error)) from error
-        # A thread of its own: looking up a name cannot be cancelled, and a stop would wait
-        # for a thread of the loop's pool.
-        arguments = (host, port)
-        threading.Thread(target=self._connect_in_thread, args=arguments, daemon=True).start()
 
-    def publish(
-        self,
-        topic: str,
-        payload: bytes,
-        *,
-        retain: bool = False,
-        properties: Properties | None = None,
-    ) -> int:
-        """Queue a QoS 1 PUBLISH and return its packet identifier; LinkError when it is down."""
-        while True:
-            info = self._client.publish(topic, payload, 1, retain, properties)
-            if info.rc == MQTTErrorCode.MQTT_ERR_SUCCESS:
-                return info.mid
-            if info.rc != MQTTErrorCode.MQTT_ERR_QUEUE_SIZE:  # that identifier is still in use
-                raise LinkError("the connection is lost")
+        def opened(sock: socket.socket | None, error: str) -> None:
+            if sock is None:
+                self._fail(f"{host}:{port}: {error}")
+            elif self._closed:
+                sock.close()
+            else:
+                begin = self._begin(sock, host, port, tls, connect)
+                self._opening = self._loop.create_task(begin)
 
-    def publish_again(
-        self, mid: int, topic: str, payload: bytes, retain: bool, properties: Properties | None
-    ) -> None:
-        """Queue a PUBLISH again under its old packet identifier; LinkError when it is down."""
-        result = self._client.publish_again(mid, topic, payload, retain, properties)
-        if result != MQTTErrorCode.MQTT_ERR_SUCCESS:
-            raise LinkError("the connection is lost")
+        open_socket(host, port, opened)
 
-    @property
-    def last_packet_identifier(self) -> int:
-        """The packet identifier that was used last, for the next connection of the session."""
-        return self._client.last_packet_identifier
+    def publish(self, message: FleetMessage) -> int:
+        """Send a message with the next `flush`; return its packet identifier."""
+        mid = self._next_packet_identifier()
+        self._write(message.packet(mid))
+        return mid
 
-    @last_packet_identifier.setter
-    def last_packet_identifier(self, mid: int) -> None:
-        self._client.last_packet_identifier = mid
+    def publish_again(self, mid: int, message: FleetMessage) -> None:
+        """Send a message again, under its old packet identifier, with the next `flush`."""
+        self._in_use.add(mid)
+        self._write(message.packet(mid, dup=True))
 
     def listen(self, on_message: Callable[[bytes], None]) -> None:
         """Have each message that comes from the server taken; retained ones are passed over."""
-
-        def take(_client: Client, _data: Any, message: MQTTMessage) -> None:
-            if not message.retain:
-                on_message(bytes(message.payload))
-
-        self._client.on_message = take
+        self._on_message = on_message
 
     def subscribe(self, topic: str) -> None:
         """Ask for the messages of one topic, with QoS 1.
 
         Whether the broker grants it is logged; the uplink does not depend on it.
         """
-        self._client.on_subscribe = _log_refused
-        self._client.subscribe(topic, 1)
+        request = SubscriptionRequest(topic, 1)
+        self._send(Subscribe(self._next_packet_identifier(), [request]))
+
+    def flush(self) -> None:
+        """Send what was published."""
+        if self._stream is not None and self._stream.flush():
+            self._keep_alive.sent(self._loop.time())
 
     def service(self) -> None:
-        """Do what the network and the keep alive ask for; raise LinkError when it has ended."""
-        self._watch.service()
+        """Take in what came, show a sign of life; raise LinkError when the connection is over."""
+        stream = self._stream
+        if stream is not None:
+            try:
+                for data in stream.take():
+                    self._receive(data)
+            except (MalformedPacket, ProtocolError) as error:
+                self._fail(f"the fleet's broker sent what is no MQTT: {error}")
+            self._look_at(stream)
         if self._error is not None:
             raise self._error
 
     @property
     def bytes_carried(self) -> int:
         """Bytes that the connection has carried both ways, TLS included."""
-        return self._watch.bytes_carried
+        return 0 if self._stream is None else self._stream.bytes_carried
 
-    def close(self, *, farewell: bool = False) -> None:
+    async def close(self, *, farewell: bool = False) -> None:
         """End the connection; with `farewell` by a DISCONNECT that has the will sent.
 
         Before MQTT 5 no DISCONNECT can say that, and the will is sent if there is none. A
-        connection that is still being made is ended by its thread.
+        socket that is still being opened is closed when it is.
         """
         self._closed = True
-        if farewell and self._mqtt_5 and self._watch.open and self.limits is not None:
-            reason = ReasonCode(PacketTypes.DISCONNECT, identifier=DISCONNECT_WITH_WILL_MESSAGE)
-            self._client.disconnect(reason)
-            self._client.loop_write()
-        self._watch.end()
+        if self._opening is not None:
+            self._opening.cancel()
+            await asyncio.gather(self._opening, return_exceptions=True)
+        if self._stream is None:
+            return
+        if farewell and self.version == MQTT_5 and self.limits is not None:
+            self._send(Disconnect(ReasonCode.DISCONNECT_WITH_WILL_MESSAGE))
+            self.flush()
+        await self._stream.end()
 
-    def _new_client(self) -> PahoClient:
-        settings = self._settings
-        client = PahoClient(
-            CallbackAPIVersion.VERSION2,
-            client_id=settings.client_id or f"tidegate-{settings.gateway_id}",
-            clean_session=None if self._mqtt_5 else True,
-            protocol=MQTTProtocolVersion.MQTTv5 if self._mqtt_5 else MQTTProtocolVersion.MQTTv311,
-            reconnect_on_failure=False,
-        )
-        client.connect_timeout = CONNECT_SECONDS
-        # 0 is "no limit": the window is kept by the caller, and with a limit paho looks
-        # through all messages in flight at each PUBACK.
-        client.max_inflight_messages = 0
-        client.on_connect = self._on_connect
-        client.on_disconnect = self._on_disconnect
-        client.on_publish = self._on_publish
-        return client
-
-    def _prepare(self, will: bytes, *, tls: bool) -> None:
-        settings = self._settings
-        if tls:
-            ca_file = settings.ca_file
-            self._client.tls_set_context(
-                ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
+    async def _begin(
+        self,
+        sock: socket.socket,
+        host: str,
+        port: int,
+        tls: ssl.SSLContext | None,
+        connect: bytes,
+    ) -> None:
+        """Put the protocol on a connected socket, with TLS if that is asked for."""
+        stream = self._stream = FleetStream(sock, self._wake)
+        try:
+            await self._loop.create_connection(
+                lambda: stream,
+                sock=sock,
+                ssl=tls,
+                server_hostname=None if tls is None else host,
+                ssl_handshake_timeout=None if tls is None else CONNECT_SECONDS,
             )
-        if settings.username is not None:
-            file = settings.password_file
-            password = None if file is None else file.read_text("utf-8").rstrip("\r\n")
-            self._client.username_pw_set(settings.username, password)
-        self._client.will_set(settings.topic("status"), will, qos=1, retain=True)
+        except OSError as error:
+            self._fail(f"{host}:{port}: {error}")
+        else:
+            self._write(connect)
+            self.flush()
 
-    def _connect_in_thread(self, host: str, port: int) -> None:
-        error: LinkError | None = None
-        try:
-            if self._mqtt_5:
-                self._client.connect(
-                    host,
-                    port,
-                    KEEP_ALIVE,
-                    clean_start=self._clean_start,
-                    properties=self._session_expiry(),
-                )
+    def _connect_packet(self, will: bytes, clean_start: bool) -> Connect:
+        settings = self._settings
+        file, password = settings.password_file, None
+        if settings.username is not None and file is not None:
+            password = file.read_text("utf-8").rstrip("\r\n").encode()
+        properties = NO_PROPERTIES
+        if self.version == MQTT_5:
+            properties = Properties(
+                session_expiry_interval=settings.session_expiry,
+                maximum_packet_size=MAXIMUM_PACKET_SIZE,
+            )
+        return Connect(
+            settings.client_id or f"tidegate-{settings.gateway_id}",
+            self.version,
+            clean_start or self.version < MQTT_5,
+            KEEP_ALIVE,
+            settings.username,
+            password,
+            Will(settings.topic("status"), will, qos=1, retain=True),
+            properties,
+        )
+
+    def _next_packet_identifier(self) -> int:
+        """Return one that no message without PUBACK has [MQTT-2.2.1-3]."""
+        mid = self.last_packet_identifier % LAST_PACKET_IDENTIFIER + 1
+        while mid in self._in_use:
+            mid = mid % LAST_PACKET_IDENTIFIER + 1
+        self.last_packet_identifier = mid
+        self._in_use.add(mid)
+        return mid
+
+    def _send(self, packet: Packet) -> None:
+        self._write(encode(packet, self.version))
+
+    def _write(self, data: bytes) -> None:
+        if self._stream is not None:
+            self._stream.write(data)
+
+    def _look_at(self, stream: FleetStream) -> None:
+        """Notice the end of the connection, and keep it alive."""
+        now = self._loop.time()
+        if stream.lost is not None:
+            self._lost(stream.lost)
+        elif self._keep_alive.over(now):
+            self._fail("the connection to the fleet's broker is lost: no answer to PINGREQ")
+        # While a long packet leaves, a PINGREQ would only queue behind it and count as lost.
+        elif self.limits is not None and not stream.blocked and self._keep_alive.due(now):
+            self._send(PingReq())
+        self.flush()
+
+    def _receive(self, data: bytes) -> None:
+        self._keep_alive.received(self._loop.time())
+        framer = self._framer
+        framer.feed(data)
+        while (frame := framer.next_frame()) is not None:
+            buffer, first_byte, start, end = frame
+            if first_byte == _PUBACK and end - start == _SHORT_PUBACK:
+                self._answered(buffer[start] << 8 | buffer[start + 1], ReasonCode.SUCCESS)
+            elif first_byte == _CONNACK and buffer[start:end] == _OLD_CONNACK:
+                self._connected(ConnAck(reason_code=ReasonCode.UNSUPPORTED_PROTOCOL_VERSION))
             else:
-                self._client.connect(host, port, KEEP_ALIVE)
-        except (OSError, ValueError) as reason:  # ValueError: a host name that cannot be encoded
-            error = LinkError(f"{host}:{port}: {reason}")
-        try:
-            self._loop.call_soon_threadsafe(self._connected, error)
-        except RuntimeError:  # the loop has closed meanwhile
-            self._client.disconnect()
+                self._handle(decode(buffer, first_byte, start, end, self.version))
 
-    def _session_expiry(self) -> Properties:
-        properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]  # not annotated
-        properties.SessionExpiryInterval = self._settings.session_expiry
-        return properties
+    def _handle(self, packet: Packet) -> None:
+        if isinstance(packet, PubAck):
+            self._answered(packet.packet_id, packet.reason_code)
+        elif isinstance(packet, Publish):
+            self._take(packet)
+        elif isinstance(packet, ConnAck):
+            self._connected(packet)
+        elif isinstance(packet, SubAck):
+            self._in_use.discard(packet.packet_id)
+            _log_refused(packet)
+        elif isinstance(packet, Disconnect):
+            self._fail(f"the fleet's broker ended the connection: {_text(packet.reason_code)}")
 
-    def _connected(self, error: LinkError | None) -> None:
-        """Watch the socket, back on the loop's thread."""
-        self._error = self._error or error
-        client = self._client
-        if self._closed:
-            client.disconnect()  # written at once, since nothing watches the socket
-        elif (socket := client.socket()) is not None:
-            self._watch.begin(socket)
+    def _answered(self, mid: int, code: int) -> None:
+        self._in_use.discard(mid)
+        self._acknowledged(mid, code)
+
+    def _take(self, publish: Publish) -> None:
+        if self._on_message is not None and not publish.retain:
+            self._on_message(publish.payload)
+        if publish.qos:
+            self._send(PubAck(publish.packet_id))
+
+    def _connected(self, connack: ConnAck) -> None:
+        said = connack.properties
+        self.session_present = connack.session_present
+        old = connack.reason_code == ReasonCode.UNSUPPORTED_PROTOCOL_VERSION
+        if old and self.version == MQTT_5:
+            self._error = self._error or OldBrokerError()
+        elif connack.reason_code >= FAILURE:
+            text = _text(connack.reason_code)
+            self._fail(f"the fleet's broker refused the connection: {text}")
+        elif said.maximum_qos == 0:
+            self._fail("the fleet's broker takes QoS 0 only", lasting=True)
+        else:
+            if said.server_keep_alive is not None:  # [MQTT-3.2.2-21]
+                self._keep_alive.seconds = said.server_keep_alive
+            self.limits = limits_of(said, self.version)
+
+    def _lost(self, reason: str) -> None:
+        if self.limits is None:
+            self._fail(
+                "the connection ended before CONNACK (does the fleet's broker speak MQTT 5?)"
+            )
+        else:
+            self._fail(f"the connection to the fleet's broker is lost: {reason}")
+
+    def _fail(self, text: str, *, lasting: bool = False) -> None:
+        self._error = self._error or LinkError(text, lasting=lasting)
         self._wake()
 
-    def _on_connect(
-        self,
-        _client: Client,
-        _data: Any,
-        flags: ConnectFlags,
-        reason: ReasonCode,
-        properties: Properties | None,
-    ) -> None:
-        self.session_present = flags.session_present
-        if reason.value == UNSUPPORTED_PROTOCOL_VERSION:
-            self._error = OldBrokerError()
-        elif reason.is_failure:
-            self._error = LinkError(f"the fleet's broker refused the connection: {_text(reason)}")
-        elif getattr(properties, "MaximumQoS", 1) == 0:
-            self._error = LinkError("the fleet's broker takes QoS 0 only", lasting=True)
-        else:
-            self.limits = ServerLimits(
-                receive_maximum=getattr(properties, "ReceiveMaximum", RECEIVE_MAXIMUM),
-                maximum_packet_size=getattr(properties, "MaximumPacketSize", None),
-                retain_available=bool(getattr(properties, "RetainAvailable", 1)),
-                topic_alias_maximum=getattr(properties, "TopicAliasMaximum", 0),
-                mqtt_5=self._mqtt_5,
-            )
 
-    def _on_disconnect(
-        self,
-        _client: Client,
-        _data: Any,
-        flags: DisconnectFlags,
-        reason: ReasonCode,
-        _properties: Properties | None,
-    ) -> None:
-        if self._error is not None:
-            return
-        if flags.is_disconnect_packet_from_server:
-            text = f"the fleet's broker ended the connection: {_text(reason)}"
-        elif self.limits is None:
-            text = "the connection ended before CONNACK (does the fleet's broker speak MQTT 5?)"
-        else:
-            text = f"the connection to the fleet's broker is lost: {_text(reason)}"
-        self._error = LinkError(text)
-
-    def _on_publish(
-        self, _client: Client, _data: Any, mid: int, reason: ReasonCode, _properties: Properties
-    ) -> None:
-        self._acknowledged(mid, reason.value)
+def _tls_context(settings: UplinkSettings) -> ssl.SSLContext:
+    ca_file = settings.ca_file
+    return ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
 
 
-def _log_refused(
-    _client: Client, _data: Any, _mid: int, reasons: list[ReasonCode], _properties: Any
-) -> None:
-    for reason in reasons:
-        if reason.is_failure:
+def _log_refused(suback: SubAck) -> None:
+    for reason in suback.reason_codes:
+        if reason >= FAILURE:
             logger.warning("the fleet's broker refused the subscription: %s", _text(reason))
 
 
 def _text(reason: ReasonCode) -> str:
-    return f"{reason.getName()} (0x{reason.value:02X})"
+    return f"{reason.name.replace('_', ' ').capitalize()} (0x{reason.value:02X})"

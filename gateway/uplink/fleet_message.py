@@ -1,87 +1,128 @@
-"""A row of the outbox as the PUBLISH that goes to the fleet's broker."""
+"""What goes to the fleet's broker as the bytes of a PUBLISH, all but its packet identifier."""
 
 from typing import NamedTuple
 
-from paho.mqtt.properties import Properties as PahoProperties
-
-from gateway.mqtt.fields import write_string
+from gateway.mqtt.fields import (
+    write_byte,
+    write_string,
+    write_two_byte_integer,
+    write_variable_byte_integer,
+)
 from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.packets import MQTT_5, PacketType
 from gateway.mqtt.properties import Properties
-from gateway.mqtt.property_codec import write_properties
+from gateway.mqtt.property_codec import write_fields
+from gateway.mqtt.publish import DUP, publish_first_byte
 from gateway.storage.outbox_row import OutboxRow
-from gateway.uplink.envelope import fleet_topic, remaining_expiry, user_properties
+from gateway.uplink.envelope import remaining_expiry, write_user_properties
 from gateway.uplink.settings import UplinkSettings
 
 LONGEST_TOPIC = 65_535
 """Bytes of a topic name (MQTT 5, section 1.5.4)."""
 
+PACKET_IDENTIFIER = 2
+"""Bytes of a packet identifier (section 2.2.1)."""
 
-class PackedProperties(PahoProperties):
-    """Properties whose bytes are known: paho asks for nothing but `pack`.
-
-    Its own class takes 50 µs to fill and pack for each message, the gateway's codec a quarter.
-    """
-
-    def __init__(self, packed: bytes) -> None:
-        object.__setattr__(self, "packed", packed)
-
-    def pack(self) -> bytes:
-        """Return the property length and the properties."""
-        packed: bytes = object.__getattribute__(self, "packed")
-        return packed
+_FIRST_BYTE = publish_first_byte(qos=1, retain=False, dup=False)
+_NO_TOPIC = write_string("")
+_TOPIC_ALIAS = write_byte(0x23)
 
 
 class FleetMessage(NamedTuple):
-    """What is published; `size` is that of the whole packet in bytes."""
+    """A QoS 1 PUBLISH: what stands before and behind its packet identifier, and all its bytes."""
 
-    topic: str
-    payload: bytes
-    properties: PackedProperties
+    head: bytes
+    tail: bytes
     size: int
-    topic_fits: bool
+
+    def packet(self, packet_identifier: int, *, dup: bool = False) -> bytes:
+        """Return the packet; with `dup` it was sent before [MQTT-3.3.1-1]."""
+        head = self.head
+        if dup:
+            head = write_byte(head[0] | DUP) + head[1:]
+        return head + packet_identifier.to_bytes(PACKET_IDENTIFIER, "big") + self.tail
 
 
 def fleet_message(
-    row: OutboxRow,
-    settings: UplinkSettings,
-    *,
-    resent: bool,
-    now: int,
-    aliases: OutboundAliases | None = None,
+    topic: str, payload: bytes, *, retain: bool = False, version: int
 ) -> FleetMessage:
-    """Return the row's message as it goes up at `now` (ms since 1970).
+    """Return a message without properties."""
+    properties = b"\0" if version == MQTT_5 else b""
+    first_byte = publish_first_byte(qos=1, retain=retain, dup=False)
+    return _message(first_byte, write_string(topic), properties, payload)
 
-    With `aliases`, those of the connection, the caller sends it there next. No packet is ever
-    sent a second time: what is sent again is made anew, with the aliases of that moment.
+
+class FleetMessages:
+    """Makes the messages of one connection out of rows, each with a topic of its own.
+
+    With `aliases`, those of the connection, what `of` returns has to be sent there next. What
+    `again` returns, as well on this connection, has none.
     """
-    topic = fleet_topic(row, settings)
-    fits = len(topic.encode()) <= LONGEST_TOPIC
-    alias: int | None = None
-    if aliases is not None and fits:
-        chosen, known = aliases.choose(write_string(topic))
-        alias = chosen or None
-        topic = "" if known else topic
+
+    def __init__(self, settings: UplinkSettings, aliases: OutboundAliases | None = None) -> None:
+        self._prefix = settings.topic("data/").encode()
+        self._identity = settings.identity
+        self._aliases = aliases
+
+    def fits(self, row: OutboxRow) -> bool:
+        """Return whether the topic is no longer than MQTT allows."""
+        topic = row.topic
+        size = len(topic) if topic.isascii() else len(topic.encode())
+        return len(self._prefix) + size <= LONGEST_TOPIC
+
+    def of(self, row: OutboxRow, now: int, *, resent: bool) -> FleetMessage:
+        """Return the row's message as it goes up at `now` (ms since 1970); its topic must fit."""
+        topic = self._prefix + row.topic.encode()
+        topic = len(topic).to_bytes(2, "big") + topic
+        alias = b""
+        if self._aliases is not None:
+            chosen, known = self._aliases.choose(topic)
+            if chosen:
+                alias = _TOPIC_ALIAS + write_two_byte_integer(chosen)
+            if known:
+                topic = _NO_TOPIC
+        return self._with(topic, alias, row, now, resent=resent)
+
+    def again(self, row: OutboxRow, now: int) -> FleetMessage:
+        """Return the message of a row whose packet is repeated."""
+        return self._with(
+            write_string(f"{self._prefix.decode()}{row.topic}"), b"", row, now, resent=True
+        )
+
+    def _with(
+        self, topic: bytes, alias: bytes, row: OutboxRow, now: int, *, resent: bool
+    ) -> FleetMessage:
+        fields = alias + write_user_properties(row, identity=self._identity, resent=resent)
+        if _has_more(row):
+            fields = _more_fields(row, now) + fields
+        properties = write_variable_byte_integer(len(fields)) + fields
+        return _message(_FIRST_BYTE, topic, properties, row.payload)
+
+
+def _message(first_byte: int, topic: bytes, properties: bytes, payload: bytes) -> FleetMessage:
+    tail = properties + payload
+    length = len(topic) + PACKET_IDENTIFIER + len(tail)
+    head = write_byte(first_byte) + write_variable_byte_integer(length) + topic
+    return FleetMessage(head, tail, len(head) + PACKET_IDENTIFIER + len(tail))
+
+
+def _has_more(row: OutboxRow) -> bool:
+    """Return whether the row has one of the properties that few messages have."""
+    return not (
+        row.payload_format is None
+        and row.message_expiry is None
+        and row.content_type is None
+        and row.response_topic is None
+        and row.correlation_data is None
+    )
+
+
+def _more_fields(row: OutboxRow, now: int) -> bytes:
     properties = Properties(
         payload_format_indicator=row.payload_format,
         message_expiry_interval=remaining_expiry(row, now),
         content_type=row.content_type,
         response_topic=row.response_topic,
         correlation_data=row.correlation_data,
-        topic_alias=alias,
-        user_properties=tuple(user_properties(row, settings, resent=resent)),
     )
-    packed = write_properties(properties, PacketType.PUBLISH, MQTT_5)
-    size = publish_size(topic, packed, row.payload)
-    return FleetMessage(topic, row.payload, PackedProperties(packed), size, fits)
-
-
-def publish_size(topic: str, packed_properties: bytes, payload: bytes) -> int:
-    """Return the bytes of a QoS 1 PUBLISH."""
-    remaining = 2 + len(topic.encode()) + 2 + len(packed_properties) + len(payload)
-    return 1 + _length_of_length(remaining) + remaining
-
-
-def _length_of_length(remaining: int) -> int:
-    """Return the bytes of a variable byte integer: seven bits in each (section 1.5.5)."""
-    return max(1, -(-remaining.bit_length() // 7))
+    return write_fields(properties, PacketType.PUBLISH)

@@ -33,9 +33,18 @@ class Lanes:
         """Return whether `row` was in the outbox before the connection came up, or is recalled."""
         return row.id <= self._boundary or row.lane == RECALL
 
+    def next_live(self) -> OutboxRow | None:
+        """Return what `live` does if it has been read already, else None."""
+        return self._live.ready()
+
+    def next_waited(self) -> OutboxRow | None:
+        """Return what `backlog` does if that is clear without a look at the disk, else None."""
+        strands = self._waited[0] if self._waited else ()
+        return strands[0].ready() if len(strands) == 1 else None
+
     async def live(self) -> OutboxRow | None:
         """Return the next live row that is on disk, None when there is none at the moment."""
-        return await self._live.next()
+        return await self._live.next() if self._live.waits else None
 
     @property
     def backlog_waits(self) -> bool:

@@ -7,18 +7,14 @@ from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.outbox_row import OutboxRow
 from gateway.uplink.batch import SUFFIX, Batch, batch_line, batch_payload
-from gateway.uplink.fleet_client import FleetClient, ServerLimits
-from gateway.uplink.fleet_message import (
-    FleetMessage,
-    PackedProperties,
-    fleet_message,
-    publish_size,
-)
+from gateway.uplink.fleet_client import FleetClient
+from gateway.uplink.fleet_message import LONGEST_TOPIC, FleetMessage, FleetMessages, fleet_message
 from gateway.uplink.inflight import Inflight
 from gateway.uplink.own_messages import OwnMessage
 from gateway.uplink.pacing import Pacing
 from gateway.uplink.parts import UplinkParts
 from gateway.uplink.sent import Sent
+from gateway.uplink.server_limits import ServerLimits
 
 
 class Picked(NamedTuple):
@@ -48,49 +44,48 @@ class Publisher:
         self._inflight = inflight
         self._batch_topic = parts.settings.topic(SUFFIX)
         self._aliases = self._make_aliases()
+        self._messages = FleetMessages(parts.settings, self._aliases)
 
     def status(self, status: bytes) -> None:
         """Send the retained status message."""
-        topic = self._settings.topic("status")
-        mid = self._client.publish(topic, status, retain=self._limits.retain_available)
-        self._inflight.sent(mid, Sent(len(topic) + len(status), status=status))
+        message = self._status(status)
+        self._inflight.sent(self._client.publish(message), Sent(message.size, status=status))
 
     def own(self, message: OwnMessage) -> None:
         """Send a message of the gateway's own; end it if it is too large for the server."""
-        topic = self._settings.topic(message.suffix)
-        size = publish_size(topic, b"\0", message.payload)
-        if self._too_large(size):
+        made = self._own(message)
+        if self._too_large(made.size):
             self._parts.own_messages.answered(message, ReasonCode.PACKET_TOO_LARGE)
             return
-        mid = self._client.publish(topic, message.payload)
-        self._inflight.sent(mid, Sent(size, own=message))
+        self._inflight.sent(self._client.publish(made), Sent(made.size, own=message))
 
     def row(self, picked: Picked) -> None:
         """Send a row in a PUBLISH of its own; give it up if the server can never take it."""
-        now = self._parts.clock.wall_ms()
-        message = fleet_message(
-            picked.row, self._settings, resent=picked.resent, now=now, aliases=self._aliases
-        )
-        refusal = self._refusal(message)
-        if refusal is not None:
-            self._inflight.refuse(picked.row, refusal)
+        row, resent, is_paced = picked
+        if not self._messages.fits(row):
+            too_large = self._too_large(LONGEST_TOPIC)
+            code = ReasonCode.PACKET_TOO_LARGE if too_large else ReasonCode.TOPIC_NAME_INVALID
+            self._inflight.refuse(row, code)
+            return
+        message = self._messages.of(row, self._parts.clock.wall_ms(), resent=resent)
+        if self._too_large(message.size):
+            self._inflight.refuse(row, ReasonCode.PACKET_TOO_LARGE)
             if self._aliases is not None:
                 self._aliases.close()  # one that this packet was to set does not stand
             return
-        mid = self._client.publish(message.topic, message.payload, properties=message.properties)
-        paced = message.size if picked.paced else 0
-        self._inflight.sent(mid, Sent(message.size, (picked.row,), paced=paced))
-        if picked.paced:
+        mid = self._client.publish(message)
+        paced = message.size if is_paced else 0
+        self._inflight.sent(mid, Sent(message.size, (row,), paced=paced))
+        if is_paced:
             self._pacing.sent(1, paced)
-        self._count(1, picked.resent)
+        self._count(1, resent)
 
     def batch(self, batch: Batch) -> None:
         """Send a batch; its rows were counted by the pacing when they joined it, its bytes now."""
-        payload = batch.payload()
-        size = publish_size(self._batch_topic, b"\0", payload)
-        mid = self._client.publish(self._batch_topic, payload)
-        paced = size * batch.paced // len(batch.rows)
-        self._inflight.sent(mid, Sent(size, batch.rows, paced=paced, batched=True))
+        message = self._plain(self._batch_topic, batch.payload())
+        mid = self._client.publish(message)
+        paced = message.size * batch.paced // len(batch.rows)
+        self._inflight.sent(mid, Sent(message.size, batch.rows, paced=paced, batched=True))
         self._pacing.sent(0, paced)
         self._count(len(batch.rows), batch.resent)
         self._parts.counters.add("tidegate/uplink/batches")
@@ -101,31 +96,38 @@ class Publisher:
         One that has become too large for the server meanwhile goes on like a new one: its rows
         are refused, or taken apart.
         """
-        topic, payload, properties = self._repetition(sent)
-        packed = b"\0" if properties is None else properties.pack()
-        sent.size, sent.paced = publish_size(topic, packed, payload), 0
+        message = self._repetition(sent)
+        sent.size, sent.paced = message.size, 0
         self._inflight.sent(mid, sent)
         if self._too_large(sent.size):
             self._inflight.acknowledged(mid, ReasonCode.PACKET_TOO_LARGE)
             return
-        retain = bool(sent.status) and self._limits.retain_available
-        self._client.publish_again(mid, topic, payload, retain, properties)
+        self._client.publish_again(mid, message)
         if sent.rows:
             self._count(len(sent.rows), len(sent.rows))
 
-    def _repetition(self, sent: Sent) -> tuple[str, bytes, PackedProperties | None]:
-        """Return topic, payload and properties of a packet as they are now."""
+    def _repetition(self, sent: Sent) -> FleetMessage:
+        """Return what a packet carries as it is now."""
         now = self._parts.clock.wall_ms()
         if sent.own is not None:
-            return self._settings.topic(sent.own.suffix), sent.own.payload, None
+            return self._own(sent.own)
         if not sent.rows:
-            return self._settings.topic("status"), sent.status, None
+            return self._status(sent.status)
         if not sent.batched:
-            message = fleet_message(sent.rows[0], self._settings, resent=True, now=now)
-            return message.topic, message.payload, message.properties
+            return self._messages.again(sent.rows[0], now)
         identity = self._settings.identity
         lines = [batch_line(row, identity=identity, resent=True, now=now) for row in sent.rows]
-        return self._batch_topic, batch_payload(lines), None
+        return self._plain(self._batch_topic, batch_payload(lines))
+
+    def _status(self, status: bytes) -> FleetMessage:
+        topic = self._settings.topic("status")
+        return self._plain(topic, status, retain=self._limits.retain_available)
+
+    def _own(self, message: OwnMessage) -> FleetMessage:
+        return self._plain(self._settings.topic(message.suffix), message.payload)
+
+    def _plain(self, topic: str, payload: bytes, *, retain: bool = False) -> FleetMessage:
+        return fleet_message(topic, payload, retain=retain, version=self._client.version)
 
     def _make_aliases(self) -> OutboundAliases | None:
         maximum = min(self._limits.topic_alias_maximum, self._settings.topic_alias_maximum)
@@ -136,12 +138,7 @@ class Publisher:
         if resent:
             self._parts.counters.add("tidegate/uplink/resent", resent)
 
-    def _refusal(self, message: FleetMessage) -> ReasonCode | None:
-        """Return why the server cannot be given this at all [MQTT-3.2.2-15], None if it can."""
-        if self._too_large(message.size):
-            return ReasonCode.PACKET_TOO_LARGE
-        return None if message.topic_fits else ReasonCode.TOPIC_NAME_INVALID
-
     def _too_large(self, size: int) -> bool:
+        """Return whether the server cannot be given this at all [MQTT-3.2.2-15]."""
         maximum = self._limits.maximum_packet_size
         return maximum is not None and size > maximum

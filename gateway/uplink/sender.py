@@ -3,13 +3,13 @@
 from gateway.storage.outbox_row import OutboxRow
 from gateway.uplink.batch import SUFFIX, Batch, batch_line
 from gateway.uplink.batch_limits import BatchLimits
-from gateway.uplink.fleet_client import ServerLimits
 from gateway.uplink.inflight import Inflight
 from gateway.uplink.lanes import Lanes
 from gateway.uplink.pacing import Pacing
 from gateway.uplink.parts import UplinkParts
 from gateway.uplink.publisher import Picked, Publisher
 from gateway.uplink.remote_session import RemoteSession
+from gateway.uplink.server_limits import ServerLimits
 
 BATCHES_IN_FLIGHT = 8
 """Full batches that fit into the window, however small that is set."""
@@ -65,8 +65,11 @@ class Sender:
 
         Return True when it ended before that, after MESSAGES_AT_ONCE.
         """
+        if not self._may_send():
+            return False
+        inflight, window, receive_maximum = self._inflight, self._window, self._receive_maximum
         for _ in range(MESSAGES_AT_ONCE):
-            if not self._room():
+            if not inflight.room(window, receive_maximum):
                 return False
             if not await self._send_one():
                 break
@@ -94,7 +97,7 @@ class Sender:
 
     def wait(self) -> float | None:
         """Return the seconds until more may be sent though nobody wakes us, None for never."""
-        if not self._room():
+        if not (self._may_send() and self._inflight.room(self._window, self._receive_maximum)):
             return None
         now = self._now()
         due = None if self._batch is None else self._batch.wait(now)
@@ -105,11 +108,8 @@ class Sender:
     def _now(self) -> float:
         return self._parts.clock.monotonic()
 
-    def _room(self) -> bool:
-        inflight = self._inflight
-        if inflight.held or self._parts.metering.spent:
-            return False
-        return inflight.room(self._window, self._receive_maximum)
+    def _may_send(self) -> bool:
+        return not (self._inflight.held or self._parts.metering.spent)
 
     def _backlog_may_go(self) -> bool:
         return self._lanes.backlog_waits and not self._parts.metering.backlog_spent
@@ -118,7 +118,8 @@ class Sender:
         row = self._inflight.again()
         if row is not None:
             return Picked(row, resent=True, paced=False)
-        row = await self._lanes.live()
+        lanes = self._lanes
+        row = lanes.next_live() or await lanes.live()
         if row is not None:
             return Picked(row, resent=False, paced=False)
         if self._backlog_may_go() and self._pacing.ready(self._now()):
@@ -129,10 +130,11 @@ class Sender:
 
     async def _backlog(self) -> OutboxRow | None:
         """Return the next row of the backlog that was not repeated on this connection."""
-        row = await self._lanes.backlog()
+        lanes = self._lanes
+        row = lanes.next_waited() or await lanes.backlog()
         while row is not None and row.id in self._repeated:
             self._repeated.remove(row.id)
-            row = await self._lanes.backlog()
+            row = lanes.next_waited() or await lanes.backlog()
         return row
 
     def _send(self, picked: Picked) -> None:

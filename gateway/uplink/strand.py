@@ -44,6 +44,10 @@ class Strand:
         """Whether there will never be a row again."""
         return not self._rows and self._position >= self._end
 
+    def ready(self) -> OutboxRow | None:
+        """Return the next row if it has been read, and take it out; None also when it has not."""
+        return self._rows.popleft() if self._rows else None
+
     async def first(self) -> OutboxRow | None:
         """Return the next row that is on disk, and keep it; None when there is none."""
         while not self._rows and self.waits:

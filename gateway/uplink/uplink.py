@@ -78,7 +78,7 @@ class Uplink:
         if settings.directory is not None:
             self.destination = DirectoryDestination(parts)
         else:
-            from gateway.uplink.fleet import FleetDestination  # paho only where it is used
+            from gateway.uplink.fleet import FleetDestination  # not for a directory
 
             self.destination = FleetDestination(parts, random)
         self.paused = False

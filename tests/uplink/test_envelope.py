@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
-from gateway.uplink.envelope import fleet_topic, remaining_expiry, user_properties
+from gateway.mqtt.fields import write_variable_byte_integer
+from gateway.mqtt.packets import MQTT_5, PacketType
+from gateway.mqtt.property_codec import read_properties
+from gateway.uplink.envelope import remaining_expiry, write_user_properties
 from tests.support.storage import outbox_row
-from tests.support.uplinks import uplink_settings
 
 SEQ = ("seq", "00a1b2c3d4.main.17")
 TIME = ("time", "1763740000017")
@@ -39,14 +41,12 @@ TIME = ("time", "1763740000017")
 def test_user_properties(
     fields: dict[str, Any], identity: bool, resent: bool, expected: list[tuple[str, str]]
 ) -> None:
-    settings = uplink_settings(identity=identity)
-    assert user_properties(outbox_row(17, **fields), settings, resent=resent) == expected
-
-
-def test_the_topic_keeps_the_local_one_behind_prefix_and_gateway() -> None:
-    assert fleet_topic(outbox_row(1, topic="/a//b/"), uplink_settings(prefix="x/y")) == (
-        "x/y/barn/data//a//b/"
-    )
+    row = outbox_row(17, **fields)
+    written = write_user_properties(row, identity=identity, resent=resent)
+    buffer = write_variable_byte_integer(len(written)) + written
+    properties, end = read_properties(buffer, 0, len(buffer), PacketType.PUBLISH, MQTT_5)
+    assert end == len(buffer)
+    assert properties.user_properties == tuple(expected)
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,6 @@ from tests.support.uplinks import add_rows, connected, running, uplink_settings
 FOLDER = Path(__file__).parent.parent / "support" / "tls"
 CERTIFICATE = FOLDER / "server.pem"
 
-left_to_the_collector = pytest.mark.filterwarnings(
-    "ignore:Exception ignored in. <ssl.SSLSocket:pytest.PytestUnraisableExceptionWarning"
-)
-"""paho does not close the socket of a handshake that failed; it goes with its last reference."""
-
 
 @pytest.fixture
 async def tls_broker() -> AsyncIterator[FleetBroker]:
@@ -41,7 +36,6 @@ async def test_rows_go_up_over_tls(store: Store, tls_broker: FleetBroker) -> Non
     assert len(tls_broker.data) == 500
 
 
-@left_to_the_collector
 async def test_an_unknown_certificate_is_refused(store: Store, tls_broker: FleetBroker) -> None:
     async with running(
         store, uplink_settings(url=f"mqtts://localhost:{tls_broker.port}")
@@ -51,7 +45,6 @@ async def test_an_unknown_certificate_is_refused(store: Store, tls_broker: Fleet
     assert tls_broker.connects == []
 
 
-@left_to_the_collector
 async def test_another_hosts_certificate_is_refused(store: Store, tls_broker: FleetBroker) -> None:
     url = f"mqtts://127.0.0.2:{tls_broker.port}"
     await tls_broker.stop()
