@@ -1,65 +1,127 @@
 """Deliveries as they are read back from the disk, with their messages."""
 
+from gateway.mqtt.message_size import MESSAGE_OVERHEAD
 from gateway.routing.where.message import Message
 from gateway.session.delivery_queue import Delivery, SharedDelivery
-from gateway.session.kept import KeptDelivery
+from gateway.session.kept import KeptDelivery, seconds_since
 from gateway.storage import message_row
+from gateway.storage.kept_size import KEPT_OVERHEAD
 from gateway.storage.reading import Values
 from gateway.storage.session_rows import text_to_identifiers
 
-_MESSAGE = ", ".join(f"m.{column}" for column in message_row.COLUMNS)
+TEXTS = ("topic", "client_id", "username", "content_type", "response_topic", "user_properties")
+
+_MESSAGE = ", ".join(
+    f"CAST(m.{column} AS BLOB)" if column in TEXTS else f"m.{column}"
+    for column in message_row.COLUMNS
+)
 
 READ = (
     "SELECT session, place, message, delivery.qos, delivery.retain, packet_id, released,"  # noqa: S608 - our columns
-    f" identifiers, shared_filter, size, alone, {_MESSAGE}"
+    " CAST(identifiers AS BLOB), CAST(shared_filter AS BLOB), size, alone,"
+    f" {_MESSAGE}"
     " FROM delivery LEFT JOIN message AS m ON m.id = message"
     " WHERE session = ? AND place > ? AND place <= ? ORDER BY place LIMIT ?"
 )
-"""The first so many deliveries of a session with places above one and up to another."""
+"""The first so many deliveries of a session with places above one and up to another.
+
+Texts come as bytes (`Reading.rows`).
+"""
 
 NUMBERS = 11
 """Columns of READ before those of the message."""
+
+_PROPERTIES = NUMBERS + len(message_row.COLUMNS) - len(message_row.PROPERTY_COLUMNS)
+_NO_PROPERTIES = (None,) * len(message_row.PROPERTY_COLUMNS)
 
 
 class DeliveryReader:
     """Makes deliveries of the rows of READ; `monotonic` (s) and `wall` (ms since 1970) are now.
 
-    Those of one reader share the messages that they have in common.
+    Those of one reader share the messages and the names that they have in common. `rows` counts
+    what it was given, good or not.
     """
 
     def __init__(self, monotonic: float, wall: int) -> None:
         self._monotonic = monotonic
         self._wall = wall
+        self.rows = 0
         self._shared: dict[int, Message] = {}
+        self._names: dict[bytes | None, str | None] = {None: None}
 
     def read(self, values: Values) -> KeptDelivery:
         """Return the delivery; raise ValueError or TypeError for what is none."""
-        _, place, row, qos, retain, packet_id, released, numbers, topic_filter, *_ = values
-        qos = message_row.check_qos(qos)
-        identifiers = text_to_identifiers(numbers)
-        packet_id = check_packet_id(packet_id)
-        message = self._message(row, values)
+        packet_id = check_packet_id(values[5])
+        return KeptDelivery(self.delivery(values), packet_id, bool(values[6]))
+
+    def delivery(self, values: Values) -> Delivery:
+        """Return the same without what is known of its way to the client."""
+        self.rows += 1
+        qos = message_row.check_qos(values[3])
+        identifiers = text_to_identifiers(_text(values[7]))
+        topic_filter = _text(values[8])
+        message = self._message(values)
         if topic_filter is None:
-            delivery = Delivery(message, qos, bool(retain), identifiers, place)
+            delivery = Delivery(message, qos, bool(values[4]), identifiers, values[1])
         else:
             delivery = SharedDelivery(
-                message, qos, bool(retain), identifiers, place, topic_filter=topic_filter
+                message, qos, bool(values[4]), identifiers, values[1], topic_filter=topic_filter
             )
         delivery.kept = values[9]
         message.owed += 1
-        return KeptDelivery(delivery, packet_id, bool(released))
+        return delivery
 
-    def _message(self, row: int, values: Values) -> Message:
-        message = self._shared.get(row)
+    def _message(self, values: Values) -> Message:
+        row, alone = values[2], values[10]
+        message = None if alone else self._shared.get(row)
         if message is None:
             if values[NUMBERS] is None:
                 raise ValueError(f"message {row} is not there")
-            message = message_row.from_row(values[NUMBERS:], self._monotonic, self._wall)
+            message = self._new_message(values)
             message.row = row
-            if not values[NUMBERS - 1]:
+            if not alone:
                 message.shared = True
                 self._shared[row] = message
         return message
+
+    def _new_message(self, values: Values) -> Message:
+        topic, payload, qos, retain, received_at, client_id, username = values[NUMBERS:_PROPERTIES]
+        message = Message(
+            self._name(topic) or "",
+            payload,
+            message_row.check_qos(qos),
+            bool(retain),
+            client_id=self._name(client_id),
+            username=self._name(username),
+            received_at=received_at,
+            arrived=self._monotonic - seconds_since(received_at, self._wall),
+        )
+        if values[9] > KEPT_OVERHEAD:
+            message.size = values[9] - KEPT_OVERHEAD + MESSAGE_OVERHEAD
+        properties = values[_PROPERTIES:]
+        if properties != _NO_PROPERTIES:
+            content_type, response_topic, correlation_data, expiry, payload_format, pairs = (
+                properties
+            )
+            message.content_type = _text(content_type)
+            message.response_topic = _text(response_topic)
+            message.correlation_data = correlation_data
+            message.message_expiry = expiry
+            message.payload_format = payload_format
+            message.user_properties = message_row.text_to_pairs(_text(pairs))
+        return message
+
+    def _name(self, data: bytes | None) -> str | None:
+        """Return a text that many messages have in common, as one object."""
+        try:
+            return self._names[data]
+        except KeyError:
+            text = self._names[data] = _text(data)
+            return text
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else data.decode()
 
 
 def check_packet_id(packet_id: int, lowest: int = 0) -> int:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gateway.session.delivery_queue import HEAD_BYTES, HEAD_MESSAGES, SharedDelivery
+from gateway.session.delivery_queue import HEAD_BYTES, HEAD_MESSAGES, Delivery, SharedDelivery
 from gateway.session.journal import Take
 from gateway.session.kept import CLOCK_SET, KeptDelivery
 from gateway.storage.gathering import Gathering
@@ -162,20 +162,21 @@ class _Load:
         if not journal.open:
             return True
         size = 0
-        last = self._places[0]
 
-        def enough(kept: KeptDelivery) -> bool:
-            nonlocal size, last
-            size += kept.delivery.size
-            last = kept.delivery.place
+        def enough(delivery: Delivery) -> bool:
+            nonlocal size
+            size += delivery.size
             return size >= PAGE_BYTES
 
         row = (journal.number, *self._places, PAGE_MESSAGES)
         reader = DeliveryReader(*pager.now())
-        found = await pager.reading.rows(READ, "delivery to session", reader.read, row, enough)
+        found = await pager.reading.rows(
+            READ, "delivery to session", reader.delivery, row, enough, texts=False
+        )
         if journal.open:
-            complete = size < PAGE_BYTES and len(found) < PAGE_MESSAGES
-            self._take([each.delivery for each in found], complete, pager.now()[0])
+            # a whole page that nobody can read is the end: the next would begin at the same place
+            complete = size < PAGE_BYTES and (reader.rows < PAGE_MESSAGES or not found)
+            self._take(found, complete, pager.now()[0])
         return True
 
 
@@ -213,7 +214,9 @@ class _End:
 
         row = (self._journal.number, 0, up_to, STEP_ROWS)
         reader = DeliveryReader(*pager.now())
-        found = await pager.reading.rows(READ, "delivery to session", reader.read, row, enough)
+        found = await pager.reading.rows(
+            READ, "delivery to session", reader.read, row, enough, texts=False
+        )
         last = found[-1].delivery.place if size >= PAGE_BYTES else up_to
         shared = [each.delivery for each in found if isinstance(each.delivery, SharedDelivery)]
         for delivery in shared:

@@ -32,14 +32,19 @@ class Reading:
         read: Callable[[Values], T],
         row: Values = (),
         enough: Callable[[T], bool] = lambda _: False,
+        *,
+        texts: bool = True,
     ) -> list[T]:
         """Return what `read` makes of each row, in the connection's thread.
 
         `read` raises ValueError, TypeError or KeyError for a row that says nothing sensible. With
-        the first that is `enough` the reading ends.
+        the first that is `enough` the reading ends. A statement without `texts`, which gives them
+        as BLOBs for `read` to decode, needs no look at each value.
         """
 
         def take(cursor: sqlite3.Cursor) -> tuple[list[T], list[str]]:
+            if texts:
+                return _take_texts(cursor, what, read, enough)
             return _take(cursor, what, read, enough)
 
         found, faults = await self._connection.query(statement, row, take)
@@ -47,6 +52,24 @@ class Reading:
             self.counters.add("tidegate/storage/unreadable")
             logger.error("left out of what the database holds: %s", fault)
         return found
+
+
+def _take_texts(
+    cursor: sqlite3.Cursor,
+    what: str,
+    read: Callable[[Values], T],
+    enough: Callable[[T], bool],
+) -> tuple[list[T], list[str]]:
+    """Do what `_take` does where SQLite's own decoding would end the whole query.
+
+    It does at the first text that is not UTF-8.
+    """
+    connection = cursor.connection
+    connection.text_factory = lambda data: data.decode(errors="surrogateescape")
+    try:
+        return _take(cursor, what, lambda values: read(_checked(values)), enough)
+    finally:
+        connection.text_factory = str
 
 
 def _take(
@@ -57,13 +80,10 @@ def _take(
 ) -> tuple[list[T], list[str]]:
     """Return what could be read, and of the rest what is wrong with it."""
     found, faults = [], []
-    connection = cursor.connection
-    # SQLite's own decoding would end the whole query at the first text that is not UTF-8
-    connection.text_factory = lambda data: data.decode(errors="surrogateescape")
     try:
         for values in cursor:
             try:
-                found.append(read(_checked(values)))
+                found.append(read(values))
                 if enough(found[-1]):
                     break
             except (ValueError, TypeError, KeyError) as error:
@@ -72,8 +92,6 @@ def _take(
         if is_damage(error):
             raise  # the next start sets the database aside and salvages more than is read here
         faults.append(f"{what}, and all behind it: {error}")
-    finally:
-        connection.text_factory = str
     return found, faults
 
 

@@ -149,7 +149,7 @@ class Restore:
 
         row = (number, 0, LAST_PLACE, -1)
         read = self._deliveries.read
-        found = await self._rows(READ, "delivery to session", read, row, enough)
+        found = await self._rows(READ, "delivery to session", read, row, enough, texts=False)
         session.deliveries = found
         self._bytes += size
         more = queue.messages - len(found)

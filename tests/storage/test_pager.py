@@ -263,6 +263,31 @@ def test_a_disk_that_cannot_be_read_is_asked_again(
     assert found + drain(client) == numbers()
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE delivery SET message = -1 WHERE place = 7",
+        "UPDATE delivery SET packet_id = 65536, qos = 3 WHERE place = 7",
+        "UPDATE message SET topic = CAST(x'ff' AS TEXT) WHERE id = 7",
+    ],
+)
+def test_what_cannot_be_read_is_left_out_and_no_more(harness: DurableHarness, damage: str) -> None:
+    away(harness)
+    fill(harness)
+    harness.disk.connection.execute(damage)
+    assert drain(harness.persistent("c")) == [*numbers(6), *numbers(first=7)]
+    assert harness.counters.count("tidegate/storage/unreadable") >= 1
+
+
+def test_a_page_that_cannot_be_read_is_the_end(harness: DurableHarness) -> None:
+    away(harness)
+    fill(harness)
+    harness.disk.connection.execute("UPDATE delivery SET qos = 3 WHERE place > 6")
+    client = harness.persistent("c")
+    assert drain(client) == numbers(6)
+    assert not len(harness.session().queue)
+
+
 def test_a_retained_message_is_kept_for_each_of_its_late_subscribers(
     harness: DurableHarness,
 ) -> None:
