@@ -41,9 +41,10 @@ compile: $(DEVELOP) ## compile the modules that have a .pxd, in place; `make cle
 	@tools/setup.sh system
 	TIDEGATE_CYTHON=require $(BIN)/python setup.py --quiet build_ext --inplace
 
-test-compiled: compile ## run every test on the compiled modules
+test-compiled: compile ## run every test on the compiled modules, which are removed at the end
 	@tests/support/get_micropython.sh || true
-	TIDEGATE_CYTHON=require $(BIN)/python -m pytest
+	@status=0; TIDEGATE_CYTHON=require $(BIN)/python tools/run_tests.py || status=$$?; \
+	find gateway -name '*.so' -delete; exit $$status
 
 check: $(DEVELOP) ## lint, types, layers
 	$(BIN)/ruff check .

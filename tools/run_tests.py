@@ -1,9 +1,13 @@
-"""Run the tests under coverage, hold the floors, and end with what was left out.
+"""Run the tests, hold the floors of coverage, and end with what was left out.
 
 Each folder of tests is a run of its own, one more at a time than there are processors, since much
 of what tests do is to wait; given arguments, there is one run, with these. TIDEGATE_TESTS=all makes
 a missing requirement an error instead of a line at the end; what a machine does not allow, such as
 to mount a file system, stays a line.
+
+To measure coverage takes more than half of the time of what is measured. So it is not measured
+where it is not what is asked: in the folders of UNCOVERED, of tests with the marker `uncovered`,
+and with TIDEGATE_CYTHON=require of nothing, since compiled modules have no lines.
 """
 
 import json
@@ -24,25 +28,53 @@ FLOOR = 90
 NOT_ALLOWED = "this machine does not allow"
 """How a line begins that no installation can do away with (tests/support/requirements.py)."""
 
+UNCOVERED = {"conformance", "contract", "crash", "end_to_end", "firmware", "fuzz", "systemd"}
+"""Folders whose tests look at programs as a whole, and reach no line that no other test does."""
+
+MARKER = "uncovered"
+"""On tests that try at random what others reach on purpose (pyproject.toml)."""
+
 LONGEST = (
     "end_to_end",
-    "routing",
     "server",
-    "uplink",
     "storage",
+    "uplink",
     "pipeline",
-    "conformance",
-    "tui",
+    "routing",
     "crash",
+    "conformance",
+    "cli",
+    MARKER,
+    "tui",
+    "broker",
+    "systemd",
+    "mqtt",
+    "app",
+    "session",
 )
-"""Folders to begin with, so that no long one is left for the end."""
+"""What to begin with, so that nothing long is left for the end."""
 
 NO_TESTS = 5
 """The status of pytest when it found nothing to run."""
 
 COVERAGE = [sys.executable, "-m", "coverage"]
 
-PYTEST = [*COVERAGE, "run", "--parallel-mode", "-m", "pytest", "-p", "no:cacheprovider"]
+PYTEST = ["-m", "pytest", "-p", "no:cacheprovider"]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What pytest is to run, and whether its coverage is measured."""
+
+    name: str
+    arguments: list[str]
+    covered: bool
+
+    @property
+    def command(self) -> list[str]:
+        """The words with which to run it."""
+        python = [*COVERAGE, "run", "--parallel-mode"] if self.covered else [sys.executable]
+        return [*python, *PYTEST, *self.arguments]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +104,16 @@ class Run:
 def main() -> int:
     """Return 0 if every test passed, every floor holds and nothing that must run was left out."""
     subprocess.run([*COVERAGE, "erase"], check=True)
-    runs = run_folders() if not sys.argv[1:] else [run_tests(sys.argv[1:], "tests")]
+    compiled = os.environ.get("TIDEGATE_CYTHON") == "require"
+    if sys.argv[1:]:
+        runs = [run_tests(Job("tests", sys.argv[1:], not compiled), alone=True)]
+    else:
+        runs = run_all(jobs(covered=not compiled))
     failed = [run.name for run in runs if run.status]
     left_out = sorted({line for run in runs for line in run.left_out})
     missing = [line for line in left_out if not line.startswith(NOT_ALLOWED)]
     floors = 0
-    if not failed and not missing and not sys.argv[1:]:
+    if not (failed or missing or compiled or sys.argv[1:]):
         subprocess.run([*COVERAGE, "combine", "--quiet"], check=True)
         floors = hold_floors()
     for line in left_out:
@@ -89,33 +125,41 @@ def main() -> int:
     return bool(failed) or floors or (1 if missing and demanded else 0)
 
 
-def run_folders() -> list[Run]:
-    """Run every folder, and the files beside them, some at a time."""
-    folders = [path.name for path in Path("tests").iterdir() if any(path.rglob("test_*.py"))]
-    folders = [name for name in folders if Path("tests", name).is_dir()]
-    order = sorted(folders, key=lambda name: (*_place(name), name))
-    jobs = [([f"tests/{name}"], name) for name in order]
-    jobs.append((sorted(map(str, Path("tests").glob("test_*.py"))), "the rest"))
+def jobs(*, covered: bool) -> list[Job]:
+    """Return a job for each folder and one for the files beside them, the longest first."""
+    files = sorted(Path("tests").rglob("test_*.py"))
+    marked = [file for file in files if f"mark.{MARKER}" in file.read_text(encoding="utf-8")]
+    names = {file.parts[1] for file in files if len(file.parts) > 2}
+    made = [
+        Job(name, [f"tests/{name}", "-m", f"not {MARKER}"], covered and name not in UNCOVERED)
+        for name in names
+    ]
+    made.append(Job("the rest", [str(file) for file in files if len(file.parts) == 2], covered))
+    made.append(Job(MARKER, [*map(str, marked), "-m", MARKER], covered=False))
+    return sorted(made, key=lambda job: (_place(job.name), job.name))
+
+
+def _place(name: str) -> int:
+    return LONGEST.index(name) if name in LONGEST else len(LONGEST)
+
+
+def run_all(made: Sequence[Job]) -> list[Run]:
+    """Run these jobs, some at a time."""
+    runs = []
     with ThreadPoolExecutor((os.cpu_count() or 1) + 1) as pool:
-        runs = []
-        for done in as_completed(pool.submit(run_tests, *job) for job in jobs):
+        for done in as_completed(pool.submit(run_tests, job, alone=False) for job in made):
             runs.append(done.result())
             runs[-1].show()
     return runs
 
 
-def _place(name: str) -> tuple[int]:
-    return (LONGEST.index(name) if name in LONGEST else len(LONGEST),)
-
-
-def run_tests(arguments: Sequence[str], name: str) -> Run:
-    """Run pytest with these arguments; show what it says at once if it is the only run."""
-    alone = arguments == sys.argv[1:]
+def run_tests(job: Job, *, alone: bool) -> Run:
+    """Run pytest; show what it says at once if it is the only run."""
     begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         left_out = Path(folder, "left-out.json")
         done = subprocess.run(
-            [*PYTEST, *arguments],
+            job.command,
             env={**os.environ, "TIDEGATE_LEFT_OUT": str(left_out)},
             stdout=None if alone else subprocess.PIPE,
             stderr=None if alone else subprocess.STDOUT,
@@ -124,7 +168,7 @@ def run_tests(arguments: Sequence[str], name: str) -> Run:
         )
         lines = json.loads(left_out.read_text()) if left_out.exists() else []
     status = 0 if done.returncode == NO_TESTS and not alone else done.returncode
-    return Run(name, status, done.stdout or "", lines, time.monotonic() - begun)
+    return Run(job.name, status, done.stdout or "", lines, time.monotonic() - begun)
 
 
 def hold_floors() -> int:

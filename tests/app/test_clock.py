@@ -66,8 +66,8 @@ async def test_nothing_expires_by_the_clock_being_set_and_the_fleet_hears_of_it(
         assert gateway.publish(_message(gateway)) is ReasonCode.SUCCESS
         assert counters.count("tidegate/clock/steps") == 1  # seen before the number was given
         gateway.turn.end()
-        await until(lambda: counters.count("tidegate/clock/acknowledged") == 3, 30)
-        await until(lambda: counters.count("tidegate/uplink/acknowledged") == 2, 30)
+        await until(lambda: counters.count("tidegate/clock/acknowledged") == 3)
+        await until(lambda: counters.count("tidegate/uplink/acknowledged") == 2)
         assert counters.count("tidegate/outbox/expired") == 0
         assert counters.values["tidegate/clock/synchronized"] == 1
         assert counters.values["tidegate/clock/uncertainty_ms"] == 10

@@ -105,13 +105,13 @@ def test_a_deep_topic_pays_for_its_levels() -> None:
     retained = RetainedMessages(maximum_bytes=16 * 1024 * 1024)
     assert not retained.set(Message(deepest, b"1"))
     retained.maximum_bytes *= 2
-    before = time.perf_counter()
+    before = time.process_time()
     assert retained.set(Message(deepest, b"1"))
     for topic_filter in (deepest, "#", "/+" + deepest[:-1], "+/" * 65_535):
         assert len(retained.match(topic_filter, 0.0)) == 1
     assert retained.set(Message(deepest))
     assert retained.bytes == 0
-    assert time.perf_counter() - before < 5  # what is quadratic takes minutes
+    assert time.process_time() - before < 5  # what is quadratic takes minutes
 
 
 def test_expired_messages_are_not_found_and_can_be_dropped() -> None:

@@ -112,7 +112,7 @@ def test_memory_counts_every_number_of_a_crowded_filter() -> None:
 @pytest.mark.parametrize("topic_filter", [DEEPEST, DEEPEST[:-1] + "#", "+" + DEEPEST[:-1]])
 def test_the_deepest_topic_costs_in_proportion_to_its_length(topic_filter: str) -> None:
     trie = TopicTrie()
-    before = time.perf_counter()
+    before = time.process_time()
     trie.add(topic_filter, 1)
     assert trie.match(DEEPEST if topic_filter == DEEPEST else DEEPEST[:-1]) == [1]
     trie.memory()
@@ -121,16 +121,16 @@ def test_the_deepest_topic_costs_in_proportion_to_its_length(topic_filter: str) 
     del trie
     gc.collect()
     # 65,536 levels at some microseconds each; a cost that is quadratic takes minutes.
-    assert time.perf_counter() - before < 30
+    assert time.process_time() - before < 30
 
 
 def test_wildcards_at_every_level_don_t_multiply_the_work() -> None:
     trie = TopicTrie()
     for number in range(200):
         trie.add("/".join(["+"] * number + ["a"] * (200 - number)), number)
-    before = time.perf_counter()
+    before = time.process_time()
     assert sorted(trie.match("/".join(["a"] * 200))) == list(range(200))
-    assert time.perf_counter() - before < 1  # 20,000 nodes, each visited once
+    assert time.process_time() - before < 1  # 20,000 nodes, each visited once
 
 
 class TrieAgainstNaiveMatcher(RuleBasedStateMachine):

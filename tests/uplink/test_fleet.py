@@ -432,11 +432,11 @@ async def test_some_pubacks_that_never_come_hold_nothing_up(
     fleet_broker.puback = answer
     add_rows(store, 1, 60)
     await store.settle()
-    settings = uplink_settings(fleet_broker.port, puback_timeout=0.1, window=20)
+    settings = uplink_settings(fleet_broker.port, puback_timeout=0.5, window=20)
     async with running(store, settings) as uplink:
-        await until(lambda: store.outbox.rows == 0, 30)
+        await until(lambda: store.outbox.rows == 0)
         add_rows(store, 61, 61)
-        await until(lambda: store.outbox.rows == 0, 30)
+        await until(lambda: store.outbox.rows == 0)
         assert uplink.state == "connected"
     assert sorted(set(taken)) == [*range(1, 62)]
     assert len(taken) < 61 + 20  # only what was answered while the connection ended comes twice

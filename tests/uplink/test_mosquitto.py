@@ -161,8 +161,8 @@ async def test_a_frozen_broker_is_left_and_found_again(
         add_rows(store, 1, 10)
         await until(lambda: "overdue" in str(store.counters.values["tidegate/uplink/error"]))
         mosquitto.thaw()
-        await until(lambda: store.outbox.rows == 0, 30)
-        await until(lambda: len(_names(collector.data)) == 10, 30)
+        await until(lambda: store.outbox.rows == 0)
+        await until(lambda: len(_names(collector.data)) == 10)
 
 
 async def test_the_status_is_retained_and_turns_offline(

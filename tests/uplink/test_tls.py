@@ -28,7 +28,7 @@ async def test_rows_go_up_over_tls(store: Store, tls_broker: FleetBroker) -> Non
     add_rows(store, 1, 500, payload=bytes(1_000))
     url = f"mqtts://localhost:{tls_broker.port}"
     async with running(store, uplink_settings(url=url, ca_file=CERTIFICATE)) as uplink:
-        await until(lambda: store.outbox.rows == 0, 30)
+        await until(lambda: store.outbox.rows == 0)
         assert uplink.state == "connected"
         tls_broker.drop()
         await until(lambda: uplink.state == "disconnected")

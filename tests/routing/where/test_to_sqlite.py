@@ -40,6 +40,7 @@ def test_vector(row: dict[str, Any], folded: bool, recorded: Recorded) -> None:
     assert recorded.results(where) == [row["result"]]
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("part", range(RANDOM_PARTS))
 def test_random_expressions(part: int) -> None:
     with Recorded() as recorded:
