@@ -302,6 +302,7 @@ async def test_a_peer_that_neither_reads_nor_closes_is_cut_off(
     deaf = await place.connect("deaf", keep_alive=1)
     await deaf.subscribe("a")
     for number in range(300):
+        await deaf.send(PingReq())  # it lives for as long as this takes
         await reader.send(Publish("a", b"%07d" % number * 10_000))
         publish = await reader.receive()
         assert isinstance(publish, Publish)

@@ -25,6 +25,7 @@ async def rule_set(store: Store, *expressions: str) -> RuleSet:
     keys = [key_of(rules, place) for place in range(len(rules))]
     states = RuleStates(store.database, store.writer)
     found = await states.restore([key for key in keys if key is not None])
+    await store.settle()
     return RuleSet(rules, store.outbox, store.counters, EPOCH, found)
 
 
