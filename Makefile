@@ -75,6 +75,7 @@ bench: $(DEVELOP) ## measure beside Mosquitto in 10 minutes, and write the table
 	$(BIN)/python -m bench.side_by_side --rounds 1 --seconds 1 --mqtt 5 --scenarios $(BENCH_MQTT_5) --add --write
 	$(BIN)/python -m bench.growth --short --write
 	$(BIN)/python -m bench.soak $(BENCH_CONNECTS) --write
+	$(BIN)/python -m bench.topic_matching --short --write
 
 bench-full: $(DEVELOP) ## the same in an hour or two: three rounds, whole curves, a million connects
 	@tools/setup.sh system
@@ -82,6 +83,7 @@ bench-full: $(DEVELOP) ## the same in an hour or two: three rounds, whole curves
 	$(BIN)/python -m bench.side_by_side --scenarios subs_1m --rounds 1 --add --write
 	$(BIN)/python -m bench.growth --write
 	$(BIN)/python -m bench.soak --write
+	$(BIN)/python -m bench.topic_matching --write
 
 package: $(DEVELOP) ## build the wheel and the source distribution into dist/
 	$(BIN)/pip install --quiet build

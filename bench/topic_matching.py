@@ -1,24 +1,32 @@
 """What does it cost to find the subscriptions of a topic, and to keep them?
 
-    .venv/bin/python -m bench.topic_matching
+    .venv/bin/python -m bench.topic_matching [--short] [--write]
 
-Compares five ways among the same subscriptions, then shows the trie as they become more.
-Each time is the least of many rounds. The build that is installed is measured: `make compile` makes
-the compiled one, `make clean` removes it.
+Compares five ways among the same subscriptions, then shows the trie as they become more, in plain
+Python and compiled. Each time is the least of many rounds.
 """
 
+import argparse
 import gc
+import json
+import os
 import random
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from resource import getpagesize
 from time import perf_counter
+from typing import Any
 
+from bench.harness import builds
+from bench.harness.errors import MeasurementError
+from bench.harness.machine import describe
+from bench.harness.markdown import README, replace_section, table
 from gateway.app.allocator import give_back_freed_memory
-from gateway.routing import topic_trie
 from gateway.routing.route import Route
 from gateway.routing.route_cache import RouteCache
 from gateway.routing.topic_trie import TopicTrie
@@ -178,26 +186,87 @@ def check(ways: Sequence[Match], asked: Sequence[str]) -> None:
             raise SystemExit(f"they differ on {topic}")
 
 
-def main() -> None:
-    """Print both tables."""
-    build = "compiled" if str(topic_trie.__file__).endswith(".so") else "plain"
+def ways() -> dict[str, float]:
+    """Return the microseconds of each way for a topic; the linear ones multiplied up."""
     filters = topic_filters(SUBSCRIPTIONS)
     asked = topics(filters, TOPICS)
-    linear = (split_and_compare, built_each_time, precompiled)
+    linear = {
+        "split and compare": split_and_compare,
+        "regular expression built each time": built_each_time,
+        "precompiled regular expression": precompiled,
+    }
     sample = filters[:SAMPLE]
-    check([way(sample) for way in (*linear, trie)], topics(sample, 20))
-    print(f"| µs for a topic, {SUBSCRIPTIONS:,} subscriptions | {build} |\n| --- | --: |")
-    for way in linear:
-        time = least(way(sample), asked[:1]) * SUBSCRIPTIONS / SAMPLE
-        print(f"| {way.__name__.replace('_', ' ')} | {time:,.0f} |", flush=True)
-    print(f"| trie | {least(trie(filters), asked):.2f} |")
-    print(f"| trie with route cache | {least(cache(asked), asked):.3f} |\n")
-    print(f"| {build} | add, µs | match, µs | found | bytes, measured | `memory()` |")
-    print("| --- | --: | --: | --: | --: | --: |")
-    for count in GROWTH:
+    check([way(sample) for way in (*linear.values(), trie)], topics(sample, 20))
+    times = {
+        name: least(way(sample), asked[:1]) * SUBSCRIPTIONS / SAMPLE for name, way in linear.items()
+    }
+    times["trie"] = least(trie(filters), asked)
+    times["trie with route cache"] = least(cache(asked), asked)
+    return times
+
+
+def growth(counts: Sequence[int]) -> dict[int, tuple[float, ...]]:
+    """Return what `grown` does for each number of subscriptions."""
+    figures = {}
+    for count in counts:
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-            figures = pool.submit(grown, count).result()
-        print(f"| {count:,} |", " | ".join(f"{each:.2f}" for each in figures), "|", flush=True)
+            figures[count] = pool.submit(grown, count).result()
+    return figures
+
+
+def of_build(folder: Path, short: bool) -> dict[str, Any]:
+    """Return what this module measures where the package of this folder is imported."""
+    environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{builds.ROOT}"}
+    command = [sys.executable, "-P", "-m", "bench.topic_matching", "--json", *["--short"] * short]
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
+    measured: dict[str, Any] = json.loads(done.stdout)
+    return measured
+
+
+def tables(measured: dict[str, dict[str, Any]]) -> str:
+    """Return both tables with a column, or a line, for each build."""
+    names = list(measured)
+    first = next(iter(measured.values()))
+    head = [f"µs for a topic, {SUBSCRIPTIONS:,} subscriptions", *names]
+    rows = [
+        [way, *(_microseconds(measured[name]["ways"][way]) for name in names)]
+        for way in first["ways"]
+    ]
+    titles = ["subscriptions", "build", "add, µs", "match, µs", "found", "bytes", "`memory()`"]
+    lines = [
+        [f"{int(count):,}", name, *(f"{each:.2f}" for each in measured[name]["growth"][count])]
+        for count in first["growth"]
+        for name in names
+    ]
+    return f"{table(head, rows)}\n\n{table(titles, lines)}"
+
+
+def _microseconds(value: float) -> str:
+    return f"{value:,.0f}" if value > 100 else f"{value:.3f}"
+
+
+def main() -> None:
+    """Measure both builds and print the tables, or measure what is imported."""
+    parser = argparse.ArgumentParser(prog="python -m bench.topic_matching", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--short", action="store_true", help="not beyond 100,000 subscriptions")
+    parser.add_argument("--json", action="store_true", help="of the build that is imported alone")
+    parser.add_argument("--write", action="store_true", help="the tables into bench/README.md")
+    options = parser.parse_args()
+    if options.json:
+        counts = GROWTH[:-1] if options.short else GROWTH
+        print(json.dumps({"ways": ways(), "growth": growth(counts)}))
+        return
+    measured = {"plain": of_build(builds.plain(), options.short)}
+    try:
+        measured["compiled"] = of_build(builds.compiled(), options.short)
+    except MeasurementError as error:
+        print(f"left out: compiled: {error}")
+    text = tables(measured)
+    print(text)
+    if options.write:
+        command = f"    .venv/bin/python -m bench.topic_matching {' '.join(sys.argv[1:])}"
+        replace_section(README, "topic_matching", f"{command}\n\n{describe()}\n\n{text}")
 
 
 if __name__ == "__main__":
