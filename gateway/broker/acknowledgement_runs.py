@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
-from gateway.mqtt.acknowledgement_run import AcknowledgementRun
+from gateway.mqtt.acknowledgement_run import AcknowledgementRun, alike
 from gateway.mqtt.packets import PubComp, PubRel
+from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.journal import NO_JOURNAL
 from gateway.session.session import Session
 
@@ -20,10 +21,10 @@ def take_run(client: Client, instant: Instant) -> bool:
     any other.
     """
     session, connection = client.session, client.connection
-    take = _TAKE.get(connection.next_byte)
-    if take is None or session is None:
+    if session is None or not (session.inflight.in_runs or session.has_incoming):
         return False
-    if not session.inflight.in_runs and take is not _take_pubrel:
+    take = _TAKE.get(connection.next_byte)
+    if take is None:
         return False
     run = connection.find_acknowledgements(connection.next_byte)
     count = 0 if run is None else take(client, session, run, instant.monotonic)
@@ -44,7 +45,9 @@ def _take_pubcomp(_client: Client, session: Session, run: AcknowledgementRun, no
 def _take_pubrec(client: Client, session: Session, run: AcknowledgementRun, _now: float) -> int:
     """Answer the first acknowledgements of QoS 2 deliveries [MQTT-4.3.3-4]."""
     count = session.release_run(run)
-    client.connection.answer_run(PubRel(0), run.high[:count], run.low[:count])
+    connection = client.connection
+    packet = alike(PubRel, ReasonCode.SUCCESS, connection.version)
+    connection.answer_run(packet, run.high[:count], run.low[:count])
     return count
 
 
@@ -52,7 +55,8 @@ def _take_pubrel(client: Client, session: Session, run: AcknowledgementRun, _now
     """Forget the packet identifiers of QoS 2 messages of this connection [MQTT-4.3.3-11]."""
     if session.journal is not NO_JOURNAL or not session.incoming.remove_run(run.packet_ids):
         return 0
-    client.connection.acknowledge_run(PubComp(0), run)
+    connection = client.connection
+    connection.acknowledge_run(alike(PubComp, ReasonCode.SUCCESS, connection.version), run)
     return run.count
 
 

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, cast
 from gateway.broker.access import may_publish
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
+from gateway.mqtt.acknowledgement_run import alike
 from gateway.mqtt.connection import NO_LIMIT
 from gateway.mqtt.message_size import message_bytes
-from gateway.mqtt.output import Pledge
 from gateway.mqtt.packets import PubAck, Publish, PubRec
 from gateway.mqtt.properties import NO_PROPERTIES
 from gateway.mqtt.reason_codes import ReasonCode
@@ -74,14 +74,18 @@ def _pass_on_numbered(
     """Do it at QoS 1 or 2, for as many as everyone has room for at once."""
     connection, qos, topic = client.connection, packet.qos, packet.topic
     within = broker.durability_classes.commit_within(session.durability_class, topic)
-    if broker.store.full:
-        return False
     largest = NO_LIMIT
     for recipient in recipients:
         largest = min(largest, _takes_numbered(recipient, qos, connection.version, within))
     if not 0 < connection.frame_size <= largest:
         return False
-    room = _room(client, session, packet, recipients)
+    lends = within is not None and any(
+        cast("Session", recipient.subscriber).journal is not NO_JOURNAL for recipient in recipients
+    )
+    if lends and broker.store.full:
+        return False
+    size = message_bytes(topic, len(packet.payload))
+    room = _room(client, session, qos, size, recipients)
     if room < 1:
         return False
     packets = connection.find_run(packet, largest, room)
@@ -94,18 +98,17 @@ def _pass_on_numbered(
         packets,
         topic,
         qos,
-        client_id=session.client_id,
-        username=session.username,
-        received_at=instant.wall,
-        arrived=instant.monotonic,
-        commit_within=within,
-        pledge=None if within is None else client.pledge(instant),
+        session.client_id,
+        session.username,
+        instant.wall,
+        instant.monotonic,
+        within,
+        client.pledge(instant) if lends else None,
+        size,
     )
-    lent = broker.store.lent
     for recipient in recipients:
         cast("Session", recipient.subscriber).send_numbered_run(run)
-    promised = broker.store.lent != lent
-    _answer(client, run, bool(recipients), broker.store.lent_mark if promised else 0)
+    _answer(client, run, bool(recipients), broker.store.lent_mark if lends else 0)
     return True
 
 
@@ -116,22 +119,24 @@ def _takes_numbered(recipient: Recipient, qos: int, version: int, within: float 
     return subscriber.takes_numbered_runs(version, qos, within)
 
 
-def _room(client: Client, session: Session, packet: Publish, recipients: list[Recipient]) -> int:
-    """Return how many messages like this one everybody has room for."""
+def _room(
+    client: Client, session: Session, qos: int, size: int, recipients: list[Recipient]
+) -> int:
+    """Return how many messages of so many bytes everybody has room for."""
     room = client.connection.room_for_publishes
-    if packet.qos == 2:
+    if qos == 2:
         room = min(room, session.incoming.room if session.journal is NO_JOURNAL else 0)
-    size = message_bytes(packet.topic, len(packet.payload))
     for recipient in recipients:
         room = min(room, cast("Session", recipient.subscriber).inflight.room_for_run(size))
     return room
 
 
 def _answer(client: Client, run: MessageRun, received: bool, mark: int) -> None:
+    connection, packets = client.connection, run.packets
     code = ReasonCode.SUCCESS if received else ReasonCode.NO_MATCHING_SUBSCRIBERS
-    pledge: Pledge | None = run.pledge if mark else None
     if run.qos == 1:
-        client.connection.acknowledge_run(PubAck(0, code), run.packets, mark, pledge)
+        packet = alike(PubAck, code, connection.version)
+        connection.acknowledge_run(packet, packets, mark, run.pledge)
     else:
-        packets = run.packets
-        client.connection.answer_run(PubRec(0, code), packets.high, packets.low, mark, pledge)
+        packet = alike(PubRec, code, connection.version)
+        connection.answer_run(packet, packets.high, packets.low, mark, run.pledge)

@@ -1,6 +1,11 @@
 """PUBACK, PUBREC, PUBREL or PUBCOMP packets that stand one behind the other."""
 
-from gateway.mqtt.publish_run import two_bytes
+from functools import cache
+
+from gateway.mqtt.encode import encode
+from gateway.mqtt.packets import PubAck, PubComp, PubRec, PubRel
+from gateway.mqtt.publish_run import HIGH, LOW
+from gateway.mqtt.reason_codes import ReasonCode
 
 SIZE = 4
 """Bytes of an acknowledgement that is nothing but its packet identifier (sections 3.4 to 3.7)."""
@@ -33,7 +38,7 @@ class AcknowledgementRun:
         It ends with the first that is not, and with `most`.
         """
         count = min(most, self.count - start)
-        high, low = two_bytes(first, count)
+        high, low = HIGH[first : first + count], LOW[first : first + count]
         end = start + count
         if self.high[start:end] == high and self.low[start:end] == low:
             return count
@@ -52,6 +57,12 @@ def acknowledgement_run(data: bytes, first_byte: int) -> AcknowledgementRun | No
         len(data) // SIZE,
     )
     return AcknowledgementRun(data[: count * SIZE]) if count else None
+
+
+@cache
+def alike(kind: type[PubAck | PubRec | PubRel | PubComp], code: ReasonCode, version: int) -> bytes:
+    """Return the packet of this kind and code that `write_run` repeats."""
+    return encode(kind(0, code), version)
 
 
 def write_run(packet: bytes, high: bytes, low: bytes) -> bytearray:

@@ -234,7 +234,7 @@ class Connection:
 
     def acknowledge_run(
         self,
-        packet: PubAck | PubRec | PubComp,
+        packet: bytes,
         run: PublishRun | AcknowledgementRun,
         mark: int = 0,
         pledge: Pledge | None = None,
@@ -244,18 +244,13 @@ class Connection:
         self.output.note_acknowledgements(len(run.high))
 
     def answer_run(
-        self,
-        packet: Packet,
-        high: bytes,
-        low: bytes,
-        mark: int = 0,
-        pledge: Pledge | None = None,
+        self, packet: bytes, high: bytes, low: bytes, mark: int = 0, pledge: Pledge | None = None
     ) -> None:
         """Queue a packet like this one for each packet identifier, as `send` does.
 
         It is smaller than every CONNACK, and so within the client's Maximum Packet Size.
         """
-        data = write_run(encode(packet, self.version), high, low)
+        data = write_run(packet, high, low)
         self._answers += len(data)
         self.packets_sent += len(high) - 1
         self.send_encoded(data, mark, pledge)

@@ -74,6 +74,8 @@ class Framer:
             self._join(self._gathered)
         buffer = self._buffer
         position = self._position
+        if position == len(buffer):
+            return None
         if len(buffer) - position < 2:
             self._wait(1)
             return None

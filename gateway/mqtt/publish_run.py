@@ -1,15 +1,14 @@
 """PUBLISH packets with a packet identifier that came one behind the other and are alike."""
 
-import struct
 from collections.abc import Sequence
 
 from gateway.mqtt.framing import PacketRun
 
+HIGH = b"".join(bytes((high,)) * 256 for high in range(256))
+"""The high bytes of all packet identifiers, in order."""
 
-def two_bytes(first: int, count: int) -> tuple[bytes, bytes]:
-    """Return the high and the low bytes of `count` packet identifiers that follow one another."""
-    data = struct.pack(f">{count}H", *range(first, first + count))
-    return data[0::2], data[1::2]
+LOW = bytes(range(256)) * 256
+"""Their low bytes."""
 
 
 class PublishRun:
@@ -18,7 +17,7 @@ class PublishRun:
     `data` holds `count` of them; `high` and `low` are the bytes of their packet identifiers.
     """
 
-    __slots__ = ("_payloads", "_places", "_starts", "count", "data", "high", "low")
+    __slots__ = ("_payloads", "_places", "_starts", "count", "data", "high", "low", "payload_bytes")
 
     def __init__(
         self, data: bytes, starts: Sequence[int], places: Sequence[int], payload: int
@@ -28,17 +27,25 @@ class PublishRun:
         The payload begins `payload` bytes behind that place.
         """
         self.data = data
-        self.count = len(starts)
+        self.count = count = len(starts)
         self._starts = starts
         self._places = places
         self._payloads = payload
-        self.high, self.low = _two_bytes_at(data, places)
+        if isinstance(places, range):
+            self.high = data[places.start :: places.step]
+            self.low = data[places.start + 1 :: places.step]
+            heads = places.start * count
+        else:
+            self.high = bytes([data[place] for place in places])
+            self.low = bytes([data[place + 1] for place in places])
+            heads = sum(places) - sum(starts)
+        self.payload_bytes = len(data) - heads - payload * count
 
     def numbered(self, first: int) -> bytearray:
         """Return the packets with the packet identifiers from `first` on."""
         data = bytearray(self.data)
         places = self._places
-        high, low = two_bytes(first, self.count)
+        high, low = HIGH[first : first + self.count], LOW[first : first + self.count]
         if isinstance(places, range):
             data[places.start :: places.step] = high
             data[places.start + 1 :: places.step] = low
@@ -54,12 +61,6 @@ class PublishRun:
         return self.data[self._places[number] + self._payloads : end]
 
     @property
-    def payload_bytes(self) -> int:
-        """The bytes of all payloads."""
-        heads = sum(self._places) - sum(self._starts) + self.count * self._payloads
-        return len(self.data) - heads
-
-    @property
     def packet_ids(self) -> tuple[int, ...]:
         """The packet identifiers, in order."""
         return tuple(high << 8 | low for high, low in zip(self.high, self.low, strict=True))
@@ -72,33 +73,19 @@ def publish_run(packets: PacketRun, topic: int, *, properties: bool) -> PublishR
     a PUBLISH. In MQTT 5 a byte says that there are no `properties`. The packet identifier 0 is an
     error [MQTT-2.2.1-3].
     """
-    data, starts = packets.data, packets.starts
-    places = _moved(packets.bodies, topic)
-    payload = 2 + properties
-    run = PublishRun(data, starts, places, payload)
-    count = run.count
-    if properties:
-        marks = _bytes_at(data, places, 2)
-        count -= len(marks.lstrip(b"\0"))
+    data, starts, bodies = packets.data, packets.starts, packets.bodies
+    places: Sequence[int]
+    if isinstance(bodies, range):
+        places = range(bodies.start + topic, len(data), bodies.step)
+        marks = data[places.start + 2 :: places.step] if properties else b""
+    else:
+        places = [body + topic for body in bodies]
+        marks = bytes([data[place + 2] for place in places]) if properties else b""
+    run = PublishRun(data, starts, places, 2 + properties)
+    count = run.count - len(marks.lstrip(b"\0"))
     if 0 in run.high and 0 in run.low:
         pairs = zip(run.high, run.low, strict=True)
         count = next((n for n, pair in enumerate(pairs) if pair == (0, 0) and n < count), count)
-    if count < run.count:
-        return PublishRun(data[: starts[count]], starts[:count], places[:count], payload)
-    return run
-
-
-def _moved(places: Sequence[int], by: int) -> Sequence[int]:
-    if isinstance(places, range):
-        return range(places.start + by, places.stop + by, places.step)
-    return [place + by for place in places]
-
-
-def _two_bytes_at(data: bytes, places: Sequence[int]) -> tuple[bytes, bytes]:
-    return _bytes_at(data, places, 0), _bytes_at(data, places, 1)
-
-
-def _bytes_at(data: bytes, places: Sequence[int], behind: int) -> bytes:
-    if isinstance(places, range):
-        return data[places.start + behind :: places.step]
-    return bytes([data[place + behind] for place in places])
+    if count == run.count:
+        return run
+    return PublishRun(data[: starts[count]], starts[:count], places[:count], 2 + properties)

@@ -177,7 +177,9 @@ class Router:
         None where it depends on more of a message than that. The list is not to be changed.
         """
         route = self._route(topic)
-        return self._plain(route, qos, retain=False) if route.plain else None
+        if not route.plain:
+            return None
+        return self._plain(route, qos, retain=False)
 
     def reaches(self, topic: str) -> bool:
         """Return whether a message of this topic may have a recipient."""

@@ -119,6 +119,12 @@ class DeliveryQueue:
         return len(self._head) + rest.messages + len(rest.between) + len(self._tail)
 
     @property
+    def empty(self) -> bool:
+        """True if nothing waits."""
+        rest = self._rest
+        return not (self._head or self._tail or rest.messages or rest.between)
+
+    @property
     def bytes(self) -> int:
         """The bytes of what waits; the last delivery may exceed `maximum_bytes`, then none."""
         return self._bytes

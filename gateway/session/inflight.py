@@ -61,15 +61,20 @@ class Inflight:
         )
 
     def room_for_run(self, size: int) -> int:
-        """Return how many messages of so many bytes may be sent as a run, for now."""
+        """Return how many messages of so many bytes may be sent as a run, for now; 0 or less: none.
+
+        That is for a session that has nothing `to_send_again`.
+        """
         first = self._next
         taken = MAXIMUM_PACKET_ID + 1
+        count = self.in_runs
         if self._messages:
+            count += len(self._messages)
             taken = min((each for each in self._messages if each >= first), default=taken)
         if self._runs and self._runs[0].next >= first:  # of all runs the first to be met again
             taken = min(taken, self._runs[0].next)
         by_size = -((self._bytes - MAXIMUM_BYTES) // size)
-        return max(0, min(taken - first, by_size, self.limit - len(self)))
+        return min(taken - first, by_size, self.limit - count)
 
     def add_run(self, run: MessageRun) -> InflightRun:
         """Keep a run that `room_for_run` allowed, and give it packet identifiers."""
@@ -82,7 +87,12 @@ class Inflight:
 
     def first_run(self, qos: int) -> InflightRun | None:
         """Return the run of this QoS whose messages are to be acknowledged first."""
-        sent = next((each for each in self._runs if each.run.qos == qos), None)
+        runs = self._runs
+        sent: InflightRun | None
+        if runs and runs[0].run.qos == qos:
+            sent = runs[0]
+        else:
+            sent = next((each for each in runs if each.run.qos == qos), None)
         if sent is not None and sent.deliveries is not None:
             self._open_runs()
             return None

@@ -16,21 +16,17 @@ class InflightRun:
     holds a run lets go of it then, and goes on with these.
     """
 
-    __slots__ = ("deliveries", "done", "first", "on_opened", "place", "released", "run")
+    __slots__ = ("count", "deliveries", "done", "first", "on_opened", "place", "released", "run")
 
     def __init__(self, run: MessageRun, first: int) -> None:
         self.run = run
+        self.count = run.packets.count  # that were sent
         self.first = first
         self.done = 0
         self.released = 0
         self.place = 0
         self.on_opened: Callable[[InflightRun], None] | None = None  # where it is kept
         self.deliveries: list[Delivery] | None = None
-
-    @property
-    def count(self) -> int:
-        """How many were sent."""
-        return self.run.packets.count
 
     @property
     def next(self) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from gateway.mqtt.output import Pledge
 from gateway.session.delivery_queue import Delivery
 from gateway.session.inflight_run import InflightRun
 from gateway.session.kept import KeptSubscription
@@ -56,8 +57,11 @@ class Journal(Protocol):
         """Return whether `lend_run` will do for messages of this QoS and durability class."""
         ...
 
-    def lend_run(self, sent: InflightRun) -> None:
-        """Do for each message of a QoS 1 run what `lend` does, and for all of them at once."""
+    def lend_run(self, sent: InflightRun, pledge: Pledge) -> None:
+        """Do for each message of a QoS 1 run what `lend` does, and for all of them at once.
+
+        `pledge` has one receiver more until the last of them is acknowledged.
+        """
         ...
 
     def done_run(self, sent: InflightRun) -> None:
@@ -138,7 +142,7 @@ class NoJournal:
         """Return True."""
         return True
 
-    def lend_run(self, sent: InflightRun) -> None:
+    def lend_run(self, sent: InflightRun, pledge: Pledge) -> None:
         """Do nothing."""
 
     def done_run(self, sent: InflightRun) -> None:

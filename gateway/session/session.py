@@ -71,6 +71,11 @@ class Session:
         return self.expiry_interval > 0
 
     @property
+    def has_incoming(self) -> bool:
+        """Whether a PUBREL may come."""
+        return self._incoming is not None and len(self._incoming) > 0
+
+    @property
     def incoming(self) -> Incoming:
         """The QoS 2 messages of the client that were taken and not released yet."""
         if self._incoming is None:
@@ -167,12 +172,12 @@ class Session:
         return (
             connection is not None
             and not connection.congested
-            and not len(self.queue)
+            and self.queue.empty
             and not self.inflight.to_send_again
             and (qos == 0 or self.inflight.has_room)
         )
 
-    def takes_runs(self, version: int, qos: int = 0) -> int:
+    def takes_runs(self, version: int) -> int:
         """Return how large packets may be that go out in the bytes in which they came.
 
         0 if they cannot. `version` is the protocol version of those bytes.
@@ -182,7 +187,7 @@ class Session:
             connection is None
             or (connection.version == MQTT_5) != (version == MQTT_5)
             or connection.outbound_aliases is not None
-            or not self.ready(qos)
+            or not self.ready(0)
         ):
             return 0
         return connection.maximum_packet_size
@@ -198,13 +203,16 @@ class Session:
 
         `within` is their durability class (`Message.commit_within`).
         """
-        return self.takes_runs(version, qos) if self.journal.lends(qos, within) else 0
+        journal = self.journal
+        if journal is not NO_JOURNAL and not journal.lends(qos, within):
+            return 0
+        return self.takes_runs(version)
 
     def send_numbered_run(self, run: MessageRun) -> None:
         """Send a run that `takes_numbered_runs` and `Inflight.room_for_run` allowed."""
         sent = self.inflight.add_run(run)
-        if run.qos == 1:
-            self.journal.lend_run(sent)
+        if run.pledge is not None:
+            self.journal.lend_run(sent, run.pledge)
         packets = run.packets
         self.send_run(packets.numbered(sent.first), packets.count, packets.payload_bytes)
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from gateway.mqtt.output import Pledge
 from gateway.session.delivery_queue import Delivery
 from gateway.session.inflight_run import InflightRun
 from gateway.session.journal import PagedQueue, Take
@@ -177,18 +178,15 @@ class SessionJournal:
         """Return whether there is a commit delay in which clients may acknowledge."""
         return qos == 1 and (within is None or self._store.gathering.writer.commit_delay > 0)
 
-    def lend_run(self, sent: InflightRun) -> None:
+    def lend_run(self, sent: InflightRun, pledge: Pledge) -> None:
         """Do what `lend` does; the messages have no rows before the run is opened."""
-        pledge, within = sent.run.pledge, sent.run.commit_within
-        if pledge is None or within is None:
-            return
         sent.place = self._last_place + 1
         self._last_place += sent.count
         sent.on_opened = self._opened
         self._begun().lent_runs[sent.place] = sent
         sent.run.lent += 1
         pledge.add()
-        self._store.gathering.lend(within)
+        self._store.gathering.lend(sent.run.commit_within or 0.0)
 
     def done_run(self, sent: InflightRun) -> None:
         """Never write it."""
