@@ -109,22 +109,22 @@ class ClientTransport(asyncio.Protocol):
         self._paused = False
         self._touch()
 
-    def flush(self, committed: int, now: Instant) -> bool:
-        """Write what may leave; return True if the rest waits for a later batch."""
+    def flush(self, committed: int, now: Instant) -> int:
+        """Write what may leave; return the batch that the rest waits for, 0 if none."""
         client, transport = self._client, self._transport
         if client is None or transport is None or transport.is_closing() or self._finished:
-            return False
+            return 0
         try:
             return self._write(client, transport, committed, now)
         except Exception:  # the same border
             logger.exception(MISTAKE, client.peer)
             self._turn.broker.counters.add("tidegate/clients/errors")
             transport.abort()
-            return False
+            return 0
 
     def _write(
         self, client: Client, transport: asyncio.Transport, committed: int, now: Instant
-    ) -> bool:
+    ) -> int:
         connection = client.connection
         while not self._paused:
             data = connection.data_to_send(committed)
@@ -142,7 +142,7 @@ class ClientTransport(asyncio.Protocol):
                 self._finish(transport)
         elif not connection.unread:
             transport.resume_reading()
-        return waits and not self._paused
+        return connection.output.waiting_for if waits and not self._paused else 0
 
     def abort(self) -> None:
         """Close the socket now, whatever was still to be sent."""

@@ -24,8 +24,8 @@ LONGEST_NAP = 3600.0
 class Flushable(Protocol):
     """A network connection with output; only the end of a turn makes it write."""
 
-    def flush(self, committed: int, now: Instant) -> bool:
-        """Write what may leave; return True if the rest waits for a later batch."""
+    def flush(self, committed: int, now: Instant) -> int:
+        """Write what may leave; return the batch that the rest waits for, 0 if none."""
         ...
 
 
@@ -40,7 +40,7 @@ class Turn:
         self._instant: Instant | None = None
         self._scheduled = False
         self._touched: dict[Flushable, None] = {}
-        self._held: dict[Flushable, None] = {}
+        self._held: dict[Flushable, int] = {}  # the batch that each waits for
         self._promises: deque[tuple[int, Callable[[], None]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._armed_for: float | None = None
@@ -103,13 +103,16 @@ class Turn:
             self.end()
 
     def _flush(self, connection: Flushable, now: Instant) -> None:
-        if connection.flush(self._writer.committed, now):
-            self._held[connection] = None
+        batch = connection.flush(self._writer.committed, now)
+        if batch:
+            self._held[connection] = batch
         else:
             self._held.pop(connection, None)
 
-    def _committed(self, _: int) -> None:
-        self._touched.update(self._held)
+    def _committed(self, committed: int) -> None:
+        for connection, batch in self._held.items():
+            if batch <= committed:
+                self._touched[connection] = None
         self._schedule()
 
     def _keep_promises(self) -> None:
