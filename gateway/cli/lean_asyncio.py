@@ -1,14 +1,24 @@
-"""asyncio without OpenSSL, for a gateway whose listeners speak no TLS."""
+"""asyncio without OpenSSL, for a gateway that speaks no TLS."""
 
 import importlib
 import sys
+
+from gateway.config.settings import Configuration
+
+
+def needs_tls(configuration: Configuration) -> bool:
+    """Return whether a listener has a certificate, or the uplink a broker that may have one."""
+    uplink = configuration.uplink
+    return (uplink is not None and uplink.url is not None) or any(
+        listener.tls_certificate is not None for listener in configuration.listeners
+    )
 
 
 def import_asyncio(*, tls: bool) -> None:
     """Bring asyncio into memory, without its TLS unless that is wanted: it takes 4 MiB.
 
     asyncio does without the ssl module as on a Python that was built without it: its own
-    connections can then use no TLS. Whoever imports ssl later gets it, as the uplink's client.
+    connections can then use no TLS. Whoever imports ssl later gets it.
     """
     if tls or "ssl" in sys.modules:
         return

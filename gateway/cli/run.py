@@ -5,7 +5,7 @@ import gc
 import sys
 from pathlib import Path
 
-from gateway.cli.lean_asyncio import import_asyncio
+from gateway.cli.lean_asyncio import import_asyncio, needs_tls
 from gateway.config.load import bare, load
 from gateway.config.settings import Configuration
 from gateway.errors import StartError
@@ -26,7 +26,7 @@ def run(config: Path | None, port: int | None, data: Path, *, durable: bool) -> 
     configuration = bare(port or DEFAULT_PORT) if config is None else load(config)
     if port is not None:
         configuration = _with_port(configuration, port)
-    import_asyncio(tls=any(each.tls_certificate is not None for each in configuration.listeners))
+    import_asyncio(tls=needs_tls(configuration))
     _serve(configuration, data, durable=durable)
     return 0
 

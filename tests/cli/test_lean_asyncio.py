@@ -1,7 +1,12 @@
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
+
+from gateway.cli.lean_asyncio import needs_tls
+from gateway.config.load import bare
+from gateway.config.settings import ListenerConfig, UplinkConfig
 
 LOOK = """
 import sys
@@ -29,3 +34,21 @@ def test_asyncio_has_its_tls_only_if_wanted(
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.split() == [str(early), str(usable)]
+
+
+@pytest.mark.parametrize(
+    ("certificate", "url", "needed"),
+    [
+        (None, None, False),
+        ("server.pem", None, True),
+        (None, "mqtts://fleet.example", True),
+    ],
+)
+def test_who_needs_tls(certificate: str | None, url: str | None, needed: bool) -> None:
+    listeners = (ListenerConfig(), ListenerConfig(tls_certificate=certificate))
+    uplink = UplinkConfig(url=url)
+    assert needs_tls(replace(bare(1883), listeners=listeners, uplink=uplink)) == needed
+
+
+def test_a_bare_gateway_needs_none() -> None:
+    assert not needs_tls(bare(1883))
