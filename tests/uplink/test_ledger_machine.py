@@ -244,5 +244,5 @@ def _small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reports_module, "PAGE_RANGES", 2)
 
 
-TestLedger = LedgerMachine.TestCase
+TestLedger = pytest.mark.uncovered(LedgerMachine.TestCase)
 TestLedger.settings = settings(max_examples=30, stateful_step_count=40, deadline=None)

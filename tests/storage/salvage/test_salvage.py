@@ -99,6 +99,7 @@ def test_a_sound_database_is_copied_whole(place: Path, known: Known, left_open: 
     assert known.frame_count == 0
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("how", ["zeros", "noise"])
 def test_each_page_alone(place: Path, known: Known, how: str) -> None:
     """One page after another, the header, the schema, the pointer map and the roots among them."""
@@ -110,6 +111,7 @@ def test_each_page_alone(place: Path, known: Known, how: str) -> None:
             assert result.lost["outbox"] >= 1, number
 
 
+@pytest.mark.uncovered
 @settings(max_examples=60, deadline=None)
 @given(
     numbers=st.lists(st.integers(0, 10_000), min_size=1, max_size=4),
@@ -139,6 +141,7 @@ def test_any_pages(
     assert sum(map(len, lost.values())) <= (len(pages) if how == "bytes" else 0), lost
 
 
+@pytest.mark.uncovered
 @settings(max_examples=40, deadline=None)
 @given(part=st.floats(0, 1), extra=st.integers(0, PAGE))
 def test_a_file_that_was_cut_off(
@@ -150,6 +153,7 @@ def test_a_file_that_was_cut_off(
     assert not missing(known.expected(set(range(whole + 1, known.page_count + 1))), rows)
 
 
+@pytest.mark.uncovered
 @settings(max_examples=30, deadline=None)
 @given(frame=st.integers(0, 10_000), seed=st.integers(0, 1 << 30))
 def test_a_damaged_frame_of_the_log_costs_no_other_page(
