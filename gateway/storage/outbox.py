@@ -4,12 +4,12 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from weakref import WeakValueDictionary
 
 from gateway.counters import Counters
 from gateway.storage.clock_steps import ClockSteps
 from gateway.storage.database import Database
 from gateway.storage.fate import Fate
+from gateway.storage.fetched_rows import FetchedRows
 from gateway.storage.lane import RECALL
 from gateway.storage.oldest_row import OldestRow
 from gateway.storage.outbox_batches import OutboxBatches
@@ -68,9 +68,8 @@ class Outbox:
         self._database = database
         self._writer = writer
         self._counters = counters
-        self._fetched: WeakValueDictionary[int, OutboxRow] = WeakValueDictionary()
-        self._sent: WeakValueDictionary[int, OutboxRow] = WeakValueDictionary()
-        self._streams = OutboxStreams(settings or OutboxSettings(), self._sent)
+        self._fetched = FetchedRows()
+        self._streams = OutboxStreams(settings or OutboxSettings(), self._fetched.is_taken)
         self._totals = OutboxTotals(database, writer, self._streams)
         self._reader = OutboxReader(database, writer)
         self._oldest = OldestRow(self._reader)
@@ -214,12 +213,12 @@ class Outbox:
             self.end_turn()
         if row.left:
             return False
-        self._sent[row.id] = row
+        row.taken = True
         return True
 
     def put_back(self, row: OutboxRow) -> None:
         """Let a row that was taken make room again: the fleet has refused it for now."""
-        self._sent.pop(row.id, None)
+        row.taken = False
 
     async def sweep(self, now: int, monotonic: float) -> bool:
         """End what has expired or waited too long by `now` (ms since 1970), a bounded number.
@@ -232,7 +231,8 @@ class Outbox:
         more = False
         for after_id, up_to, then in self._steps.spans(now):
             rows = await self._reader.expired(then, SWEEP_ROWS, after_id, up_to)
-            self.remove([row for row in rows if row.id not in self._sent], Fate.EXPIRED)
+            taken = self._fetched.is_taken
+            self.remove([row for row in rows if not taken(row.id)], Fate.EXPIRED)
             more = more or len(rows) == SWEEP_ROWS
         ended = 0
         while ended < SWEEP_ROWS and (oldest := self._too_old(now)) is not None:
@@ -260,9 +260,7 @@ class Outbox:
         """
         up_to = self.committed_id if up_to is None else up_to
         rows = await self._reader.fetch(after_id, up_to, limit, lane=lane, stream=stream)
-        for row in rows:
-            self._fetched[row.id] = row
-        return rows
+        return self._fetched.known(rows)
 
     async def close(self) -> None:
         """End the looks into the database, which may close from now on."""
@@ -295,8 +293,7 @@ class Outbox:
 
     def _remove(self, rows: Sequence[OutboxRow], fate: Fate) -> None:
         for row in rows:
-            if (fetched := self._fetched.get(row.id)) is not None:
-                fetched.left = True
+            self._fetched.leaves(row)
             self.recalled -= row.lane == RECALL
         identifiers = {row.id for row in rows}
         for each in ranges_of(identifiers):
@@ -347,6 +344,5 @@ class Outbox:
         self._counters.set("tidegate/outbox/rows", self.rows)
         self._counters.set("tidegate/outbox/bytes", self.bytes)
         for stream in map(self._streams.of, names):
-            prefix = f"tidegate/outbox/stream/{stream.settings.name}"
-            self._counters.set(f"{prefix}/rows", stream.rows)
-            self._counters.set(f"{prefix}/bytes", stream.bytes)
+            self._counters.set(stream.rows_name, stream.rows)
+            self._counters.set(stream.bytes_name, stream.bytes)

@@ -39,7 +39,8 @@ class OutboxRow:
 
     (`epoch`, `stream`, `seq`) with the gateway's id name it for ever. `time` is when the gateway
     accepted it (ms since 1970); `qos` and `retain` are the publisher's. `id` and `size` (bytes,
-    as the outbox counts them) are given by `Outbox.add`; `left` is True once it was removed.
+    as the outbox counts them) are given by `Outbox.add`; `left` is True once it was removed,
+    `taken` while it is on its way to the fleet.
     `stepped` is how many ms the wall clock was set forward since `time`, as `Outbox.take` found.
     """
 
@@ -63,6 +64,7 @@ class OutboxRow:
     id: int = 0
     size: int = 0
     left: bool = field(default=False, compare=False)
+    taken: bool = field(default=False, compare=False)
     stepped: int = field(default=0, compare=False)
 
 

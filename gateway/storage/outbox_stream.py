@@ -1,7 +1,7 @@
 """One stream of the outbox in memory: its sums, its oldest rows, the newest of each topic."""
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Iterable
 
 from gateway.storage.lane import RECALL
 from gateway.storage.outbox_row import OutboxRow
@@ -12,6 +12,9 @@ HEAD_ROWS = 1_024
 
 MAX_LATEST_TOPICS = 10_000
 """Topics of which the newest row is known; of one that was forgotten the older row stays too."""
+
+IsTaken = Callable[[int], bool]
+"""Whether the row of an id is on its way to the fleet: then it is not given up."""
 
 
 class OutboxStream:
@@ -24,6 +27,8 @@ class OutboxStream:
 
     def __init__(self, settings: StreamSettings, *, has_head: bool) -> None:
         self.settings = settings
+        self.rows_name = f"tidegate/outbox/stream/{settings.name}/rows"
+        self.bytes_name = f"tidegate/outbox/stream/{settings.name}/bytes"
         self.rows = 0
         self.bytes = 0
         self.last_id = 0
@@ -48,9 +53,9 @@ class OutboxStream:
         """Return whether the stream is beyond its own bounds with so much more."""
         return self.settings.retention.over(self.rows + rows, self.bytes + size)
 
-    def oldest(self, sent: Collection[int]) -> OutboxRow | None:
-        """Return the known row with the lowest id that is not in `sent`, None if there is none."""
-        return next((row for row in self.head.values() if row.id not in sent), None)
+    def oldest(self, is_taken: IsTaken) -> OutboxRow | None:
+        """Return the known row with the lowest id that is not taken, None if there is none."""
+        return next((row for row in self.head.values() if not is_taken(row.id)), None)
 
     def added(self, row: OutboxRow) -> bool:
         """Take in a new row; return False if another topic's newest row was forgotten for it."""

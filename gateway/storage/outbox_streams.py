@@ -1,11 +1,11 @@
 """The streams of the outbox together: their sums, whom it refuses, and who makes room."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from gateway.storage.lane import RECALL
 from gateway.storage.outbox_row import OutboxRow
-from gateway.storage.outbox_stream import OutboxStream
+from gateway.storage.outbox_stream import IsTaken, OutboxStream
 from gateway.storage.retention import (
     Mode,
     OutboxSettings,
@@ -26,12 +26,12 @@ class Leaves(NamedTuple):
 class OutboxStreams:
     """All streams by name; `rows` and `bytes` are their sums.
 
-    `sent` are the ids of rows of which it is not known whether the fleet has them: they are not
+    `is_taken` says of a row's id that nobody knows whether the fleet has it: such a row is not
     given up. `log_excess` are the bytes that the write-ahead log takes beyond its share: they
     count where a message is refused, since giving others up would only make it longer.
     """
 
-    def __init__(self, settings: OutboxSettings, sent: Collection[int]) -> None:
+    def __init__(self, settings: OutboxSettings, is_taken: IsTaken) -> None:
         whole = settings.retention
         self.retention = Retention(
             None if whole.maximum_bytes is None else for_rows(whole.maximum_bytes),
@@ -42,7 +42,7 @@ class OutboxStreams:
         self.rows = 0
         self.bytes = 0
         self.log_excess = 0
-        self._sent = sent
+        self._is_taken = is_taken
         self._streams = {each.name: self._stream(each) for each in settings.streams}
 
     def __iter__(self) -> Iterator[OutboxStream]:
@@ -87,7 +87,7 @@ class OutboxStreams:
         """Return the row that need not wait any more when `row` does: an older one of its topic."""
         latest = self.of(row.stream).latest
         older = None if latest is None or row.lane == RECALL else latest.get(row.topic)
-        return None if older is None or older.id in self._sent else older
+        return None if older is None or self._is_taken(older.id) else older
 
     def next_to_go(self, row: OutboxRow | None = None) -> Leaves | None:
         """Return who makes room for `row`, perhaps itself, or for what there is already.
@@ -105,7 +105,7 @@ class OutboxStreams:
         for stream in self._streams.values():
             own = stream.settings.retention.maximum_age
             bounds = [age for age in (*ages, own) if age is not None]
-            oldest = stream.oldest(self._sent) if bounds else None
+            oldest = stream.oldest(self._is_taken) if bounds else None
             if oldest is not None and oldest.time <= now_for(oldest) - 1000 * min(bounds):
                 return oldest
         return None
@@ -140,7 +140,7 @@ class OutboxStreams:
             return Leaves(row, retention.when_full)
         if retention.when_full is not WhenFull.DROP_OLDEST:
             return None
-        return _leaves(stream.oldest(self._sent), WhenFull.DROP_OLDEST)
+        return _leaves(stream.oldest(self._is_taken), WhenFull.DROP_OLDEST)
 
     def _of_all(self, row: OutboxRow | None) -> Leaves | None:
         policy = self.retention.when_full
@@ -161,7 +161,7 @@ class OutboxStreams:
     def _oldest_of(self, streams: Sequence[OutboxStream]) -> OutboxRow | None:
         if any(not stream.head and not stream.knows_all for stream in streams):
             return None  # its oldest may be older than those that are known
-        known = (stream.oldest(self._sent) for stream in streams)
+        known = (stream.oldest(self._is_taken) for stream in streams)
         return min((row for row in known if row is not None), key=_by_id, default=None)
 
 

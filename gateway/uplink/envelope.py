@@ -39,6 +39,17 @@ def _length(data: bytes) -> bytes:
     return len(data).to_bytes(2, "big")
 
 
+def has_more(row: OutboxRow) -> bool:
+    """Return whether the row has one of the properties that few messages have."""
+    return not (
+        row.payload_format is None
+        and row.message_expiry is None
+        and row.content_type is None
+        and row.response_topic is None
+        and row.correlation_data is None
+    )
+
+
 def remaining_expiry(row: OutboxRow, now: int) -> int | None:
     """Return the seconds of message expiry that are left at `now` (ms), None without expiry.
 

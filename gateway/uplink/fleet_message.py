@@ -14,7 +14,7 @@ from gateway.mqtt.properties import Properties
 from gateway.mqtt.property_codec import write_fields
 from gateway.mqtt.publish import DUP, publish_first_byte
 from gateway.storage.outbox_row import OutboxRow
-from gateway.uplink.envelope import remaining_expiry, write_user_properties
+from gateway.uplink.envelope import has_more, remaining_expiry, write_user_properties
 from gateway.uplink.settings import UplinkSettings
 
 LONGEST_TOPIC = 65_535
@@ -93,7 +93,7 @@ class FleetMessages:
         self, topic: bytes, alias: bytes, row: OutboxRow, now: int, *, resent: bool
     ) -> FleetMessage:
         fields = alias + write_user_properties(row, identity=self._identity, resent=resent)
-        if _has_more(row):
+        if has_more(row):
             fields = _more_fields(row, now) + fields
         properties = write_variable_byte_integer(len(fields)) + fields
         return _message(_FIRST_BYTE, topic, properties, row.payload)
@@ -104,17 +104,6 @@ def _message(first_byte: int, topic: bytes, properties: bytes, payload: bytes) -
     length = len(topic) + PACKET_IDENTIFIER + len(tail)
     head = write_byte(first_byte) + write_variable_byte_integer(length) + topic
     return FleetMessage(head, tail, len(head) + PACKET_IDENTIFIER + len(tail))
-
-
-def _has_more(row: OutboxRow) -> bool:
-    """Return whether the row has one of the properties that few messages have."""
-    return not (
-        row.payload_format is None
-        and row.message_expiry is None
-        and row.content_type is None
-        and row.response_topic is None
-        and row.correlation_data is None
-    )
 
 
 def _more_fields(row: OutboxRow, now: int) -> bytes:

@@ -33,6 +33,11 @@ class Lanes:
         """Return whether `row` was in the outbox before the connection came up, or is recalled."""
         return row.id <= self._boundary or row.lane == RECALL
 
+    @property
+    def live_waits(self) -> bool:
+        """Whether there may be a live row now."""
+        return self._live.waits
+
     def next_live(self) -> OutboxRow | None:
         """Return what `live` does if it has been read already, else None."""
         return self._live.ready()
@@ -44,11 +49,13 @@ class Lanes:
 
     async def live(self) -> OutboxRow | None:
         """Return the next live row that is on disk, None when there is none at the moment."""
-        return await self._live.next() if self._live.waits else None
+        return await self._live.next()
 
     @property
     def backlog_waits(self) -> bool:
         """Whether the backlog, or the lane behind it, may have another row."""
+        if self._waited and self._waited[0][0].is_read:
+            return True
         if (strands := self._next_strands()) is not None:
             return any(strand.waits for strand in strands)
         return self._has_backlog or self._has_recalled

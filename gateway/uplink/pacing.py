@@ -60,9 +60,10 @@ class AdaptiveRate:
 
     def ready(self, now: float) -> bool:
         """Return whether something may go; note when it may not."""
-        ready = self.bucket.ready(now)
-        self._short = self._short or not ready
-        return ready
+        if self.bucket.ready(now):
+            return True
+        self._short = True
+        return False
 
     def spend(self, amount: float) -> None:
         """Take in what went."""

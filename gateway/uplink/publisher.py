@@ -59,15 +59,18 @@ class Publisher:
             return
         self._inflight.sent(self._client.publish(made), Sent(made.size, own=message))
 
-    def row(self, picked: Picked) -> None:
-        """Send a row in a PUBLISH of its own; give it up if the server can never take it."""
+    def row(self, picked: Picked, now: int) -> None:
+        """Send a row in a PUBLISH of its own at `now` (ms since 1970).
+
+        It is given up if the server can never take it.
+        """
         row, resent, is_paced = picked
         if not self._messages.fits(row):
             too_large = self._too_large(LONGEST_TOPIC)
             code = ReasonCode.PACKET_TOO_LARGE if too_large else ReasonCode.TOPIC_NAME_INVALID
             self._inflight.refuse(row, code)
             return
-        message = self._messages.of(row, self._parts.clock.wall_ms(), resent=resent)
+        message = self._messages.of(row, now, resent=resent)
         if self._too_large(message.size):
             self._inflight.refuse(row, ReasonCode.PACKET_TOO_LARGE)
             if self._aliases is not None:

@@ -68,18 +68,19 @@ class Sender:
         if not self._may_send():
             return False
         inflight, window, receive_maximum = self._inflight, self._window, self._receive_maximum
+        now, wall = self._now(), self._parts.clock.wall_ms()
         for _ in range(MESSAGES_AT_ONCE):
             if not inflight.room(window, receive_maximum):
                 return False
-            if not await self._send_one():
+            if not await self._send_one(now, wall):
                 break
         else:
             return True
-        if self._batch is not None and self._batch.wait(self._now()) == 0:
+        if self._batch is not None and self._batch.wait(now) == 0:
             self._send_batch(self._batch)
         return False
 
-    async def _send_one(self) -> bool:
+    async def _send_one(self, now: float, wall: int) -> bool:
         """Send or gather what is next, within one packet; return False when there is nothing."""
         if self._session.unanswered:
             self._publisher.again(*self._session.unanswered.popleft())
@@ -87,10 +88,10 @@ class Sender:
             self._send_batch(self._batch)
         elif (own := self._parts.own_messages.next()) is not None:
             self._publisher.own(own)
-        elif (picked := self._next or await self._pick()) is not None:
+        elif (picked := self._next or await self._pick(now)) is not None:
             self._next = None
-            if self._parts.outbox.take(picked.row, self._parts.clock.wall_ms()):
-                self._send(picked)
+            if self._parts.outbox.take(picked.row, wall):
+                self._send(picked, now, wall)
         else:
             return False
         return True
@@ -114,18 +115,20 @@ class Sender:
     def _backlog_may_go(self) -> bool:
         return self._lanes.backlog_waits and not self._parts.metering.backlog_spent
 
-    async def _pick(self) -> Picked | None:
+    async def _pick(self, now: float) -> Picked | None:
         row = self._inflight.again()
         if row is not None:
             return Picked(row, resent=True, paced=False)
         lanes = self._lanes
-        row = lanes.next_live() or await lanes.live()
+        row = lanes.next_live()
+        if row is None and lanes.live_waits:
+            row = await lanes.live()
         if row is not None:
             return Picked(row, resent=False, paced=False)
-        if self._backlog_may_go() and self._pacing.ready(self._now()):
+        if self._backlog_may_go() and self._pacing.ready(now):
             row = await self._backlog()
             if row is not None:
-                return Picked(row, resent=self._lanes.waited(row), paced=True)
+                return Picked(row, resent=lanes.waited(row), paced=True)
         return None
 
     async def _backlog(self) -> OutboxRow | None:
@@ -137,24 +140,24 @@ class Sender:
             row = lanes.next_waited() or await lanes.backlog()
         return row
 
-    def _send(self, picked: Picked) -> None:
+    def _send(self, picked: Picked, now: float, wall: int) -> None:
         """Send a row, or gather it; what is gathered goes before one that cannot join it."""
-        batch, line = self._batch, self._line(picked)
+        batch, line = self._batch, self._line(picked, wall)
         if batch is not None and line is not None and batch.fits(len(line)):
-            batch.add(picked.row, line, self._now(), resent=picked.resent, paced=picked.paced)
+            batch.add(picked.row, line, now, resent=picked.resent, paced=picked.paced)
             if picked.paced:
                 self._pacing.sent(1, 0)
         elif batch is not None and batch.rows:
             self._next = picked
             self._send_batch(batch)
         else:
-            self._publisher.row(picked)
+            self._publisher.row(picked, wall)
 
     def _send_batch(self, batch: Batch) -> None:
         self._publisher.batch(batch)
         self._batch = Batch(batch.limits)
 
-    def _line(self, picked: Picked) -> bytes | None:
+    def _line(self, picked: Picked, wall: int) -> bytes | None:
         """Return the row as the line of a batch, None if it has to go alone."""
         limits = self._batch_limits
         if limits is None or self._inflight.alone(picked.row):
@@ -162,8 +165,8 @@ class Sender:
         small = picked.row.size <= limits.bytes // SMALL_SHARE
         if not small and not self._all_in_batches:
             return None
-        identity, now = self._parts.settings.identity, self._parts.clock.wall_ms()
-        return batch_line(picked.row, identity=identity, resent=picked.resent, now=now)
+        identity = self._parts.settings.identity
+        return batch_line(picked.row, identity=identity, resent=picked.resent, now=wall)
 
 
 def batch_limits(parts: UplinkParts, server: ServerLimits) -> BatchLimits | None:

@@ -35,9 +35,16 @@ class Strand:
         self._rows: deque[OutboxRow] = deque()
 
     @property
+    def is_read(self) -> bool:
+        """Whether the next row is in memory."""
+        return bool(self._rows)
+
+    @property
     def waits(self) -> bool:
         """Whether there may be a row now."""
-        return bool(self._rows) or self._position < min(self._outbox.committed_id, self._end)
+        if self._rows:
+            return True
+        return self._position < self._end and self._position < self._outbox.committed_id
 
     @property
     def ended(self) -> bool:

@@ -10,32 +10,30 @@ class TokenBucket:
     All times are monotonic seconds.
     """
 
-    __slots__ = ("_balance", "_burst", "_rate", "_then")
+    __slots__ = ("_balance", "_burst", "_most", "_rate", "_then")
 
     def __init__(self, rate: float, burst: float, now: float) -> None:
         self._rate = rate
         self._burst = burst
         self._then = now
-        self._balance = self._most
+        self._most = self._balance = max(1.0, rate * burst)
 
     @property
     def rate(self) -> float:
         """Tokens a second."""
         return self._rate
 
-    @property
-    def _most(self) -> float:
-        return max(1.0, self._rate * self._burst)
-
     def set_rate(self, rate: float, now: float) -> None:
         """Give out `rate` tokens a second from `now` on; a debt stays, savings are cut."""
         self._fill(now)
         self._rate = rate
+        self._most = max(1.0, rate * self._burst)
         self._balance = min(self._balance, self._most)
 
     def ready(self, now: float) -> bool:
         """Return whether something may go."""
-        self._fill(now)
+        if now > self._then:
+            self._fill(now)
         return self._balance >= 1.0
 
     def wait(self, now: float) -> float:
