@@ -7,6 +7,7 @@ from gateway.broker.instant import Instant
 from gateway.mqtt.acknowledgement_run import AcknowledgementRun, alike
 from gateway.mqtt.packets import PubComp, PubRel
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.session import runs
 from gateway.session.journal import NO_JOURNAL
 from gateway.session.session import Session
 
@@ -34,17 +35,17 @@ def take_run(client: Client, instant: Instant) -> bool:
 
 def _take_puback(_client: Client, session: Session, run: AcknowledgementRun, now: float) -> int:
     """Finish QoS 1 deliveries [MQTT-4.3.2-3]."""
-    return session.finish_run(1, run, now)
+    return runs.finish(session, 1, run, now)
 
 
 def _take_pubcomp(_client: Client, session: Session, run: AcknowledgementRun, now: float) -> int:
     """Finish QoS 2 deliveries."""
-    return session.finish_run(2, run, now)
+    return runs.finish(session, 2, run, now)
 
 
 def _take_pubrec(client: Client, session: Session, run: AcknowledgementRun, _now: float) -> int:
     """Answer the first acknowledgements of QoS 2 deliveries [MQTT-4.3.3-4]."""
-    count = session.release_run(run)
+    count = runs.release(session, run)
     connection = client.connection
     packet = alike(PubRel, ReasonCode.SUCCESS, connection.version)
     connection.answer_run(packet, run.high[:count], run.low[:count])

@@ -12,6 +12,7 @@ from gateway.mqtt.packets import PubAck, Publish, PubRec
 from gateway.mqtt.properties import NO_PROPERTIES
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.recipient import Recipient
+from gateway.session import runs
 from gateway.session.journal import NO_JOURNAL
 from gateway.session.message_run import MessageRun
 from gateway.session.session import Session
@@ -51,7 +52,7 @@ def pass_on(broker: "Broker", client: Client, packet: Publish, instant: Instant)
     broker.traffic.messages_received += count
     broker.traffic.bytes_received += payload_bytes
     for recipient in recipients:
-        cast("Session", recipient.subscriber).send_run(data, count, payload_bytes)
+        runs.send(cast("Session", recipient.subscriber), data, count, payload_bytes)
     return True
 
 
@@ -60,7 +61,7 @@ def _takes(recipient: Recipient, version: int) -> int:
     subscriber = recipient.subscriber
     if recipient.identifiers or not isinstance(subscriber, Session):
         return 0
-    return subscriber.takes_runs(version)
+    return runs.largest(subscriber, version)
 
 
 def _pass_on_numbered(
@@ -107,7 +108,7 @@ def _pass_on_numbered(
         size,
     )
     for recipient in recipients:
-        cast("Session", recipient.subscriber).send_numbered_run(run)
+        runs.send_numbered(cast("Session", recipient.subscriber), run)
     _answer(client, run, bool(recipients), broker.store.lent_mark if lends else 0)
     return True
 
@@ -116,7 +117,7 @@ def _takes_numbered(recipient: Recipient, qos: int, version: int, within: float 
     subscriber = recipient.subscriber
     if recipient.qos != qos or recipient.identifiers or not isinstance(subscriber, Session):
         return 0
-    return subscriber.takes_numbered_runs(version, qos, within)
+    return runs.largest_numbered(subscriber, version, qos, within)
 
 
 def _room(

@@ -10,6 +10,7 @@ from gateway.mqtt.properties import NO_PROPERTIES
 from gateway.mqtt.publish import publish_first_byte
 from gateway.mqtt.publish_template import identifier_fields
 from gateway.mqtt.publish_wire import publish_wire
+from gateway.session import runs
 from gateway.session.delivery_queue import Delivery
 from gateway.session.session import Session
 from gateway.session.templates import Templates, properties_of
@@ -79,5 +80,5 @@ def _send_many(
         payload_bytes += len(message.payload)
         packets.append(data)
     if packets:
-        session.send_run(b"".join(packets), len(packets), payload_bytes)
+        runs.send(session, b"".join(packets), len(packets), payload_bytes)
     return place + len(packets)

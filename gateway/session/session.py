@@ -1,9 +1,6 @@
 """One client's side of the conversation: what it is owed and was sent."""
 
-from typing import cast
-
 from gateway.counters import Counters
-from gateway.mqtt.acknowledgement_run import AcknowledgementRun
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.message_size import will_size
 from gateway.mqtt.packets import MQTT_5, PubRel, Will
@@ -14,7 +11,6 @@ from gateway.session.incoming import Incoming
 from gateway.session.inflight import Inflight, InflightMessage
 from gateway.session.journal import NO_JOURNAL, Journal
 from gateway.session.limits import SessionLimits
-from gateway.session.message_run import MessageRun
 from gateway.session.readiness import Readiness
 from gateway.session.templates import Templates, wire_for_one
 from gateway.session.traffic import Traffic
@@ -176,76 +172,6 @@ class Session:
             and not self.inflight.to_send_again
             and (qos == 0 or self.inflight.has_room)
         )
-
-    def takes_runs(self, version: int) -> int:
-        """Return how large packets may be that go out in the bytes in which they came.
-
-        0 if they cannot. `version` is the protocol version of those bytes.
-        """
-        connection = self.connection
-        if (
-            connection is None
-            or (connection.version == MQTT_5) != (version == MQTT_5)
-            or connection.outbound_aliases is not None
-            or not self.ready(0)
-        ):
-            return 0
-        return connection.maximum_packet_size
-
-    def send_run(self, data: bytes | bytearray, count: int, payload_bytes: int) -> None:
-        """Send `count` packets that `takes_runs` allowed, with so many bytes of payload."""
-        cast("Connection", self.connection).send_run(data, count)
-        self.traffic.messages_sent += count
-        self.traffic.bytes_sent += payload_bytes
-
-    def takes_numbered_runs(self, version: int, qos: int, within: float | None) -> int:
-        """Return the same for packets of QoS 1 or 2 that get nothing but another identifier.
-
-        `within` is their durability class (`Message.commit_within`).
-        """
-        journal = self.journal
-        if journal is not NO_JOURNAL and not journal.lends(qos, within):
-            return 0
-        return self.takes_runs(version)
-
-    def send_numbered_run(self, run: MessageRun) -> None:
-        """Send a run that `takes_numbered_runs` and `Inflight.room_for_run` allowed."""
-        sent = self.inflight.add_run(run)
-        if run.pledge is not None:
-            self.journal.lend_run(sent, run.pledge)
-        packets = run.packets
-        self.send_run(packets.numbered(sent.first), packets.count, packets.payload_bytes)
-
-    def finish_run(self, qos: int, acknowledgements: AcknowledgementRun, now: float) -> int:
-        """Forget what PUBACK or PUBCOMP packets finish, as far as they come in the order of runs.
-
-        Returns how many of them that are.
-        """
-        start = 0
-        while start < acknowledgements.count:
-            sent = self.inflight.first_run(qos)
-            count = 0 if sent is None else sent.acknowledged(acknowledgements, start)
-            if sent is None or not count:
-                break
-            self.inflight.finish_run(sent, count)
-            if sent.done == sent.count:
-                self.journal.done_run(sent)
-            start += count
-        if start:
-            self.pump(now)
-        return start
-
-    def release_run(self, acknowledgements: AcknowledgementRun) -> int:
-        """Note PUBREC packets, as far as they come in the order of runs; return how many."""
-        start = 0
-        while start < acknowledgements.count:
-            sent = self.inflight.first_unreleased()
-            count = 0 if sent is None else sent.received(acknowledgements, start)
-            if sent is None or not count:
-                break
-            sent.released += count
-            start += count
-        return start
 
     def has_room(self, qos: int) -> bool:
         """Return False if a message of this QoS would be lost, which the session must not lose."""

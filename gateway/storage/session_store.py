@@ -8,7 +8,8 @@ from gateway.storage import session_rows
 from gateway.storage.gathering import Add, Gathering, runs
 from gateway.storage.message_store import MessageStore
 from gateway.storage.pager import Pager
-from gateway.storage.session_journal import Changes, SessionJournal
+from gateway.storage.session_changes import Changes
+from gateway.storage.session_journal import SessionJournal
 
 
 class SessionStore:
