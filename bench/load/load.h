@@ -174,7 +174,7 @@ void on_packet(struct connection *c, u8 h, const u8 *b, u32 len);
 /* traffic.c */
 void dial_extras(void);
 void make_publishers(int qos, int retain);
-void run_traffic(int qos, u64 expected_known);
+void run_traffic(int qos, int nobody_receives);
 
 /* a mode each */
 void mode_traffic(void);

@@ -102,119 +102,115 @@ bad:
     totals.ack_errors++;
 }
 
+/* The Receive Maximum of a CONNACK's properties; 0 without one. */
+static u32 receive_maximum(const u8 *b, const u8 *end)
+{
+    u32 length = 0, n = get_varint(b, end, &length);
+    b += n;
+    if (!n) return 0;
+    if (b + length <= end) end = b + length;
+    while (b < end) {
+        switch (*b++) {
+        case 0x21: return get_u16(b);
+        case 0x13: /* two bytes */
+        case 0x22: b += 2; break;
+        case 0x11: /* four */
+        case 0x27: b += 4; break;
+        case 0x24: /* one */
+        case 0x25:
+        case 0x28:
+        case 0x29:
+        case 0x2a: b += 1; break;
+        case 0x26: b += 2 + get_u16(b); /* two strings */ /* fall through */
+        case 0x12:                                        /* a string */
+        case 0x15:
+        case 0x16:
+        case 0x1a:
+        case 0x1c:
+        case 0x1f: b += 2 + get_u16(b); break;
+        default: return 0;
+        }
+    }
+    return 0;
+}
+
+static void on_connack(struct connection *c, const u8 *b, u32 len)
+{
+    if (len < 2 || b[1] != 0) {
+        close_connection(c); /* counts it as refused */
+        return;
+    }
+    pending_connects--;
+    c->state = UP;
+    c->session_present = b[0] & 1;
+    totals.connected++;
+    if (options.version == 5) c->receive_maximum = receive_maximum(b + 2, b + len);
+    if (c->role == EXTRA) {
+        extra_more(c);
+        extra_more(c);
+    }
+    if (c->role == CHURN) churn_step(c, 2, NULL, 0);
+}
+
+static void on_suback(struct connection *c, const u8 *b, u32 len)
+{
+    u32 i = 2;
+    if (options.version == 5) {
+        u32 length = 0, n = get_varint(b + 2, b + len, &length);
+        i += n + length;
+    }
+    for (; i < len; i++) {
+        if (b[i] & 0x80)
+            totals.subscribe_failed++;
+        else
+            totals.subscribed++;
+    }
+    if (c->role == EXTRA) extra_more(c);
+    if (c->role == CHURN) churn_step(c, 9, NULL, 0);
+}
+
+/* PUBACK, PUBREC or PUBCOMP to a publisher. */
+static void on_answer(struct publisher *p, u8 type, const u8 *b, u32 len)
+{
+    u32 packet_id = len >= 2 ? get_u16(b) : 0;
+    int refused = options.version == 5 && len > 2 && b[2] >= 0x80;
+    int expected = type == 7 ? 2 : 1;
+    if (!p || len < 2 || p->packet_id_state[packet_id] != expected) {
+        totals.ack_errors++;
+        return;
+    }
+    totals.reason_errors += (u64)refused;
+    if (type != 5 || refused) {
+        free_packet_id(p, packet_id);
+        return;
+    }
+    p->packet_id_state[packet_id] = 2;
+    send_ack(p->c, 0x62, packet_id);
+}
+
 void on_packet(struct connection *c, u8 h, const u8 *b, u32 len)
 {
-    u32 packet_id = len >= 2 ? get_u16(b) : 0, i;
-    struct publisher *p = c->role == PUBLISHER && publishers && publishers[c->idx].packet_id_state
-                              ? &publishers[c->idx]
-                              : NULL;
+    struct publisher *p = c->role == PUBLISHER && publishers ? &publishers[c->idx] : NULL;
+    u32 packet_id = len >= 2 ? get_u16(b) : 0;
+    if (p && !p->packet_id_state) p = NULL;
     switch (h >> 4) {
-    case 2: /* CONNACK */
-        pending_connects--;
-        if (len < 2 || b[1] != 0) {
-            pending_connects++;
-            close_connection(c); /* counts it as refused */
-            return;
-        }
-        c->state = UP;
-        c->session_present = b[0] & 1;
-        totals.connected++;
-        if (options.version == 5 && len > 3) {
-            const u8 *q = b + 2, *end = b + len;
-            u32 pl = 0, n = get_varint(q, end, &pl);
-            q += n;
-            if (q + pl <= end) end = q + pl;
-            while (n && q < end) { /* only need Receive Maximum */
-                u8 t = *q++;
-                switch (t) {
-                case 0x21:
-                    c->receive_maximum = get_u16(q);
-                    q += 2;
-                    break;
-                case 0x22:
-                case 0x13: q += 2; break;
-                case 0x11:
-                case 0x27: q += 4; break;
-                case 0x24:
-                case 0x25:
-                case 0x28:
-                case 0x29:
-                case 0x2a: q += 1; break;
-                case 0x12:
-                case 0x15:
-                case 0x16:
-                case 0x1a:
-                case 0x1c:
-                case 0x1f: q += 2 + get_u16(q); break;
-                case 0x26:
-                    q += 2 + get_u16(q);
-                    q += 2 + get_u16(q);
-                    break;
-                default: q = end;
-                }
-            }
-        }
-        if (c->role == EXTRA) {
-            extra_more(c);
-            extra_more(c);
-        }
-        if (c->role == CHURN) churn_step(c, 2, NULL, 0);
-        break;
+    case 2: on_connack(c, b, len); break;
     case 3: on_publish(c, h, b, len); break;
     case 4: /* PUBACK */
-        if (c->role == CHURN) {
+        if (c->role == CHURN)
             churn_step(c, 4, NULL, 0);
-            break;
-        }
-        if (!p || len < 2 || p->packet_id_state[packet_id] != 1) {
-            totals.ack_errors++;
-            break;
-        }
-        if (options.version == 5 && len > 2 && b[2] >= 0x80) totals.reason_errors++;
-        free_packet_id(p, packet_id);
+        else
+            on_answer(p, 4, b, len);
         break;
     case 5: /* PUBREC */
-        if (!p || len < 2 || p->packet_id_state[packet_id] == 0) {
-            totals.ack_errors++;
-            break;
-        }
-        if (options.version == 5 && len > 2 && b[2] >= 0x80) {
-            totals.reason_errors++;
-            free_packet_id(p, packet_id);
-            break;
-        }
-        p->packet_id_state[packet_id] = 2;
-        send_ack(c, 0x62, packet_id);
-        break;
+    case 7: /* PUBCOMP */ on_answer(p, h >> 4, b, len); break;
     case 6: /* PUBREL */
         if (c->unreleased) c->unreleased[packet_id >> 3] &= (u8) ~(1u << (packet_id & 7));
         send_ack(c, 0x70, packet_id);
         break;
-    case 7: /* PUBCOMP */
-        if (!p || len < 2 || p->packet_id_state[packet_id] != 2) {
-            totals.ack_errors++;
-            break;
-        }
-        free_packet_id(p, packet_id);
-        break;
-    case 9: { /* SUBACK */
-        u32 off = 2;
-        if (options.version == 5) {
-            u32 pl = 0, n = get_varint(b + 2, b + len, &pl);
-            off += n + pl;
-        }
-        for (i = off; i < len; i++) {
-            if (b[i] & 0x80)
-                totals.subscribe_failed++;
-            else
-                totals.subscribed++;
-        }
-        if (c->role == EXTRA) extra_more(c);
-        if (c->role == CHURN) churn_step(c, 9, NULL, 0);
-        break;
-    }
-    case 14: /* DISCONNECT (5.0) */
-        note("broker sent DISCONNECT, reason 0x%02x", len ? b[0] : 0);
+    case 9: on_suback(c, b, len); break;
+    case 14: /* DISCONNECT */
+        note("the broker sent DISCONNECT, reason 0x%02x", len ? b[0] : 0);
         close_connection(c);
         break;
     default: break;

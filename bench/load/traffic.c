@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define MOST_STALLS 20 /* without a message missing, after which the run ends */
+
 struct publisher *publishers;
 struct connection **subscribers;
 struct stream *streams;
@@ -10,38 +12,44 @@ u32 streams_each;
 u32 fanout = 1;
 int dirty;
 
+static int can_send(const struct publisher *p)
+{ return p->seq < p->quota && p->c->state == UP; }
+
+/* Messages that somebody has not received yet; only for modes with receivers. */
+static u64 on_the_way(const struct publisher *p)
+{ return (u64)(p->outstanding + fanout - 1) / fanout; }
+
+/* How many messages a publisher may send now; 0 until it is worth a write. */
+static u64 room_of(const struct publisher *p, int qos, u64 window)
+{
+    u64 room = 1u << 20, worth = 0, left = p->quota - p->seq;
+    if (window) {
+        u64 used = on_the_way(p);
+        room = used >= window ? 0 : window - used;
+        worth = window / 8;
+    }
+    if (qos) {
+        u64 free_ids = p->inflight_most - p->inflight;
+        if (free_ids < room) room = free_ids;
+        worth = 0; /* a reply held back would meet the delayed ACK of a broker with Nagle */
+    }
+    if (room > left) return left;
+    return room < worth ? 0 : room;
+}
+
 /* Serve the publishers that have room. Returns 1 while there is more to send. */
-static int feed(int qos, u64 window, u64 now)
+static int feed(int qos, u64 window)
 {
     u32 i;
     int more = 0;
     for (i = 0; i < options.publishers; i++) {
         struct publisher *p = &publishers[i];
-        u64 room, thr;
-        if (p->seq >= p->quota || p->c->state != UP) continue;
+        u64 room, count, now;
+        if (!can_send(p)) continue;
         more = 1;
         if (p->c->out_length - p->c->out_offset >= CHUNK) continue;
-        if (window) {
-            int64_t used = (p->outstanding + fanout - 1) / fanout;
-            room = used >= (int64_t)window ? 0 : window - (u64)used;
-            thr = window / 8;
-        } else {
-            room = 1u << 20;
-            thr = 0;
-        }
-        if (qos) {
-            u64 r = p->inflight_most - p->inflight;
-            if (r < room) room = r;
-            thr = 0; /* a held-back reply would meet a Nagling broker's delayed-ACK wait */
-        }
-        if (room > p->quota - p->seq)
-            room = p->quota - p->seq;
-        else if (room < thr)
-            continue;
-        while (room) {
-            u64 k = CHUNK / p->len + 1;
-            if (k > room) k = room;
-            room -= k;
+        for (room = room_of(p, qos, window); room; room -= count) {
+            u64 k = count = CHUNK / p->len + 1 < room ? CHUNK / p->len + 1 : room;
             now = now_ns();
             while (k--) emit(p, now);
             flush(p->c);
@@ -51,89 +59,105 @@ static int feed(int qos, u64 window, u64 now)
     return more;
 }
 
-/* The measured phase. */
-void run_traffic(int qos, u64 expected_known)
+static u64 after_seconds(double seconds)
+{ return totals.t_first + (u64)(seconds * 1e9); }
+
+/* Send what is due, publisher after publisher. Returns 1 while there is more to send. */
+static int pace(int qos, u64 window, u64 now, u64 *next)
 {
-    u64 t_end = 0, now, progress_mark = ~0ull, progress_t, window = 0, next_i = 0;
+    u64 due = (u64)((double)(now - totals.t_first) * options.rate / 1e9) + 1;
+    u32 i, blocked = 0;
+    int more = 0;
+    for (i = 0; i < options.publishers && !more; i++) more = can_send(&publishers[i]);
+    while (more && *next < due && blocked < options.publishers) {
+        struct publisher *p = &publishers[*next % options.publishers];
+        if (!can_send(p)) {
+            blocked++;
+            ++*next;
+            continue;
+        }
+        if ((window && on_the_way(p) >= window) || (qos && p->inflight >= p->inflight_most)) {
+            totals.behind++;
+            break;
+        }
+        blocked = 0;
+        emit(p, after_seconds((double)*next / options.rate));
+        flush(p->c);
+        ++*next;
+    }
+    return more;
+}
+
+/* Whether everything that was sent has arrived and is acknowledged. */
+static int complete(int qos, int nobody_receives)
+{
+    u32 i;
+    if (totals.unique < totals.sent * fanout && !nobody_receives) return 0;
+    for (i = 0; qos && i < options.publishers; i++)
+        if (publishers[i].inflight && publishers[i].c->state == UP) return 0;
+    return 1;
+}
+
+/* Expect no longer what has not come. Returns 1 when nothing moves at all. */
+static int write_off(void)
+{
+    u64 missing = 0;
+    u32 i;
+    for (i = 0; i < options.publishers; i++) {
+        missing += (u64)publishers[i].outstanding;
+        publishers[i].outstanding = 0;
+    }
+    totals.stalls++;
+    totals.written_off += missing;
+    dirty = 1;
+    return !missing && totals.stalls > MOST_STALLS;
+}
+
+static void wait_for_events(int sending, u64 next)
+{
+    int spin = options.spin >= 0 ? options.spin : options.rate > 0;
+    if (spin)
+        loop_once(0);
+    else if (sending && options.rate > 0) {
+        int64_t left = (int64_t)(after_seconds((double)next / options.rate) - now_ns());
+        loop_once_ns(left < 0 ? 0 : left);
+    } else
+        loop_once(20);
+}
+
+/* The measured phase: publish until the quotas or the time are used up, then wait for the rest. */
+void run_traffic(int qos, int nobody_receives)
+{
+    u64 now, moved = ~0ull, moved_at, next = 0, window = options.window / options.publishers;
     u32 i;
     int sending = 1;
-    int spin = options.spin >= 0 ? options.spin : options.rate > 0;
-    if (options.window) {
-        window = options.window / options.publishers;
-        if (!window) window = 1;
-    }
+    if (options.window && !window) window = 1;
     dirty = 1;
-    totals.t_first = progress_t = now_ns();
-    latency_from = totals.t_first + (u64)(options.warmup * 1e9);
-    if (options.max_seconds > 0) t_end = totals.t_first + (u64)(options.max_seconds * 1e9);
-    for (;;) {
-        u64 prog;
+    totals.t_first = moved_at = now_ns();
+    latency_from = after_seconds(options.warmup);
+    for (;; wait_for_events(sending, next)) {
         now = now_ns();
-        if (sending && t_end && now >= t_end) {
+        if (sending && options.max_seconds > 0 && now >= after_seconds(options.max_seconds)) {
             for (i = 0; i < options.publishers; i++) publishers[i].quota = publishers[i].seq;
             sending = 0;
         }
-        if (sending && options.rate > 0) {
-            u64 due = (u64)((double)(now - totals.t_first) * options.rate / 1e9) + 1;
-            u32 blocked = 0;
-            sending = 0;
-            for (i = 0; i < options.publishers; i++)
-                if (publishers[i].seq < publishers[i].quota && publishers[i].c->state == UP)
-                    sending = 1;
-            while (sending && next_i < due && blocked < options.publishers) {
-                struct publisher *p = &publishers[next_i % options.publishers];
-                u64 ts = totals.t_first + (u64)((double)next_i * 1e9 / options.rate);
-                if (p->seq >= p->quota || p->c->state != UP) {
-                    blocked++;
-                    next_i++;
-                    continue;
-                }
-                if ((window && (p->outstanding + fanout - 1) / fanout >= (int64_t)window) ||
-                    (qos && p->inflight >= p->inflight_most)) {
-                    totals.behind++;
-                    break;
-                }
-                blocked = 0;
-                emit(p, ts);
-                flush(p->c);
-                next_i++;
-            }
-        } else if (sending && dirty) {
+        if (sending && options.rate > 0)
+            sending = pace(qos, window, now, &next);
+        else if (sending && dirty) {
             dirty = 0;
-            sending = feed(qos, window, now);
+            sending = feed(qos, window);
         }
-        prog = totals.unique + totals.acked + totals.sent;
-        if (prog != progress_mark) {
-            progress_mark = prog;
-            progress_t = now;
+        if (totals.unique + totals.acked + totals.sent != moved) {
+            moved = totals.unique + totals.acked + totals.sent;
+            moved_at = now;
         }
         if (!sending) {
-            int all = totals.unique >= totals.sent * fanout || expected_known;
-            if (qos)
-                for (i = 0; i < options.publishers && all; i++)
-                    if (publishers[i].inflight && publishers[i].c->state == UP) all = 0;
-            if (all) break;
-            if ((double)(now - progress_t) > options.drain_timeout * 1e9) break;
-        } else if ((double)(now - progress_t) > options.stall * 1e9) {
-            u64 t = 0;
-            for (i = 0; i < options.publishers; i++) {
-                t += (u64)publishers[i].outstanding;
-                publishers[i].outstanding = 0;
-            }
-            totals.stalls++;
-            totals.written_off += t;
-            dirty = 1;
-            progress_t = now;
-            if (!t && totals.stalls > 20) break; /* nothing moves at all */
+            if (complete(qos, nobody_receives)) break;
+            if ((double)(now - moved_at) > options.drain_timeout * 1e9) break;
+        } else if ((double)(now - moved_at) > options.stall * 1e9) {
+            if (write_off()) break;
+            moved_at = now;
         }
-        if (spin)
-            loop_once(0);
-        else if (sending && options.rate > 0) { /* sleep until the next message is due */
-            int64_t left = (int64_t)(totals.t_first + (u64)((double)next_i * 1e9 / options.rate)) -
-                           (int64_t)now_ns();
-            loop_once_ns(left < 0 ? 0 : left);
-        } else
-            loop_once(20);
     }
 }
 
