@@ -2,19 +2,21 @@
 
 import logging
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from gateway.broker import fanout, sessions
 from gateway.broker.access import Authenticator
 from gateway.broker.acknowledgement_runs import take_run
 from gateway.broker.arrival import PLAIN, Arrival
 from gateway.broker.client import Client
-from gateway.broker.deadlines import Deadlines
+from gateway.broker.deadlines import Action, Deadlines
 from gateway.broker.durability_classes import DurabilityClasses
 from gateway.broker.expiry import sweep
 from gateway.broker.expressions import Expressions
 from gateway.broker.handlers import handle
 from gateway.broker.inline import InlineClient
 from gateway.broker.instant import Instant
+from gateway.broker.keep_alive import end_if_silent
 from gateway.broker.runs import pass_on
 from gateway.broker.settings import BrokerSettings
 from gateway.broker.store import Durability, InMemory, KeepsNothing, Store
@@ -111,7 +113,8 @@ class Broker:
         self._packets_sent = 0
         self.clock_ahead: int | None = None  # wall clock before the monotonic one, milliseconds
         self.deadlines = Deadlines()
-        self.deadlines.set("expiry", 0.0, lambda instant: sweep(self, instant))
+        self.on_silence: Action = partial(end_if_silent, self)  # one object for all clients
+        self.deadlines.set("expiry", 0.0, lambda _, instant: sweep(self, instant))
 
     def open(
         self,
@@ -134,7 +137,7 @@ class Broker:
         self.sockets += 1
         opened = instant.monotonic if arrival.opened is None else arrival.opened
         due = opened + self.settings.connect_timeout
-        self.deadlines.set(client, due, lambda _: self._no_connect(client))
+        self.deadlines.set(client, due, self._no_connect)
         return client
 
     def receive(self, client: Client, data: bytes, instant: Instant) -> None:
@@ -207,7 +210,7 @@ class Broker:
         self.deadlines.run(instant)
         return self.deadlines.next_due
 
-    def _no_connect(self, client: Client) -> None:
+    def _no_connect(self, client: Client, _: Instant) -> None:
         if client.closing:
             return
         timeout = self.settings.connect_timeout

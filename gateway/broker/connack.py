@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 from gateway.broker import sessions, wills
 from gateway.broker.admission import SHOWN, Refusal, examine, granted_expiry
-from gateway.broker.client import KEEP_ALIVE_TOLERANCE, Client
+from gateway.broker.client import Client
 from gateway.broker.instant import Instant
+from gateway.broker.keep_alive import watch_keep_alive
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.packets import MQTT_5, ConnAck, Connect
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
-from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.inflight import MAXIMUM_PACKET_ID
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _accept(
         client.peer,
         {3: "3.1", 4: "3.1.1", 5: "5"}[packet.protocol_version],
     )
-    _watch_keep_alive(broker, client, instant)
+    watch_keep_alive(broker, client, instant)
     session.pump(instant.monotonic)
 
 
@@ -146,20 +146,3 @@ def _response_information(broker: "Broker", packet: Connect) -> str | None:
     """Return what response topics begin with, for clients that ask for it [MQTT-3.1.2-28]."""
     asked = packet.properties.request_response_information == 1
     return broker.settings.response_information if asked else None
-
-
-def _watch_keep_alive(broker: "Broker", client: Client, instant: Instant) -> None:
-    """Close the connection after one and a half intervals of silence [MQTT-3.1.2-22]."""
-    if not client.keep_alive:
-        broker.deadlines.discard(client)
-        return
-    silence = client.keep_alive * KEEP_ALIVE_TOLERANCE
-
-    def look(later: Instant) -> None:
-        due = client.last_received + silence
-        if due <= later.monotonic:
-            client.disconnect(ReasonCode.KEEP_ALIVE_TIMEOUT, f"nothing received for {silence} s")
-        else:
-            broker.deadlines.set(client, due, look)
-
-    broker.deadlines.set(client, instant.monotonic + silence, look)

@@ -2,63 +2,68 @@
 
 import heapq
 from collections.abc import Callable, Hashable
+from typing import Any
 
 from gateway.broker.instant import Instant
 
-Action = Callable[[Instant], None]
+Action = Callable[[Any, Instant], None]
+"""What is run, with its key: one action can serve all clients."""
 
 SLACK = 64
 """Places of given up deadlines that are kept before the heap is looked through."""
+
+_KEY, _ACTION = 2, 3
 
 
 class Deadlines:
     """Actions by the monotonic second at which they are due, at most one for each key.
 
-    What is given up leaves its place in the heap, not its action, until half of the places are
-    such: clients that come and go in any number cost no more than those that are there.
+    What is given up leaves an empty place in the heap, neither key nor action, until one in five
+    is such: clients that come and go in any number cost little more than those that are there.
     """
 
-    __slots__ = ("_actions", "_count", "_heap")
+    __slots__ = ("_count", "_heap", "_places")
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, Hashable]] = []
-        self._actions: dict[Hashable, tuple[int, Action]] = {}
+        self._heap: list[list[Any]] = []  # places: second, count, key and action
+        self._places: dict[Hashable, list[Any]] = {}
         self._count = 0  # keeps actions of the same second in the order they were set
 
     def __len__(self) -> int:
-        return len(self._actions)
+        return len(self._places)
 
     def set(self, key: Hashable, due: float, action: Action) -> None:
         """Run `action` at the first `run` at or after `due`, instead of the key's earlier one."""
         self._count += 1
-        self._actions[key] = self._count, action
-        heapq.heappush(self._heap, (due, self._count, key))
-        self._sweep()
+        before = self._places.get(key)
+        place = self._places[key] = [due, self._count, key, action]
+        heapq.heappush(self._heap, place)
+        if before is not None:
+            self._empty(before)
 
     def discard(self, key: Hashable) -> None:
         """Give up the key's action, if it has one."""
-        if self._actions.pop(key, None) is not None:
-            self._sweep()
+        place = self._places.pop(key, None)
+        if place is not None:
+            self._empty(place)
 
     def run(self, instant: Instant) -> None:
         """Run every action that is due."""
         while self._heap and self._heap[0][0] <= instant.monotonic:
-            place = heapq.heappop(self._heap)
-            if self._counts(place):
-                self._actions.pop(place[2])[1](instant)
+            _, _, key, action = heapq.heappop(self._heap)
+            if action is not None:
+                del self._places[key]
+                action(key, instant)
 
     @property
     def next_due(self) -> float | None:
         """The monotonic second of the next action; None when there is none."""
-        while self._heap and not self._counts(self._heap[0]):
+        while self._heap and self._heap[0][_ACTION] is None:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
-    def _counts(self, place: tuple[float, int, Hashable]) -> bool:
-        held = self._actions.get(place[2])
-        return held is not None and held[0] == place[1]
-
-    def _sweep(self) -> None:
-        if len(self._heap) > 2 * len(self._actions) + SLACK:
-            self._heap = [place for place in self._heap if self._counts(place)]
+    def _empty(self, place: list[Any]) -> None:
+        place[_KEY] = place[_ACTION] = None
+        if len(self._heap) > len(self._places) * 5 // 4 + SLACK:
+            self._heap = [each for each in self._heap if each[_ACTION] is not None]
             heapq.heapify(self._heap)

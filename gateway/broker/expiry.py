@@ -42,4 +42,4 @@ def sweep(broker: "Broker", instant: Instant) -> None:
         broker.counters.add("publish/messages/expired", expired)
     broker.store.sweep()
     due = instant.monotonic + SWEEP_INTERVAL
-    broker.deadlines.set("expiry", due, lambda later: sweep(broker, later))
+    broker.deadlines.set("expiry", due, lambda _, later: sweep(broker, later))

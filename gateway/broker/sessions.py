@@ -88,7 +88,7 @@ def leave(broker: "Broker", client: Client, instant: Instant) -> None:
 def expire_at(broker: "Broker", session: Session, due: float) -> None:
     """End the session at the monotonic second `due`, unless its client is back before."""
     broker.deadlines.set(
-        ("expiry", session.client_id), due, lambda later: _expire(broker, session, later)
+        ("expiry", session.client_id), due, lambda _, later: _expire(broker, session, later)
     )
 
 

@@ -36,7 +36,7 @@ def publish_will_at(broker: "Broker", session: Session, will: Will, due: float) 
     broker.deadlines.set(
         ("will", session.client_id),
         due,
-        lambda later: publish_will(broker, session, will, later),
+        lambda _, later: publish_will(broker, session, will, later),
     )
 
 

@@ -141,8 +141,8 @@ async def test_what_a_kept_promise_does_is_a_turn_of_its_own(
 async def test_the_broker_is_woken_when_something_is_due(turn: Turn, broker: Broker) -> None:
     ran: list[str] = []
     now = Clock().monotonic()
-    broker.deadlines.set("late", now + 0.06, lambda _: ran.append("late"))
-    broker.deadlines.set("early", now + 0.03, lambda _: ran.append("early"))
+    broker.deadlines.set("late", now + 0.06, lambda *_: ran.append("late"))
+    broker.deadlines.set("early", now + 0.03, lambda *_: ran.append("early"))
     assert turn.instant  # a turn in which they were set
     await until(lambda: len(ran) == 2)
     assert ran == ["early", "late"]
@@ -150,10 +150,10 @@ async def test_the_broker_is_woken_when_something_is_due(turn: Turn, broker: Bro
 
 async def test_an_earlier_deadline_is_not_missed(turn: Turn, broker: Broker) -> None:
     ran: list[str] = []
-    broker.deadlines.set("late", Clock().monotonic() + 3600, lambda _: ran.append("late"))
+    broker.deadlines.set("late", Clock().monotonic() + 3600, lambda *_: ran.append("late"))
     assert turn.instant
     await turns_pass()
-    broker.deadlines.set("early", Clock().monotonic() + 0.02, lambda _: ran.append("early"))
+    broker.deadlines.set("early", Clock().monotonic() + 0.02, lambda *_: ran.append("early"))
     assert turn.instant
     await until(lambda: bool(ran))
     assert ran == ["early"]
@@ -161,7 +161,7 @@ async def test_an_earlier_deadline_is_not_missed(turn: Turn, broker: Broker) -> 
 
 async def test_a_stopped_turn_wakes_nobody(turn: Turn, broker: Broker) -> None:
     ran: list[str] = []
-    broker.deadlines.set("a", Clock().monotonic() + 0.01, lambda _: ran.append("a"))
+    broker.deadlines.set("a", Clock().monotonic() + 0.01, lambda *_: ran.append("a"))
     assert turn.instant
     await turns_pass()
     turn.stop()
