@@ -75,6 +75,8 @@ class Framer:
         buffer = self._buffer
         position = self._position
         if position == len(buffer):
+            self._buffer = b""  # up to 256 KiB, which an idle connection should not hold
+            self._position = 0
             return None
         if len(buffer) - position < 2:
             self._wait(1)

@@ -258,3 +258,13 @@ def test_a_remaining_length_can_be_longer_than_it_must(raw: bytes, shortest: boo
     framer.feed(raw)
     assert framer.next_frame() is not None
     assert framer.shortest is shortest
+
+
+def test_what_was_read_is_let_go() -> None:
+    data = b"".join([STREAM] * 2)  # an object of its own
+    framer, before = Framer(1 << 20), sys.getrefcount(data)
+    framer.feed(data)
+    assert sys.getrefcount(data) == before + 1
+    while framer.next_frame() is not None:
+        pass
+    assert sys.getrefcount(data) == before
