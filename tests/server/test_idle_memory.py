@@ -1,0 +1,81 @@
+"""What connections cost while nothing happens on them, and what is left when they are gone."""
+
+import asyncio
+import gc
+import socket
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from gateway.mqtt.encode import encode
+from gateway.mqtt.packets import MQTT_3_1_1, Connect, Publish, Subscribe, SubscriptionRequest
+from gateway.server.gateway_loop import GatewayLoop
+from tests.support.server import HOST, HeldWriter, Server
+from tests.support.storage import until
+
+COUNT = 200
+
+LARGEST = 2_100
+"""Bytes of Python's objects for each connection with keep alive; 2.4 KiB are all that it may
+take, with what the allocators round up."""
+
+LARGEST_UNDER_ASYNCIO = 4_000
+"""The same with asyncio's own transport, which is for TLS, WebSocket and other platforms."""
+
+LITTLE = 40_000
+"""Bytes that tables may have grown by meanwhile: 50 for each connection that was there."""
+
+
+@contextmanager
+def clients(port: int, *more: Publish | Subscribe) -> Iterator[list[socket.socket]]:
+    """Give sockets that have sent CONNECT and `more`, before anybody accepted them."""
+    with ExitStack() as stack:
+        opened = [stack.enter_context(socket.create_connection((HOST, port))) for _ in range(COUNT)]
+        for number, each in enumerate(opened):
+            packets = [Connect(f"client-{number}", MQTT_3_1_1, keep_alive=60), *more]
+            each.sendall(b"".join(encode(packet, MQTT_3_1_1) for packet in packets))
+        yield opened
+
+
+@contextmanager
+def traced() -> Iterator[None]:
+    tracemalloc.start()
+    try:
+        yield
+    finally:
+        tracemalloc.stop()
+
+
+def in_use() -> int:
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]
+
+
+async def test_an_idle_connection_takes_little(held: Server) -> None:
+    lean = isinstance(asyncio.get_running_loop(), GatewayLoop)
+    with clients(held.port), traced():
+        before = in_use()
+        await until(lambda: len(held.broker.clients) == COUNT)
+        each = (in_use() - before) / COUNT
+    assert each < (LARGEST if lean else LARGEST_UNDER_ASYNCIO)
+
+
+async def test_connections_that_are_gone_leave_nothing(
+    held: Server, held_writer: HeldWriter
+) -> None:
+    subscribe = Subscribe(1, [SubscriptionRequest("a/#", 1)])
+    publish = Publish("up/a", b"1", 1, packet_id=2)
+
+    async def come_and_go(times: int) -> int:
+        with clients(held.port, subscribe, publish):
+            await until(lambda: held.rows.taken == times * COUNT)
+            held_writer.commit()
+        await until(lambda: not held.broker.connections)
+        held_writer.rows.clear()
+        return in_use()
+
+    with traced():
+        first = await come_and_go(1)
+        for times in range(2, 6):
+            last = await come_and_go(times)
+    assert last - first < LITTLE
