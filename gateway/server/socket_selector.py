@@ -39,7 +39,6 @@ class SocketSelector(selectors.BaseSelector):
         self._epoll = select.epoll()
         self._keys: dict[int, selectors.SelectorKey] = {}
         self._served: dict[int, Served] = {}
-        self.buffer = bytearray(READ_SIZE)
         self.scheduled = False
         self.serving = False
         self.end_of_turn: Callable[[], None] = lambda: None

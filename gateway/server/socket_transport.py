@@ -4,21 +4,27 @@ import asyncio
 import socket
 from typing import Any
 
-from gateway.server.socket_selector import READ, WRITE, SocketSelector
+from gateway.server.socket_selector import READ, READ_SIZE, WRITE, SocketSelector
 
 DEFAULT_HIGH = 64 * 1024
 """Bytes that wait for a slow peer before the protocol is told to pause, as asyncio has it."""
+
+JOINED = 16 * 1024
+"""Bytes below which what waits is copied to what waits before it, rather than kept beside it."""
+
+MAXIMUM_PIECES = 64
+"""Pieces that are sent at once; the kernel takes 1,024."""
 
 
 class SocketTransport(asyncio.Transport):
     """Reads and writes one socket; the protocol sees what it would see of asyncio's transport.
 
-    `write` sends at once what the kernel takes and keeps the rest. The protocol's end comes by
-    a call of the loop's, never while one of its methods runs.
+    `write` sends at once what the kernel takes and keeps the rest, without a copy: its data belong
+    to the transport from then on. The protocol's end comes by a call of the loop's, never while one
+    of its methods runs.
     """
 
     __slots__ = (
-        "_buffer",
         "_closing",
         "_eof",
         "_events",
@@ -28,6 +34,8 @@ class SocketTransport(asyncio.Transport):
         "_protocol",
         "_selector",
         "_socket",
+        "_unsent",
+        "_unsent_bytes",
     )
 
     def __init__(
@@ -41,7 +49,8 @@ class SocketTransport(asyncio.Transport):
         self._protocol = protocol
         self._selector = selector
         self._loop = loop
-        self._buffer: bytearray | None = None  # what the kernel did not take
+        self._unsent: list[memoryview] | None = None  # what the kernel did not take
+        self._unsent_bytes = 0
         self._closing = False
         self._eof = False  # nothing is written behind the buffer
         self._paused = False  # the protocol was told to write no more
@@ -56,10 +65,23 @@ class SocketTransport(asyncio.Transport):
 
     def ready(self, events: int) -> None:
         """Serve the socket, as the selector asks."""
-        if events & ~READ and self._buffer is not None:
-            self._send_buffer()
-        if events & ~WRITE and self._events & READ:
-            self._receive()
+        if events & ~READ and self._unsent is not None:
+            self._send_unsent(self._unsent)
+        if not (events & ~WRITE and self._events & READ):
+            return
+        try:
+            data = self._socket.recv(READ_SIZE)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self._fail(error)
+            return
+        if data:
+            self._protocol.data_received(data)
+        elif self._protocol.eof_received():
+            self._watch(self._events & ~READ)
+        else:
+            self.close()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         """Return `socket` or `peername`; a peer that is gone has no name."""
@@ -96,7 +118,7 @@ class SocketTransport(asyncio.Transport):
 
     def get_write_buffer_size(self) -> int:
         """Return the bytes that the kernel did not take yet."""
-        return 0 if self._buffer is None else len(self._buffer)
+        return self._unsent_bytes
 
     def can_write_eof(self) -> bool:
         """Return True: either half of a socket can be closed."""
@@ -106,28 +128,38 @@ class SocketTransport(asyncio.Transport):
         """Close our half once everything is written."""
         if not self._eof and not self._closing:
             self._eof = True
-            if self._buffer is None:
+            if self._unsent is None:
                 self._shut_down()
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Send as much as the kernel takes, and the rest when it can; nothing behind an end."""
         if self._closing or self._eof:
             return
-        if self._buffer is not None:
-            self._buffer += data
-        else:
+        size = len(data)
+        sent = 0
+        if self._unsent is None:
             try:
                 sent = self._socket.send(data)
             except (BlockingIOError, InterruptedError):
-                sent = 0
+                pass
             except OSError as error:
                 self._fail(error)
                 return
-            if sent == len(data):
+            if sent == size:
                 return
-            self._buffer = bytearray(memoryview(data)[sent:])
+        self._keep(memoryview(data)[sent:])
+
+    def _keep(self, rest: memoryview) -> None:
+        """Send it when the kernel takes more, behind what waits already."""
+        if self._unsent is None:
+            self._unsent = [rest]
             self._watch(self._events | WRITE)
-        if len(self._buffer) > self._high and not self._paused:
+        elif len(rest) < JOINED and len(self._unsent[-1]) < JOINED:
+            self._unsent[-1] = memoryview(b"".join((self._unsent[-1], rest)))
+        else:
+            self._unsent.append(rest)
+        self._unsent_bytes += len(rest)
+        if self._unsent_bytes > self._high and not self._paused:
             self._paused = True
             self._protocol.pause_writing()
 
@@ -136,45 +168,31 @@ class SocketTransport(asyncio.Transport):
         if not self._closing:
             self._closing = True
             self._watch(self._events & ~READ)
-            if self._buffer is None:
+            if self._unsent is None:
                 self._loop.call_soon(self._end, None)
 
     def abort(self) -> None:
         """End the connection now."""
         self._fail(None)
 
-    def _receive(self) -> None:
-        selector = self._selector
+    def _send_unsent(self, unsent: list[memoryview]) -> None:
         try:
-            count = self._socket.recv_into(selector.buffer)
+            sent = self._socket.sendmsg(unsent[:MAXIMUM_PIECES])
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:
             self._fail(error)
             return
-        if count:
-            self._protocol.data_received(bytes(memoryview(selector.buffer)[:count]))
-        elif self._protocol.eof_received():
-            self._watch(self._events & ~READ)
+        self._unsent_bytes -= sent
+        while unsent and sent >= len(unsent[0]):
+            sent -= len(unsent.pop(0))
+        if unsent:
+            unsent[0] = unsent[0][sent:]
         else:
-            self.close()
-
-    def _send_buffer(self) -> None:
-        buffer = self._buffer
-        if buffer is None:
-            return
-        try:
-            del buffer[: self._socket.send(buffer)]
-        except (BlockingIOError, InterruptedError):
-            return
-        except OSError as error:
-            self._fail(error)
-            return
-        if not buffer:
-            self._buffer = None
+            self._unsent = None
             self._watch(self._events & ~WRITE)
             self._all_sent()
-        if self._paused and len(buffer) <= self._high // 4:
+        if self._paused and self._unsent_bytes <= self._high // 4:
             self._paused = False
             self._protocol.resume_writing()
 
@@ -192,10 +210,11 @@ class SocketTransport(asyncio.Transport):
 
     def _fail(self, error: OSError | None) -> None:
         """End the connection, and give up what was not written."""
-        if self._closing and self._buffer is None:
+        if self._closing and self._unsent is None:
             return  # its end is on the way
         self._closing = True
-        self._buffer = None
+        self._unsent = None
+        self._unsent_bytes = 0
         self._watch(0)
         self._loop.call_soon(self._end, error)
 

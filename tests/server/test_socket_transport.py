@@ -6,8 +6,9 @@ from typing import cast
 
 import pytest
 
+from gateway.server import socket_transport
 from gateway.server.gateway_loop import GatewayLoop
-from gateway.server.socket_transport import DEFAULT_HIGH, SocketTransport
+from gateway.server.socket_transport import DEFAULT_HIGH, JOINED, SocketTransport
 from tests.support.storage import until
 
 pytestmark = pytest.mark.asyncio(loop_factories=["gateway"])
@@ -107,6 +108,33 @@ async def test_a_slow_peer_pauses_the_protocol_and_gets_everything(both: Ends) -
     await both.told("lost")
     assert "resume" in both.protocol.told
     assert both.peer.recv(10) == b""
+
+
+async def test_pieces_of_any_size_wait_in_order(
+    both: Ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket_transport, "MAXIMUM_PIECES", 2)
+    sizes = [6_000_000, 10, 20, JOINED, 30, JOINED - 1, 40, 3 * JOINED, JOINED]
+    pieces = [bytes([65 + number]) * size for number, size in enumerate(sizes)]
+    for piece in pieces:
+        both.transport.write(piece)
+    assert both.transport._unsent is not None
+    assert len(both.transport._unsent) < len(pieces)  # small ones share a place
+    both.transport.close()
+    received = bytearray()
+    while chunk := await asyncio.to_thread(both.peer.recv, 1 << 20):
+        received += chunk
+    assert received == b"".join(pieces)
+    assert both.transport.get_write_buffer_size() == 0
+
+
+async def test_what_waits_is_not_copied(both: Ends) -> None:
+    data = bytearray(6_000_000)
+    both.transport.write(data)
+    with pytest.raises(BufferError):  # it is the transport's until it is sent
+        data += b"more"
+    both.transport.abort()
+    await both.told("lost")
 
 
 async def test_reading_pauses_and_goes_on(both: Ends) -> None:
