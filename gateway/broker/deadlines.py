@@ -1,6 +1,7 @@
 """What happens later: keep alive, connect timeout, delayed wills, session expiry."""
 
 import heapq
+import math
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -20,13 +21,17 @@ class Deadlines:
 
     What is given up leaves an empty place in the heap, neither key nor action, until one in five
     is such: clients that come and go in any number cost little more than those that are there.
+
+    `earliest` is a monotonic second before which nothing is due, infinite if nothing ever is; after
+    `run` it is that of the next action.
     """
 
-    __slots__ = ("_count", "_heap", "_places")
+    __slots__ = ("_count", "_heap", "_places", "earliest")
 
     def __init__(self) -> None:
         self._heap: list[list[Any]] = []  # places: second, count, key and action
         self._places: dict[Hashable, list[Any]] = {}
+        self.earliest = math.inf
         self._count = 0  # keeps actions of the same second in the order they were set
 
     def __len__(self) -> int:
@@ -38,6 +43,7 @@ class Deadlines:
         before = self._places.get(key)
         place = self._places[key] = [due, self._count, key, action]
         heapq.heappush(self._heap, place)
+        self.earliest = min(self.earliest, due)
         if before is not None:
             self._empty(before)
 
@@ -54,6 +60,8 @@ class Deadlines:
             if action is not None:
                 del self._places[key]
                 action(key, instant)
+        next_due = self.next_due
+        self.earliest = math.inf if next_due is None else next_due
 
     @property
     def next_due(self) -> float | None:

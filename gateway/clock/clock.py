@@ -10,9 +10,8 @@ class Clock:
 
     __slots__ = ()
 
-    def monotonic(self) -> float:
-        """Return seconds since some fixed moment; never goes back."""
-        return time.monotonic()
+    monotonic = staticmethod(time.monotonic)
+    """Return seconds since some fixed moment; never goes back."""
 
     def nanoseconds(self) -> int:
         """Return nanoseconds since some fixed moment, for what is too short for seconds."""

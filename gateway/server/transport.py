@@ -33,6 +33,7 @@ class ClientTransport(asyncio.Protocol):
         "_authenticator",
         "_client",
         "_finished",
+        "_held_back",
         "_on_lost",
         "_paused",
         "_transport",
@@ -53,6 +54,7 @@ class ClientTransport(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._client: Client | None = None
         self._paused = False  # the peer reads too slowly
+        self._held_back = False  # the peer reads no answers: its packets stay in the socket
         self._finished = False  # everything is written, nothing will be
         self._abort: asyncio.TimerHandle | None = None
 
@@ -82,7 +84,8 @@ class ClientTransport(asyncio.Protocol):
             self._turn.broker.counters.add("tidegate/clients/errors")
             client.disconnect(ReasonCode.UNSPECIFIED_ERROR)
         if client.connection.unread and self._transport is not None:
-            self._transport.pause_reading()  # answers that nobody reads must not pile up
+            self._held_back = True  # answers that nobody reads must not pile up
+            self._transport.pause_reading()
 
     def eof_received(self) -> bool:
         """Let the transport close itself, which takes until the peer has read what was written."""
@@ -135,12 +138,15 @@ class ClientTransport(asyncio.Protocol):
             if data is None or session is None or session.connection is not connection:
                 break
             session.pump(now.monotonic)
+            if not connection.touched:
+                break
         waits = connection.output.size > 0
         if client.closing:
             self._expire(transport)
             if not waits:
                 self._finish(transport)
-        elif not connection.unread:
+        elif self._held_back and not connection.unread:
+            self._held_back = False
             transport.resume_reading()
         return connection.output.waiting_for if waits and not self._paused else 0
 

@@ -6,6 +6,7 @@ that answer back until the batch is on disk, and all else leaves at once (ARCHIT
 """
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Callable
 from typing import Protocol
@@ -43,7 +44,7 @@ class Turn:
         self._held: dict[Flushable, int] = {}  # the batch that each waits for
         self._promises: deque[tuple[int, Callable[[], None]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
-        self._armed_for: float | None = None
+        self._armed_for = math.inf
         self._sockets: SocketSelector | None = None
         if isinstance(self._loop, GatewayLoop):
             self._sockets = self._loop.sockets
@@ -56,32 +57,34 @@ class Turn:
         """The moment of this turn: the clock is read once for all its packets."""
         if self._instant is None:
             self._instant = self._now()
-            self._schedule()
+            if not self._scheduled:
+                self._schedule()
         return self._instant
 
     def touch(self, connection: Flushable) -> None:
         """Let the connection write at the end of this turn."""
         self._touched[connection] = None
-        self._schedule()
+        if not self._scheduled:
+            self._schedule()
 
     def when_on_disk(self, callback: Callable[[], None]) -> None:
         """Call back once everything that was gathered up to now is on disk."""
         self._promises.append((self._writer.mark(), callback))
-        self._schedule()
+        if not self._scheduled:
+            self._schedule()
 
     def end(self) -> None:
         """Hand over the rows and write what is free to leave."""
         self._scheduled = True  # what is touched by the writing is written here, not next time
         self._writer.hand_over()
-        now = self._instant or self._now()
-        while self._touched:
-            touched, self._touched = self._touched, {}
-            for connection in touched:
-                self._flush(connection, now)
+        if self._touched:
+            self._flush(self._instant or self._now())
         self._instant = None
         self._scheduled = False  # what comes of a promise kept belongs to the next turn
-        self._keep_promises()
-        self._arm()
+        if self._promises:
+            self._keep_promises()
+        if self._timer is None or self.broker.deadlines.earliest < self._armed_for:
+            self._arm()
 
     def stop(self) -> None:
         """Do nothing more by itself."""
@@ -92,28 +95,32 @@ class Turn:
         return Instant(self._clock.monotonic(), self._clock.wall_ms())
 
     def _schedule(self) -> None:
-        if not self._scheduled:
-            self._scheduled = True
-            if self._sockets is None or not self._sockets.serving:
-                self._loop.call_soon(self.end)
+        self._scheduled = True
+        if self._sockets is None or not self._sockets.serving:
+            self._loop.call_soon(self.end)
 
     def _end_if_begun(self) -> None:
         """End the turn in which the selector served sockets."""
         if self._scheduled:
             self.end()
 
-    def _flush(self, connection: Flushable, now: Instant) -> None:
-        batch = connection.flush(self._writer.committed, now)
-        if batch:
-            self._held[connection] = batch
-        else:
-            self._held.pop(connection, None)
+    def _flush(self, now: Instant) -> None:
+        committed, held = self._writer.committed, self._held
+        while self._touched:
+            touched, self._touched = self._touched, {}
+            for connection in touched:
+                batch = connection.flush(committed, now)
+                if batch:
+                    held[connection] = batch
+                elif held:
+                    held.pop(connection, None)
 
     def _committed(self, committed: int) -> None:
         for connection, batch in self._held.items():
             if batch <= committed:
                 self._touched[connection] = None
-        self._schedule()
+        if not self._scheduled:
+            self._schedule()
 
     def _keep_promises(self) -> None:
         """Run what waited for a commit, in the order it was asked for."""
@@ -123,16 +130,12 @@ class Turn:
 
     def _arm(self) -> None:
         """Wake up when the broker has something to do."""
-        due = self.broker.deadlines.next_due
         if self._timer is not None:
-            if due == self._armed_for:
-                return
             self._timer.cancel()
-        self._armed_for = due
-        nap = LONGEST_NAP if due is None else due - self._clock.monotonic()
+        self._armed_for = self.broker.deadlines.earliest
+        nap = self._armed_for - self._clock.monotonic()
         self._timer = self._loop.call_later(min(max(nap, 0.0), LONGEST_NAP), self._tick)
 
     def _tick(self) -> None:
         self._timer = None
         self.broker.tick(self.instant)
-        self._schedule()

@@ -162,8 +162,10 @@ class Writer:
 
     def hand_over(self) -> None:
         """End a turn: start to commit if something is due, unless a commit is running."""
+        if not self._due.wanted:
+            return
         self._due.end_turn()
-        if self._task is not None or not self._due.wanted:
+        if self._task is not None:
             return
         if self._is_due():
             self._begin()

@@ -1,3 +1,5 @@
+import math
+
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -96,9 +98,11 @@ class DeadlinesAgainstDict(RuleBasedStateMachine):
         assert [due[key] for key in self.ran] == sorted(due.values())
         for key in due:
             del self.expected[key]
+        assert self.deadlines.earliest == min(self.expected.values(), default=math.inf)
 
     @invariant()
     def knows_the_next(self) -> None:
+        assert self.deadlines.earliest <= min(self.expected.values(), default=math.inf)
         assert self.deadlines.next_due == min(self.expected.values(), default=None)
         assert len(self.deadlines) == len(self.expected)
 
