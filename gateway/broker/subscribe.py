@@ -53,10 +53,10 @@ def handle_subscribe(broker: "Broker", client: Client, packet: Subscribe, instan
     codes = []
     retained: list[tuple[SubscriptionRequest, Subscription]] = []
     for request in packet.requests:
-        count = broker.router.count(session)
+        before = len(broker.router)
         code, subscription = _subscribe(broker, client, session, request, identifier, where)
         codes.append(code)
-        existed = broker.router.count(session) == count
+        existed = len(broker.router) == before
         if subscription is not None and _wants_retained(request, existed=existed):
             retained.append((request, subscription))
     # [MQTT-3.8.4-1], [MQTT-3.8.4-6]

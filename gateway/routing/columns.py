@@ -1,29 +1,54 @@
-"""Columns of numbers: four bytes each, in one piece of memory, without an object for any of them.
+"""Columns of numbers: one, two or four bytes each, without an object for any of them.
 
 A column is never lengthened in place: compiled code holds a view of it, which would forbid that.
+A large one has pages of the system for itself. They are there from when they are first written
+to, and gone with the column: so it can have room to grow that costs nothing, and one that gives
+way to a longer one leaves no hole in the heap.
 """
 
+import mmap
 from array import array
+from typing import Literal, cast
+
+Kind = Literal["I", "H", "B"]
+
+WORDS: Kind = "I"
+SHORTS: Kind = "H"
+BYTES: Kind = "B"
+"""Kinds of columns: numbers of four bytes, of two and of one."""
 
 LEAST = 16
 """Places of a new column."""
 
-ZERO = array("I", [0])  # repeated, it makes a column without room to grow
+LARGE = 16_384
+"""Places from which a column has pages for itself."""
+
+_FLAGS = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
 
 
-def zeros(size: int) -> "array[int]":
+def zeros(size: int, kind: Kind = WORDS) -> memoryview:
     """Return `size` zeros."""
-    return ZERO * size
+    if size < LARGE:
+        return memoryview(array(kind, [0]) * size)  # repeated, it has no room to grow
+    return memoryview(mmap.mmap(-1, size * array(kind).itemsize, flags=_FLAGS)).cast(kind)
 
 
-def resized(column: "array[int]", size: int) -> "array[int]":
+def resized(column: memoryview, size: int) -> memoryview:
     """Return a copy of `size` places: cut off, or with zeros behind what there was."""
-    new = zeros(size)
+    new = zeros(size, cast("Kind", column.format))
     kept = min(size, len(column))
-    memoryview(new)[:kept] = memoryview(column)[:kept]
+    new[:kept] = column[:kept]
     return new
 
 
 def room_for(size: int) -> int:
-    """Return the places of a column that is to hold one more than `size`: a sixteenth to spare."""
-    return size + max(LEAST, size >> 4)
+    """Return the places of a column that is to hold one more than `size`, with some to spare.
+
+    They are as many again where that costs nothing, otherwise a sixteenth.
+    """
+    return size + max(LEAST, size if size >= LARGE else size >> 4)
+
+
+def places(column: memoryview, used: int) -> int:
+    """Return how many places of a column take memory; the first `used` ones were written to."""
+    return used if len(column) >= LARGE else len(column)

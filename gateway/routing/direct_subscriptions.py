@@ -42,11 +42,17 @@ class DirectSubscriptions:
         self._identifiers: dict[int, int] = {}  # by entry without its options
         self._wheres: dict[int, Where] = {}
 
-    def put(self, subscriber: int, subscription: Subscription) -> int:
-        """Take a subscription of which the subscriber has no like; return its place."""
-        node = self._trie.reach(subscription.topic_filter)
+    def __len__(self) -> int:
+        return len(self._trie)
+
+    def reach(self, topic_filter: str) -> int:
+        """Return the place for subscriptions with this topic filter; `put` is to follow."""
+        return self._trie.reach(topic_filter)
+
+    def put(self, place: int, subscriber: int, subscription: Subscription) -> None:
+        """Take a subscription of which the subscriber has no like."""
         word = subscriber << SUBSCRIBER | subscription.qos
-        key = node << NODE | subscriber
+        key = place << NODE | subscriber
         if subscription.no_local:
             word |= NO_LOCAL
         if subscription.retain_as_published:
@@ -57,8 +63,7 @@ class DirectSubscriptions:
         if subscription.where is not None:
             word |= FILTERED
             self._wheres[key] = subscription.where
-        self._trie.put(node, word)
-        return node
+        self._trie.put(place, word)
 
     def take(self, place: int, subscriber: int) -> None:
         """Give up the subscription at a place, which is there."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from gateway.mqtt.topics import split_shared
+from gateway.mqtt.topics import SHARED_PREFIX, split_shared
 from gateway.routing.filter_index import FilterIndex
 from gateway.routing.indexed_filters import IndexedFilters, candidates
 from gateway.routing.shared_subscriptions import SharedSubscriptions
@@ -50,25 +50,21 @@ class IndirectSubscriptions:
         """How many of them are shared ones."""
         return len(self._shared)
 
-    def put(self, subscriber: int, subscription: Subscription) -> int:
-        """Take a subscription of which the subscriber has no like; return its place.
+    def reach(self, topic_filter: str) -> int:
+        """Return the place for subscriptions with this topic filter; `put` is to follow."""
+        return self._trie.reach(topic_filter) | INDIRECT
 
-        That is 0 for one that is not of these.
-        """
+    def put(self, place: int, subscriber: int, subscription: Subscription) -> None:
+        """Take a subscription of which the subscriber has no like, and that `is_indirect`."""
+        self._trie.put(place & ~INDIRECT, subscriber)
+        number = _number(place, subscriber)
         share_name, topic_filter = split_shared(subscription.topic_filter)
-        asked = _asked_for(subscription)
-        if share_name is None and not asked:
-            return 0
-        node = self._trie.reach(subscription.topic_filter)
-        self._trie.put(node, subscriber)
-        number = _number(node | INDIRECT, subscriber)
         if share_name is not None:
             self._shared.add(share_name, topic_filter, number)
         else:
-            self._indexed.add(topic_filter, asked, number)
+            self._indexed.add(topic_filter, _asked_for(subscription), number)
         self._subscriptions[number] = subscription
         self._text += len(subscription.topic_filter)
-        return node | INDIRECT
 
     def take(self, place: int, subscriber: int) -> None:
         """Give up the subscription at a place, which is there."""
@@ -116,11 +112,18 @@ class IndirectSubscriptions:
         return [self._subscriptions[number] for number in members]
 
     def memory(self) -> int:
-        """Return about the bytes of all subscriptions."""
+        """Return about the bytes of all subscriptions; 0 without any."""
+        if not self._subscriptions:
+            return 0
         indexed = self._indexed
         tries = self._trie.memory() + indexed.memory() + self._shared.memory()
         indexes = indexed.indexes * INDEX_OVERHEAD + indexed.fields * INDEXED_FIELD_OVERHEAD
         return self._text + tries + indexes + len(self._subscriptions) * OVERHEAD
+
+
+def is_indirect(subscription: Subscription) -> bool:
+    """Tell whether a subscription is one of these."""
+    return subscription.topic_filter.startswith(SHARED_PREFIX) or bool(_asked_for(subscription))
 
 
 def _number(place: int, subscriber: int) -> int:

@@ -7,7 +7,12 @@ from typing import cast
 from gateway.mqtt.topics import split_shared
 from gateway.routing.budget import Budget
 from gateway.routing.direct_subscriptions import FILTERED, NO_LOCAL, DirectSubscriptions
-from gateway.routing.indirect_subscriptions import INDIRECT, PLACE, IndirectSubscriptions
+from gateway.routing.indirect_subscriptions import (
+    INDIRECT,
+    PLACE,
+    IndirectSubscriptions,
+    is_indirect,
+)
 from gateway.routing.recipient import Recipient, SharedRecipient
 from gateway.routing.route import NOWHERE, Route, kind
 from gateway.routing.route_cache import MAXIMUM_BYTES as MAXIMUM_ROUTE_BYTES
@@ -85,13 +90,12 @@ class Router:
 
         It takes the place of the one that its subscriber has with the same topic filter, if any.
         """
-        before = self.find(subscription.subscriber, subscription.topic_filter)
-        if before is not None:
-            self.discard(before)
+        table = self._indirect if is_indirect(subscription) else self._direct
+        place = table.reach(subscription.topic_filter)
+        if self._discard_like(subscription, place):
+            place = table.reach(subscription.topic_filter)  # it may have gone with the other
         subscriber = self._subscribers.join(subscription.subscriber)
-        place = self._indirect.put(subscriber, subscription)
-        if not place:
-            place = self._direct.put(subscriber, subscription)
+        table.put(place, subscriber, subscription)
         self._subscribers.hold(subscriber, place)
         if subscription.where is not None:
             self._filtered[subscriber] += 1
@@ -100,6 +104,18 @@ class Router:
         for callback in self.on_add:
             callback(number, subscription)
         return number
+
+    def _discard_like(self, subscription: Subscription, place: int) -> bool:
+        """Discard what has the same subscriber and topic filter, here or in the other table."""
+        who = self._subscribers.find(subscription.subscriber)
+        if who < 0:
+            return False
+        if not self._subscribers.holds(who, place):
+            other = self._direct if place & INDIRECT else self._indirect
+            place = other.place(who, subscription.topic_filter) if other else 0
+        if place:
+            self.discard(place << PLACE | who)
+        return place > 0
 
     def _changed(self, topic_filter: str) -> None:
         self.routes.forget(split_shared(topic_filter)[1])

@@ -1,39 +1,52 @@
 import cython
 
+cdef unsigned int _MANY
+cdef Py_ssize_t _SHORT
+cdef unsigned long long _WORD
+
 @cython.final
 cdef class TopicLevels:
     cdef unsigned int[::1] _begins
-    cdef unsigned int[::1] _ends
+    cdef unsigned int _few
     cdef unsigned int _free
     cdef unsigned int _holes
-    cdef Py_ssize_t _mask
+    cdef dict _many
+    cdef unsigned long long _places
     cdef unsigned int _size
+    cdef unsigned short[::1] _sizes
     cdef unsigned int[::1] _table
     cdef bytearray _texts
-    cdef unsigned int[::1] _uses
+    cdef unsigned char[::1] _uses
     cdef readonly unsigned int count
 
-    @cython.locals(place=Py_ssize_t, number=cython.uint)
+    @cython.locals(size=Py_ssize_t, place=cython.ulonglong, number=cython.uint)
     cpdef unsigned int find(self, bytes text)
+    cdef unsigned long long _home(self, bytes text)
     @cython.locals(begin=cython.uint, size=Py_ssize_t, place=cython.uint)
     cdef bint _is(self, unsigned int number, bytes text)
+    @cython.locals(begin=cython.uint)
     cpdef bytes text(self, unsigned int number)
     @cython.locals(number=cython.uint)
     cpdef unsigned int use(self, bytes text)
-    cpdef release(self, unsigned int number)
     @cython.locals(number=cython.uint)
-    cdef unsigned int _add(self, bytes text)
+    cpdef unsigned int add(self, bytes text)
+    @cython.locals(uses=cython.uint)
+    cpdef use_again(self, unsigned int number)
+    @cython.locals(uses=cython.uint)
+    cpdef release(self, unsigned int number)
+    cdef _release_one_of_many(self, unsigned int number)
     @cython.locals(number=cython.uint)
     cdef unsigned int _new_number(self)
     cdef _resize_columns(self, unsigned int room)
-    @cython.locals(place=Py_ssize_t)
+    @cython.locals(place=cython.ulonglong)
     cdef _put(self, unsigned int number, bytes text)
     cdef _remove(self, unsigned int number)
-    @cython.locals(hole=Py_ssize_t, place=Py_ssize_t, home=Py_ssize_t)
+    @cython.locals(hole=cython.ulonglong, place=cython.ulonglong, home=cython.ulonglong)
     cdef _take(self, unsigned int number)
+    cdef unsigned long long _distance(self, unsigned long long first, unsigned long long last)
     @cython.locals(number=cython.uint)
-    cdef _rebuild_table(self, Py_ssize_t size)
+    cdef _rebuild_table(self, unsigned long long size)
     @cython.locals(number=cython.uint)
     cdef _cut_back(self)
-    @cython.locals(number=cython.uint, texts=bytearray, text=bytearray)
+    @cython.locals(number=cython.uint, texts=bytearray, text=bytes)
     cdef _close_holes(self)

@@ -1,31 +1,50 @@
 """Topic levels as small numbers: each different text is kept once, for as long as it is in use."""
 
-from gateway.routing.columns import LEAST, resized, room_for, zeros
+from gateway.routing.columns import BYTES, LEAST, SHORTS, places, resized, room_for, zeros
 
 FIRST_TABLE = 64
-"""Places of the table that texts are found by: a power of two, of which at most 2/3 are taken."""
+"""Places of the table that texts are found by; at most 3/4 of them are taken."""
 
 FEW_HOLES = 4_096
 """Bytes of texts out of use below which nothing is moved together."""
 
-SHORT = 16
-"""Bytes up to which texts are compared byte by byte: compiled, that is faster than a copy."""
+SHORT = 16 if __file__.endswith(".so") else 0
+"""Bytes up to which texts are compared byte by byte: compiled, that is faster than a call."""
+
+NUMBER = 7
+"""Bytes of a number's places in the columns."""
+
+TABLE_PLACE = 4
+
+MANY = 255
+"""Uses from which on a dict counts them."""
+
+MANY_OVERHEAD = 150
+"""Bytes of a count in the dict."""
+
+# Compiled, these are C names that no other module sees.
+_MANY = MANY
+_SHORT = SHORT
+_WORD = 0xFFFF_FFFF
 
 
 class TopicLevels:
     """Numbers from 1 for texts; a number is free again when its last use is over.
 
-    The texts stand one behind the other in one piece of memory. What goes out of use leaves a
-    hole, and when half of it is holes the rest moves together: numbers stay as they are.
+    The texts, of 65,535 bytes at most, stand one behind the other in one piece of memory. What
+    goes out of use leaves a hole, and when half of it is holes the rest moves together: numbers
+    stay as they are.
     """
 
     __slots__ = (
         "_begins",
-        "_ends",
+        "_few",
         "_free",
         "_holes",
-        "_mask",
+        "_many",
+        "_places",
         "_size",
+        "_sizes",
         "_table",
         "_texts",
         "_uses",
@@ -36,29 +55,37 @@ class TopicLevels:
         self._texts = bytearray()
         self._holes = 0  # bytes
         self._begins = zeros(LEAST)  # of a free number: the next free one
-        self._ends = zeros(LEAST)
-        self._uses = zeros(LEAST)  # 0 for a free number
+        self._sizes = zeros(LEAST, SHORTS)
+        self._uses = zeros(LEAST, BYTES)  # 0 for a free number
+        self._many: dict[int, int] = {}  # uses of numbers that have MANY
         self._size = 1  # numbers that were ever in use, and 0, which is none
         self._free = 0  # the first free number below _size
         self._table = zeros(FIRST_TABLE)
-        self._mask = FIRST_TABLE - 1
+        self._places = FIRST_TABLE
+        self._few = 0  # so many fewer than there were that memory is given back
         self.count = 0
 
     def find(self, text: bytes) -> int:
         """Return the number of the text, 0 if it has none."""
-        place = hash(text) & self._mask
+        size = len(text)
+        place = (hash(text) & _WORD) * self._places >> 32
         while True:
             number = self._table[place]
-            if number == 0 or self._is(number, text):
+            if number == 0 or (self._sizes[number] == size and self._is(number, text)):
                 return number
-            place = (place + 1) & self._mask
+            place += 1
+            if place == self._places:
+                place = 0
+
+    def _home(self, text: bytes) -> int:
+        """Return the place in the table where the text stands if no other has it."""
+        return (hash(text) & _WORD) * self._places >> 32
 
     def _is(self, number: int, text: bytes) -> bool:
+        """Tell whether the number is that of the text, which is of the right size."""
         begin, size = self._begins[number], len(text)
-        if self._ends[number] - begin != size:
-            return False
-        if size > SHORT:
-            return self._texts[begin : begin + size] == text
+        if size > _SHORT:
+            return self._texts.startswith(text, begin)
         for place in range(size):  # noqa: SIM110  # a generator does not compile here
             if self._texts[begin + place] != text[place]:
                 return False
@@ -66,36 +93,59 @@ class TopicLevels:
 
     def text(self, number: int) -> bytes:
         """Return the text of a number that is in use."""
-        return bytes(self._texts[self._begins[number] : self._ends[number]])
+        begin = self._begins[number]
+        return bytes(self._texts[begin : begin + self._sizes[number]])
 
     def use(self, text: bytes) -> int:
         """Return the number of the text, a new one if it has none, with one use more."""
-        number = self.find(text)
-        if number == 0:
-            number = self._add(text)
-        self._uses[number] += 1
+        number = self.find(text) or self.add(text)
+        self.use_again(number)
         return number
 
-    def release(self, number: int) -> None:
-        """Take back one use of the number."""
-        self._uses[number] -= 1
-        if self._uses[number] == 0:
-            self._remove(number)
-
-    def memory(self) -> int:
-        """Return the bytes of texts and columns."""
-        return len(self._texts) + 4 * (3 * len(self._begins) + len(self._table))
-
-    def _add(self, text: bytes) -> int:
-        if 3 * (self.count + 1) > 2 * len(self._table):
-            self._rebuild_table(2 * len(self._table))
+    def add(self, text: bytes) -> int:
+        """Return a new number for a text that has none; `use_again` is to follow."""
+        if 4 * (self.count + 1) > 3 * self._places:
+            self._rebuild_table(self._places + (self._places >> 1))
         number = self._new_number()
         self._begins[number] = len(self._texts)
+        self._sizes[number] = len(text)
         self._texts += text
-        self._ends[number] = len(self._texts)
         self._put(number, text)
         self.count += 1
         return number
+
+    def use_again(self, number: int) -> None:
+        """Add one use of the number."""
+        uses = self._uses[number]
+        if uses < _MANY - 1:
+            self._uses[number] = uses + 1
+        else:
+            self._uses[number] = _MANY
+            self._many[number] = self._many.get(number, uses) + 1
+
+    def release(self, number: int) -> None:
+        """Take back one use of the number."""
+        uses = self._uses[number]
+        if uses == _MANY:
+            self._release_one_of_many(number)
+        else:
+            self._uses[number] = uses - 1
+            if uses == 1:
+                self._remove(number)
+
+    def _release_one_of_many(self, number: int) -> None:
+        left = self._many[number] - 1
+        if left < _MANY:
+            del self._many[number]
+            self._uses[number] = left
+        else:
+            self._many[number] = left
+
+    def memory(self) -> int:
+        """Return the bytes of texts and columns."""
+        numbers = NUMBER * places(self._begins, self._size)
+        many = MANY_OVERHEAD * len(self._many)
+        return len(self._texts) + numbers + many + TABLE_PLACE * self._places
 
     def _new_number(self) -> int:
         number = self._free
@@ -105,49 +155,56 @@ class TopicLevels:
         if self._size == len(self._begins):
             self._resize_columns(room_for(self._size))
         self._size += 1
+        self._few = self._size // 4
         return self._size - 1
 
     def _resize_columns(self, room: int) -> None:
         self._begins = resized(self._begins, room)
-        self._ends = resized(self._ends, room)
+        self._sizes = resized(self._sizes, room)
         self._uses = resized(self._uses, room)
 
     def _put(self, number: int, text: bytes) -> None:
-        place = hash(text) & self._mask
+        place = self._home(text)
         while self._table[place]:
-            place = (place + 1) & self._mask
+            place += 1
+            if place == self._places:
+                place = 0
         self._table[place] = number
 
     def _remove(self, number: int) -> None:
         self._take(number)
-        self._holes += self._ends[number] - self._begins[number]
+        self._holes += self._sizes[number]
         self._begins[number] = self._free
-        self._ends[number] = 0
+        self._sizes[number] = 0
         self._free = number
         self.count -= 1
         if self._holes > FEW_HOLES and 2 * self._holes > len(self._texts):
             self._close_holes()
-        if len(self._table) > FIRST_TABLE and 6 * self.count < len(self._table):
+        if self._places > FIRST_TABLE and self.count < self._few:
             self._cut_back()
 
     def _take(self, number: int) -> None:
         """Take the number out of the table; those it had displaced move up."""
-        hole = hash(self.text(number)) & self._mask
+        hole = self._home(self.text(number))
         while self._table[hole] != number:
-            hole = (hole + 1) & self._mask
-        place = (hole + 1) & self._mask
+            hole = hole + 1 if hole + 1 < self._places else 0
+        place = hole + 1 if hole + 1 < self._places else 0
         while self._table[place]:
-            home = hash(self.text(self._table[place])) & self._mask
+            home = self._home(self.text(self._table[place]))
             # It may move into the hole unless its home lies behind the hole.
-            if (place - home) & self._mask >= (place - hole) & self._mask:
+            if self._distance(home, place) >= self._distance(hole, place):
                 self._table[hole] = self._table[place]
                 hole = place
-            place = (place + 1) & self._mask
+            place = place + 1 if place + 1 < self._places else 0
         self._table[hole] = 0
+
+    def _distance(self, first: int, last: int) -> int:
+        """Return the steps from one place of the table to another, round its end."""
+        return last - first if last >= first else last - first + self._places
 
     def _rebuild_table(self, size: int) -> None:
         self._table = zeros(size)
-        self._mask = size - 1
+        self._places = size
         for number in range(1, self._size):
             if self._uses[number]:
                 self._put(number, self.text(number))
@@ -162,15 +219,15 @@ class TopicLevels:
                 self._begins[number] = self._free
                 self._free = number
         self._resize_columns(room_for(self._size))
-        self._rebuild_table(len(self._table) // 2)
+        self._rebuild_table(max(FIRST_TABLE, 2 * self.count))
+        self._few = self.count // 2
 
     def _close_holes(self) -> None:
         texts = bytearray()
         for number in range(1, self._size):
             if self._uses[number]:
-                text = self._texts[self._begins[number] : self._ends[number]]
+                text = self.text(number)
                 self._begins[number] = len(texts)
                 texts += text
-                self._ends[number] = len(texts)
         self._texts = texts
         self._holes = 0

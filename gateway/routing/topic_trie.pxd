@@ -42,8 +42,7 @@ cdef class TopicTrie:
     @cython.locals(following=list, number=cython.uint, node=cython.uint, children=cython.uint,
                    below=cython.uint)
     cdef list _descend(self, list nodes, bytes level, list found, bint wild)
-    @cython.locals(number=cython.uint)
-    cdef unsigned int _grow(self, unsigned int parent, bytes level)
+    cdef unsigned int _grow(self, unsigned int parent, unsigned int number)
     cdef unsigned int _kind(self, unsigned int number)
     @cython.locals(nodes=TrieNodes, parent=cython.uint, number=cython.uint)
     cdef _reclaim(self, unsigned int node)

@@ -100,7 +100,7 @@ class TopicTrie:
         for level in topic_filter.encode().split(b"/"):
             number = self._levels.find(level)
             below = self._nodes.child(node, number) if number else 0
-            node = below or self._grow(node, level)
+            node = below or self._grow(node, number or self._levels.add(level))
         return node
 
     def topic_filter(self, node: int) -> str:
@@ -166,8 +166,8 @@ class TopicTrie:
                     following.append(below)
         return following
 
-    def _grow(self, parent: int, level: bytes) -> int:
-        number = self._levels.use(level)
+    def _grow(self, parent: int, number: int) -> int:
+        self._levels.use_again(number)
         return self._nodes.grow(parent, number, self._kind(number))
 
     def _kind(self, number: int) -> int:

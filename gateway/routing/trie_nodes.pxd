@@ -1,24 +1,27 @@
 import cython
 
 cdef unsigned int _A_CHILD
+cdef unsigned int _BYTE
+cdef unsigned int _MANY
 cdef unsigned long long _WORD
 
 @cython.final
 cdef class TrieNodes:
-    cdef unsigned int[::1] _children
+    cdef unsigned char[::1] _children
     cdef unsigned int[::1] _edges
     cdef unsigned int _few
     cdef unsigned int _free
     cdef unsigned int[::1] _held
     cdef unsigned int[::1] _level
     cdef unsigned long long _level_factor
+    cdef dict _many
     cdef unsigned int[::1] _parent
     cdef unsigned long long _parent_factor
     cdef unsigned long long _places
     cdef unsigned int _size
     cdef readonly unsigned int count
 
-    @cython.locals(place=cython.ulonglong, node=cython.uint)
+    @cython.locals(mixed=cython.ulonglong, place=cython.ulonglong, node=cython.uint)
     cpdef unsigned int child(self, unsigned int parent, unsigned int level)
     cpdef unsigned int children(self, unsigned int node)
     cpdef unsigned int held(self, unsigned int node)
@@ -29,6 +32,10 @@ cdef class TrieNodes:
     cpdef unsigned int grow(self, unsigned int parent, unsigned int level, unsigned int kind)
     @cython.locals(parent=cython.uint)
     cpdef cut(self, unsigned int node, unsigned int kind)
+    @cython.locals(children=cython.uint)
+    cdef _add_child(self, unsigned int parent, unsigned int kind)
+    @cython.locals(children=cython.uint)
+    cdef _remove_child(self, unsigned int parent, unsigned int kind)
     cdef _clear(self)
     @cython.locals(mixed=cython.ulonglong)
     cdef unsigned long long _home(self, unsigned long long parent, unsigned long long level)
@@ -41,7 +48,8 @@ cdef class TrieNodes:
                    other=cython.uint)
     cdef _take(self, unsigned int node)
     cdef unsigned long long _distance(self, unsigned long long first, unsigned long long last)
-    @cython.locals(node=cython.uint)
-    cdef _rebuild_edges(self, unsigned long long places)
+    @cython.locals(node=cython.uint, level=cython.uint, mixed=cython.ulonglong,
+                   place=cython.ulonglong)
+    cdef _rebuild_edges(self, unsigned long long size)
     @cython.locals(node=cython.uint)
     cdef _cut_back(self)

@@ -1,6 +1,6 @@
 """The nodes of a topic trie: columns of parents, levels and what is held, one table of edges."""
 
-from gateway.routing.columns import LEAST, resized, room_for, zeros
+from gateway.routing.columns import BYTES, LEAST, places, resized, room_for, zeros
 
 ROOT = 0
 
@@ -12,8 +12,21 @@ HAS_REST = 2
 """Bits of a node's `_children`: a child for `+`, one for `#`. Above them stands their number."""
 A_CHILD = 4
 
+NODE = 13
+"""Bytes of a node's places in the columns."""
+
+EDGE = 4
+
+MANY = 63
+"""Children from which on a dict counts them: what stands above the two bits of a byte."""
+
+MANY_OVERHEAD = 150
+"""Bytes of a count in the dict."""
+
 # Compiled, these are C names that no other module sees.
 _A_CHILD = A_CHILD
+_MANY = MANY * A_CHILD
+_BYTE = 0xFF
 _WORD = 0xFFFF_FFFF
 
 FEW_NODES = 1_024
@@ -36,6 +49,7 @@ class TrieNodes:
         "_held",
         "_level",
         "_level_factor",
+        "_many",
         "_parent",
         "_parent_factor",
         "_places",
@@ -52,7 +66,8 @@ class TrieNodes:
     def _clear(self) -> None:
         self._parent = zeros(LEAST)  # of a free number: the next free one
         self._level = zeros(LEAST)  # 0 for a free number
-        self._children = zeros(LEAST)
+        self._children = zeros(LEAST, BYTES)
+        self._many: dict[int, int] = {}  # children of nodes that have MANY
         self._held = zeros(LEAST)
         self._edges = zeros(FIRST_EDGES)
         self._places = FIRST_EDGES
@@ -63,7 +78,8 @@ class TrieNodes:
 
     def child(self, parent: int, level: int) -> int:
         """Return the child of `parent` for this level, 0 if it has none."""
-        place = self._home(parent, level)
+        mixed = (parent * self._parent_factor + level * self._level_factor) & _WORD
+        place = mixed * self._places >> 32
         while True:
             node = self._edges[place]
             if node == 0 or (self._level[node] == level and self._parent[node] == parent):
@@ -73,7 +89,10 @@ class TrieNodes:
                 place = 0
 
     def children(self, node: int) -> int:
-        """Return HAS_PLUS and HAS_REST, as far as they hold, and A_CHILD times the children."""
+        """Return HAS_PLUS and HAS_REST, as far as they hold, and A_CHILD times the children.
+
+        These are MANY if there are more.
+        """
         return self._children[node]
 
     def held(self, node: int) -> int:
@@ -98,14 +117,35 @@ class TrieNodes:
         `kind` is HAS_PLUS for the level `+`, HAS_REST for `#` and 0 for all others.
         """
         if 4 * (self.count + 1) > 3 * self._places:
-            self._rebuild_edges(self._places + (self._places >> 2))
+            self._rebuild_edges(self._places + (self._places >> 1))
         node = self._new_number()
         self._parent[node] = parent
         self._level[node] = level
         self._put(node)
-        self._children[parent] = (self._children[parent] + _A_CHILD) | kind
+        self._add_child(parent, kind)
         self.count += 1
         return node
+
+    def _add_child(self, parent: int, kind: int) -> None:
+        children = self._children[parent]
+        if children < _MANY - _A_CHILD:
+            self._children[parent] = (children + _A_CHILD) | kind
+        else:
+            self._children[parent] = children | _MANY | kind
+            self._many[parent] = self._many.get(parent, MANY - 1) + 1
+
+    def _remove_child(self, parent: int, kind: int) -> None:
+        children = self._children[parent]
+        if children < _MANY:
+            self._children[parent] = (children - _A_CHILD) & ~kind & _BYTE
+            return
+        left = self._many[parent] - 1
+        if left < MANY:
+            del self._many[parent]
+            self._children[parent] = (children - _A_CHILD) & ~kind & _BYTE
+        else:
+            self._many[parent] = left
+            self._children[parent] = children & ~kind & _BYTE
 
     def cut(self, node: int, kind: int) -> None:
         """Remove a node that has no children and holds nothing; `kind` is as it grew."""
@@ -114,7 +154,7 @@ class TrieNodes:
             return
         self._take(node)
         parent = self._parent[node]
-        self._children[parent] = (self._children[parent] - _A_CHILD) & ~kind & _WORD
+        self._remove_child(parent, kind)
         self._parent[node] = self._free
         self._level[node] = 0
         self._free = node
@@ -124,7 +164,8 @@ class TrieNodes:
 
     def memory(self) -> int:
         """Return the bytes of columns and edges."""
-        return 4 * (4 * len(self._parent) + len(self._edges))
+        nodes = NODE * places(self._parent, self._size)
+        return nodes + MANY_OVERHEAD * len(self._many) + EDGE * self._places
 
     def _home(self, parent: int, level: int) -> int:
         """Return the place where the edge stands if no other has it."""
@@ -176,12 +217,17 @@ class TrieNodes:
         """Return the steps from one place of the table to another, round its end."""
         return last - first if last >= first else last - first + self._places
 
-    def _rebuild_edges(self, places: int) -> None:
-        self._edges = zeros(places)
-        self._places = places
+    def _rebuild_edges(self, size: int) -> None:
+        self._edges = zeros(size)
+        self._places = size
         for node in range(1, self._size):
-            if self._level[node]:
-                self._put(node)
+            level = self._level[node]
+            if level:
+                mixed = self._parent[node] * self._parent_factor + level * self._level_factor
+                place = (mixed & _WORD) * size >> 32
+                while self._edges[place]:
+                    place = place + 1 if place + 1 < size else 0
+                self._edges[place] = node
 
     def _cut_back(self) -> None:
         """Give memory back: shorter edges, and columns without the free numbers at their end."""

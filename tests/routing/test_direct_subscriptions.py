@@ -23,7 +23,8 @@ class Table:
 
     def put(self, subscription: Subscription) -> tuple[int, int]:
         number = self.subscribers.join(subscription.subscriber)
-        place = self.direct.put(number, subscription)
+        place = self.direct.reach(subscription.topic_filter)
+        self.direct.put(place, number, subscription)
         self.subscribers.hold(number, place)
         return place, number
 

@@ -2,7 +2,9 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from gateway.routing.topic_levels import TopicLevels
+from gateway.routing import topic_levels
+from gateway.routing.columns import LARGE
+from gateway.routing.topic_levels import MANY, TopicLevels
 
 TEXTS = st.one_of(st.sampled_from([b"", b"a", b"b", b"\xc3\xa9"]), st.binary(max_size=3))
 
@@ -78,10 +80,47 @@ def test_columns_are_cut_back_to_the_last_number_in_use() -> None:
 
 
 @pytest.mark.parametrize("form", [b"%04d", b"a-device-with-a-long-name-%04d"])
-def test_texts_of_one_length_are_told_apart(form: bytes) -> None:
+@pytest.mark.parametrize("short", [0, 16])  # what plain and compiled code compare byte by byte
+def test_texts_of_one_length_are_told_apart(
+    form: bytes, short: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topic_levels, "_SHORT", short, raising=False)
     levels = TopicLevels()
     texts = [form % number for number in range(1_000)]
     numbers = [levels.use(text) for text in texts]
     assert [levels.text(number) for number in numbers] == texts
     assert [levels.find(text) for text in texts] == numbers
     assert [levels.find(form % number) for number in range(1_000, 2_000)] == [0] * 1_000
+
+
+@pytest.mark.parametrize("count", [MANY - 1, MANY, MANY + 1, 1_000])
+def test_uses_are_counted_beyond_what_a_byte_says(count: int) -> None:
+    levels = TopicLevels()
+    numbers = {levels.use(b"floor") for _ in range(count)}
+    assert len(numbers) == 1
+    other = levels.use(b"site")
+    for _ in range(count - 1):
+        levels.release(*numbers)
+    assert {levels.find(b"floor")} == numbers
+    levels.release(*numbers)
+    assert levels.find(b"floor") == 0
+    assert levels.find(b"site") == other
+
+
+def test_the_longest_text_is_kept() -> None:
+    levels = TopicLevels()
+    text = b"x" * 65_535
+    assert levels.text(levels.use(text)) == text
+    assert levels.find(text[:-1] + b"y") == 0
+
+
+def test_many_texts_are_told_apart_in_columns_of_pages() -> None:
+    levels = TopicLevels()
+    count = 2 * LARGE
+    numbers = [levels.use(b"device-%05d" % number) for number in range(count)]
+    assert 12 + 7 < levels.memory() / count < 12 + 7 + 9
+    assert [levels.find(b"device-%05d" % number) for number in range(count)] == numbers
+    for number in reversed(numbers[100:]):
+        levels.release(number)
+    assert levels.memory() < count
+    assert levels.text(numbers[99]) == b"device-00099"

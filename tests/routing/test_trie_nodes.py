@@ -1,7 +1,17 @@
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from gateway.routing.trie_nodes import A_CHILD, HAS_PLUS, HAS_REST, ROOT, TrieNodes
+from gateway.routing.columns import LARGE
+from gateway.routing.trie_nodes import (
+    A_CHILD,
+    HAS_PLUS,
+    HAS_REST,
+    MANY,
+    MANY_OVERHEAD,
+    ROOT,
+    TrieNodes,
+)
 
 KINDS = {1: HAS_PLUS, 2: HAS_REST}
 """The levels that stand for the wildcards here."""
@@ -67,7 +77,7 @@ def test_memory_is_in_proportion_to_the_nodes() -> None:
     nodes = TrieNodes()
     empty = nodes.memory()
     numbers = grown(nodes, 3_000)
-    assert 3_000 * 20 < nodes.memory() - empty < 3_000 * 27
+    assert 3_000 * 18 < nodes.memory() - empty < 3_000 * 23
     for node in numbers:
         nodes.cut(node, 0)
     assert nodes.memory() == empty
@@ -93,3 +103,34 @@ def test_a_single_node_left_high_up_does_not_cost_a_walk_for_each_cut() -> None:
     for node in numbers[:-1]:  # with a walk each this would take minutes
         nodes.cut(node, 0)
     assert nodes.child(ROOT, 10 + 4_999) == numbers[-1]
+
+
+@pytest.mark.parametrize("wildcard_first", [True, False])
+def test_children_are_counted_beyond_what_a_byte_says(wildcard_first: bool) -> None:
+    nodes = TrieNodes()
+    parent = nodes.grow(ROOT, 9, 0)
+    wildcards = [] if wildcard_first else [nodes.grow(parent, 1, HAS_PLUS)]
+    children = [nodes.grow(parent, 10 + number, 0) for number in range(MANY + 20)]
+    wildcards += [nodes.grow(parent, 2, HAS_REST)]
+    crowded = nodes.memory()
+    assert nodes.children(parent) == MANY * A_CHILD + HAS_REST + (not wildcard_first) * HAS_PLUS
+    for node in children[5:]:
+        nodes.cut(node, 0)
+    for node, kind in zip(reversed(wildcards), (HAS_REST, HAS_PLUS), strict=False):
+        nodes.cut(node, kind)
+    assert nodes.children(parent) == 5 * A_CHILD
+    assert nodes.memory() <= crowded - MANY_OVERHEAD
+    for node in [*children[:5], parent]:
+        nodes.cut(node, 0)
+    assert nodes.count == 0
+
+
+def test_nodes_are_told_apart_in_columns_of_pages() -> None:
+    nodes = TrieNodes()
+    numbers = grown(nodes, 2 * LARGE)
+    assert 19 < nodes.memory() / (2 * LARGE) < 23
+    assert [nodes.child(ROOT, 10 + number) for number in range(2 * LARGE)] == numbers
+    for node in reversed(numbers[LARGE // 8 :]):
+        nodes.cut(node, 0)
+    assert nodes.memory() < LARGE * 10
+    assert nodes.child(ROOT, 10 + 7) == numbers[7]
