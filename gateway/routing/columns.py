@@ -35,9 +35,10 @@ def zeros(size: int, kind: Kind = WORDS) -> memoryview:
 
 def resized(column: memoryview, size: int) -> memoryview:
     """Return a copy of `size` places: cut off, or with zeros behind what there was."""
-    new = zeros(size, cast("Kind", column.format))
-    kept = min(size, len(column))
-    new[:kept] = column[:kept]
+    old = memoryview(column)  # compiled code has a view of another type
+    new = zeros(size, cast("Kind", old.format))
+    kept = min(size, len(old))
+    new[:kept] = old[:kept]
     return new
 
 
