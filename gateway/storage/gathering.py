@@ -6,6 +6,9 @@ from typing import Protocol
 Add = Callable[[str, tuple[object, ...]], int]
 """`Writer.add`, as stores use it."""
 
+AddRows = Callable[[str, list[tuple[object, ...]], int], None]
+"""`Writer.add_rows`, as stores use it."""
+
 PUT_OFF = 1.0
 """Seconds that a change may stay in memory whose loss only makes something come again."""
 
@@ -24,6 +27,10 @@ class BatchWriter(Protocol):
 
     def add(self, statement: str, row: tuple[object, ...]) -> int:
         """Gather a row."""
+        ...
+
+    def add_rows(self, statement: str, rows: list[tuple[object, ...]], size: int) -> None:
+        """Gather rows that hold so many bytes in texts and blobs."""
         ...
 
     def want(self, within: float) -> None:

@@ -22,7 +22,9 @@ MOST_VALUES = 999
 KNOWN_STATEMENTS = 64
 """Statements whose wide form is remembered, which is all of them; of others it is made anew."""
 
-_INSERT = re.compile(r"(INSERT (?:OR REPLACE )?INTO [^?]* VALUES )(\( ?\?(?:, \?)* ?\))")
+_INSERT = re.compile(
+    r"(INSERT (?:OR REPLACE )?INTO [^?]* VALUES )(\( ?(?:\?|0|NULL)(?:, (?:\?|0|NULL))* ?\))"
+)
 
 
 def execute_many(connection: sqlite3.Connection, statement: str, rows: Sequence[Row]) -> None:

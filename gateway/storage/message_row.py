@@ -32,6 +32,22 @@ COLUMNS = (
 """The columns of a message, in the order of `to_row`."""
 
 
+PLAIN_COLUMNS = COLUMNS[: -len(PROPERTY_COLUMNS)]
+"""Those of a message about which its publisher says nothing beside it: the others are NULL."""
+
+
+def is_plain(message: AcceptedMessage) -> bool:
+    """Return whether PLAIN_COLUMNS say all of the message."""
+    return (
+        message.content_type is None
+        and message.response_topic is None
+        and message.correlation_data is None
+        and message.message_expiry is None
+        and message.payload_format is None
+        and not message.user_properties
+    )
+
+
 def to_row(message: AcceptedMessage) -> Row:
     """Return the values of COLUMNS; user properties as JSON, None where there are none."""
     return (

@@ -40,6 +40,12 @@ OWE = insert_statement(
         "expires",
     ),
 )
+OWE_PLAIN = (
+    "INSERT INTO delivery (session, place, message, qos, retain, packet_id, released, size, alone)"
+    " VALUES (?, ?, ?, ?, ?, 0, 0, ?, ?)"
+)
+"""OWE for what was not sent, of a subscription that says nothing of it, and does not expire."""
+
 IDENTIFY = "UPDATE delivery SET packet_id = ? WHERE session = ? AND place = ?"
 RELEASE = "UPDATE delivery SET released = 1 WHERE session = ? AND place = ?"
 DONE = "DELETE FROM delivery WHERE session = ? AND place BETWEEN ? AND ?"

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from gateway.session.delivery_queue import Delivery, SharedDelivery
 from gateway.session.kept import KeptSubscription
 from gateway.storage import session_rows
-from gateway.storage.gathering import Add, Gathering, runs
+from gateway.storage.gathering import Add, AddRows, Gathering, runs
 from gateway.storage.message_store import MessageStore
 from gateway.storage.pager import Pager
 from gateway.storage.session_changes import Changes
@@ -97,10 +97,13 @@ class SessionStore:
         journals, self._changed = self._changed, {}
         messages = _to_write(journals)
         changed = [(journal, journal.take_changes(messages)) for journal in journals]
-        self.messages.gather(add, messages)
-        for write in (_write_session, _write_subscriptions, _write_incoming, _write_owed):
+        add_rows = self.gathering.writer.add_rows
+        self.messages.gather(add, add_rows, messages)
+        for write in (_write_session, _write_subscriptions, _write_incoming):
             for journal, changes in changed:
                 write(add, journal, changes)
+        for journal, changes in changed:
+            _write_owed(add, add_rows, journal, changes)
         for journal, changes in changed:
             _write_progress(add, journal, changes)
             if changes.owed:
@@ -186,13 +189,28 @@ def _write_incoming(add: Add, journal: SessionJournal, changes: Changes) -> None
         add(statement, (journal.number, packet_id))
 
 
-def _write_owed(add: Add, journal: SessionJournal, changes: Changes) -> None:
+def _write_owed(add: Add, add_rows: AddRows, journal: SessionJournal, changes: Changes) -> None:
+    number, packet_ids = journal.number, changes.packet_ids
+    plain: list[tuple[object, ...]] = []
     for place, delivery in changes.owed.items():
         delivery.pledge = None  # its batch is what the publisher waits for now
-        packet_id = changes.packet_ids.pop(place, 0)
-        released = place in changes.released
-        changes.released.discard(place)
-        add(session_rows.OWE, _delivery_row(journal, delivery, packet_id, released))
+        message, identifiers = delivery.message, delivery.subscription_identifiers
+        if (
+            place in packet_ids
+            or place in changes.released
+            or identifiers
+            or message.message_expiry is not None
+            or type(delivery) is SharedDelivery
+        ):
+            packet_id = packet_ids.pop(place, 0)
+            released = place in changes.released
+            changes.released.discard(place)
+            add(session_rows.OWE, _delivery_row(journal, delivery, packet_id, released))
+        else:
+            alone = not message.shared
+            qos, retain, kept = delivery.qos, delivery.retain, delivery.kept
+            plain.append((number, place, message.row, qos, retain, kept, alone))
+    add_rows(session_rows.OWE_PLAIN, plain, 0)
 
 
 def _delivery_row(

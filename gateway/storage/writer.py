@@ -136,6 +136,21 @@ class Writer:
         self.pending_bytes += size
         return self.batch
 
+    def add_rows(self, statement: str, rows: list[Row], size: int) -> None:
+        """Gather one execution with each of `rows`, which hold so many bytes in texts and blobs.
+
+        They are for this turn's end. The list is the writer's from now on.
+        """
+        if not rows:
+            return
+        self.want(0.0)
+        size += ROW_OVERHEAD * len(rows)
+        self._gathered.append((statement, rows))
+        self._gathered_rows += len(rows)
+        self._gathered_bytes += size
+        self.pending_rows += len(rows)
+        self.pending_bytes += size
+
     def want(self, within: float | None) -> None:
         """Announce rows to come: the commit begins at most `within` seconds from now.
 

@@ -53,6 +53,19 @@ def test_other_statements_are_executed_row_by_row(connection: sqlite3.Connection
     assert content(connection) == [*((n, n) for n in range(40, 50)), (50, 0)]
 
 
+@pytest.mark.parametrize("count", [1, ROWS_AT_ONCE, 2 * ROWS_AT_ONCE + 1])
+@pytest.mark.parametrize(("literal", "value"), [("0", 0), ("NULL", None)])
+def test_literals_stand_in_every_row(
+    connection: sqlite3.Connection, count: int, literal: str, value: int | None
+) -> None:
+    statement = f"INSERT INTO a (x, y) VALUES (?, {literal})"
+    steps: list[str] = []
+    connection.set_trace_callback(steps.append)
+    execute_many(connection, statement, [(number,) for number in range(count)])
+    assert len(steps) == count // ROWS_AT_ONCE + count % ROWS_AT_ONCE
+    assert content(connection) == [(number, value) for number in range(count)]
+
+
 def test_steps_are_few(connection: sqlite3.Connection) -> None:
     steps: list[str] = []
     connection.set_trace_callback(steps.append)

@@ -71,6 +71,23 @@ async def test_statements_keep_their_order_within_a_batch(store: Store) -> None:
     assert await _names(store) == ["a", "b"]
 
 
+async def test_rows_that_come_together_are_rows_like_any_other(store: Store) -> None:
+    writer = store.writer
+    writer.add_rows(INSERT, [], 0)
+    assert writer.mark() == 0
+    writer.add("DELETE FROM meta", ())
+    writer.add_rows(INSERT, [("a", 1), ("bb", 2)], 3)
+    together = writer.pending_rows, writer.pending_bytes
+    writer.add(INSERT, ("c", 3))
+    assert writer.mark() == 1
+    await store.settle()
+    assert await _names(store) == ["a", "bb", "c"]
+    writer.add("DELETE FROM meta", ())
+    for row in (("a", 1), ("bb", 2)):
+        writer.add(INSERT, row)
+    assert (writer.pending_rows, writer.pending_bytes) == together
+
+
 async def test_an_empty_turn_commits_nothing(store: Store) -> None:
     store.writer.hand_over()
     await asyncio.sleep(0)

@@ -47,6 +47,12 @@ class SqliteDisk:
         self.pending_rows += 1
         return self.batch
 
+    def add_rows(self, statement: str, rows: list[Row], size: int) -> None:
+        texts = [each for row in rows for each in row if isinstance(each, bytes | str)]
+        assert size == sum(map(len, texts))
+        for row in rows:
+            self.add(statement, row)
+
     def gather(self) -> None:
         """Have something to write that is no row of ours."""
         self.pending_rows += 1
