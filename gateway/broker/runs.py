@@ -8,6 +8,7 @@ from gateway.broker.instant import Instant
 from gateway.mqtt.acknowledgement_run import alike
 from gateway.mqtt.connection import NO_LIMIT
 from gateway.mqtt.message_size import message_bytes
+from gateway.mqtt.output import Pledge
 from gateway.mqtt.packets import PubAck, Publish, PubRec
 from gateway.mqtt.properties import NO_PROPERTIES
 from gateway.mqtt.reason_codes import ReasonCode
@@ -28,7 +29,8 @@ def pass_on(broker: "Broker", client: Client, packet: Publish, instant: Instant)
     with nothing done, unless the packet can go out to each receiver in the very bytes in which
     it came, but for that identifier: not retained, for the first time, without properties, to
     clients of the same protocol version that get it at its QoS and are ready for it, whatever
-    its payload says. Then it is to be handled like any other, and so are those behind it.
+    its payload says, or is to wait for clients that are away, at QoS 1. Then it is to be handled
+    like any other, and so are those behind it.
     """
     if packet.retain or packet.dup or packet.properties is not NO_PROPERTIES:
         return False
@@ -107,9 +109,13 @@ def _pass_on_numbered(
         client.pledge(instant) if lends else None,
         size,
     )
+    gathered = broker.gathered
     for recipient in recipients:
         runs.send_numbered(cast("Session", recipient.subscriber), run)
-    _answer(client, run, bool(recipients), broker.store.lent_mark if lends else 0)
+    mark, pledge = broker.store.lent_mark if lends else 0, run.pledge
+    if broker.gathered != gathered:  # who is away cannot acknowledge before it is on disk
+        mark, pledge = broker.durability.mark(), None
+    _answer(client, run, bool(recipients), mark, pledge)
     return True
 
 
@@ -128,16 +134,18 @@ def _room(
     if qos == 2:
         room = min(room, session.incoming.room if session.journal is NO_JOURNAL else 0)
     for recipient in recipients:
-        room = min(room, cast("Session", recipient.subscriber).inflight.room_for_run(size))
+        room = min(room, runs.room(cast("Session", recipient.subscriber), size))
     return room
 
 
-def _answer(client: Client, run: MessageRun, received: bool, mark: int) -> None:
+def _answer(
+    client: Client, run: MessageRun, received: bool, mark: int, pledge: Pledge | None
+) -> None:
     connection, packets = client.connection, run.packets
     code = ReasonCode.SUCCESS if received else ReasonCode.NO_MATCHING_SUBSCRIBERS
     if run.qos == 1:
         packet = alike(PubAck, code, connection.version)
-        connection.acknowledge_run(packet, packets, mark, run.pledge)
+        connection.acknowledge_run(packet, packets, mark, pledge)
     else:
         packet = alike(PubRec, code, connection.version)
-        connection.answer_run(packet, packets.high, packets.low, mark, run.pledge)
+        connection.answer_run(packet, packets.high, packets.low, mark, pledge)

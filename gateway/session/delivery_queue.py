@@ -2,13 +2,13 @@
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from gateway.mqtt.message import Message
 from gateway.mqtt.message_expiry import expired, expires
-from gateway.mqtt.message_size import message_size
+from gateway.mqtt.message_size import MESSAGE_OVERHEAD, message_size
 from gateway.mqtt.output import Pledge
 from gateway.session.queue_memory import DELIVERY_OVERHEAD, QueueMemory
 from gateway.session.rest import Rest
@@ -27,6 +27,12 @@ HEAD_MESSAGES = 1_000
 
 HEAD_BYTES = 1024 * 1024
 """Bytes of the same; the last may exceed it."""
+
+
+LARGEST_OF_RUN = 16 * 1024
+"""Bytes of the largest packet that is queued with others in one step (`restore_all`)."""
+
+_MOST_OF_RUN = LARGEST_OF_RUN + MESSAGE_OVERHEAD + DELIVERY_OVERHEAD
 
 
 @dataclass(slots=True)
@@ -152,6 +158,18 @@ class DeliveryQueue:
         )
 
     @property
+    def room_for_run(self) -> int:
+        """How many deliveries there surely is room for if none is above LARGEST_OF_RUN."""
+        memory = self._memory
+        left = min(
+            self.maximum_bytes - self._bytes,
+            MAXIMUM_MEMORY - self._memory_bytes,
+            memory.maximum_bytes - memory.bytes,
+            memory.maximum_disk_bytes - memory.disk_bytes,
+        )
+        return min(self.maximum_messages - len(self), left // _MOST_OF_RUN)
+
+    @property
     def memory_full(self) -> bool:
         """True if it is memory that has no room for more, of this session or of all."""
         return self._memory_bytes >= MAXIMUM_MEMORY or self._memory.full
@@ -181,13 +199,32 @@ class DeliveryQueue:
 
     def restore(self, delivery: Delivery) -> None:
         """Queue the delivery also beyond the bounds: it is promised."""
-        if self._tail or self._rest.messages or self._rest.between or not self._head_has_room:
+        if self._behind_head:
             self._to_tail(delivery)
         else:
             self._to_head(delivery)
         self._bytes += delivery.kept or delivery.size
         self._memory.keep(delivery.kept)
         self._remember(delivery)
+
+    def restore_all(self, deliveries: Sequence[Delivery]) -> None:
+        """Do that with each; none of them expires."""
+        own = kept = size = 0
+        memory = self._memory
+        for delivery in deliveries:
+            if self._tail:
+                self._tail.append(delivery)
+            elif self._behind_head:
+                self._to_tail(delivery)
+            else:
+                self._to_head(delivery)
+            own += delivery.kept or delivery.size
+            kept += delivery.kept
+            size += delivery.size
+            memory.add(delivery.message)
+        self._bytes += own
+        self._memory_bytes += size
+        memory.keep(kept)
 
     def restore_rest(self, after: int, up_to: int, messages: int, size: int) -> None:
         """Take up what an earlier run left on disk behind what is in memory."""
@@ -198,24 +235,28 @@ class DeliveryQueue:
 
     def let_go(self, batch: int) -> bool:
         """Forget what is on disk now that `batch` is, but for the head; return if all that is."""
-        tail, rest = self._tail, self._rest
+        tail, rest, memory = self._tail, self._rest, self._memory
         while tail and self._head_has_room and not rest.messages and not rest.between:
             self._to_head(tail.popleft())
         if tail and rest is NO_REST:
             self._rest = rest = Rest()
+        messages, kept, size = rest.messages, rest.bytes, 0
         while tail:
             delivery = tail[0]
             if not delivery.kept:
                 rest.keep_between(delivery)
             elif 0 < delivery.batch <= batch:
                 rest.push(delivery)
-                self._memory.page(1, delivery.kept)
-                self._forget(delivery)
-                delivery.message.owed -= 1  # the row knows
+                size += delivery.size
+                message = delivery.message
+                memory.remove(message)
+                message.owed -= 1  # the row knows
             else:
-                return False
+                break
             tail.popleft()
-        return True
+        self._memory_bytes -= size
+        memory.page(rest.messages - messages, rest.bytes - kept)
+        return not tail
 
     def begin_page(self) -> tuple[int, int]:
         """Return behind which place and up to which to read; `take_page` gets what was found."""
@@ -288,6 +329,12 @@ class DeliveryQueue:
     def remove_qos_0(self) -> int:
         """Remove what needs no acknowledgement, and so no session to wait in; return how many."""
         return len(self._keep(lambda delivery: delivery.qos > 0))
+
+    @property
+    def _behind_head(self) -> bool:
+        """Whether what comes now stands behind more than the head."""
+        rest = self._rest
+        return bool(self._tail or rest.messages or rest.between) or not self._head_has_room
 
     @property
     def _head_has_room(self) -> bool:

@@ -45,6 +45,10 @@ class Journal(Protocol):
         """Keep a delivery until `done`; one of a message that is kept in memory alone is not."""
         ...
 
+    def owe_run(self, deliveries: Sequence[Delivery]) -> None:
+        """Keep deliveries of one run of messages, at least one, as `owe` does each."""
+        ...
+
     def lend(self, delivery: Delivery) -> None:
         """Keep a QoS 1 delivery that is sent now, as `owe` does, but not at once.
 
@@ -133,6 +137,9 @@ class NoJournal:
         """Do nothing."""
 
     def owe(self, delivery: Delivery) -> None:
+        """Do nothing."""
+
+    def owe_run(self, deliveries: Sequence[Delivery]) -> None:
         """Do nothing."""
 
     def lend(self, delivery: Delivery) -> None:

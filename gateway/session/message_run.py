@@ -1,6 +1,7 @@
 """What one client published in a run, shared by all sessions that it went to."""
 
 from gateway.mqtt.message import Message
+from gateway.mqtt.message_size import message_bytes
 from gateway.mqtt.output import Pledge
 from gateway.mqtt.publish_run import PublishRun
 
@@ -62,10 +63,11 @@ class MessageRun:
     def messages(self) -> list[Message]:
         """The messages, one by one."""
         if self._messages is None:
-            self._messages = [self._message(number) for number in range(self.packets.count)]
+            own = message_bytes(self.topic, 0)
+            self._messages = [self._message(number, own) for number in range(self.packets.count)]
         return self._messages
 
-    def _message(self, number: int) -> Message:
+    def _message(self, number: int, own: int) -> Message:
         message = Message(
             self.topic,
             self.packets.payload(number),
@@ -76,4 +78,5 @@ class MessageRun:
             arrived=self.arrived,
         )
         message.commit_within = self.commit_within
+        message.size = own + len(message.payload)
         return message

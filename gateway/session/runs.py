@@ -1,10 +1,11 @@
-"""How packets that stand one behind the other leave a session as they came in."""
+"""How packets that stand one behind the other leave a session as they came in, or wait in it."""
 
 from typing import cast
 
 from gateway.mqtt.acknowledgement_run import AcknowledgementRun
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.packets import MQTT_5
+from gateway.session.delivery_queue import LARGEST_OF_RUN, Delivery
 from gateway.session.journal import NO_JOURNAL
 from gateway.session.message_run import MessageRun
 from gateway.session.session import Session
@@ -29,9 +30,12 @@ def largest(session: Session, version: int) -> int:
 def largest_numbered(session: Session, version: int, qos: int, within: float | None) -> int:
     """Return the same for packets of QoS 1 or 2 that get nothing but another identifier.
 
+    A client that is away gets those of QoS 1 later.
     `within` is their durability class (`Message.commit_within`).
     """
     journal = session.journal
+    if session.connection is None:
+        return LARGEST_OF_RUN if qos == 1 and session.persistent else 0
     if journal is not NO_JOURNAL and not journal.lends(qos, within):
         return 0
     return largest(session, version)
@@ -44,8 +48,20 @@ def send(session: Session, data: bytes | bytearray, count: int, payload_bytes: i
     session.traffic.bytes_sent += payload_bytes
 
 
+def room(session: Session, size: int) -> int:
+    """Return how many messages of so many bytes `send_numbered` may send, or keep."""
+    if session.connection is None:
+        return session.queue.room_for_run
+    return session.inflight.room_for_run(size)
+
+
 def send_numbered(session: Session, run: MessageRun) -> None:
-    """Send a run that `largest_numbered` and `Inflight.room_for_run` allowed."""
+    """Send a run that `largest_numbered` and `room` allowed, or queue it."""
+    if session.connection is None:
+        deliveries = [Delivery(message, run.qos) for message in run.messages]
+        session.journal.owe_run(deliveries)
+        session.queue.restore_all(deliveries)
+        return
     sent = session.inflight.add_run(run)
     if run.pledge is not None:
         session.journal.lend_run(sent, run.pledge)

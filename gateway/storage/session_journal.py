@@ -134,6 +134,16 @@ class SessionJournal:
         self._write(delivery, self._begun().owed)
         self._store.gathering.firm(within)
 
+    def owe_run(self, deliveries: Sequence[Delivery]) -> None:
+        """Write each, as `owe` does."""
+        within = deliveries[0].message.commit_within
+        if within is None:
+            return
+        owed = self._begun().owed
+        for delivery in deliveries:
+            self._write(delivery, owed)
+        self._store.gathering.firm(within)
+
     def lend(self, delivery: Delivery) -> None:
         """Do what `owe` does, but give the client the writer's commit delay."""
         pledge, within = delivery.message.pledge, delivery.message.commit_within

@@ -24,6 +24,7 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.session.delivery_queue import LARGEST_OF_RUN
 from tests.support.broker_harness import Harness, Inline, MemoryClient
 from tests.support.durable_broker import DurableHarness
 
@@ -210,6 +211,92 @@ def test_a_store_that_is_full_takes_no_runs(taken: list[int]) -> None:
     ] * 2
 
 
+def away(harness: Harness, name: str = "away") -> None:
+    client = harness.persistent(name)
+    client.subscribe("a/#", 1)
+    client.drop()
+
+
+@pytest.mark.parametrize("make", [Harness, DurableHarness])
+def test_a_run_waits_for_who_is_away(make: Callable[[], Harness], taken: list[int]) -> None:
+    harness = make()
+    away(harness)
+    harness.connect("publisher").send(*publishes(30, 1))
+    assert taken == [30]
+    assert len(harness.session("away").queue) == 30
+    client = harness.persistent("away")
+    assert published(client) == publishes(30, 1)
+    client.send(*(PubAck(number) for number in range(1, 31)))
+    assert not len(harness.session("away").inflight)
+    assert harness.broker.queue_memory.bytes == harness.broker.queue_memory.disk_bytes == 0
+
+
+def test_it_is_acknowledged_when_it_is_on_disk(taken: list[int]) -> None:
+    harness = DurableHarness()
+    away(harness)
+    here = harness.persistent("here")
+    here.subscribe("a/b", 1)
+    publisher = harness.connect("publisher")
+    harness.commits = False
+    publisher.send(*publishes(3, 1))
+    assert taken == [3]
+    here.send(*(PubAck(number) for number in range(1, 4)))  # which helps nobody who is away
+    assert publisher.take() == []
+    harness.commit()
+    assert publisher.take() == [PubAck(number) for number in range(1, 4)]
+    harness.crash()
+    assert [each.message.payload for each in harness.session("away").queue] == [b"1", b"2", b"3"]
+
+
+def test_what_is_kept_in_memory_alone_waits_for_no_disk(taken: list[int]) -> None:
+    harness = DurableHarness(BrokerSettings(default_durability=None))
+    away(harness)
+    harness.commits = False
+    publisher = harness.connect("publisher")
+    publisher.send(*publishes(3, 1))
+    assert taken == [3]
+    assert len(publisher.take()) == 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "size"),
+    [
+        (BrokerSettings(maximum_queued_messages=0), 1),
+        (BrokerSettings(maximum_queued_bytes=10_000), 1),
+        (BrokerSettings(maximum_queued_bytes_total=10_000), 1),
+        (BrokerSettings(), LARGEST_OF_RUN),
+    ],
+)
+def test_where_there_may_be_no_room_each_message_is_handled(
+    settings: BrokerSettings, size: int, taken: list[int]
+) -> None:
+    harness = DurableHarness(settings)
+    away(harness)
+    publisher = harness.connect("publisher")
+    publisher.send(*(Publish("a/b", bytes(size), 1, packet_id=number) for number in (1, 2)))
+    assert taken == [0, 0]
+    assert len(publisher.take()) == 2
+
+
+def test_a_queue_ends_the_run_where_it_may_be_full(taken: list[int]) -> None:
+    harness = DurableHarness(BrokerSettings(maximum_queued_messages=5))
+    away(harness)
+    publisher = harness.connect("publisher")
+    publisher.send(*publishes(7, 1))
+    assert taken == [5, 0, 0]
+    codes = [each.reason_code for each in publisher.take() if isinstance(each, PubAck)]
+    assert codes == [ReasonCode.SUCCESS] * 5 + [ReasonCode.QUOTA_EXCEEDED] * 2
+
+
+def test_at_qos_2_each_message_that_waits_is_handled(taken: list[int]) -> None:
+    harness = Harness()
+    client = harness.persistent("away")
+    client.subscribe("a/#", 2)
+    client.drop()
+    harness.connect("publisher").send(*publishes(3, 2))
+    assert taken == [0] * 3
+
+
 def test_properties_and_a_missing_identifier_end_the_run(taken: list[int]) -> None:
     harness = Harness()
     subscriber = harness.connect("c")
@@ -284,6 +371,7 @@ class Scene:
         self.clients: dict[str, MemoryClient] = {}
         self.owed: dict[str, list[Packet]] = {"one": [], "two": [], "three": []}
         self.numbers = {"first": 0, "second": 0}
+        self.away: set[str] = set()
         self.come("one", MQTT_3_1_1, "#")
         self.come("two", MQTT_5, "a/#")
         self.come("three", MQTT_5, "a/b")
@@ -309,14 +397,22 @@ class Scene:
 
     def acknowledge(self, name: str, count: int, skip: int) -> None:
         owed = self.owed[name]
+        if name in self.away:
+            return
         answers = owed[skip : skip + count]
         del owed[skip : skip + count]
         self.clients[name].send(*answers)
 
-    def leave(self, name: str) -> None:
+    def leave(self, name: str, stays_away: bool) -> None:
+        """Go, or come back from an earlier time, and come again at once or not."""
         version = self.clients[name].version
-        self.clients[name].drop()
+        if name not in self.away:
+            self.clients[name].drop()
         self.owed[name] = []
+        if stays_away:
+            self.away.add(name)
+            return
+        self.away.discard(name)
         self.come(name, version, {"one": "#", "two": "a/#", "three": "a/b"}[name])
 
     def look(self) -> None:
@@ -347,7 +443,7 @@ STEPS = st.one_of(
         st.integers(1, 20),
         st.sampled_from([0, 0, 0, 0, 1]),
     ),
-    st.tuples(st.just("leave"), st.sampled_from(["one", "two", "three"])),
+    st.tuples(st.just("leave"), st.sampled_from(["one", "two", "three"]), st.booleans()),
 )
 
 

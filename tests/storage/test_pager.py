@@ -84,6 +84,30 @@ def test_only_the_head_is_in_memory_and_all_comes_in_order(
     assert (harness.disk.count("message"), harness.disk.count("delivery")) == (0, 0)
 
 
+@pytest.mark.parametrize("commits", [False, True])
+@pytest.mark.parametrize("crash", [False, True])
+def test_runs_are_queued_like_single_messages(
+    harness: DurableHarness, commits: bool, crash: bool
+) -> None:
+    away(harness)
+    publisher = harness.connect("publisher")
+    harness.commits = commits
+    for first in (0, 3, 13):
+        count = {0: 3, 3: 10, 13: MESSAGES - 13}[first]
+        publisher.send(
+            *(Publish("t", b"%d" % n, 1, packet_id=n + 1) for n in range(first, first + count))
+        )
+    harness.commits = True
+    harness.settle()
+    assert len(publisher.take()) == MESSAGES
+    if crash:
+        harness.crash()
+    memory = harness.broker.queue_memory
+    assert (memory.deliveries, memory.paged) == (HEAD, MESSAGES - HEAD)
+    assert drain(harness.persistent("c")) == numbers()
+    assert (memory.bytes, memory.disk_bytes, memory.paged_bytes) == (0, 0, 0)
+
+
 def test_crashes_in_the_middle_lose_nothing_and_keep_the_order(harness: DurableHarness) -> None:
     away(harness)
     fill(harness)
