@@ -24,6 +24,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "BLOB": (bytes,),
 }
 
+_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+
 JSON_COLUMNS = frozenset({"user_properties", "remembered", "rules"})
 """Texts that whoever reads them takes for JSON."""
 
@@ -85,6 +87,11 @@ class Layout:
             row[self.rowid] = rowid
         fits = all(column.fits(value) for column, value in zip(self.columns, row, strict=True))
         return row if fits else None
+
+
+def tables_of(connection: sqlite3.Connection) -> list[str]:
+    """Return the names of the tables, without SQLite's own."""
+    return [str(name) for (name,) in connection.execute(_TABLES)]
 
 
 def layout_of(connection: sqlite3.Connection, table: str) -> Layout:

@@ -13,7 +13,14 @@ from pathlib import Path
 from gateway.storage.salvage.cells import cell_count, first_rowid, kind_of, rows_of
 from gateway.storage.salvage.gaps import LostNumbers, lost_numbers
 from gateway.storage.salvage.insert import Insert
-from gateway.storage.salvage.layouts import Layout, layout_of, old_layouts, schema_rows
+from gateway.storage.salvage.layouts import (
+    Layout,
+    layout_of,
+    old_layouts,
+    schema_rows,
+    tables_of,
+)
+from gateway.storage.salvage.leftovers import drop_leftovers
 from gateway.storage.salvage.owners import Places, Search
 from gateway.storage.salvage.pages import Pages
 from gateway.storage.salvage.shortcut import ALL, Shortcut
@@ -32,8 +39,6 @@ DERIVED = ("outbox_totals",)
 
 GROUP_PAGES = 64
 """Pages that are read by SQLite together, or each for itself when it stumbles over one."""
-
-_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
 
 
 @dataclass(slots=True)
@@ -83,13 +88,15 @@ def salvage(path: Path, target: sqlite3.Connection, bounds: Mapping[str, int] = 
     try:
         target.execute("PRAGMA foreign_keys = OFF")
         _Copy(pages, shortcut, target, bounds, result).run()
-        _drop_leftovers(target, result)
+        drop_leftovers(target, result.dropped)
         _mend(target, result)
     except sqlite3.Error as error:
         result.left_out[str(error)] = 0
     finally:
         shortcut.close()
         pages.close()
+    for table, dropped in result.dropped.items():
+        result.salvaged[table] -= dropped
     return result
 
 
@@ -109,7 +116,7 @@ class _Copy:
         self._target = target
         self._bounds = bounds
         self._result = result
-        names = _tables(target)
+        names = tables_of(target)
         self._new = {name: layout_of(target, name) for name in names}
         self._old: dict[str, Layout] = {}
         self._spans: list[tuple[int, int]] = []
@@ -227,52 +234,6 @@ class _Copy:
 
     def _count_cells(self, numbers: list[int]) -> int:
         return sum(cell_count(self._pages.read(number), number) for number in numbers)
-
-
-def _tables(connection: sqlite3.Connection) -> list[str]:
-    return [str(name) for (name,) in connection.execute(_TABLES)]
-
-
-def _drop_leftovers(target: sqlite3.Connection, result: Salvage) -> None:
-    """Delete rows that refer to rows that are lost, as often as that leaves others behind."""
-    tables = _tables(target)
-    while any([_drop_from(target, table, result) for table in tables]):  # noqa: C419 - each one
-        pass
-
-
-def _drop_from(target: sqlite3.Connection, table: str, result: Salvage) -> int:
-    dropped = 0
-    for parent, pairs in _references(target, table):
-        given = " AND ".join(f'"{table}"."{column}" IS NOT NULL' for column, _ in pairs)
-        same = " AND ".join(f'parent."{there}" = "{table}"."{here}"' for here, there in pairs)
-        orphaned = f'NOT EXISTS (SELECT 1 FROM "{parent}" AS parent WHERE {same})'  # noqa: S608 - names of the schema
-        statement = " ".join(("DELETE FROM", f'"{table}"', "WHERE", given, "AND", orphaned))
-        dropped += target.execute(statement).rowcount
-    if dropped:
-        result.dropped[table] = result.dropped.get(table, 0) + dropped
-        result.salvaged[table] -= dropped
-    return dropped
-
-
-def _references(
-    target: sqlite3.Connection, table: str
-) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Yield each reference of a table: the parent, and its columns with the parent's.
-
-    Beside the declared ones these are the columns that have the name of a table with an `id`.
-    """
-    keys: dict[int, tuple[str, list[tuple[str, str]]]] = {}
-    query = 'SELECT id, "table", "from", "to" FROM pragma_foreign_key_list(?) ORDER BY id, seq'
-    for number, parent, here, there in target.execute(query, (table,)).fetchall():
-        keys.setdefault(number, (parent, []))[1].append((here, there or here))
-    yield from keys.values()
-    query = (
-        "SELECT c.name FROM pragma_table_info(?) AS c WHERE EXISTS (SELECT 1 FROM"
-        " pragma_table_list AS t, pragma_table_info(t.name) AS id WHERE t.schema = 'main'"
-        " AND t.name = c.name AND id.name = 'id' AND id.pk = 1 AND id.type = 'INTEGER')"
-    )
-    for (name,) in target.execute(query, (table,)).fetchall():
-        yield name, [(name, "id")]
 
 
 def _mend(target: sqlite3.Connection, result: Salvage) -> None:
