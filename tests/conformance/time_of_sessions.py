@@ -150,12 +150,12 @@ def a_will_waits_no_longer_than_the_interval_of_disconnect(peers: Peers, _versio
 @scenario("5:3.1.3-9", "5:3.1.2-10")
 def a_new_connection_calls_a_delayed_will_off_for_good(peers: Peers, _version: int) -> None:
     watcher = watch(peers)
-    will = Will(peers.topic, properties=will_delay(1))
+    will = Will(peers.topic, properties=will_delay(3))
     peer = peers.connect(properties=session_expiry(600), will=will)
     peer.close()
     again = peers.connect(client_id=peer.client_id, clean=False, properties=session_expiry(600))
     assert again.connack.flags == 1
-    Since().wait_until(2)
+    Since().wait_until(3.5)
     watcher.expect_nothing()
 
 
