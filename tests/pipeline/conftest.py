@@ -22,6 +22,17 @@ FAST = {
 }
 
 
+SECONDS = 600
+"""How long a test may take that runs Spark, whose start alone takes half a minute at times."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give tests that run Spark the time that they may need on a busy machine."""
+    for item in items:
+        if item.get_closest_marker("spark") is not None:
+            item.add_marker(pytest.mark.timeout(SECONDS))
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     """Start Spark once, as the command does but for options that start it fast."""
