@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 
 from gateway.counters import Counters
+from gateway.storage import outbox_reader
 from gateway.storage.clock_steps import ClockSteps
 from gateway.storage.database import Database
 from gateway.storage.fate import Fate
@@ -19,6 +20,7 @@ from gateway.storage.outbox_reader import OutboxReader
 from gateway.storage.outbox_row import (
     COLUMNS,
     OutboxRow,
+    from_columns,
     has_expired,
     insert_statement,
     to_columns,
@@ -26,6 +28,7 @@ from gateway.storage.outbox_row import (
 from gateway.storage.outbox_stream import MAX_LATEST_TOPICS
 from gateway.storage.outbox_streams import OutboxStreams, expiry_of
 from gateway.storage.outbox_totals import OutboxTotals
+from gateway.storage.recent_rows import RecentRows
 from gateway.storage.retention import Mode, OutboxSettings, WhenFull, log_excess
 from gateway.storage.row_size import row_size
 from gateway.storage.writer import Writer
@@ -34,6 +37,9 @@ logger = logging.getLogger(__name__)
 
 SWEEP_ROWS = 256
 """Rows that one `sweep` ends for their expiry, and as many for their age."""
+
+LOOK_SECONDS = 1.0
+"""Between two looks for the oldest row: a drain removes it with each commit."""
 
 _INSERT = insert_statement("outbox", COLUMNS)
 _DELETE = "DELETE FROM outbox WHERE id BETWEEN ? AND ?"
@@ -74,9 +80,12 @@ class Outbox:
         self._reader = OutboxReader(database, writer)
         self._oldest = OldestRow(self._reader)
         self._heads = OutboxHeads(self._reader, self._streams)
+        self._recent = RecentRows()
         self._batches = OutboxBatches()
         self._steps = ClockSteps()
         self._looking: asyncio.Task[None] | None = None
+        self._look_timer: asyncio.TimerHandle | None = None
+        self._looked_at = -LOOK_SECONDS
         self._closed = False
         writer.on_committed.append(self._committed)
 
@@ -109,7 +118,7 @@ class Outbox:
     def oldest_time(self) -> int | None:
         """Since when (ms since 1970) the oldest row waits, None when none does.
 
-        After it was removed it follows with the commit.
+        After it was removed it follows within LOOK_SECONDS of the commit.
         """
         return self._oldest.time
 
@@ -117,6 +126,7 @@ class Outbox:
         """Learn what an earlier run left; call it once, before anything is added."""
         await self._totals.load()
         self._batches.committed_id = self._steps.first_id = self.last_id
+        self._recent.start(self.last_id)
         if self.rows:
             self.recalled = await self._reader.count_recalled()
         await self._reader.keep_index(several=len(self._streams) > 1)
@@ -168,13 +178,16 @@ class Outbox:
         """
         stream = self._streams.of(row.stream)
         row.message_expiry = expiry_of(row, stream.settings)
-        row.size = row_size(row)
-        policy = self._make_room(row)
+        if not row.size:  # `admits` has asked
+            row.size = row_size(row)
+        policy = self._make_room(row) if stream.may_give_up else None
         if policy is not None:
             self._tell([row], Fate.EVICTED, policy)
             return self._writer.batch
         row.id = self._totals.last_id = self._totals.last_id + 1
-        batch = self._writer.add(_INSERT, to_columns(row), within)
+        values = to_columns(row)
+        batch = self._writer.add(_INSERT, values, within)
+        self._recent.add(row.id, row.size, values)
         self._batches.add(batch, row.id)
         self._oldest.added(row, self.rows)
         self.lanes.add(row.lane)
@@ -184,10 +197,12 @@ class Outbox:
         self._count(row.stream)
         return batch
 
-    def remove(self, rows: Iterable[OutboxRow], fate: Fate, cause: str = "") -> int:
+    def remove(
+        self, rows: Iterable[OutboxRow], fate: Fate, cause: str = "", within: float = 0.0
+    ) -> int:
         """Gather the deletion of rows that ended as `fate` says; return the batch's number.
 
-        Those that have left meanwhile are passed over.
+        Those that have left meanwhile are passed over. `within` is as in `Writer.add`.
         """
         leaving = []
         for row in rows:
@@ -195,7 +210,7 @@ class Outbox:
                 row.left = True
                 leaving.append(row)
         if leaving:
-            self._remove(leaving, fate)
+            self._remove(leaving, fate, within)
             self._tell(leaving, fate, cause)
             self._count(*{row.stream for row in leaving})
         return self._writer.batch
@@ -259,12 +274,32 @@ class Outbox:
         one); only those of `lane` and `stream` unless these are None.
         """
         up_to = self.committed_id if up_to is None else up_to
-        rows = await self._reader.fetch(after_id, up_to, limit, lane=lane, stream=stream)
+        rows = self._recent_rows(after_id, limit, up_to, lane, stream)
+        if rows is None:
+            rows = await self._reader.fetch(after_id, up_to, limit, lane=lane, stream=stream)
         return self._fetched.known(rows)
+
+    def _recent_rows(
+        self, after_id: int, limit: int, up_to: int, lane: str | None, stream: str | None
+    ) -> list[OutboxRow] | None:
+        recent = self._recent.between(after_id, up_to)
+        if recent is None:
+            return None
+        rows: list[OutboxRow] = []
+        size = 0
+        for row in map(from_columns, recent):
+            if (lane is None or row.lane == lane) and (stream is None or row.stream == stream):
+                rows.append(row)
+                size += row.size
+                if len(rows) >= limit or size >= outbox_reader.MAX_FETCH_BYTES:
+                    break
+        return rows
 
     async def close(self) -> None:
         """End the looks into the database, which may close from now on."""
         self._closed = True
+        if self._look_timer is not None:
+            self._look_timer.cancel()
         if self._looking is not None:
             await self._looking
 
@@ -291,13 +326,14 @@ class Outbox:
             self.remove([leaves.row], Fate.EVICTED, leaves.policy)
         self.end_turn()
 
-    def _remove(self, rows: Sequence[OutboxRow], fate: Fate) -> None:
+    def _remove(self, rows: Sequence[OutboxRow], fate: Fate, within: float) -> None:
         for row in rows:
             self._fetched.leaves(row)
+            self._recent.remove(row.id)
             self.recalled -= row.lane == RECALL
         identifiers = {row.id for row in rows}
         for each in ranges_of(identifiers):
-            self._writer.add(_DELETE, each)
+            self._writer.add(_DELETE, each, within)
         batch = self._writer.batch
         delivered = len(rows) if fate in (Fate.DELIVERED, Fate.REJECTED) else 0
         self._batches.remove(batch, delivered)
@@ -320,14 +356,30 @@ class Outbox:
     def _committed(self, batch: int) -> None:
         changed = self._batches.committed(batch)
         self._reader.forget()
-        if self._looking is None and not self._closed and self._has_to_look():
-            self._looking = asyncio.get_running_loop().create_task(self._look())
+        self._look_if_needed()
         if changed:
             for callback in self.on_change:
                 callback()
 
-    def _has_to_look(self) -> bool:
-        return (self.rows > 0 and self._oldest.unknown) or self._heads.lacks(self.committed_id)
+    def _look_if_needed(self) -> None:
+        """Look into the database: for heads at once, for the oldest row not all the time."""
+        if self._looking is not None or self._closed:
+            return
+        loop = asyncio.get_running_loop()
+        wait = 0.0
+        if not self._heads.lacks(self.committed_id):
+            if not self.rows or not self._oldest.unknown:
+                return
+            wait = self._looked_at + LOOK_SECONDS - loop.time()
+        if wait <= 0.0:
+            self._looked_at = loop.time()
+            self._looking = loop.create_task(self._look())
+        elif self._look_timer is None:
+            self._look_timer = loop.call_later(wait, self._look_later)
+
+    def _look_later(self) -> None:
+        self._look_timer = None
+        self._look_if_needed()
 
     async def _look(self) -> None:
         try:

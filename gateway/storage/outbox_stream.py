@@ -40,6 +40,11 @@ class OutboxStream:
             self.latest = OrderedDict()
 
     @property
+    def may_give_up(self) -> bool:
+        """Whether a row may be given up for a new one of this stream."""
+        return self.has_head or self.latest is not None
+
+    @property
     def knows_all(self) -> bool:
         """Whether `head` is the whole stream."""
         return self.known_to >= self.last_id

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Protocol
 
 from gateway.storage.outbox import Outbox
@@ -40,9 +39,14 @@ class Link:
 
     async def wait(self, seconds: float | None = None) -> None:
         """Return when the link was woken since the last wait, or after `seconds`."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self.wake.wait()
+        timer = None
+        if seconds is not None:  # asyncio.timeout would be a third of an idle uplink's work
+            timer = asyncio.get_running_loop().call_later(seconds, self.wake.set)
+        try:
+            await self.wake.wait()
+        finally:
+            if timer is not None:
+                timer.cancel()
         self.wake.clear()
 
 

@@ -21,6 +21,12 @@ SLOWEST_LINK = 8 * 1024
 MAX_INFLIGHT_BYTES = 256 * 1024
 """Bytes sent and not acknowledged; half a minute of the slowest link. One row may be larger."""
 
+REMOVAL_SECONDS = 0.05
+"""By which the removal of a delivered row may wait for a commit that is needed anyway."""
+
+PRESSING_SHARE = 4
+"""Removals that make up so much of the window, a quarter, are committed at once."""
+
 TRY_AGAIN = {ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR, ReasonCode.QUOTA_EXCEEDED}
 """Refusals that pass: the message is sent again after a while (docs/fleet.md).
 
@@ -125,10 +131,17 @@ class Inflight:
             logger.warning("message %s (%s) was rejected: 0x%02X", name, row.topic, code)
 
     def settle(self) -> None:
-        """Remove from the outbox what the fleet has taken."""
-        if self._taken:
-            self._parts.outbox.remove(self._taken, Fate.DELIVERED)
-            self._parts.outbox.end_turn()
+        """Remove from the outbox what the fleet has taken.
+
+        That goes to disk with the next commit, or after REMOVAL_SECONDS, unless it takes up so
+        much of the window that the rest of it might be sent before.
+        """
+        taken, outbox = self._taken, self._parts.outbox
+        if taken:
+            removing = len(taken) + outbox.removing
+            pressing = removing * PRESSING_SHARE >= self._parts.settings.window
+            outbox.remove(taken, Fate.DELIVERED, within=0.0 if pressing else REMOVAL_SECONDS)
+            outbox.end_turn()
             self._taken = []
 
     def close(self) -> list[tuple[int, Sent]]:

@@ -55,6 +55,28 @@ async def test_large_rows_come_in_smaller_portions(
     assert [row.seq for row in await store.outbox.fetch(3, 100)] == [4]
 
 
+@pytest.mark.parametrize("recent", [True, False])
+async def test_lanes_and_streams_are_told_apart_in_memory_and_on_disk(
+    tmp_path: Path, recent: bool
+) -> None:
+    store = await open_store(tmp_path)
+    for seq in range(1, 13):
+        lane, stream = ("live", "backlog", "recall")[seq % 3], ("main", "other")[seq % 2]
+        store.outbox.add(outbox_row(seq, stream, lane=lane, user_properties=(("n", str(seq)),)))
+    await store.settle()
+    if not recent:
+        await store.close()
+        store = await open_store(tmp_path)
+    found = await store.outbox.fetch(2, 3, 11, "backlog")
+    other = await store.outbox.fetch(0, 100, None, None, "other")
+    both = await store.outbox.fetch(0, 100, None, "live", "main")
+    await store.close()
+    assert [row.seq for row in found] == [4, 7, 10]
+    assert [row.user_properties for row in found] == [(("n", str(seq)),) for seq in (4, 7, 10)]
+    assert [row.seq for row in other] == [1, 3, 5, 7, 9, 11]
+    assert [row.seq for row in both] == [6, 12]
+
+
 async def test_each_commit_that_changes_the_outbox_is_told(store: Store) -> None:
     told: list[tuple[int, int]] = []
     store.outbox.on_change.append(
