@@ -6,11 +6,13 @@ from gateway.broker.access import may_publish
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
 from gateway.mqtt.acknowledgement_run import alike
-from gateway.mqtt.connection import NO_LIMIT
+from gateway.mqtt.connection import NO_LIMIT, Connection
+from gateway.mqtt.fields import write_string
 from gateway.mqtt.message_size import message_bytes
 from gateway.mqtt.output import Pledge
-from gateway.mqtt.packets import PubAck, Publish, PubRec
+from gateway.mqtt.packets import MQTT_5, PubAck, Publish, PubRec
 from gateway.mqtt.properties import NO_PROPERTIES
+from gateway.mqtt.publish_form import rewrite
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.recipient import Recipient
 from gateway.session import runs
@@ -26,11 +28,11 @@ def pass_on(broker: "Broker", client: Client, packet: Publish, instant: Instant)
     """Pass a message, and all behind it that differ in their payload alone, to everyone.
 
     At QoS 1 and 2 they differ in their packet identifiers, too, and are answered. Returns False,
-    with nothing done, unless the packet can go out to each receiver in the very bytes in which
-    it came, but for that identifier: not retained, for the first time, without properties, to
-    clients of the same protocol version that get it at its QoS and are ready for it, whatever
-    its payload says, or is to wait for clients that are away, at QoS 1. Then it is to be handled
-    like any other, and so are those behind it.
+    with nothing done, unless the packet can go out to each receiver as it came, but for that
+    identifier, or rewritten for its QoS or protocol version: not retained, for the first time,
+    without properties, to clients that are ready for it, whatever its payload says, or is to wait
+    for clients that are away, at QoS 1. Then it is to be handled like any other, and so are those
+    behind it.
     """
     if packet.retain or packet.dup or packet.properties is not NO_PROPERTIES:
         return False
@@ -50,11 +52,23 @@ def pass_on(broker: "Broker", client: Client, packet: Publish, instant: Instant)
         largest = min(largest, _takes(recipient, connection.version))
     if not 0 < connection.frame_size <= largest:
         return False
-    data, count, payload_bytes = connection.take_run(packet, largest)
+    run = connection.take_run(packet, largest)
+    count = len(run.starts)
+    properties = connection.version == MQTT_5
+    topic = write_string(packet.topic)
+    payload = len(topic) + properties
+    payload_bytes = run.bytes_behind(payload)
     broker.traffic.messages_received += count
     broker.traffic.bytes_received += payload_bytes
+    rewritten: bytes | None = None
     for recipient in recipients:
-        runs.send(cast("Session", recipient.subscriber), data, count, payload_bytes)
+        receiver = cast("Session", recipient.subscriber)
+        if (cast("Connection", receiver.connection).version == MQTT_5) == properties:
+            runs.send(receiver, run.data, count, payload_bytes)
+        else:
+            if rewritten is None:
+                rewritten = rewrite(run, topic, payload, 0, properties=not properties).data
+            runs.send(receiver, rewritten, count, payload_bytes)
     return True
 
 
@@ -79,11 +93,12 @@ def _pass_on_numbered(
     within = broker.durability_classes.commit_within(session.durability_class, topic)
     largest = NO_LIMIT
     for recipient in recipients:
-        largest = min(largest, _takes_numbered(recipient, qos, connection.version, within))
+        largest = min(largest, _takes_numbered(recipient, connection.version, within))
     if not 0 < connection.frame_size <= largest:
         return False
     lends = within is not None and any(
-        cast("Session", recipient.subscriber).journal is not NO_JOURNAL for recipient in recipients
+        recipient.qos and cast("Session", recipient.subscriber).journal is not NO_JOURNAL
+        for recipient in recipients
     )
     if lends and broker.store.full:
         return False
@@ -99,6 +114,7 @@ def _pass_on_numbered(
     broker.traffic.bytes_received += packets.payload_bytes
     run = MessageRun(
         packets,
+        connection.version,
         topic,
         qos,
         session.client_id,
@@ -111,7 +127,7 @@ def _pass_on_numbered(
     )
     gathered = broker.gathered
     for recipient in recipients:
-        runs.send_numbered(cast("Session", recipient.subscriber), run)
+        runs.send_numbered(cast("Session", recipient.subscriber), run, recipient.qos)
     mark, pledge = broker.store.lent_mark if lends else 0, run.pledge
     if broker.gathered != gathered:  # who is away cannot acknowledge before it is on disk
         mark, pledge = broker.durability.mark(), None
@@ -119,11 +135,11 @@ def _pass_on_numbered(
     return True
 
 
-def _takes_numbered(recipient: Recipient, qos: int, version: int, within: float | None) -> int:
+def _takes_numbered(recipient: Recipient, version: int, within: float | None) -> int:
     subscriber = recipient.subscriber
-    if recipient.qos != qos or recipient.identifiers or not isinstance(subscriber, Session):
+    if recipient.identifiers or not isinstance(subscriber, Session):
         return 0
-    return runs.largest_numbered(subscriber, version, qos, within)
+    return runs.largest_numbered(subscriber, version, recipient.qos, within)
 
 
 def _room(
@@ -134,7 +150,8 @@ def _room(
     if qos == 2:
         room = min(room, session.incoming.room if session.journal is NO_JOURNAL else 0)
     for recipient in recipients:
-        room = min(room, runs.room(cast("Session", recipient.subscriber), size))
+        if recipient.qos:
+            room = min(room, runs.room(cast("Session", recipient.subscriber), size))
     return room
 
 

@@ -15,7 +15,7 @@ from gateway.mqtt.decode import check_first_packet, decode
 from gateway.mqtt.encode import encode
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.fields import write_string
-from gateway.mqtt.framing import Framer
+from gateway.mqtt.framing import Framer, PacketRun
 from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.output import Output, Pledge
 from gateway.mqtt.packets import (
@@ -136,25 +136,19 @@ class Connection:
         """
         return self._framer.size if self._framer.shortest else 0
 
-    def take_run(self, publish: Publish, largest: int) -> tuple[bytes, int, int]:
+    def take_run(self, publish: Publish, largest: int) -> PacketRun:
         """Take the packets behind `publish` that differ from it in nothing but their payload.
 
         `publish` is what `next_packet` returned last, of QoS 0 and without properties: then
         equal bytes before the payload say that the rest is such a PUBLISH too. Those behind it
-        have at most `largest` bytes. Returns the bytes of all of them, how many packets they are,
-        and the bytes of their payloads.
+        have at most `largest` bytes. Returns all of them.
         """
         topic = write_string(publish.topic)
         if self.version == MQTT_5:
             topic += NO_PROPERTY
         run = self._framer.run(topic, len(topic), largest, NO_LIMIT)
-        count = len(run.starts)
-        self._pass_over(run.data, count)
-        if isinstance(run.bodies, range):  # of one length: one by one is a tenth of all the work
-            heads = run.bodies.start * count
-        else:
-            heads = sum(run.bodies) - sum(run.starts)
-        return run.data, count, len(run.data) - heads - count * len(topic)
+        self._pass_over(run.data, len(run.starts))
+        return run
 
     def find_run(self, publish: Publish, largest: int, most: int) -> PublishRun:
         """Find the packets behind `publish` that differ in packet identifier and payload alone.
@@ -170,7 +164,7 @@ class Connection:
 
     def take_numbered_run(self, run: PublishRun) -> None:
         """Take the packets that `find_run` has just found, as PUBLISHes to be acknowledged."""
-        self._pass_over(run.data, run.count)
+        self._pass_over(run.packets.data, run.count)
         self._publishes += run.count
 
     def _pass_over(self, data: bytes, count: int) -> None:

@@ -8,6 +8,9 @@ cdef class PacketRun:
     cdef readonly bytes data
     cdef readonly object starts
 
+    @cython.locals(count=Py_ssize_t)
+    cpdef Py_ssize_t bytes_behind(self, Py_ssize_t place)
+
 @cython.final
 cdef class Framer:
     cdef bytes _buffer

@@ -18,6 +18,15 @@ class PacketRun:
         self.starts = starts
         self.bodies = bodies
 
+    def bytes_behind(self, place: int) -> int:
+        """Return how many bytes of all packets stand at `place` of their bodies, or behind it."""
+        bodies, count = self.bodies, len(self.bodies)
+        if isinstance(bodies, range):  # of one length: one by one is a tenth of all the work
+            heads = bodies.start * count
+        else:
+            heads = sum(bodies) - sum(self.starts)
+        return len(self.data) - heads - count * place
+
 
 class Framer:
     """The packets of one connection, by position, in the bytes as they were received.

@@ -76,9 +76,9 @@ class Inflight:
         by_size = -((self._bytes - MAXIMUM_BYTES) // size)
         return min(taken - first, by_size, self.limit - count)
 
-    def add_run(self, run: MessageRun) -> InflightRun:
+    def add_run(self, run: MessageRun, qos: int) -> InflightRun:
         """Keep a run that `room_for_run` allowed, and give it packet identifiers."""
-        sent = InflightRun(run, self._next)
+        sent = InflightRun(run, self._next, qos)
         self._runs.append(sent)
         self.in_runs += sent.count
         self._bytes += sent.count * run.size
@@ -89,10 +89,10 @@ class Inflight:
         """Return the run of this QoS whose messages are to be acknowledged first."""
         runs = self._runs
         sent: InflightRun | None
-        if runs and runs[0].run.qos == qos:
+        if runs and runs[0].qos == qos:
             sent = runs[0]
         else:
-            sent = next((each for each in runs if each.run.qos == qos), None)
+            sent = next((each for each in runs if each.qos == qos), None)
         if sent is not None and sent.deliveries is not None:
             self._open_runs()
             return None
@@ -101,7 +101,7 @@ class Inflight:
     def first_unreleased(self) -> InflightRun | None:
         """Return the QoS 2 run whose messages are to be answered with PUBREC first."""
         runs = self._runs
-        return next((each for each in runs if each.run.qos == 2 and each.unreleased), None)
+        return next((each for each in runs if each.qos == 2 and each.unreleased), None)
 
     def finish_run(self, sent: InflightRun, count: int) -> None:
         """Forget the first messages of a run; their packet identifiers are free again."""

@@ -16,10 +16,21 @@ class InflightRun:
     holds a run lets go of it then, and goes on with these.
     """
 
-    __slots__ = ("count", "deliveries", "done", "first", "on_opened", "place", "released", "run")
+    __slots__ = (
+        "count",
+        "deliveries",
+        "done",
+        "first",
+        "on_opened",
+        "place",
+        "qos",
+        "released",
+        "run",
+    )
 
-    def __init__(self, run: MessageRun, first: int) -> None:
+    def __init__(self, run: MessageRun, first: int, qos: int) -> None:
         self.run = run
+        self.qos = qos  # that they were sent with
         self.count = run.packets.count  # that were sent
         self.first = first
         self.done = 0
@@ -40,7 +51,7 @@ class InflightRun:
 
     def acknowledged(self, acknowledgements: AcknowledgementRun, start: int) -> int:
         """Return how many of the first that are not done are acknowledged from `start` on."""
-        sent = self.count if self.run.qos == 1 else self.released
+        sent = self.count if self.qos == 1 else self.released
         return acknowledgements.matches(start, self.next, sent - self.done)
 
     def received(self, acknowledgements: AcknowledgementRun, start: int) -> int:
@@ -51,7 +62,7 @@ class InflightRun:
         """Return what is not done as deliveries of their own."""
         if self.deliveries is None:
             run = self.run
-            self.deliveries = [Delivery(each, run.qos) for each in run.messages[self.done :]]
+            self.deliveries = [Delivery(each, self.qos) for each in run.messages[self.done :]]
             if self.on_opened is not None:
                 self.on_opened(self)
         return self.deliveries

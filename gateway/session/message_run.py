@@ -1,20 +1,27 @@
 """What one client published in a run, shared by all sessions that it went to."""
 
+from gateway.mqtt.fields import write_string
+from gateway.mqtt.framing import PacketRun
 from gateway.mqtt.message import Message
 from gateway.mqtt.message_size import message_bytes
 from gateway.mqtt.output import Pledge
+from gateway.mqtt.packets import MQTT_5
+from gateway.mqtt.publish_form import rewrite
 from gateway.mqtt.publish_run import PublishRun
 
 
 class MessageRun:
     """Messages of one topic and QoS, without properties, that arrived at one moment.
 
-    The fields are those of `Message`. Nothing is made for a single one of them before somebody
+    The fields are those of `Message`; `packets` is how they came, in protocol version `version`.
+    Nothing is made for a single one of them before somebody
     asks for `messages`.
     """
 
     __slots__ = (
+        "_forms",
         "_messages",
+        "_properties",
         "arrived",
         "client_id",
         "commit_within",
@@ -31,6 +38,7 @@ class MessageRun:
     def __init__(
         self,
         packets: PublishRun,
+        version: int,
         topic: str,
         qos: int,
         client_id: str,
@@ -42,6 +50,7 @@ class MessageRun:
         size: int,
     ) -> None:
         self.packets = packets
+        self._properties = version == MQTT_5
         self.topic = topic
         self.qos = qos
         self.client_id = client_id
@@ -52,7 +61,27 @@ class MessageRun:
         self.pledge = pledge
         self.size = size  # of each, as `message_size` has it; more or less where they differ
         self.lent = 0  # journals that keep it as a run
+        self._forms: dict[tuple[int, bool], PacketRun] = {}
         self._messages: list[Message] | None = None
+
+    def numbered(self, first: int, qos: int, version: int) -> bytes | bytearray:
+        """Return the packets as they are sent with this QoS in this protocol version.
+
+        They have the packet identifiers from `first` on, if any.
+        """
+        properties = version == MQTT_5
+        if qos == self.qos and properties == self._properties:
+            return self.packets.numbered(first)
+        packets = self._forms.get((qos, properties))
+        topic = write_string(self.topic)
+        if packets is None:
+            packets = rewrite(
+                self.packets.packets, topic, self.packets.payload, qos, properties=properties
+            )
+            self._forms[qos, properties] = packets
+        if not qos:
+            return packets.data
+        return PublishRun(packets, len(topic), properties=properties).numbered(first)
 
     @property
     def opened(self) -> bool:
@@ -70,7 +99,7 @@ class MessageRun:
     def _message(self, number: int, own: int) -> Message:
         message = Message(
             self.topic,
-            self.packets.payload(number),
+            self.packets.one(number),
             self.qos,
             client_id=self.client_id,
             username=self.username,

@@ -3,8 +3,9 @@
 from typing import cast
 
 from gateway.mqtt.acknowledgement_run import AcknowledgementRun
-from gateway.mqtt.connection import Connection
+from gateway.mqtt.connection import NO_LIMIT, Connection
 from gateway.mqtt.packets import MQTT_5
+from gateway.mqtt.publish_form import GROWTH
 from gateway.session.delivery_queue import LARGEST_OF_RUN, Delivery
 from gateway.session.journal import NO_JOURNAL
 from gateway.session.message_run import MessageRun
@@ -12,31 +13,30 @@ from gateway.session.session import Session
 
 
 def largest(session: Session, version: int) -> int:
-    """Return how large packets may be that go out in the bytes in which they came.
+    """Return how large packets may be that are passed on to the session.
 
-    0 if they cannot. `version` is the protocol version of those bytes.
+    0 if they cannot be. `version` is the protocol version of those packets.
     """
     connection = session.connection
-    if (
-        connection is None
-        or (connection.version == MQTT_5) != (version == MQTT_5)
-        or connection.outbound_aliases is not None
-        or not session.ready(0)
-    ):
+    if connection is None or connection.outbound_aliases is not None or not session.ready(0):
         return 0
-    return connection.maximum_packet_size
+    if (connection.version == MQTT_5) == (version == MQTT_5):
+        return connection.maximum_packet_size
+    return connection.maximum_packet_size - GROWTH
 
 
 def largest_numbered(session: Session, version: int, qos: int, within: float | None) -> int:
-    """Return the same for packets of QoS 1 or 2 that get nothing but another identifier.
+    """Return the same for packets of QoS 1 or 2, which are to be sent with `qos`.
 
     A client that is away gets those of QoS 1 later.
     `within` is their durability class (`Message.commit_within`).
     """
     journal = session.journal
     if session.connection is None:
+        if not qos:
+            return NO_LIMIT  # it will not wait
         return LARGEST_OF_RUN if qos == 1 and session.persistent else 0
-    if journal is not NO_JOURNAL and not journal.lends(qos, within):
+    if qos and journal is not NO_JOURNAL and not journal.lends(qos, within):
         return 0
     return largest(session, version)
 
@@ -55,18 +55,24 @@ def room(session: Session, size: int) -> int:
     return session.inflight.room_for_run(size)
 
 
-def send_numbered(session: Session, run: MessageRun) -> None:
-    """Send a run that `largest_numbered` and `room` allowed, or queue it."""
-    if session.connection is None:
-        deliveries = [Delivery(message, run.qos) for message in run.messages]
-        session.journal.owe_run(deliveries)
-        session.queue.restore_all(deliveries)
+def send_numbered(session: Session, run: MessageRun, qos: int) -> None:
+    """Send a run with `qos` that `largest_numbered` and `room` allowed, or queue it."""
+    connection = session.connection
+    if connection is None:
+        if qos:
+            deliveries = [Delivery(message, qos) for message in run.messages]
+            session.journal.owe_run(deliveries)
+            session.queue.restore_all(deliveries)
         return
-    sent = session.inflight.add_run(run)
-    if run.pledge is not None:
-        session.journal.lend_run(sent, run.pledge)
     packets = run.packets
-    send(session, packets.numbered(sent.first), packets.count, packets.payload_bytes)
+    if qos:
+        sent = session.inflight.add_run(run, qos)
+        if run.pledge is not None:
+            session.journal.lend_run(sent, run.pledge)
+        data = run.numbered(sent.first, qos, connection.version)
+    else:
+        data = run.numbered(0, 0, connection.version)
+    send(session, data, packets.count, packets.payload_bytes)
 
 
 def finish(session: Session, qos: int, acknowledgements: AcknowledgementRun, now: float) -> int:

@@ -21,6 +21,7 @@ from gateway.mqtt.packets import (
     Publish,
     PubRec,
     PubRel,
+    SubscriptionRequest,
 )
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
@@ -178,8 +179,9 @@ def test_packet_identifiers_come_round(taken: list[int]) -> None:
 
 
 OTHERWISE: dict[str, Callable[[Harness], object]] = {
-    "another QoS": lambda harness: harness.connect("c").subscribe("a/b", 0),
-    "another version": lambda harness: harness.connect("c", MQTT_3_1_1).subscribe("a/b", 1),
+    "an identifier": lambda harness: harness.connect("c").subscribe_all(
+        [SubscriptionRequest("a/b")], identifier=3
+    ),
     "a part of the gateway": lambda harness: harness.broker.subscribe_inline(Inline(), ["#"]),
     "aliases": lambda harness: harness.connect(
         "c", properties=Properties(topic_alias_maximum=5)
@@ -288,6 +290,18 @@ def test_a_queue_ends_the_run_where_it_may_be_full(taken: list[int]) -> None:
     assert codes == [ReasonCode.SUCCESS] * 5 + [ReasonCode.QUOTA_EXCEEDED] * 2
 
 
+def test_at_qos_0_nothing_waits_for_who_is_away(taken: list[int]) -> None:
+    harness = Harness()
+    client = harness.persistent("away")
+    client.subscribe("a/#", 0)
+    client.drop()
+    publisher = harness.connect("publisher")
+    publisher.send(*publishes(3, 1))
+    assert taken == [3]
+    assert len(publisher.take()) == 3
+    assert not len(harness.session("away").queue)
+
+
 def test_at_qos_2_each_message_that_waits_is_handled(taken: list[int]) -> None:
     harness = Harness()
     client = harness.persistent("away")
@@ -295,6 +309,43 @@ def test_at_qos_2_each_message_that_waits_is_handled(taken: list[int]) -> None:
     client.drop()
     harness.connect("publisher").send(*publishes(3, 2))
     assert taken == [0] * 3
+
+
+@pytest.mark.parametrize("qos", [0, 1, 2])
+@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
+def test_a_run_is_rewritten_for_another_qos_and_another_version(
+    version: int, qos: int, taken: list[int]
+) -> None:
+    harness = Harness()
+    subscribers = [
+        harness.connect(f"c{number}", each) for number, each in enumerate([MQTT_3_1_1, MQTT_5] * 3)
+    ]
+    for number, subscriber in enumerate(subscribers):
+        subscriber.subscribe("a/b", number // 2)
+    sizes = [0, 1, 1, 121, 122, 123, 200, 2]
+    packets = [
+        Publish("a/b", b"x" * size, qos, packet_id=number * (qos > 0))
+        for number, size in enumerate(sizes, 1)
+    ]
+    harness.connect("publisher", version).send(*packets)
+    assert taken == [len(sizes)]
+    for number, subscriber in enumerate(subscribers):
+        sent = min(qos, number // 2)
+        assert published(subscriber) == [
+            Publish("a/b", b"x" * size, sent, packet_id=place * (sent > 0))
+            for place, size in enumerate(sizes, 1)
+        ]
+    assert harness.broker.traffic.bytes_sent == 6 * sum(sizes)
+
+
+def test_what_would_be_too_large_when_rewritten_is_not_passed_on(taken: list[int]) -> None:
+    harness = Harness()
+    small = harness.connect("small", MQTT_5, maximum_packet_size=100)
+    small.subscribe("a/b")
+    publisher = harness.connect("publisher", MQTT_3_1_1)
+    publisher.send(Publish("a/b", bytes(91)), Publish("a/b", bytes(92)), Publish("a/b", bytes(93)))
+    assert taken == [1, 0, 0]
+    assert [len(each.payload) for each in published(small)] == [91, 92]
 
 
 def test_properties_and_a_missing_identifier_end_the_run(taken: list[int]) -> None:

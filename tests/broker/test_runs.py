@@ -70,7 +70,6 @@ def _filtered(client: MemoryClient) -> None:
 
 
 OTHERWISE: dict[str, Callable[[Harness], object]] = {
-    "another version": lambda harness: harness.connect("c", MQTT_3_1_1).subscribe("a/b"),
     "an identifier": lambda harness: _identified(harness.connect("c")),
     "a filter": lambda harness: _filtered(harness.connect("c")),
     "no local": lambda harness: harness.connect("c").subscribe("a/b", no_local=True),
@@ -98,7 +97,7 @@ def test_where_a_receiver_needs_more_each_message_is_handled(
 @pytest.mark.parametrize(
     "fields",
     [
-        {"qos": 1, "packet_id": 1},
+        {"qos": 1, "packet_id": 1, "dup": True},
         {"retain": True},
         {"properties": Properties(content_type="text")},
     ],
