@@ -94,7 +94,7 @@ def expire_at(broker: "Broker", session: Session, due: float) -> None:
 
 def end(broker: "Broker", session: Session, instant: Instant) -> None:
     """Forget a session; a will that still waits is published now [MQTT-3.1.2-8]."""
-    for number in broker.router.numbers(session):
+    for number in reversed(broker.router.numbers(session)):  # the columns' ends are free first
         broker.router.discard(number)
     left_over = session.left_over()
     set_expiry(broker, session, 0)

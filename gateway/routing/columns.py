@@ -33,11 +33,10 @@ def zeros(size: int, kind: Kind = WORDS) -> memoryview:
     return memoryview(mmap.mmap(-1, size * array(kind).itemsize, flags=_FLAGS)).cast(kind)
 
 
-def resized(column: memoryview, size: int) -> memoryview:
-    """Return a copy of `size` places: cut off, or with zeros behind what there was."""
+def resized(column: memoryview, size: int, kept: int) -> memoryview:
+    """Return a column of `size` places that begins with the first `kept` ones of another."""
     old = memoryview(column)  # compiled code has a view of another type
     new = zeros(size, cast("Kind", old.format))
-    kept = min(size, len(old))
     new[:kept] = old[:kept]
     return new
 

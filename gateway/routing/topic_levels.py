@@ -159,9 +159,9 @@ class TopicLevels:
         return self._size - 1
 
     def _resize_columns(self, room: int) -> None:
-        self._begins = resized(self._begins, room)
-        self._sizes = resized(self._sizes, room)
-        self._uses = resized(self._uses, room)
+        self._begins = resized(self._begins, room, self._size)
+        self._sizes = resized(self._sizes, room, self._size)
+        self._uses = resized(self._uses, room, self._size)
 
     def _put(self, number: int, text: bytes) -> None:
         place = self._home(text)

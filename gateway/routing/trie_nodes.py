@@ -185,10 +185,10 @@ class TrieNodes:
         return self._size - 1
 
     def _resize_columns(self, room: int) -> None:
-        self._parent = resized(self._parent, room)
-        self._level = resized(self._level, room)
-        self._children = resized(self._children, room)
-        self._held = resized(self._held, room)
+        self._parent = resized(self._parent, room, self._size)
+        self._level = resized(self._level, room, self._size)
+        self._children = resized(self._children, room, self._size)
+        self._held = resized(self._held, room, self._size)
 
     def _put(self, node: int) -> None:
         place = self._home(self._parent[node], self._level[node])

@@ -24,14 +24,14 @@ def test_a_column_holds_numbers_of_its_kind(kind: Kind, most: int, size: int) ->
     column[size - 1] = most
     with pytest.raises((OverflowError, ValueError)):
         column[0] = most + 1
-    longer = resized(column, size + LARGE)
+    longer = resized(column, size + LARGE, size)
     assert (len(longer), longer[size - 1], sum(longer), longer.format) == (
         size + LARGE,
         most,
         most,
         kind,
     )
-    assert list(resized(longer, size)[-1:]) == [most]
+    assert list(resized(longer, size, size)[-1:]) == [most]
     longer[0] = 1
     assert size == 1 or column[0] == 0
 
@@ -57,6 +57,8 @@ def test_places_that_were_not_written_to_take_no_memory() -> None:
     assert resident() - before < 4 * 1024
     column[: 4 * 1024 * 1024] = zeros(4 * 1024 * 1024)  # zeros that are written
     assert 16 * 1024 <= resident() - before < 24 * 1024
+    column = resized(column, 8 * 1024 * 1024, 1024 * 1024)
+    assert 4 * 1024 <= resident() - before < 8 * 1024
     column = zeros(1)
     assert resident() - before < 4 * 1024
     assert len(column) == 1
