@@ -22,10 +22,12 @@ def take_run(client: Client, instant: Instant) -> bool:
     any other.
     """
     session, connection = client.session, client.connection
-    if session is None or not (session.inflight.in_runs or session.has_incoming):
+    if session is None or not (len(session.inflight) or session.has_incoming):
         return False
     take = _TAKE.get(connection.next_byte)
     if take is None:
+        return False
+    if take is not _take_puback and not (session.inflight.in_runs or session.has_incoming):
         return False
     run = connection.find_acknowledgements(connection.next_byte)
     count = 0 if run is None else take(client, session, run, instant.monotonic)

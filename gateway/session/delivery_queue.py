@@ -269,13 +269,20 @@ class DeliveryQueue:
         """Take over the first of the rest; `complete` if there is no more of what was asked for."""
         rest = self._rest
         rest.loading = False
+        memory = self._memory
+        messages, kept, size = rest.messages, rest.bytes, 0
         for delivery in deliveries:
             while rest.between and rest.between[0][0] < delivery.place:
                 self._to_head(rest.between.popleft()[1])
             rest.loaded(delivery.place, delivery.kept)
-            self._memory.page(-1, -delivery.kept)
-            self._remember(delivery)
+            message = delivery.message
+            size += delivery.size
+            memory.add(message)
+            if message.message_expiry is not None:
+                self._expires = min(self._expires, expires(message))
             self._to_head(delivery)
+        self._memory_bytes += size
+        memory.page(rest.messages - messages, rest.bytes - kept)
         if complete and rest.asked_up_to == rest.up_to:
             self._lose(rest.messages, rest.bytes)  # what could not be read
         self._refill()
@@ -307,6 +314,28 @@ class DeliveryQueue:
         if not self._head:
             self._refill()
         return delivery
+
+    @property
+    def head(self) -> Iterator[Delivery]:
+        """What is next and in memory; behind it may be more."""
+        return iter(self._head)
+
+    def take(self, count: int) -> None:
+        """Remove the first `count` of `head`."""
+        own = kept = size = 0
+        head, memory = self._head, self._memory
+        for _ in range(count):
+            delivery = head.popleft()
+            own += delivery.kept or delivery.size
+            kept += delivery.kept
+            size += delivery.size
+            memory.remove(delivery.message)
+        self._head_bytes -= size
+        self._memory_bytes -= size
+        self._bytes -= own
+        memory.keep(-kept)
+        if not head:
+            self._refill()
 
     def clear(self) -> None:
         """Remove everything: the session has ended."""

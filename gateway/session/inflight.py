@@ -60,6 +60,14 @@ class Inflight:
             self._bytes < MAXIMUM_BYTES or bool(self._again)  # to send again costs nothing more
         )
 
+    @property
+    def room(self) -> tuple[int, int]:
+        """How many messages, and of how many bytes, `has_room`; the last may exceed the bytes.
+
+        0 or less is none. That is for a session that has nothing `to_send_again`.
+        """
+        return self.limit - len(self), MAXIMUM_BYTES - self._bytes
+
     def room_for_run(self, size: int) -> int:
         """Return how many messages of so many bytes may be sent as a run, for now; 0 or less: none.
 
@@ -156,6 +164,50 @@ class Inflight:
         self._messages[packet_id] = InflightMessage(delivery)
         self._bytes += message_size(delivery.message)
         return packet_id
+
+    def add_all(self, deliveries: Sequence[Delivery]) -> list[int]:
+        """Do that with each; `room` says for how many there is room."""
+        if self._runs:
+            self._open_runs()
+        messages, packet_id = self._messages, self._last
+        found = []
+        size = 0
+        for delivery in deliveries:
+            packet_id = packet_id + 1 if packet_id < MAXIMUM_PACKET_ID else 1
+            while packet_id in messages:
+                packet_id = packet_id + 1 if packet_id < MAXIMUM_PACKET_ID else 1
+            messages[packet_id] = InflightMessage(delivery)
+            found.append(packet_id)
+            size += message_size(delivery.message)
+        self._last = packet_id
+        self._bytes += size
+        return found
+
+    def finish(self, packet_ids: Sequence[int]) -> list[Delivery]:
+        """Forget QoS 1 messages that were sent by themselves, and return them.
+
+        It ends with the first packet identifier that is of no such message; at once while
+        anything is `to_send_again`.
+        """
+        messages = self._messages
+        found: list[Delivery] = []
+        if self._again:
+            return found
+        size = 0
+        for packet_id in packet_ids:
+            message = messages.get(packet_id)
+            if message is None or message.delivery.qos != 1:
+                break
+            del messages[packet_id]
+            found.append(message.delivery)
+            size += message_size(message.delivery.message)
+        self._bytes -= size
+        return found
+
+    @property
+    def alone(self) -> int:
+        """How many were sent by themselves, and not in runs."""
+        return len(self._messages)
 
     def restore(self, messages: Sequence[tuple[int, InflightMessage]]) -> None:
         """Put back what was on its way in an earlier run, in sending order.

@@ -76,6 +76,10 @@ class Journal(Protocol):
         """Forget a delivery: it was acknowledged, has expired, or cannot be sent."""
         ...
 
+    def done_all(self, deliveries: Sequence[Delivery]) -> None:
+        """Do that with each of them."""
+        ...
+
     def identify(self, delivery: Delivery, packet_id: int) -> None:
         """Note the packet identifier that the delivery was sent with."""
         ...
@@ -156,6 +160,9 @@ class NoJournal:
         """Do nothing."""
 
     def done(self, delivery: Delivery) -> None:
+        """Do nothing."""
+
+    def done_all(self, deliveries: Sequence[Delivery]) -> None:
         """Do nothing."""
 
     def identify(self, delivery: Delivery, packet_id: int) -> None:

@@ -78,10 +78,15 @@ def send_numbered(session: Session, run: MessageRun, qos: int) -> None:
 def finish(session: Session, qos: int, acknowledgements: AcknowledgementRun, now: float) -> int:
     """Forget what PUBACK or PUBCOMP packets finish, as far as they come in the order of runs.
 
-    Returns how many of them that are.
+    Before the runs come QoS 1 messages that were sent by themselves, in any order. Returns how
+    many packets that are.
     """
     inflight = session.inflight
     start = 0
+    if qos == 1 and inflight.alone:  # they stand before all runs
+        finished = inflight.finish(acknowledgements.packet_ids)
+        session.journal.done_all(finished)
+        start = len(finished)
     while start < acknowledgements.count:
         sent = inflight.first_run(qos)
         count = 0 if sent is None else sent.acknowledged(acknowledgements, start)

@@ -11,6 +11,7 @@ from gateway.session.incoming import Incoming
 from gateway.session.inflight import Inflight, InflightMessage
 from gateway.session.journal import NO_JOURNAL, Journal
 from gateway.session.limits import SessionLimits
+from gateway.session.queued_messages import send_queued
 from gateway.session.readiness import Readiness
 from gateway.session.templates import Templates, wire_for_one
 from gateway.session.traffic import Traffic
@@ -233,6 +234,8 @@ class Session:
         while len(queue) and not connection.congested and not self.inflight.to_send_again:
             if queue.waits_for_page:
                 return
+            if send_queued(self, connection):
+                continue
             delivery = queue.first()
             if delivery.qos and not self.inflight.has_room:
                 return

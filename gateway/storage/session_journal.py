@@ -215,6 +215,26 @@ class SessionJournal:
             self._store.gathering.put_off()
         writer.elided_rows += self._store.messages.release(delivery.message)
 
+    def done_all(self, deliveries: Sequence[Delivery]) -> None:
+        """Delete them; those that wait to be written one by one, the others together."""
+        places: list[int] = []
+        elided = 0
+        changes = self._begun()
+        release = self._store.messages.release
+        for delivery in deliveries:
+            place = delivery.place
+            if place in changes.lent or place in changes.owed:
+                self.done(delivery)
+            elif place:
+                delivery.place = 0
+                settle(delivery)
+                places.append(place)
+                elided += release(delivery.message)
+        if places:
+            changes.gone += places
+            self._store.gathering.writer.elided_rows += elided
+            self._store.gathering.put_off()
+
     def identify(self, delivery: Delivery, packet_id: int) -> None:
         """Write the packet identifier, at some time."""
         place = delivery.place

@@ -385,7 +385,7 @@ def test_acknowledgements_in_another_order_are_taken_one_by_one(acknowledged: li
     publisher = harness.connect("publisher")
     publisher.send(*publishes(6, 1))
     subscriber.send(PubAck(1), PubAck(2), PubAck(4), PubAck(3), PubAck(6))
-    assert acknowledged == [True, False, False, False]
+    assert acknowledged == [True, False, True]  # the one that is not next has made them single
     assert [number for number, _ in harness.session("c").inflight.items()] == [5]
     subscriber.send(PubAck(5, ReasonCode.UNSPECIFIED_ERROR))
     assert not len(harness.session("c").inflight)

@@ -31,6 +31,37 @@ def test_a_packet_identifier_in_use_is_passed_over() -> None:
     assert held == [1, 2, 3]
 
 
+def test_many_get_the_packet_identifiers_that_each_would() -> None:
+    inflight, other = Inflight(10), Inflight(10)
+    for each in (inflight, other):
+        each.add(delivery())
+        each.add(delivery("b"))
+        each._last = MAXIMUM_PACKET_ID - 1
+    deliveries = [delivery("c") for _ in range(3)]
+    assert inflight.add_all(deliveries) == [MAXIMUM_PACKET_ID, 3, 4]
+    assert [other.add(each) for each in deliveries] == [MAXIMUM_PACKET_ID, 3, 4]
+    assert inflight.room == other.room
+    assert inflight.room[0] == 10 - 5
+    assert inflight.alone == 5
+
+
+def test_many_are_finished_up_to_one_that_is_none() -> None:
+    inflight = Inflight(10)
+    empty = inflight.room
+    deliveries = [delivery() for _ in range(4)]
+    inflight.add_all(deliveries)
+    inflight.add(Delivery(Message("a", qos=2), 2))
+    assert inflight.finish([2, 1, 7, 3]) == [deliveries[1], deliveries[0]]
+    assert inflight.finish([3, 4, 5]) == deliveries[2:]
+    assert [number for number, _ in inflight.items()] == [5]
+    inflight.remove(5)
+    assert inflight.room == empty
+    inflight.add_all(deliveries)
+    inflight.begin(10)
+    assert inflight.finish([6, 7]) == []  # what is to be sent again is looked at one by one
+    assert len(inflight) == 4
+
+
 def test_an_unknown_packet_identifier() -> None:
     inflight = Inflight(10)
     assert inflight.find(1) is None

@@ -52,6 +52,30 @@ class PagedQueueMachine(RuleBasedStateMachine):
             assert self.queue.append(delivery)
             self.owed.append(delivery)
 
+    @rule(kept=st.booleans(), count=st.integers(1, 6))
+    def append_run(self, kept: bool, count: int) -> None:
+        run = []
+        for _ in range(count):
+            self.place += 1
+            message = Message("t", b"%d" % self.place, 1)
+            delivery = Delivery(message, 1)
+            if kept:
+                delivery.place, delivery.kept, message.owed = self.place, KEPT, 1
+            run.append(delivery)
+        assert self.queue.room_for_run > count
+        self.queue.restore_all(run)
+        self.owed += run
+
+    @rule(data=st.data())
+    def take(self, data: st.DataObject) -> None:
+        head = list(self.queue.head)
+        count = data.draw(st.integers(0, len(head)))
+        assert head == self.owed[: len(head)]
+        self.queue.take(count)
+        for delivery in self.owed[:count]:
+            self.disk.pop(delivery.place, None)
+        del self.owed[:count]
+
     @rule()
     def commit(self) -> None:
         for delivery in self.owed:
