@@ -290,7 +290,7 @@ class Connection:
             self.touched = True
             self.on_output()
 
-    def data_to_send(self, committed: int) -> bytearray | None:
+    def data_to_send(self, committed: int) -> bytes | bytearray | None:
         """Remove and return what may leave now that batch `committed` is on disk."""
         self.touched = False
         data = self.output.take(committed)

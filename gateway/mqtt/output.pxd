@@ -20,6 +20,7 @@ cdef class _Part:
 
 @cython.final
 cdef class Output:
+    cdef bytes _alone
     cdef object _parts
     cdef readonly Py_ssize_t acknowledgements
     cdef readonly Py_ssize_t size
@@ -28,5 +29,6 @@ cdef class Output:
     cpdef append(self, data, long long mark=*, Pledge pledge=*)
     @cython.locals(last=_Part)
     cpdef note_acknowledgements(self, Py_ssize_t count)
-    @cython.locals(part=_Part, data=bytearray)
-    cpdef bytearray take(self, long long committed)
+    @cython.locals(part=_Part, data=bytearray, alone=bytes)
+    cpdef object take(self, long long committed)
+    cdef object _among_parts(self)

@@ -38,7 +38,7 @@ class _Part:
 
     def __init__(self, mark: int, data: bytes | bytearray, pledge: Pledge | None) -> None:
         self.mark = mark
-        self.data = bytearray(data)
+        self.data = bytearray(data)  # a copy, because more may be added
         self.pledge = pledge
         self.acknowledgements = 0
 
@@ -59,10 +59,11 @@ class Output:
     `acknowledgements` is how many of those noted have left since the beginning.
     """
 
-    __slots__ = ("_parts", "acknowledgements", "size")
+    __slots__ = ("_alone", "_parts", "acknowledgements", "size")
 
     def __init__(self) -> None:
-        self._parts: deque[_Part] | None = None  # None while nothing is queued, which is mostly
+        self._alone: bytes | None = None  # all that is queued, if it came at once and is free
+        self._parts: deque[_Part] | None = None  # None while nothing else is queued
         self.size = 0
         self.acknowledgements = 0
 
@@ -70,31 +71,52 @@ class Output:
         """Queue `data`; it leaves once every batch up to `mark` is on disk.
 
         With a `pledge` it also leaves, in its place of the queue, when that has nothing
-        outstanding any more.
+        outstanding any more. Bytes that many receivers share are not copied for one that has
+        nothing else to send.
         """
-        self.size += len(data)
         if pledge is not None and not pledge.outstanding:
             mark = 0
-        parts = self._parts
-        if parts is None:
-            self._parts = parts = deque()
-        else:
+        if not self.size and not mark and type(data) is bytes:
+            self._alone = data
+            self.size = len(data)
+            return
+        self.size += len(data)
+        parts = self._among_parts()
+        if parts:
             last = parts[-1]
             if last.covers(mark, pledge):
                 last.data += data
                 return
         parts.append(_Part(mark, data, pledge))
 
+    def _among_parts(self) -> deque[_Part]:
+        """Return the parts, what was alone among them."""
+        parts = self._parts
+        if parts is None:
+            self._parts = parts = deque()
+        if self._alone is not None:
+            parts.append(_Part(0, self._alone, None))
+            self._alone = None
+        return parts
+
     def note_acknowledgements(self, count: int) -> None:
         """Count acknowledgements once the bytes that were appended last have left."""
-        if self._parts is None:
+        if not self.size:
             self.acknowledgements += count
         else:
-            last = self._parts[-1]
+            last = self._among_parts()[-1]
             last.acknowledgements += count
 
-    def take(self, committed: int) -> bytearray | None:
-        """Remove and return the bytes that may leave now; None when there are none."""
+    def take(self, committed: int) -> bytes | bytearray | None:
+        """Remove and return the bytes that may leave now; None when there are none.
+
+        A bytearray belongs to the caller.
+        """
+        alone = self._alone
+        if alone is not None:
+            self._alone = None
+            self.size = 0
+            return alone
         parts = self._parts
         if parts is None:
             return None

@@ -53,6 +53,34 @@ def test_bytes_that_left_are_not_changed_by_what_comes_later() -> None:
     assert bytes(left) == b"a"
 
 
+def test_shared_bytes_are_neither_copied_nor_changed() -> None:
+    shared = b"for everyone"
+    alone, with_more = Output(), Output()
+    for output in (alone, with_more):
+        output.append(shared)
+    with_more.append(b", and more")
+    assert alone.take(0) is shared
+    assert taken(with_more, 0) == b"for everyone, and more"
+    assert shared == b"for everyone"
+    assert (alone.size, alone.take(0)) == (0, None)
+
+
+def test_bytes_of_the_caller_s_may_change_afterwards() -> None:
+    output, data = Output(), bytearray(b"a")
+    output.append(data)
+    data += b"b"
+    assert taken(output, 0) == b"a"
+
+
+def test_an_acknowledgement_that_is_alone_counts_when_it_has_left() -> None:
+    output = Output()
+    output.append(b"a")
+    output.note_acknowledgements(1)
+    assert output.acknowledgements == 0
+    assert taken(output, 0) == b"a"
+    assert output.acknowledgements == 1
+
+
 @given(
     st.lists(
         st.one_of(

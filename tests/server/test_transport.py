@@ -289,7 +289,7 @@ async def test_a_mistake_while_writing_ends_that_connection_alone(
     connection = held.broker.clients["c"].connection
     take = Connection.data_to_send
 
-    def faulty(self: Connection, committed: int) -> bytearray | None:
+    def faulty(self: Connection, committed: int) -> bytes | bytearray | None:
         if self is connection:
             raise RuntimeError("a mistake")
         return take(self, committed)
