@@ -140,15 +140,23 @@ class Broker:
         self.deadlines.set(client, due, self._no_connect)
         return client
 
-    def receive(self, client: Client, data: bytes, instant: Instant) -> None:
-        """Handle every whole packet in what a client sent."""
-        connection = client.connection
-        if len(data) >= SIGN_OF_LIFE:
-            client.last_received = instant.monotonic
-        self.counters.add("bytes/received", len(data))
-        try:
+    def receive(self, client: Client, data: bytes, instant: Instant) -> bool:
+        """Handle every whole packet in what a client sent.
+
+        Returns True where that gave connections so much to send that it should be written first:
+        then call again, without data.
+        """
+        connection, traffic = client.connection, self.traffic
+        if data:
+            if len(data) >= SIGN_OF_LIFE:
+                client.last_received = instant.monotonic
+            self.counters.add("bytes/received", len(data))
             connection.receive(data)
+        try:
             while not client.closing:
+                if traffic.bytes_sent > traffic.full_at:
+                    traffic.begin_turn()
+                    return True
                 if take_run(client, instant):
                     client.last_received = instant.monotonic
                     continue
@@ -161,6 +169,7 @@ class Broker:
                 handle(self, client, packet, instant)
         except MqttError as error:
             self._fail(client, error)
+        return False
 
     def lost(self, client: Client, instant: Instant) -> None:
         """Note that the client's network connection is gone."""

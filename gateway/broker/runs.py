@@ -19,6 +19,7 @@ from gateway.session import runs
 from gateway.session.journal import NO_JOURNAL
 from gateway.session.message_run import MessageRun
 from gateway.session.session import Session
+from gateway.session.traffic import TURN_BYTES
 
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
@@ -145,8 +146,12 @@ def _takes_numbered(recipient: Recipient, version: int, within: float | None) ->
 def _room(
     client: Client, session: Session, qos: int, size: int, recipients: list[Recipient]
 ) -> int:
-    """Return how many messages of so many bytes everybody has room for."""
-    room = client.connection.room_for_publishes
+    """Return how many messages of so many bytes everybody has room for.
+
+    Each receiver gets bytes of its own, which together are not to be more than a turn writes.
+    """
+    room = max(1, TURN_BYTES // (size * max(1, len(recipients))))
+    room = min(room, client.connection.room_for_publishes)
     if qos == 2:
         room = min(room, session.incoming.room if session.journal is NO_JOURNAL else 0)
     for recipient in recipients:

@@ -76,7 +76,9 @@ class ClientTransport(asyncio.Protocol):
         if client is None or client.closing:
             return
         try:
-            self._turn.broker.receive(client, data, self._turn.instant)
+            while self._turn.broker.receive(client, data, self._turn.instant):
+                data = b""
+                self._turn.end()
         except Exception:
             # one of the three borders (ARCHITECTURE.md): a mistake of ours ends this
             # connection and no other

@@ -79,6 +79,7 @@ class Turn:
         self._writer.hand_over()
         if self._touched:
             self._flush(self._instant or self._now())
+        self.broker.traffic.begin_turn()
         self._instant = None
         self._scheduled = False  # what comes of a promise kept belongs to the next turn
         if self._promises:

@@ -28,6 +28,7 @@ from gateway.mqtt.packets import (
     Unsubscribe,
 )
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.session import traffic
 from tests.support.broker_harness import Harness, MemoryClient
 
 MALFORMED = ReasonCode.MALFORMED_PACKET
@@ -310,3 +311,27 @@ def test_whatever_a_client_sends_others_are_served(
     assert other.take() == [Publish("quiet/topic", b"x")]
     client.harness.broker.lost(client.client, harness.instant)
     assert harness.broker.connections == {other.client}
+
+
+def test_what_one_read_gives_to_many_is_written_in_between(
+    harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(traffic, "TURN_BYTES", 10_000)
+    harness.broker.traffic.begin_turn()
+    receivers = [harness.connect(f"r{number}") for number in range(20)]
+    for receiver in receivers:
+        receiver.subscribe("#")
+    publisher = harness.connect("p")
+    messages = [Publish("ab"[number % 2], b"%100d" % number) for number in range(40)]
+    data = b"".join(encode(message, MQTT_5) for message in messages)
+    most = pauses = 0
+    while harness.broker.receive(publisher.client, data, harness.instant):
+        data = b""
+        pauses += 1
+        most = max(most, sum(each.client.connection.output.size for each in receivers))
+        harness.settle()
+    harness.settle()
+    assert pauses == 40 * 100 * 20 // 12_000  # a message may go beyond the bound
+    assert most <= 1.1 * 12_000
+    for receiver in receivers:
+        assert receiver.take() == messages

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.broker import runs
 from gateway.broker.acknowledgement_runs import take_run
 from gateway.broker.runs import pass_on
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.encode import encode
+from gateway.mqtt.message_size import message_bytes
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
@@ -148,6 +150,20 @@ def test_a_window_that_is_full_ends_the_run(taken: list[int]) -> None:
     assert len(published(subscriber)) == 5
     subscriber.send(*(PubAck(number) for number in range(1, 6)))
     assert [each.payload for each in published(subscriber)] == [b"6", b"7", b"8"]
+
+
+def test_what_many_receivers_get_ends_the_run(
+    taken: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "TURN_BYTES", 2 * 4 * message_bytes("a/b", 1))
+    harness = Harness()
+    receivers = [harness.connect("one"), harness.connect("two")]
+    for receiver in receivers:
+        receiver.subscribe("a/b", 1)
+    publisher = harness.connect("p")
+    publisher.send(*publishes(9, 1))
+    assert taken == [4, 4, 1]
+    assert [len(published(receiver)) for receiver in receivers] == [9, 9]
 
 
 def test_our_receive_maximum_ends_the_run_and_then_the_connection(taken: list[int]) -> None:

@@ -29,6 +29,7 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server import transport as transport_module
+from gateway.session import traffic
 from gateway.storage.database import FILE_NAME
 from tests.support.raw_client import RawClient
 from tests.support.server import HOST, HeldWriter, Server, serve
@@ -131,6 +132,20 @@ async def test_many_clients_share_commits(server: Server, store: Store) -> None:
     await asyncio.gather(*(publish_50(client) for client in clients))
     assert store.counters.count("tidegate/storage/rows") == 500
     assert store.counters.count("tidegate/storage/commits") < 250
+
+
+async def test_much_for_many_takes_several_turns(
+    held: Server, held_writer: HeldWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = await held.clients.connect("c")
+    await client.subscribe("#")
+    monkeypatch.setattr(traffic, "TURN_BYTES", 0)
+    assert not await client.waiting()
+    before = held_writer.turns
+    messages = [Publish("ab"[number % 2], b"%d" % number) for number in range(20)]
+    await client.send(*messages)
+    assert [await client.receive() for _ in messages] == messages
+    assert held_writer.turns - before >= 20
 
 
 # --- slow readers ---------------------------------------------------------------------------

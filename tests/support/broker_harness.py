@@ -224,7 +224,9 @@ class MemoryClient:
 
     def send_bytes(self, data: bytes) -> None:
         assert not self._closed, "the broker has closed this connection"
-        self.harness.broker.receive(self.client, data, self.harness.instant)
+        while self.harness.broker.receive(self.client, data, self.harness.instant):
+            data = b""
+            self.harness.settle()
         self.harness.settle()
 
     def take(self) -> list[Packet]:
