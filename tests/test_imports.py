@@ -27,7 +27,7 @@ LISTENER_ONLY = {"websockets"}
 NOT_AT_START = (
     *("_ssl", "_hashlib"),  # OpenSSL, 4 MiB: for TLS and password files
     *("importlib.metadata", "importlib.resources", "email", "zipfile", "tempfile", "random"),
-    *("decimal", "tomllib", "http", "urllib.request"),
+    *("decimal", "tomllib", "http", "urllib.request", "shutil", "lzma"),
     *("gateway.uplink", "gateway.app.uplink", "gateway.app.outbox", "gateway.app.headroom"),
     *("gateway.storage.outbox", "gateway.storage.ledger", "gateway.storage.rejected"),
     *("gateway.storage.memory_database", "gateway.storage.salvage.salvage"),

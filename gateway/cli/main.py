@@ -1,10 +1,11 @@
 """The command `tidegate`: what it can do, and how a mistake is told."""
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from gateway.cli.crashtest.arguments import add_crashtest
 from gateway.cli.where import add_where
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 LOCAL_BROKER = "mqtt://127.0.0.1:1883"
 CANNOT_START = 2
 START_AGAIN = 3
+DEFAULT_COLUMNS = 80
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,8 +37,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130  # what a shell reports for SIGINT
 
 
+class _Formatter(argparse.HelpFormatter):
+    """Looks how wide the terminal is without shutil, which brings three compressors into memory.
+
+    argparse makes one for each argument, also when nobody asks for help.
+    """
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
+
+
+def _columns() -> int:
+    """Return the width of the terminal, or as COLUMNS says; 80 where there is neither."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal() and int(given):
+        return int(given)
+    try:
+        return os.get_terminal_size().columns or DEFAULT_COLUMNS
+    except OSError:
+        return DEFAULT_COLUMNS
+
+
 class _Parser(argparse.ArgumentParser):
     """Tells a mistake in one line, like every other."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(formatter_class=_Formatter, **settings)
 
     def error(self, message: str) -> NoReturn:
         self.exit(CANNOT_START, f"{self.prog}: {message}\n")

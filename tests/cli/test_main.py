@@ -1,10 +1,11 @@
+import os
 import re
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
-from gateway.cli.main import main
+from gateway.cli.main import _columns, main
 
 BAD_PORTS = ["0", "65536", "-1", "http", "1883.0", "", "٣", " 1"]
 
@@ -32,6 +33,41 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     output = capsys.readouterr().out
     for command in ("run", "check", "tui", "subscribe", "uplink", "where", "why"):
         assert re.search(rf"^ +{command}\b", output, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("said", "terminal", "columns"),
+    [
+        ("60", 200, 60),
+        ("0", 200, 200),
+        ("wide", 120, 120),
+        (None, 120, 120),
+        (None, 0, 80),
+        (None, None, 80),
+    ],
+)
+def test_the_width_of_the_terminal(
+    said: str | None, terminal: int | None, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def size() -> os.terminal_size:
+        if terminal is None:
+            raise OSError
+        return os.terminal_size((terminal, 24))
+
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if said is not None:
+        monkeypatch.setenv("COLUMNS", said)
+    monkeypatch.setattr(os, "get_terminal_size", size)
+    assert _columns() == columns
+
+
+def test_help_is_as_wide_as_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    with pytest.raises(SystemExit):
+        main(["run", "--help"])
+    assert 50 < max(map(len, capsys.readouterr().out.splitlines())) <= 58
 
 
 @pytest.mark.parametrize("port", BAD_PORTS)
