@@ -154,7 +154,7 @@ def test_a_window_that_is_full_ends_the_run(taken: list[int]) -> None:
 def test_what_many_receivers_get_ends_the_run(
     taken: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.broker.runs.TURN_BYTES", 2 * 4 * message_bytes("a/b", 1))
+    monkeypatch.setattr("gateway.broker.numbered_runs.TURN_BYTES", 2 * 4 * message_bytes("a/b", 1))
     harness = Harness()
     receivers = [harness.connect("one"), harness.connect("two")]
     for receiver in receivers:
