@@ -13,16 +13,22 @@ from gateway.server.transport import CLOSE_TIMEOUT
 
 logger = logging.getLogger(__name__)
 
+BUFFER_BYTES = 17 * 1024
+"""Bytes that are read at a time: a whole TLS record."""
+
+_BUFFER = bytearray(BUFFER_BYTES)
+_VIEW = memoryview(_BUFFER)
+
 
 class TlsConnection(SSLProtocol):
     """asyncio's TLS as a protocol of its own, so that a connection can be judged before it.
 
     `create_server(ssl=...)` tells nobody of a handshake that fails, and reserves 256 KiB for each
-    connection: a small board's memory for 2,000 clients.
+    connection: a small board's memory for 2,000 clients. Here one buffer serves all of them, since
+    what was read into it is handed to OpenSSL before anything else is read.
     """
 
-    max_size: ClassVar[int] = 17 * 1024
-    """Bytes read at a time, reserved while the connection lasts: a whole TLS record."""
+    max_size: ClassVar[int] = BUFFER_BYTES
 
     def __init__(
         self,
@@ -49,6 +55,7 @@ class TlsConnection(SSLProtocol):
             ssl_handshake_timeout=handshake_timeout,
             ssl_shutdown_timeout=CLOSE_TIMEOUT,
         )
+        self._ssl_buffer, self._ssl_buffer_view = _BUFFER, _VIEW  # asyncio's names
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin the handshake."""

@@ -13,10 +13,18 @@ from gateway.app.authenticators import Nobody
 from gateway.broker.settings import BrokerSettings
 from gateway.config.settings import ListenerConfig
 from gateway.mqtt.encode import encode
-from gateway.mqtt.packets import MQTT_5, ConnAck, Connect, PingReq
+from gateway.mqtt.packets import (
+    MQTT_5,
+    ConnAck,
+    Connect,
+    Packet,
+    PingReq,
+    Publish,
+    Subscribe,
+    SubscriptionRequest,
+)
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server.tls import server_context
-from gateway.server.tls_connection import TlsConnection
 from tests.support.certificates import Authority, Pair
 from tests.support.places import Place, open_place
 from tests.support.raw_client import RawClient
@@ -176,11 +184,25 @@ async def test_a_stop_does_not_wait_for_handshakes(place: Place) -> None:
     writer.close()
 
 
-async def test_a_connection_reserves_little_memory(place: Place) -> None:
-    await place.connect()
-    (client,) = place.server.listener._clients
-    connection: TlsConnection = client._transport._ssl_protocol  # type: ignore[union-attr]  # asyncio's own
-    assert len(connection._ssl_buffer) == TlsConnection.max_size  # type: ignore[attr-defined]  # asyncio's own
+async def test_connections_share_what_is_read_into(place: Place) -> None:
+    first = await place.connect("first")
+    second = await place.connect("second")
+    buffers = {
+        id(client._transport._ssl_protocol.get_buffer(-1).obj)  # type: ignore[union-attr]  # asyncio's own
+        for client in place.server.listener._clients
+    }
+    assert len(buffers) == 1
+
+    async def to_itself(client: RawClient, payload: bytes) -> Packet:
+        topic = payload[:1].decode()
+        await client.send(Subscribe(1, [SubscriptionRequest(topic)]), Publish(topic, payload))
+        await client.receive()
+        return await client.receive()
+
+    payloads = [b"1" * 300_000, b"2" * 300_000]  # many records that come at the same time
+    clients = (first, second)
+    came = await asyncio.gather(*map(to_itself, clients, payloads))
+    assert [publish.payload for publish in came if isinstance(publish, Publish)] == payloads
 
 
 async def test_a_new_certificate_serves_those_who_come_from_now_on(
