@@ -17,7 +17,7 @@ from gateway.broker.handlers import handle
 from gateway.broker.inline import InlineClient
 from gateway.broker.instant import Instant
 from gateway.broker.keep_alive import end_if_silent
-from gateway.broker.runs import pass_on
+from gateway.broker.runs import pass_on, pass_on_again
 from gateway.broker.settings import BrokerSettings
 from gateway.broker.store import Durability, InMemory, KeepsNothing, Store
 from gateway.broker.subscription_filters import SubscriptionFilters
@@ -152,11 +152,18 @@ class Broker:
                 client.last_received = instant.monotonic
             self.counters.add("bytes/received", len(data))
             connection.receive(data)
+        last_topic = client.last_topic
         try:
             while not client.closing:
                 if traffic.bytes_sent > traffic.full_at:
                     traffic.begin_turn()
                     return True
+                if last_topic is not None:  # asked once: a run goes on as far as it can
+                    topic, head = last_topic
+                    last_topic = None
+                    if pass_on_again(self, client, topic, head):
+                        client.last_received = instant.monotonic
+                        continue
                 if take_run(client, instant):
                     client.last_received = instant.monotonic
                     continue

@@ -35,6 +35,7 @@ class Client:
         "connection",
         "keep_alive",
         "last_received",
+        "last_topic",
         "peer",
         "problem_information",
         "session",
@@ -56,6 +57,7 @@ class Client:
         self.authentication: Authentication | None = None  # as a method of CONNECT wants it
         self.keep_alive = 0
         self.last_received = now
+        self.last_topic: tuple[str, bytes] | None = None  # of a run, and the head of its packets
         self.closing = False  # the network connection ends once its output is sent
         self.problem_information = True
         self._pledge = NOTHING_PLEDGED

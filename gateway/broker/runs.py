@@ -7,7 +7,6 @@ from gateway.broker.access import may_publish
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
 from gateway.mqtt.connection import NO_LIMIT, Connection
-from gateway.mqtt.fields import write_string
 from gateway.mqtt.packets import MQTT_5, Publish
 from gateway.mqtt.properties import NO_PROPERTIES
 from gateway.mqtt.publish_form import rewrite
@@ -49,29 +48,68 @@ def _pass_on(
 ) -> bool:
     """Do it at QoS 0, for all that came in one piece."""
     connection = client.connection
-    largest = NO_LIMIT
-    for recipient in recipients:
-        largest = min(largest, _takes(recipient, connection.version))
+    largest = _largest(recipients, connection.version)
     if not 0 < connection.frame_size <= largest:
         return False
-    run = connection.take_run(packet, largest)
+    head = connection.head(packet.topic)
+    client.last_topic = packet.topic, head
+    _send(broker, connection, head, recipients, largest)
+    return True
+
+
+def pass_on_again(broker: "Broker", client: Client, topic: str, head: bytes) -> bool:
+    """Do what `pass_on` does with the next packet if it is of the topic that was passed on last.
+
+    `head` is what stood before the payload then: where the same bytes stand again, flags, topic
+    name and properties are as valid as they were. Returns False, with nothing done, otherwise.
+    """
+    connection = client.connection
+    size = connection.begins_with(head)
+    if not size:
+        return False
+    recipients = broker.router.plain_recipients(topic, 0)
+    if recipients is None:
+        return False
+    largest = _largest(recipients, connection.version)
+    if size > largest:
+        return False
+    connection.begin_run(size)
+    _send(broker, connection, head, recipients, largest)
+    return True
+
+
+def _send(
+    broker: "Broker",
+    connection: Connection,
+    head: bytes,
+    recipients: list[Recipient],
+    largest: int,
+) -> None:
+    """Pass on the packet that was taken last, and those behind it that have the same head."""
+    run = connection.take_run(head, largest)
     count = len(run.starts)
     properties = connection.version == MQTT_5
-    topic = write_string(packet.topic)
-    payload = len(topic) + properties
-    payload_bytes = run.bytes_behind(payload)
+    payload_bytes = run.bytes_behind(len(head))
     broker.traffic.messages_received += count
     broker.traffic.bytes_received += payload_bytes
     rewritten: bytes | None = None
     for recipient in recipients:
         receiver = cast("Session", recipient.subscriber)
-        data = run.data
-        if (cast("Connection", receiver.connection).version == MQTT_5) != properties:
+        if (cast("Connection", receiver.connection).version == MQTT_5) == properties:
+            runs.send(receiver, run.data, count, payload_bytes)
+        else:
             if rewritten is None:
-                rewritten = rewrite(run, topic, payload, 0, properties=not properties).data
-            data = rewritten
-        runs.send(receiver, data, count, payload_bytes)
-    return True
+                topic = head[: len(head) - properties]
+                rewritten = rewrite(run, topic, len(head), 0, properties=not properties).data
+            runs.send(receiver, rewritten, count, payload_bytes)
+
+
+def _largest(recipients: list[Recipient], version: int) -> int:
+    """Return the bytes of the largest packet that all take as it came, 0 if one takes none."""
+    largest = NO_LIMIT
+    for recipient in recipients:
+        largest = min(largest, _takes(recipient, version))
+    return largest
 
 
 def _takes(recipient: Recipient, version: int) -> int:

@@ -41,6 +41,9 @@ NO_LIMIT = 0xFFFFFFFF
 
 CONNECT = 0x10
 
+PUBLISH = 0x30
+"""The first byte of a PUBLISH of QoS 0 that is not retained."""
+
 NO_PROPERTY = b"\0"
 """The property length of a packet without properties (MQTT 5, section 2.2.2.1)."""
 
@@ -136,17 +139,29 @@ class Connection:
         """
         return self._framer.size if self._framer.shortest else 0
 
-    def take_run(self, publish: Publish, largest: int) -> PacketRun:
-        """Take the packets behind `publish` that differ from it in nothing but their payload.
+    def head(self, topic: str) -> bytes:
+        """Return what stands before the payload in a PUBLISH of QoS 0 without properties."""
+        return write_string(topic) + NO_PROPERTY if self.version == MQTT_5 else write_string(topic)
 
-        `publish` is what `next_packet` returned last, of QoS 0 and without properties: then
-        equal bytes before the payload say that the rest is such a PUBLISH too. Those behind it
-        have at most `largest` bytes. Returns all of them.
+    def begins_with(self, head: bytes) -> int:
+        """Return the bytes of the next packet if it is a PUBLISH of QoS 0 with this `head`, else 0.
+
+        0 also where `next_packet` has to look at it. `begin_run` takes it in its place.
         """
-        topic = write_string(publish.topic)
-        if self.version == MQTT_5:
-            topic += NO_PROPERTY
-        run = self._framer.run(topic, len(topic), largest, NO_LIMIT)
+        return self._framer.like(PUBLISH, head)
+
+    def begin_run(self, size: int) -> None:
+        """Take the packet of which `begins_with` said that it has so many bytes."""
+        self._framer.skip(size)
+        self.packets_received += 1
+
+    def take_run(self, head: bytes, largest: int) -> PacketRun:
+        """Take the packets behind the last one that differ from it in nothing but their payload.
+
+        That has this `head`: equal bytes before the payload say that the rest is such a PUBLISH
+        too. Those behind it have at most `largest` bytes. Returns all of them.
+        """
+        run = self._framer.run(head, len(head), largest, NO_LIMIT)
         self._pass_over(run.data, len(run.starts))
         return run
 

@@ -31,6 +31,9 @@ cdef class Framer:
                    body=Py_ssize_t, stop=Py_ssize_t)
     cdef _lengthen(
         self, PacketRun run, bytes alike, Py_ssize_t least, Py_ssize_t largest, Py_ssize_t most)
+    @cython.locals(buffer=bytes, position=Py_ssize_t, body=Py_ssize_t, end=Py_ssize_t,
+                   size=Py_ssize_t)
+    cpdef Py_ssize_t like(self, int first_byte, bytes alike)
     cpdef pass_over(self, Py_ssize_t size)
     cpdef bytes look_ahead(self, Py_ssize_t size)
     cpdef skip(self, Py_ssize_t size)

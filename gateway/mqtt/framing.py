@@ -133,8 +133,8 @@ class Framer:
 
         `alike` is what the body of the last one begins with, which was returned by `next_frame`,
         is `shortest`, and nothing was fed since. The run ends before a packet that begins
-        otherwise, or is not whole, or larger than `largest`, or has a body of fewer bytes than
-        `least`, or is not `shortest`, and with `most` packets, the last one included.
+        otherwise, or is not whole, or larger than `largest` or the maximum, or has a body of fewer
+        bytes than `least`, or is not `shortest`, and with `most` packets, the last one included.
         `pass_over` takes them.
         """
         buffer, start, end = self._buffer, self._start, self._position
@@ -149,6 +149,7 @@ class Framer:
             buffer[start:end], range(0, end - start, size), range(body, end - start, size)
         )
         if count < most and end < len(buffer) and buffer[end] == buffer[start]:
+            largest = min(largest, self._maximum_packet_size)
             self._lengthen(run, alike, least, largest, most)
         return run
 
@@ -169,6 +170,21 @@ class Framer:
             end = stop
         if len(starts) > len(run.starts):
             run.data, run.starts, run.bodies = buffer[start:end], starts, bodies
+
+    def like(self, first_byte: int, alike: bytes) -> int:
+        """Return the bytes of the next packet if it has this first byte and its body begins alike.
+
+        0 if it does not, and where `next_frame` has to say what is the matter with it. `skip`
+        takes it, as if it had been returned.
+        """
+        buffer, position = self._buffer, self._position
+        if self._gathered is not None or position == len(buffer) or buffer[position] != first_byte:
+            return 0
+        body, end = _body(buffer, position)
+        size = end - position
+        if end > len(buffer) or size > self._maximum_packet_size:
+            return 0
+        return size if body and buffer.startswith(alike, body, end) else 0
 
     def pass_over(self, size: int) -> None:
         """Go on behind `size` bytes from the start of the packet that was returned last."""

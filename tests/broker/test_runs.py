@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.broker.runs import pass_on
+from gateway.broker.runs import pass_on, pass_on_again
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.encode import encode
 from gateway.mqtt.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5, Publish, SubscriptionRequest
@@ -52,6 +52,91 @@ def test_packets_of_one_topic_go_out_as_they_came(version: int, taken: list[bool
     assert (traffic.messages_received, traffic.messages_sent) == (100, 200)
     assert (traffic.bytes_received, traffic.bytes_sent) == (300, 600)
     assert harness.broker.packets() == (100 + 3 + 2, 200 + 3 + 2)
+
+
+@pytest.fixture
+def again(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Give the answers of `pass_on_again`."""
+    answers: list[bool] = []
+
+    def noting(*arguments: Any) -> bool:
+        answers.append(pass_on_again(*arguments))
+        return answers[-1]
+
+    monkeypatch.setattr("gateway.broker.broker.pass_on_again", noting)
+    return answers
+
+
+@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
+def test_the_topic_of_the_last_run_is_known(
+    version: int, taken: list[bool], again: list[bool]
+) -> None:
+    harness = Harness()
+    clients = [harness.connect(name, each) for name, each in (("a", MQTT_3_1_1), ("b", MQTT_5))]
+    for client in clients:
+        client.subscribe("a/b")
+    publisher = harness.connect("publisher", version)
+    expected = [b"one", b"of another length", b"", b"x" * 1_000, b"more", b"than one"]
+    for payload in expected[:4]:
+        publisher.send(Publish("a/b", payload))
+    publisher.send(*(Publish("a/b", payload) for payload in expected[4:]))
+    assert [payloads(client) for client in clients] == [expected, expected]
+    assert (taken, again) == ([True], [True] * 4)
+    traffic = harness.broker.traffic
+    size = sum(map(len, expected))
+    assert (traffic.messages_received, traffic.messages_sent) == (6, 12)
+    assert (traffic.bytes_received, traffic.bytes_sent) == (size, 2 * size)
+    assert publisher.client.connection.packets_received == 1 + 6
+
+
+DIFFERENT = {
+    "another topic": Publish("a/c", b"1"),
+    "its beginning": Publish("a", b"1"),
+    "QoS 1": Publish("a/b", b"1", 1, packet_id=1),
+    "retained": Publish("a/b", b"1", retain=True),
+    "properties": Publish("a/b", b"1", properties=Properties(content_type="x")),
+}
+
+
+@pytest.mark.parametrize("packet", DIFFERENT.values(), ids=DIFFERENT)
+def test_what_is_not_like_the_last_run_is_looked_at(packet: Publish, again: list[bool]) -> None:
+    harness = Harness()
+    subscriber = harness.connect("subscriber")
+    subscriber.subscribe("#", 1)
+    publisher = harness.connect("publisher")
+    publisher.send(Publish("a/b", b"0"))
+    publisher.send(packet)
+    publisher.send(Publish("a/b", b"2"))
+    assert payloads(subscriber) == [b"0", b"1", b"2"]
+    assert not again[0]
+
+
+def test_who_gets_it_is_looked_up_each_time(again: list[bool]) -> None:
+    harness = Harness()
+    publisher = harness.connect("publisher")
+    publisher.send(Publish("a/b", b"1"))
+    subscriber = harness.connect("subscriber")
+    subscriber.subscribe("a/b")
+    publisher.send(Publish("a/b", b"2"))
+    assert payloads(subscriber) == [b"2"]
+    filtered = harness.connect("filtered")
+    filtered.subscribe_all([SubscriptionRequest("a/b", 0)], where="payload = 3")
+    publisher.send(Publish("a/b", b"3"))
+    publisher.send(Publish("a/b", b"4"))
+    assert payloads(subscriber) == [b"3", b"4"]
+    assert payloads(filtered) == [b"3"]
+    assert again == [True, False, False]
+
+
+def test_a_packet_above_a_receiver_s_maximum_is_not_passed_on_again(again: list[bool]) -> None:
+    harness = Harness()
+    subscriber = harness.connect("small", properties=Properties(maximum_packet_size=100))
+    subscriber.subscribe("a/b")
+    publisher = harness.connect("publisher")
+    for size in (1, 200, 2):
+        publisher.send(Publish("a/b", b"x" * size))
+    assert [len(payload) for payload in payloads(subscriber)] == [1, 2]
+    assert again == [False, True]
 
 
 def test_a_topic_without_subscribers_is_passed_over(taken: list[bool]) -> None:

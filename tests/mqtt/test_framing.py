@@ -216,6 +216,49 @@ def test_what_ends_a_run_of_packets_of_many_sizes(last: bytes, bounds: dict[str,
     assert run(framer, **bounds) == packets
 
 
+def test_a_packet_above_the_maximum_is_in_no_run() -> None:
+    framer = Framer(100)
+    framer.feed(like(b"1") + like(b"x" * 120))
+    assert framer.next_frame() is not None
+    assert run(framer) == [like(b"1")]
+    framer.pass_over(len(like(b"1")))
+    with pytest.raises(MalformedPacket):
+        framer.next_frame()
+
+
+LIKE = {
+    "alike": (like(b"xyz"), 8),
+    "and more behind it": (like(b"xyz") + b"\x30", 8),
+    "nothing but that": (like(b""), 5),
+    "nothing": (b"", 0),
+    "another type": (b"\x31" + like(b"xyz")[1:], 0),
+    "another topic": (like(b"x").replace(b"a", b"b"), 0),
+    "not whole": (like(b"xyz")[:-1], 0),
+    "shorter than that": (b"\x30\x02\0\1a", 0),
+    "no length": (b"\x30", 0),
+    "a length written too long": (b"\x30\x84\x00" + like(b"x")[2:], 0),
+    "above the maximum": (like(b"x" * 100), 0),
+}
+
+
+@pytest.mark.parametrize(("data", "size"), LIKE.values(), ids=LIKE)
+def test_the_next_packet_is_like_another(data: bytes, size: int) -> None:
+    framer = Framer(100)
+    framer.feed(data)
+    assert framer.like(0x30, b"\0\1a") == size
+    if size:
+        framer.skip(size)
+        assert framer.size == size
+
+
+def test_what_is_gathered_is_like_nothing_yet() -> None:
+    framer = Framer(100)
+    for byte in like(b"xyz"):
+        framer.feed(bytes((byte,)))
+        assert framer.like(0x30, b"\0\1a") == 0
+    assert framer.next_frame() is not None
+
+
 def test_a_long_packet_in_a_run_has_a_longer_header() -> None:
     framer = Framer(1 << 20)
     long = b"\x30\xcb\x01\0\1a" + b"x" * 200
