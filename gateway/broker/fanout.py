@@ -47,8 +47,10 @@ def publish(
     if message.retain:
         broker.retained.set(message)
         broker.store.keep_retained(message)
+    if not recipients:
+        return ReasonCode.NO_MATCHING_SUBSCRIBERS
     deliver(recipients, message, instant, promised=again)
-    return ReasonCode.SUCCESS if recipients else ReasonCode.NO_MATCHING_SUBSCRIBERS
+    return ReasonCode.SUCCESS
 
 
 def _has_room(broker: "Broker", message: Message, recipients: list[Recipient]) -> bool:

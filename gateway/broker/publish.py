@@ -8,6 +8,7 @@ from gateway.broker.application_message import is_what_it_says, make_message
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
 from gateway.broker.stage import session_of
+from gateway.mqtt.acknowledgement_run import alike
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.output import Pledge
 from gateway.mqtt.packets import MQTT_5, PubAck, PubComp, Publish, PubRec, PubRel
@@ -75,7 +76,9 @@ def _answer(
             return
         code = ReasonCode.SUCCESS  # what will never be taken is acknowledged, or it comes for ever
     if packet.qos == 1:
-        client.connection.acknowledge(PubAck(packet.packet_id, code), *promise)  # [MQTT-4.3.2-4]
+        connection = client.connection
+        like = alike(PubAck, code, connection.version)
+        connection.acknowledge_like(like, packet.packet_id, *promise)  # [MQTT-4.3.2-4]
     elif code >= FAILURE:  # ends the exchange (section 4.3.3)
         client.connection.acknowledge(PubRec(packet.packet_id, code), *promise)
     else:

@@ -61,8 +61,13 @@ def acknowledgement_run(data: bytes, first_byte: int) -> AcknowledgementRun | No
 
 @cache
 def alike(kind: type[PubAck | PubRec | PubRel | PubComp], code: ReasonCode, version: int) -> bytes:
-    """Return the packet of this kind and code that `write_run` repeats."""
+    """Return the packet of this kind and code that `numbered` and `write_run` repeat."""
     return encode(kind(0, code), version)
+
+
+def numbered(packet: bytes, packet_id: int) -> bytes:
+    """Return an acknowledgement like `packet`, in which the packet identifier stands at 2."""
+    return packet[:2] + packet_id.to_bytes(2, "big") + packet[4:]
 
 
 def write_run(packet: bytes, high: bytes, low: bytes) -> bytearray:

@@ -8,6 +8,7 @@ from gateway.mqtt.acknowledgement_run import (
     SIZE,
     AcknowledgementRun,
     acknowledgement_run,
+    numbered,
     write_run,
 )
 from gateway.mqtt.alias_figures import InboundFigures
@@ -224,7 +225,7 @@ class Connection:
         for a slow reader, has not been sent. Before MQTT 5 clients know of no such maximum.
         """
         self._publishes += 1
-        if self.unacknowledged > self.receive_maximum and self.version == MQTT_5:
+        if self.version == MQTT_5 and self.unacknowledged > self.receive_maximum:
             raise ProtocolError(
                 f"more than {self.receive_maximum} QoS 1 and 2 messages without acknowledgement",
                 ReasonCode.RECEIVE_MAXIMUM_EXCEEDED,
@@ -243,6 +244,17 @@ class Connection:
         """Queue the packet that ends the exchange of a PUBLISH which `count_publish` counted."""
         if self.send(packet, mark, pledge):
             self.output.note_acknowledgements(1)
+
+    def acknowledge_like(
+        self, packet: bytes, packet_id: int, mark: int = 0, pledge: Pledge | None = None
+    ) -> None:
+        """Do what `acknowledge` does with a packet like this for one packet identifier.
+
+        It is smaller than every CONNACK, and so within the client's Maximum Packet Size.
+        """
+        self._answers += len(packet)
+        self.send_encoded(numbered(packet, packet_id), mark, pledge)
+        self.output.note_acknowledgements(1)
 
     def acknowledge_run(
         self,

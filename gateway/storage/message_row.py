@@ -48,6 +48,25 @@ def is_plain(message: AcceptedMessage) -> bool:
     )
 
 
+def to_plain_row(message: AcceptedMessage) -> Row:
+    """Return the values of PLAIN_COLUMNS."""
+    return (
+        message.topic,
+        message.payload,
+        message.qos,
+        message.retain,
+        message.received_at or 0,
+        message.client_id,
+        message.username,
+    )
+
+
+def text_size(message: AcceptedMessage) -> int:
+    """Return the bytes of texts and blobs among PLAIN_COLUMNS, as `Writer.add_rows` wants them."""
+    names = len(message.client_id or "") + len(message.username or "")
+    return len(message.topic) + len(message.payload) + names
+
+
 def to_row(message: AcceptedMessage) -> Row:
     """Return the values of COLUMNS; user properties as JSON, None where there are none."""
     return (

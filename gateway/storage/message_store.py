@@ -97,12 +97,8 @@ class MessageStore:
             if not message_row.is_plain(message):
                 add(INSERT, (row, *message_row.to_row(message)))
                 continue
-            topic, payload = message.topic, message.payload
-            client_id, username = message.client_id, message.username
-            size += len(topic) + len(payload) + len(client_id or "") + len(username or "")
-            received_at = message.received_at or 0
-            qos, retain = message.qos, message.retain
-            plain.append((row, topic, payload, qos, retain, received_at, client_id, username))
+            size += message_row.text_size(message)
+            plain.append((row, *message_row.to_plain_row(message)))
         add_rows(INSERT_PLAIN, plain, size)
 
     def gather_deletions(self, add: Add, *, everything: bool) -> None:

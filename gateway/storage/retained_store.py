@@ -4,13 +4,20 @@ from collections.abc import Iterable
 
 from gateway.mqtt.message import Message
 from gateway.storage import message_row
+from gateway.storage.connection import Row
 from gateway.storage.gathering import Gathering
 from gateway.storage.outbox_row import insert_statement
 
 NOT_KEPT = "$SYS/"
 """What the gateway says of itself, which it says anew after each start."""
 
-_KEEP = insert_statement("retained", message_row.COLUMNS)
+
+def _replace(columns: tuple[str, ...]) -> str:
+    return insert_statement("retained", columns).replace("INSERT", "INSERT OR REPLACE", 1)
+
+
+_KEEP = _replace(message_row.COLUMNS)
+_KEEP_PLAIN = _replace(message_row.PLAIN_COLUMNS)
 _FORGET = "DELETE FROM retained WHERE topic = ?"
 
 
@@ -53,10 +60,17 @@ class RetainedStore:
 
     def gather(self) -> None:
         """Give the writer the rows of all changes; it is about to close a batch."""
-        add = self._gathering.writer.add
-        for topic in self._changed:
-            add(_FORGET, (topic,))
-        for message in self._changed.values():
-            if message is not None:
-                add(_KEEP, message_row.to_row(message))
+        writer = self._gathering.writer
+        plain: list[Row] = []
+        size = 0
+        for topic, message in self._changed.items():
+            if message is None:
+                writer.add(_FORGET, (topic,))
+            elif message_row.is_plain(message):
+                row = message_row.to_plain_row(message)
+                plain.append(row)
+                size += message_row.text_size(message)
+            else:
+                writer.add(_KEEP, message_row.to_row(message))
+        writer.add_rows(_KEEP_PLAIN, plain, size)
         self._changed = {}
