@@ -1,12 +1,15 @@
 import cython
 
 cdef unsigned int _MANY
+cdef unsigned int _PIECE
 cdef Py_ssize_t _SHORT
+cdef unsigned int _WITHIN
 cdef unsigned long long _WORD
 
 @cython.final
 cdef class TopicLevels:
     cdef unsigned int[::1] _begins
+    cdef Py_ssize_t _bytes
     cdef unsigned int _few
     cdef unsigned int _free
     cdef unsigned int _holes
@@ -15,16 +18,16 @@ cdef class TopicLevels:
     cdef unsigned int _size
     cdef unsigned short[::1] _sizes
     cdef unsigned int[::1] _table
-    cdef bytearray _texts
+    cdef list _texts
     cdef unsigned char[::1] _uses
     cdef readonly unsigned int count
 
     @cython.locals(size=Py_ssize_t, place=cython.ulonglong, number=cython.uint)
     cpdef unsigned int find(self, bytes text)
     cdef unsigned long long _home(self, bytes text)
-    @cython.locals(begin=cython.uint, size=Py_ssize_t, place=cython.uint)
+    @cython.locals(begin=cython.uint, size=Py_ssize_t, texts=bytearray, place=cython.uint)
     cdef bint _is(self, unsigned int number, bytes text)
-    @cython.locals(begin=cython.uint)
+    @cython.locals(begin=cython.uint, texts=bytearray)
     cpdef bytes text(self, unsigned int number)
     @cython.locals(number=cython.uint)
     cpdef unsigned int use(self, bytes text)
@@ -48,5 +51,8 @@ cdef class TopicLevels:
     cdef _rebuild_table(self, unsigned long long size)
     @cython.locals(number=cython.uint)
     cdef _cut_back(self)
-    @cython.locals(number=cython.uint, texts=bytearray, text=bytes)
+    @cython.locals(piece=cython.uint, texts=bytearray)
+    cdef _keep(self, unsigned int number, bytes text)
+    @cython.locals(pieces=list, number=cython.uint, begin=cython.uint, within=cython.uint,
+                   texts=bytearray)
     cdef _close_holes(self)

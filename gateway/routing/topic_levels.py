@@ -8,6 +8,9 @@ FIRST_TABLE = 64
 FEW_HOLES = 4_096
 """Bytes of texts out of use below which nothing is moved together."""
 
+PIECE = 16
+"""Bits of a place within a piece of memory, above which stands the piece: one has 65,536 bytes."""
+
 SHORT = 16 if __file__.endswith(".so") else 0
 """Bytes up to which texts are compared byte by byte: compiled, that is faster than a call."""
 
@@ -24,6 +27,8 @@ MANY_OVERHEAD = 150
 
 # Compiled, these are C names that no other module sees.
 _MANY = MANY
+_PIECE = PIECE
+_WITHIN = (1 << PIECE) - 1
 _SHORT = SHORT
 _WORD = 0xFFFF_FFFF
 
@@ -31,13 +36,14 @@ _WORD = 0xFFFF_FFFF
 class TopicLevels:
     """Numbers from 1 for texts; a number is free again when its last use is over.
 
-    The texts, of 65,535 bytes at most, stand one behind the other in one piece of memory. What
-    goes out of use leaves a hole, and when half of it is holes the rest moves together: numbers
-    stay as they are.
+    The texts, of 65,535 bytes at most, stand one behind the other in pieces of memory. What goes
+    out of use leaves a hole, and when half of it is holes the rest moves together: numbers stay
+    as they are.
     """
 
     __slots__ = (
         "_begins",
+        "_bytes",
         "_few",
         "_free",
         "_holes",
@@ -52,7 +58,8 @@ class TopicLevels:
     )
 
     def __init__(self) -> None:
-        self._texts = bytearray()
+        self._texts = [bytearray()]  # more than one, since a long one that grows would be moved
+        self._bytes = 0  # of all texts and holes
         self._holes = 0  # bytes
         self._begins = zeros(LEAST)  # of a free number: the next free one
         self._sizes = zeros(LEAST, SHORTS)
@@ -84,17 +91,21 @@ class TopicLevels:
     def _is(self, number: int, text: bytes) -> bool:
         """Tell whether the number is that of the text, which is of the right size."""
         begin, size = self._begins[number], len(text)
+        texts = self._texts[begin >> _PIECE]
+        begin &= _WITHIN
         if size > _SHORT:
-            return self._texts.startswith(text, begin)
+            return texts.startswith(text, begin)
         for place in range(size):  # noqa: SIM110  # a generator does not compile here
-            if self._texts[begin + place] != text[place]:
+            if texts[begin + place] != text[place]:
                 return False
         return True
 
     def text(self, number: int) -> bytes:
         """Return the text of a number that is in use."""
         begin = self._begins[number]
-        return bytes(self._texts[begin : begin + self._sizes[number]])
+        texts = self._texts[begin >> _PIECE]
+        begin &= _WITHIN
+        return bytes(texts[begin : begin + self._sizes[number]])
 
     def use(self, text: bytes) -> int:
         """Return the number of the text, a new one if it has none, with one use more."""
@@ -107,12 +118,21 @@ class TopicLevels:
         if 4 * (self.count + 1) > 3 * self._places:
             self._rebuild_table(self._places + (self._places >> 1))
         number = self._new_number()
-        self._begins[number] = len(self._texts)
-        self._sizes[number] = len(text)
-        self._texts += text
+        self._keep(number, text)
         self._put(number, text)
         self.count += 1
         return number
+
+    def _keep(self, number: int, text: bytes) -> None:
+        """Put the text of a number behind all others."""
+        if len(self._texts[-1]) + len(text) > _WITHIN:
+            self._texts.append(bytearray())
+        piece = len(self._texts) - 1
+        texts = self._texts[piece]
+        self._begins[number] = piece << _PIECE | len(texts)
+        self._sizes[number] = len(text)
+        texts += text
+        self._bytes += len(text)
 
     def use_again(self, number: int) -> None:
         """Add one use of the number."""
@@ -145,7 +165,7 @@ class TopicLevels:
         """Return the bytes of texts and columns."""
         numbers = NUMBER * places(self._begins, self._size)
         many = MANY_OVERHEAD * len(self._many)
-        return len(self._texts) + numbers + many + TABLE_PLACE * self._places
+        return self._bytes + numbers + many + TABLE_PLACE * self._places
 
     def _new_number(self) -> int:
         number = self._free
@@ -178,7 +198,7 @@ class TopicLevels:
         self._sizes[number] = 0
         self._free = number
         self.count -= 1
-        if self._holes > FEW_HOLES and 2 * self._holes > len(self._texts):
+        if self._holes > FEW_HOLES and 2 * self._holes > self._bytes:
             self._close_holes()
         if self._places > FIRST_TABLE and self.count < self._few:
             self._cut_back()
@@ -223,11 +243,12 @@ class TopicLevels:
         self._few = self.count // 2
 
     def _close_holes(self) -> None:
-        texts = bytearray()
+        pieces = self._texts
+        self._texts = [bytearray()]
+        self._bytes = self._holes = 0
         for number in range(1, self._size):
             if self._uses[number]:
-                text = self.text(number)
-                self._begins[number] = len(texts)
-                texts += text
-        self._texts = texts
-        self._holes = 0
+                begin = self._begins[number]
+                within = begin & _WITHIN
+                texts = pieces[begin >> _PIECE]
+                self._keep(number, bytes(texts[within : within + self._sizes[number]]))

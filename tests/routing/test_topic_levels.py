@@ -124,3 +124,15 @@ def test_many_texts_are_told_apart_in_columns_of_pages() -> None:
         levels.release(number)
     assert levels.memory() < count
     assert levels.text(numbers[99]) == b"device-00099"
+
+
+def test_texts_that_fill_more_than_one_piece_are_kept_apart() -> None:
+    levels = TopicLevels()
+    texts = [b"%05d" % number + b"x" * 40_000 for number in range(6)]
+    numbers = [levels.use(text) for text in texts]
+    full = levels.memory()
+    assert [levels.text(number) for number in numbers] == texts
+    for number in numbers[:4]:
+        levels.release(number)
+    assert levels.memory() < full / 2
+    assert [levels.find(text) for text in texts] == [0] * 4 + numbers[4:]
