@@ -150,7 +150,7 @@ class Broker:
         if data:
             if len(data) >= SIGN_OF_LIFE:
                 client.last_received = instant.monotonic
-            self.counters.add("bytes/received", len(data))
+            traffic.network_received += len(data)
             connection.receive(data)
         last_topic = client.last_topic
         try:

@@ -108,13 +108,8 @@ def _largest(recipients: list[Recipient], version: int) -> int:
     """Return the bytes of the largest packet that all take as it came, 0 if one takes none."""
     largest = NO_LIMIT
     for recipient in recipients:
-        largest = min(largest, _takes(recipient, version))
+        subscriber = recipient.subscriber
+        if recipient.identifiers or not isinstance(subscriber, Session):
+            return 0
+        largest = min(largest, runs.largest(subscriber, version))
     return largest
-
-
-def _takes(recipient: Recipient, version: int) -> int:
-    """Return the bytes of the largest packet that the recipient takes as it came, 0 if none."""
-    subscriber = recipient.subscriber
-    if recipient.identifiers or not isinstance(subscriber, Session):
-        return 0
-    return runs.largest(subscriber, version)

@@ -192,10 +192,11 @@ class Router:
 
         None where it depends on more of a message than that. The list is not to be changed.
         """
-        route = self._route(topic)
+        route = self.routes.get(topic) or self._keep_route(topic)
         if not route.plain:
             return None
-        return self._plain(route, qos, retain=False)
+        found = route.recipients.get(kind(qos, retain=False))
+        return self._plain(route, qos, retain=False) if found is None else found
 
     def reaches(self, topic: str) -> bool:
         """Return whether a message of this topic may have a recipient."""
@@ -203,10 +204,11 @@ class Router:
 
     def _route(self, topic: str) -> Route:
         """Return the route of a topic; one that has to be found is kept for the next message."""
-        route = self.routes.get(topic)
-        if route is None:
-            route = self._find_route(topic)
-            self.routes.put(topic, route)
+        return self.routes.get(topic) or self._keep_route(topic)
+
+    def _keep_route(self, topic: str) -> Route:
+        route = self._find_route(topic)
+        self.routes.put(topic, route)
         return route
 
     def _find_route(self, topic: str) -> Route:

@@ -134,7 +134,7 @@ class ClientTransport(asyncio.Protocol):
         while not self._paused:
             data = connection.data_to_send(committed)
             if data is not None:
-                self._turn.broker.counters.add("bytes/sent", len(data))
+                self._turn.broker.traffic.network_sent += len(data)
                 transport.write(data)
             session = client.session
             if data is None or session is None or session.connection is not connection:

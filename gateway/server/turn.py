@@ -48,7 +48,7 @@ class Turn:
         self._sockets: SocketSelector | None = None
         if isinstance(self._loop, GatewayLoop):
             self._sockets = self._loop.sockets
-            self._sockets.end_of_turn = self._end_if_begun
+            self._sockets.end_of_turn = self.end
         writer.on_committed.append(self._committed)
         self._arm()
 
@@ -56,7 +56,8 @@ class Turn:
     def instant(self) -> Instant:
         """The moment of this turn: the clock is read once for all its packets."""
         if self._instant is None:
-            self._instant = self._now()
+            clock = self._clock
+            self._instant = Instant(clock.monotonic(), clock.wall_ms())
             if not self._scheduled:
                 self._schedule()
         return self._instant
@@ -78,7 +79,7 @@ class Turn:
         self._scheduled = True  # what is touched by the writing is written here, not next time
         self._writer.hand_over()
         if self._touched:
-            self._flush(self._instant or self._now())
+            self._flush(self.instant)
         self.broker.traffic.begin_turn()
         self._instant = None
         self._scheduled = False  # what comes of a promise kept belongs to the next turn
@@ -92,18 +93,10 @@ class Turn:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _now(self) -> Instant:
-        return Instant(self._clock.monotonic(), self._clock.wall_ms())
-
     def _schedule(self) -> None:
         self._scheduled = True
         if self._sockets is None or not self._sockets.serving:
             self._loop.call_soon(self.end)
-
-    def _end_if_begun(self) -> None:
-        """End the turn in which the selector served sockets."""
-        if self._scheduled:
-            self.end()
 
     def _flush(self, now: Instant) -> None:
         committed, held = self._writer.committed, self._held

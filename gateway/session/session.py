@@ -211,9 +211,11 @@ class Session:
         connection = self.connection
         if connection is None:
             return
-        self._send_again(connection, now)
-        self._send_queued(connection, now)
-        self.page_in()
+        if self.inflight.to_send_again:
+            self._send_again(connection, now)
+        if not self.queue.empty:
+            self._send_queued(connection, now)
+            self.page_in()
 
     def page_in(self) -> None:
         """Let more of what is on disk alone be read, if it is time."""

@@ -74,6 +74,8 @@ class BrokerFigures:
         counters.set("publish/messages/dropped", counters.count("publish/messages/dropped"))
         counters.set("publish/bytes/received", traffic.bytes_received)
         counters.set("publish/bytes/sent", traffic.bytes_sent)
+        counters.set("bytes/received", traffic.network_received)
+        counters.set("bytes/sent", traffic.network_sent)
         counters.set("retained messages/count", len(retained))
         counters.set("messages/stored", len(retained) + waiting.messages)
         counters.set("store/messages/count", len(retained) + waiting.messages)

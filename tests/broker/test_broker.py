@@ -243,7 +243,7 @@ def test_packets_and_bytes_are_counted(harness: Harness) -> None:
     assert harness.broker.packets() == (2, 2)
     harness.connect()
     assert harness.broker.packets() == (3, 3)
-    assert harness.counters.count("bytes/received") == 1 + 2 * len(encode(Connect("c"), 5)) + 2
+    assert harness.broker.traffic.network_received == 1 + 2 * len(encode(Connect("c"), 5)) + 2
 
 
 def test_packets_never_fall_while_a_connection_goes(harness: Harness) -> None:

@@ -351,5 +351,5 @@ async def test_a_session_goes_on_over_a_new_connection(held: Server) -> None:
 async def test_bytes_are_counted(held: Server) -> None:
     client = await held.clients.connect("c", MQTT_3_1_1)
     assert not await client.waiting()
-    assert held.counters.count("bytes/received") == 2 + 13 + 2
-    assert held.counters.count("bytes/sent") == 4 + 2
+    assert held.broker.traffic.network_received == 2 + 13 + 2
+    assert held.broker.traffic.network_sent == 4 + 2

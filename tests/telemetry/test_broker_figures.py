@@ -114,3 +114,14 @@ def test_loads(harness: Harness, figures: BrokerFigures) -> None:
     harness.now += 1
     figures.refresh()
     assert before == {**harness.counters.values, "uptime": before["uptime"]}
+
+
+def test_bytes_of_the_network(harness: Harness, figures: BrokerFigures) -> None:
+    client = harness.connect()
+    client.send(Publish("a", b"payload"))
+    harness.broker.traffic.network_sent += 7  # as a transport does
+    figures.refresh()
+    received = harness.broker.traffic.network_received
+    assert received > len("payload")
+    assert harness.counters.values["bytes/received"] == received
+    assert harness.counters.values["bytes/sent"] == 7
