@@ -28,7 +28,9 @@ FLOOR = 90
 NOT_ALLOWED = "this machine does not allow"
 """How a line begins that no installation can do away with (tests/support/requirements.py)."""
 
-UNCOVERED = {"conformance", "contract", "crash", "end_to_end", "firmware", "fuzz", "systemd"}
+UNCOVERED = frozenset(
+    ("bench", "conformance", "contract", "crash", "end_to_end", "firmware", "fuzz", "systemd")
+)
 """Folders whose tests look at programs as a whole, and reach no line that no other test does."""
 
 MARKER = "uncovered"
