@@ -9,9 +9,7 @@ from gateway.config.errors import ConfigurationError
 from gateway.config.settings import Configuration, RuleConfig, UplinkConfig
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter
-from gateway.routing.where.compile import compile_where
 from gateway.routing.where.errors import WhereError
-from gateway.routing.where.rule import compile_rule
 
 
 def check_configuration(configuration: Configuration) -> None:
@@ -32,6 +30,8 @@ def _check_uplink(configuration: Configuration, uplink: UplinkConfig) -> None:
 
 
 def _check_rules(file: str, rules: Sequence[RuleConfig]) -> None:
+    from gateway.routing.where.rule import compile_rule
+
     for place, rule in enumerate(rules):
         key = f"uplink.rule[{place}]"
         _check_topic_filter(file, f"{key}.topic", rule.topic)
@@ -62,6 +62,8 @@ def _check_subscription_filters(configuration: Configuration) -> None:
     for place, each in enumerate(filters):
         key = f"subscription_filter[{place}]"
         _check_topic_filter(file, f"{key}.filter", each.filter)
+        from gateway.routing.where.compile import compile_where
+
         _check_expression(file, f"{key}.where", each.where, compile_where)
 
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-from gateway.routing.where.expression import Wildcard
-from gateway.routing.where.like import like_matcher
-
 
 def client_matcher(pattern: str) -> Callable[[str], bool]:
     """Return a function that says whether a client identifier is one of those meant.
 
     `*` stands also for no character; every other character stands for itself.
     """
+    from gateway.routing.where.expression import Wildcard
+    from gateway.routing.where.like import like_matcher
+
     return like_matcher(tuple(Wildcard.SEQUENCE if each == "*" else each for each in pattern))

@@ -13,7 +13,6 @@ from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import check_topic_filter, split_shared
 from gateway.routing.subscription import Subscription
-from gateway.routing.where.compile import Where
 from gateway.routing.where.errors import WhereError
 from gateway.session.kept import KeptSubscription
 from gateway.session.replay import replay
@@ -21,6 +20,7 @@ from gateway.session.session import Session
 
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
+    from gateway.routing.where.compile import Where
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ def handle_subscribe(broker: "Broker", client: Client, packet: Subscribe, instan
         _send_retained(broker, session, request, subscription, instant)
 
 
-def _where(broker: "Broker", client: Client, session: Session, packet: Subscribe) -> Where | None:
+def _where(broker: "Broker", client: Client, session: Session, packet: Subscribe) -> "Where | None":
     """Return the filter of the first `$where` property, None without one."""
     text = next(
         (value for key, value in packet.properties.user_properties if key == "$where"), None
@@ -111,7 +111,7 @@ def _subscribe(
     session: Session,
     request: SubscriptionRequest,
     identifier: int | None,
-    where: Where | None,
+    where: "Where | None",
 ) -> tuple[ReasonCode, Subscription | None]:
     """Add or replace one subscription [MQTT-3.8.4-3]; return its reason code, and it if granted."""
     if broker.topic_limits.fault(request.topic_filter):
@@ -135,7 +135,7 @@ def _no_room(broker: "Broker", session: Session) -> bool:
 
 
 def route(
-    broker: "Broker", session: Session, kept: KeptSubscription, where: Where | None
+    broker: "Broker", session: Session, kept: KeptSubscription, where: "Where | None"
 ) -> Subscription:
     """Route matching messages to the session; return the subscription that does.
 
@@ -158,7 +158,7 @@ def route(
 
 
 def _kept(
-    client: Client, request: SubscriptionRequest, identifier: int | None, where: Where | None
+    client: Client, request: SubscriptionRequest, identifier: int | None, where: "Where | None"
 ) -> KeptSubscription:
     """Return what the session's journal has to keep of a subscription."""
     return KeptSubscription(

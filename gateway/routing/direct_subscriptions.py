@@ -2,12 +2,15 @@
 
 from array import array
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from gateway.routing.recipient import Recipient
 from gateway.routing.subscribers import Subscribers
 from gateway.routing.subscription import Subscription
 from gateway.routing.topic_trie import TopicTrie
-from gateway.routing.where.compile import Where
+
+if TYPE_CHECKING:
+    from gateway.routing.where.compile import Where
 
 QOS = 0b000011
 NO_LOCAL = 0b000100

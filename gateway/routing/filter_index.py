@@ -1,13 +1,15 @@
 """The filtered subscriptions of one topic filter, by a constant that a field must be equal to."""
 
 from collections.abc import Hashable, Sequence
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from gateway.routing.held import Held, count, excluding, gather, holds, including
-from gateway.routing.where.closures import Reader
 from gateway.routing.where.conversions import Number, to_number
-from gateway.routing.where.equalities import Equality
 from gateway.routing.where.message import Message
+
+if TYPE_CHECKING:
+    from gateway.routing.where.closures import Reader
+    from gateway.routing.where.equalities import Equality
 
 _Constant = TypeVar("_Constant", str, Number)
 
@@ -22,7 +24,7 @@ class _Field:
 
     __slots__ = ("numbers", "numeric_texts", "read", "texts")
 
-    def __init__(self, read: Reader) -> None:
+    def __init__(self, read: "Reader") -> None:
         self.read = read
         self.texts: dict[str, Held] = {}
         self.numbers: dict[Number, Held] = {}
@@ -86,7 +88,7 @@ class FilterIndex:
         """How many fields the subscriptions are indexed by; 0 while there are none."""
         return len(self._fields)
 
-    def add(self, equalities: Sequence[Equality], subscription: int) -> None:
+    def add(self, equalities: "Sequence[Equality]", subscription: int) -> None:
         """Put the subscription at that of its equalities at which the fewest are held so far.
 
         So the site that all devices have in common is not what tells them apart.
@@ -97,7 +99,7 @@ class FilterIndex:
             field = self._fields[equality.field_key] = _Field(equality.reader())
         field.add(equality.constant, subscription)
 
-    def discard(self, equalities: Sequence[Equality], subscription: int) -> None:
+    def discard(self, equalities: "Sequence[Equality]", subscription: int) -> None:
         """Remove the subscription, which was added with the same equalities."""
         equality = next(each for each in equalities if holds(self._held(each), subscription))
         field = self._fields[equality.field_key]
@@ -110,7 +112,7 @@ class FilterIndex:
         for field in self._fields.values():
             field.find(message, found)
 
-    def _held(self, equality: Equality) -> Held:
+    def _held(self, equality: "Equality") -> Held:
         field = self._fields.get(equality.field_key)
         return None if field is None else field.held(equality.constant)
 

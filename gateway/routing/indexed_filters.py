@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import count
+from typing import TYPE_CHECKING
 
 from gateway.routing.filter_index import FilterIndex
 from gateway.routing.topic_trie import TopicTrie
-from gateway.routing.where.equalities import Equality
 from gateway.routing.where.message import Message
+
+if TYPE_CHECKING:
+    from gateway.routing.where.equalities import Equality
 
 
 class IndexedFilters:
@@ -33,7 +36,7 @@ class IndexedFilters:
         """How many topic filters have an index; 0 while no subscription has a place here."""
         return len(self._indexes)
 
-    def add(self, topic_filter: str, equalities: Sequence[Equality], subscription: int) -> None:
+    def add(self, topic_filter: str, equalities: "Sequence[Equality]", subscription: int) -> None:
         """Keep a subscription whose `$where` asks for these equalities, at least one."""
         number = self._at.get(topic_filter)
         if number is None:
@@ -45,7 +48,9 @@ class IndexedFilters:
         index.add(equalities, subscription)
         self.fields += index.fields
 
-    def discard(self, topic_filter: str, equalities: Sequence[Equality], subscription: int) -> None:
+    def discard(
+        self, topic_filter: str, equalities: "Sequence[Equality]", subscription: int
+    ) -> None:
         """Remove a subscription that was added with the same topic filter and equalities."""
         number = self._at[topic_filter]
         index = self._indexes[number]

@@ -1,6 +1,7 @@
 """Subscriptions that more than a topic finds: shared ones, and those an index looks at."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from gateway.mqtt.topics import SHARED_PREFIX, split_shared
 from gateway.routing.filter_index import FilterIndex
@@ -8,8 +9,10 @@ from gateway.routing.indexed_filters import IndexedFilters, candidates
 from gateway.routing.shared_subscriptions import SharedSubscriptions
 from gateway.routing.subscription import Subscription
 from gateway.routing.topic_trie import TopicTrie
-from gateway.routing.where.equalities import Equality, equalities
 from gateway.routing.where.message import Message
+
+if TYPE_CHECKING:
+    from gateway.routing.where.equalities import Equality
 
 INDIRECT = 1 << 30
 """The bit that tells these places from the nodes of any other trie."""
@@ -130,7 +133,11 @@ def _number(place: int, subscriber: int) -> int:
     return place << PLACE | subscriber
 
 
-def _asked_for(subscription: Subscription) -> list[Equality]:
+def _asked_for(subscription: Subscription) -> "list[Equality]":
     """Return the equalities that the `$where` asks for; none without one."""
     where = subscription.where
-    return [] if where is None else equalities(where.expression)
+    if where is None:
+        return []
+    from gateway.routing.where.equalities import equalities
+
+    return equalities(where.expression)

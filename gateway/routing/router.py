@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from gateway.mqtt.topics import split_shared
 from gateway.routing.budget import Budget
@@ -19,8 +19,10 @@ from gateway.routing.route_cache import MAXIMUM_BYTES as MAXIMUM_ROUTE_BYTES
 from gateway.routing.route_cache import RouteCache
 from gateway.routing.subscribers import Subscribers
 from gateway.routing.subscription import Member, Subscriber, Subscription
-from gateway.routing.where.compile import Where
 from gateway.routing.where.message import Message
+
+if TYPE_CHECKING:
+    from gateway.routing.where.compile import Where
 
 SUBSCRIBER = (1 << PLACE) - 1
 """The bits of a subscription's number that are its subscriber's."""
@@ -249,7 +251,7 @@ class Router:
         return self._choose(self._indirect.members(topic_filter), message, {})
 
     def _choose(
-        self, members: list[Subscription], message: Message, verdicts: dict[Where, bool]
+        self, members: list[Subscription], message: Message, verdicts: "dict[Where, bool]"
     ) -> Recipient | None:
         """Return the readiest member, of equals the one whose turn comes first."""
         best: Subscription | None = None
@@ -270,7 +272,7 @@ class Router:
         return chosen
 
     def _wanted(
-        self, subscription: Subscription, message: Message, verdicts: dict[Where, bool]
+        self, subscription: Subscription, message: Message, verdicts: "dict[Where, bool]"
     ) -> bool:
         # [MQTT-3.8.3-3]: No Local keeps a message from the connection that published it
         if subscription.no_local and subscription.subscriber.client_id == message.client_id:

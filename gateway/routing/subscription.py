@@ -1,8 +1,9 @@
 """One session's interest in one topic filter, with the options it was asked for."""
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from gateway.routing.where.compile import Where
+if TYPE_CHECKING:
+    from gateway.routing.where.compile import Where
 
 
 class Subscriber(Protocol):
@@ -44,7 +45,7 @@ class Subscription:
         no_local: bool = False,
         retain_as_published: bool = False,
         identifier: int | None = None,
-        where: Where | None = None,
+        where: "Where | None" = None,
     ) -> None:
         self.subscriber = subscriber
         self.topic_filter = topic_filter

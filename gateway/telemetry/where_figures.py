@@ -2,11 +2,14 @@
 
 import json
 from heapq import nlargest
+from typing import TYPE_CHECKING
 
 from gateway.broker.broker import Broker
 from gateway.counters import Counters
 from gateway.routing.budget import shown
-from gateway.routing.where.compile import Where
+
+if TYPE_CHECKING:
+    from gateway.routing.where.compile import Where
 
 BUSIEST = 5
 """Filters that are shown one by one."""
@@ -44,11 +47,11 @@ class WhereFigures:
         self._counters.set("tidegate/where/busiest", text)
 
 
-def _time(where: Where) -> float:
+def _time(where: "Where") -> float:
     return where.figures.evaluated * where.figures.mean
 
 
-def _told(where: Where) -> dict[str, str | int | float]:
+def _told(where: "Where") -> dict[str, str | int | float]:
     figures = where.figures
     return {
         "where": shown(where.text),
