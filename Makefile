@@ -13,6 +13,7 @@ DEVELOP := .venv/.develop
 FUZZ_SECONDS := 300
 CRASH_ROUNDS := 200
 BENCH_CONNECTS := 20000
+BENCH_ROUNDS := 3
 BENCH_MQTT_5 := qos0,qos0_fanout,qos1,qos1_durable,qos2,connect,retained
 
 help: ## show this list
@@ -77,10 +78,10 @@ bench: $(DEVELOP) ## measure beside Mosquitto in 10 minutes, and write the table
 	$(BIN)/python -m bench.soak $(BENCH_CONNECTS) --write
 	$(BIN)/python -m bench.topic_matching --short --write
 
-bench-full: $(DEVELOP) ## the same in an hour or two: three rounds, whole curves, a million connects
+bench-full: $(DEVELOP) ## the same in an hour: BENCH_ROUNDS rounds, whole curves, a million connects
 	@tools/setup.sh system
-	$(BIN)/python -m bench.side_by_side --write
-	$(BIN)/python -m bench.side_by_side --scenarios subs_1m --rounds 1 --add --write
+	$(BIN)/python -m bench.side_by_side --rounds $(BENCH_ROUNDS) --write
+	$(BIN)/python -m bench.side_by_side --rounds 1 --mqtt 4 --scenarios subs_1m --add --write
 	$(BIN)/python -m bench.growth --write
 	$(BIN)/python -m bench.soak --write
 	$(BIN)/python -m bench.topic_matching --write

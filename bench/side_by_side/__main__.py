@@ -8,7 +8,6 @@ another. Rounds are interleaved, and tables have medians, and ratios to Mosquitt
 """
 
 import argparse
-import sys
 
 from bench.harness import builds
 from bench.harness.machine import describe
@@ -20,6 +19,7 @@ from bench.side_by_side.rounds import measure_rounds
 from bench.side_by_side.scenarios import SCENARIOS
 
 FILE = builds.BUILD / "side_by_side.json"
+USUAL_SCENARIOS = [name for name, scenario in SCENARIOS.items() if not scenario.big]
 
 
 def versions(text: str) -> list[int]:
@@ -31,10 +31,9 @@ def parser() -> argparse.ArgumentParser:
     """Return the command line."""
     parsed = argparse.ArgumentParser(prog="python -m bench.side_by_side", description=__doc__)
     parsed.formatter_class = argparse.RawDescriptionHelpFormatter
-    usual = [name for name, scenario in SCENARIOS.items() if not scenario.big]
     parsed.add_argument("--rounds", type=int, default=3)
     parsed.add_argument("--seconds", type=float, default=2.5, help="publishing, in a round")
-    parsed.add_argument("--scenarios", type=words, default=usual, metavar="A,B")
+    parsed.add_argument("--scenarios", type=words, default=USUAL_SCENARIOS, metavar="A,B")
     parsed.add_argument("--mqtt", type=versions, default=[4, 5], metavar="4,5")
     parsed.add_argument("--only", type=words, default=words(USUAL), help=", ".join(BROKERS))
     parsed.add_argument("--tidegate", metavar="COMMAND", help="with {port} and {dir} in it")
@@ -42,6 +41,15 @@ def parser() -> argparse.ArgumentParser:
     parsed.add_argument("--add", action="store_true", help="to what the last run measured")
     parsed.add_argument("--list", action="store_true", help="the scenarios, and end")
     return parsed
+
+
+def command(options: argparse.Namespace) -> str:
+    """Return the command line that measures the same, defaults written out."""
+    words = [f"--rounds {options.rounds} --seconds {options.seconds:g}"]
+    words += [f"--mqtt {','.join(map(str, options.mqtt))} --only {','.join(options.only)}"]
+    if options.scenarios != USUAL_SCENARIOS:
+        words += [f"--scenarios {','.join(options.scenarios)}"]
+    return " ".join([".venv/bin/python -m bench.side_by_side", *words])
 
 
 def main() -> int:
@@ -58,18 +66,15 @@ def main() -> int:
         return 0
     brokers = found(options.only, options.tidegate)
     results = Results.load(FILE) if options.add else Results()
-    results.commands.append(f".venv/bin/python -m bench.side_by_side {' '.join(sys.argv[1:])}")
+    results.commands += [command(options)] if options.scenarios else []
     for scenario in options.scenarios:
         measure_rounds(results, scenario, options.mqtt, brokers, options.rounds, options.seconds)
         results.save(FILE)
     tables = report(results, [broker.name for broker in brokers])
     print(f"\n{tables}\n")
     if options.write:
-        commands = "\n".join(f"    {command}" for command in results.commands)
-        rounds = f"{options.rounds} rounds in turns, {options.seconds:g} s of publishing each."
-        replace_section(
-            README, "side_by_side", f"\n{commands}\n\n{describe()} {rounds}\n\n{tables}\n"
-        )
+        commands = "\n".join(f"    {line}" for line in results.commands)
+        replace_section(README, "side_by_side", f"\n{commands}\n\n{describe()}\n\n{tables}\n")
     return 0
 
 
