@@ -8,14 +8,18 @@ BURST = 0.1
 """Seconds' worth of the rate that may go at once."""
 
 INTERVAL = 1.0
-"""Seconds between two steps up, and between two steps down because of delay."""
+"""Seconds between two steps up once there was trouble, and between two steps down."""
 
 DELAY_TARGET = 0.25
 """Seconds that a PUBACK may take beyond the quickest of its connection: what waits ahead of a
 live message. A quarter of what live messages may take leaves room for the rest."""
 
 START_MESSAGES, START_BYTES = 1_000.0, 64.0 * 1024
-"""The rates a second with which a connection begins; each second doubles them (slow start)."""
+"""The rates a second with which a connection begins; each step doubles them (slow start)."""
+
+QUICK_INTERVAL = 0.25
+"""Seconds between two doublings where PUBACKs take at most half as long: each is to be felt before
+the next. On a slower way it is twice what a PUBACK takes, up to INTERVAL."""
 
 LEAST_STEP_MESSAGES, LEAST_STEP_BYTES = 50.0, 8.0 * 1024
 STEPS = 8
@@ -38,8 +42,8 @@ UNLIMITED = float("inf")
 class AdaptiveRate:
     """One rate that grows while it is what holds the backlog up, and is cut on trouble (AIMD).
 
-    Up to the threshold, what the last trouble left of it, it doubles with each interval; from
-    there on it grows by a step. It stays between `least` and `most`.
+    Up to the threshold, what the last trouble left of it, it doubles with each step; from there
+    on it grows by a fixed amount. It stays between `least` and `most`.
     """
 
     def __init__(self, start: float, step: float, least: float, most: float, now: float) -> None:
@@ -87,6 +91,11 @@ class AdaptiveRate:
             self.bucket.set_rate(min(self._most, 2 * rate, self._next(rate)), now)
         self._short = False
 
+    @property
+    def starting(self) -> bool:
+        """Whether it is below what the last trouble left of it, or there was none."""
+        return self.bucket.rate < self._threshold
+
     def _next(self, rate: float) -> float:
         if rate < self._threshold:
             return self._threshold
@@ -132,6 +141,13 @@ class Pacing:
         self._calm_until = now
 
     @property
+    def _interval(self) -> float:
+        """Seconds between two steps up."""
+        if self._messages.starting and self._bytes.starting:
+            return min(INTERVAL, max(QUICK_INTERVAL, 2 * self.last_delay))
+        return INTERVAL
+
+    @property
     def messages_per_second(self) -> float:
         """Messages a second that the backlog may send now."""
         return self._messages.bucket.rate
@@ -147,7 +163,7 @@ class Pacing:
         self._bytes.begin(now)
         self._inflight = self._acknowledged = 0
         self._carried = 0.0
-        self._quickest = delay
+        self._quickest = self.last_delay = delay
         self._step_at = now
 
     def ready(self, now: float) -> bool:
@@ -200,7 +216,7 @@ class Pacing:
 
     def _grow(self, now: float) -> None:
         seconds = now - self._step_at
-        if seconds >= INTERVAL:
+        if seconds >= QUICK_INTERVAL and seconds >= self._interval:
             self._messages.grow(seconds, now)
             self._bytes.grow(seconds, now)
             self._carried, self._acknowledged = self._acknowledged / seconds, 0

@@ -19,13 +19,15 @@ from gateway.uplink.pacing import (
 SIZE = 200
 
 
-def _drive(pacing: Pacing, seconds: float, start: float = 0.0, size: int = SIZE) -> int:
+def _drive(
+    pacing: Pacing, seconds: float, start: float = 0.0, size: int = SIZE, delay: float = 0.001
+) -> int:
     """Send as much as it lets go, every PUBACK at once; return how many messages that were."""
     sent, now = 0, start
     while now < start + seconds:
         while pacing.ready(now):
             pacing.sent(1, size)
-            pacing.answered(size, 0.001, now)
+            pacing.answered(size, delay, now)
             sent += 1
         now += 0.01
     return sent
@@ -37,35 +39,41 @@ def _pacing(limits: PacingLimits = NO_LIMITS) -> Pacing:
     return pacing
 
 
-def test_it_doubles_while_nothing_is_wrong() -> None:
-    pacing = _pacing()
+@pytest.mark.parametrize(
+    ("delay", "interval"), [(0.001, 0.25), (0.125, 0.25), (0.2, 0.4), (0.5, 1.0), (3.0, 1.0)]
+)
+def test_it_doubles_while_nothing_is_wrong_as_fast_as_that_is_felt(
+    delay: float, interval: float
+) -> None:
+    pacing = Pacing(NO_LIMITS, 0.0)
+    pacing.begin(delay, 0.0)
     before = pacing.bytes_per_second
-    _drive(pacing, 5.5, size=10_000)
+    _drive(pacing, 5.5 * interval, size=10_000, delay=delay)
     assert pacing.bytes_per_second == before * 2**5
 
 
 def test_trouble_halves_and_then_it_grows_slowly() -> None:
     pacing = _pacing()
-    _drive(pacing, 6.0)
+    _drive(pacing, 1.5)
     fast = pacing.messages_per_second
-    pacing.slow_down(6.0)
+    pacing.slow_down(1.5)
     halved = pacing.messages_per_second
     assert halved <= fast / 2
     assert pacing.slowdowns == 1
-    pacing.slow_down(6.5)  # the same trouble still
+    pacing.slow_down(2.0)  # the same trouble still
     assert pacing.messages_per_second == halved
-    _drive(pacing, 10.0, 6.0)
+    _drive(pacing, 10.0, 1.5)
     assert halved < pacing.messages_per_second <= halved * (1 + 11 / 8)
 
 
 def test_a_new_connection_begins_slowly_and_returns_quickly_to_half_of_what_went() -> None:
     pacing = _pacing()
-    _drive(pacing, 6.0)
-    pacing.slow_down(6.0)
+    _drive(pacing, 2.1)
+    pacing.slow_down(2.1)
     halved = pacing.messages_per_second
-    pacing.begin(0.001, 10.0)
+    pacing.begin(0.001, 5.0)
     assert pacing.messages_per_second == START_MESSAGES
-    _drive(pacing, 6.0, 10.0)
+    _drive(pacing, 6.0, 5.0)
     assert halved <= pacing.messages_per_second <= halved * (1 + 6 / 8)
 
 
@@ -81,7 +89,7 @@ def test_a_rate_that_nobody_needs_does_not_grow() -> None:
 @pytest.mark.uncovered
 @given(st.lists(st.sampled_from(["slow", "go", "begin", "late"]), max_size=80))
 def test_it_never_stops_for_good(events: list[str]) -> None:
-    pacing = _pacing()
+    pacing = _pacing(PacingLimits(messages=300))
     now = 0.0
     for event in events:
         now += 1.0
