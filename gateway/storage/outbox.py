@@ -1,12 +1,8 @@
 """The messages that wait for the fleet: in SQLite until a remote PUBACK has taken them."""
 
-import asyncio
-import logging
-import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 
 from gateway.counters import Counters
-from gateway.storage import outbox_reader
 from gateway.storage.clock_steps import ClockSteps
 from gateway.storage.database import Database
 from gateway.storage.fate import Fate
@@ -15,12 +11,12 @@ from gateway.storage.lane import RECALL
 from gateway.storage.oldest_row import OldestRow
 from gateway.storage.outbox_batches import OutboxBatches
 from gateway.storage.outbox_heads import OutboxHeads
+from gateway.storage.outbox_looks import OutboxLooks
 from gateway.storage.outbox_ranges import ranges_of
 from gateway.storage.outbox_reader import OutboxReader
 from gateway.storage.outbox_row import (
     COLUMNS,
     OutboxRow,
-    from_columns,
     has_expired,
     insert_statement,
     to_columns,
@@ -33,13 +29,8 @@ from gateway.storage.retention import Mode, OutboxSettings, WhenFull, log_excess
 from gateway.storage.row_size import row_size
 from gateway.storage.writer import Writer
 
-logger = logging.getLogger(__name__)
-
 SWEEP_ROWS = 256
 """Rows that one `sweep` ends for their expiry, and as many for their age."""
-
-LOOK_SECONDS = 1.0
-"""Between two looks for the oldest row: a drain removes it with each commit."""
 
 _INSERT = insert_statement("outbox", COLUMNS)
 _DELETE = "DELETE FROM outbox WHERE id BETWEEN ? AND ?"
@@ -79,14 +70,13 @@ class Outbox:
         self._totals = OutboxTotals(database, writer, self._streams)
         self._reader = OutboxReader(database, writer)
         self._oldest = OldestRow(self._reader)
-        self._heads = OutboxHeads(self._reader, self._streams)
         self._recent = RecentRows()
         self._batches = OutboxBatches()
         self._steps = ClockSteps()
-        self._looking: asyncio.Task[None] | None = None
-        self._look_timer: asyncio.TimerHandle | None = None
-        self._looked_at = -LOOK_SECONDS
-        self._closed = False
+        heads = OutboxHeads(self._reader, self._streams)
+        self._looks = OutboxLooks(
+            self._oldest, heads, self._streams, self._batches, self._keep_bounds
+        )
         writer.on_committed.append(self._committed)
 
     @property
@@ -118,7 +108,7 @@ class Outbox:
     def oldest_time(self) -> int | None:
         """Since when (ms since 1970) the oldest row waits, None when none does.
 
-        After it was removed it follows within LOOK_SECONDS of the commit.
+        After it was removed it follows within a second of the commit (LOOK_SECONDS).
         """
         return self._oldest.time
 
@@ -134,9 +124,7 @@ class Outbox:
             if stream.latest is not None and stream.rows:
                 name = stream.settings.name
                 stream.restore_latest(await self._reader.newest(name, MAX_LATEST_TOPICS))
-        if self.rows:
-            await self._oldest.look()
-        await self._heads.read(lambda: 0 if self._closed else self.committed_id)
+        await self._looks.first()
         self._count(*(stream.settings.name for stream in self._streams))
 
     def by_priority(self) -> list[list[str | None]]:
@@ -274,34 +262,14 @@ class Outbox:
         one); only those of `lane` and `stream` unless these are None.
         """
         up_to = self.committed_id if up_to is None else up_to
-        rows = self._recent_rows(after_id, limit, up_to, lane, stream)
+        rows = self._recent.fetch(after_id, up_to, limit, lane=lane, stream=stream)
         if rows is None:
             rows = await self._reader.fetch(after_id, up_to, limit, lane=lane, stream=stream)
         return self._fetched.known(rows)
 
-    def _recent_rows(
-        self, after_id: int, limit: int, up_to: int, lane: str | None, stream: str | None
-    ) -> list[OutboxRow] | None:
-        recent = self._recent.between(after_id, up_to)
-        if recent is None:
-            return None
-        rows: list[OutboxRow] = []
-        size = 0
-        for row in map(from_columns, recent):
-            if (lane is None or row.lane == lane) and (stream is None or row.stream == stream):
-                rows.append(row)
-                size += row.size
-                if len(rows) >= limit or size >= outbox_reader.MAX_FETCH_BYTES:
-                    break
-        return rows
-
     async def close(self) -> None:
         """End the looks into the database, which may close from now on."""
-        self._closed = True
-        if self._look_timer is not None:
-            self._look_timer.cancel()
-        if self._looking is not None:
-            await self._looking
+        await self._looks.close()
 
     def _has_expired(self, row: OutboxRow, now: int) -> bool:
         return self._steps.trusts(now) and has_expired(row, self._steps.now_for(row.id, now))
@@ -356,41 +324,10 @@ class Outbox:
     def _committed(self, batch: int) -> None:
         changed = self._batches.committed(batch)
         self._reader.forget()
-        self._look_if_needed()
+        self._looks.look()
         if changed:
             for callback in self.on_change:
                 callback()
-
-    def _look_if_needed(self) -> None:
-        """Look into the database: for heads at once, for the oldest row not all the time."""
-        if self._looking is not None or self._closed:
-            return
-        loop = asyncio.get_running_loop()
-        wait = 0.0
-        if not self._heads.lacks(self.committed_id):
-            if not self.rows or not self._oldest.unknown:
-                return
-            wait = self._looked_at + LOOK_SECONDS - loop.time()
-        if wait <= 0.0:
-            self._looked_at = loop.time()
-            self._looking = loop.create_task(self._look())
-        elif self._look_timer is None:
-            self._look_timer = loop.call_later(wait, self._look_later)
-
-    def _look_later(self) -> None:
-        self._look_timer = None
-        self._look_if_needed()
-
-    async def _look(self) -> None:
-        try:
-            if self.rows and self._oldest.unknown:
-                await self._oldest.look()
-            await self._heads.read(lambda: 0 if self._closed else self.committed_id)
-            self._keep_bounds()
-        except sqlite3.Error as error:
-            logger.warning("the oldest rows of the outbox could not be read: %s", error)
-        finally:
-            self._looking = None
 
     def _count(self, *names: str) -> None:
         self._counters.set("tidegate/outbox/rows", self.rows)

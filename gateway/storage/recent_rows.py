@@ -1,6 +1,8 @@
 """The newest rows of the outbox in memory, so that live ones are not read back from the disk."""
 
+from gateway.storage import outbox_reader
 from gateway.storage.connection import Row
+from gateway.storage.outbox_row import OutboxRow, from_columns
 
 MAX_RECENT_ROWS = 1_024
 """Rows that are kept; older ones are read from the disk."""
@@ -37,9 +39,22 @@ class RecentRows:
         if (found := self._rows.pop(identifier, None)) is not None:
             self._bytes -= found[0]
 
-    def between(self, after_id: int, up_to: int) -> list[Row] | None:
-        """Return all rows with `after_id` < id <= `up_to`, None if the disk has to be asked."""
+    def fetch(
+        self, after_id: int, up_to: int, limit: int, *, lane: str | None, stream: str | None
+    ) -> list[OutboxRow] | None:
+        """Return what `OutboxReader.fetch` would, None if the disk has to be asked."""
         if after_id + 1 < self._complete_from or up_to - after_id > MAX_RECENT_ROWS:
             return None
-        rows = (self._rows.get(identifier) for identifier in range(after_id + 1, up_to + 1))
-        return [found[1] for found in rows if found is not None]
+        rows: list[OutboxRow] = []
+        size = 0
+        for identifier in range(after_id + 1, up_to + 1):
+            found = self._rows.get(identifier)
+            if found is None:
+                continue  # it has left
+            row = from_columns(found[1])
+            if (lane is None or row.lane == lane) and (stream is None or row.stream == stream):
+                rows.append(row)
+                size += row.size
+                if len(rows) >= limit or size >= outbox_reader.MAX_FETCH_BYTES:
+                    break
+        return rows

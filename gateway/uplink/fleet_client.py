@@ -25,10 +25,15 @@ from gateway.mqtt.packets import (
     SubAck,
     Subscribe,
     SubscriptionRequest,
-    Will,
 )
-from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
+from gateway.uplink.connecting import (
+    KEEP_ALIVE,
+    MAXIMUM_PACKET_SIZE,
+    PORTS,
+    connect_packet,
+    tls_context,
+)
 from gateway.uplink.errors import LinkError, OldBrokerError
 from gateway.uplink.fleet_message import FleetMessage
 from gateway.uplink.fleet_stream import FleetStream
@@ -39,15 +44,7 @@ from gateway.uplink.settings import UplinkSettings
 
 logger = logging.getLogger(__name__)
 
-KEEP_ALIVE = 30
-"""Seconds between two signs of life; half a minute more finds a dead link."""
-
-MAXIMUM_PACKET_SIZE = 256 * 1024
-"""Bytes of a packet that we take: requests of the fleet are far smaller."""
-
 LAST_PACKET_IDENTIFIER = 65_535
-
-PORTS = {"mqtt": 1883, "mqtts": 8883}
 
 _PUBACK = 0x40
 _SHORT_PUBACK = 2
@@ -101,8 +98,8 @@ class FleetClient:
         target = urlsplit(self._settings.url or "")
         host, port = target.hostname or "", target.port or PORTS[target.scheme]
         try:
-            connect = encode(self._connect_packet(will, clean_start), self.version)
-            tls = _tls_context(self._settings) if target.scheme == "mqtts" else None
+            packet = connect_packet(self._settings, will, self.version, clean_start=clean_start)
+            tls = tls_context(self._settings) if target.scheme == "mqtts" else None
         except OSError as error:  # ssl.SSLError is one
             raise LinkError(str(error)) from error
 
@@ -112,7 +109,7 @@ class FleetClient:
             elif self._closed:
                 sock.close()
             else:
-                begin = self._begin(sock, host, port, tls, connect)
+                begin = self._begin(sock, host, port, tls, packet)
                 self._opening = self._loop.create_task(begin)
 
         open_socket(host, port, opened)
@@ -186,7 +183,7 @@ class FleetClient:
         host: str,
         port: int,
         tls: ssl.SSLContext | None,
-        connect: bytes,
+        connect: Connect,
     ) -> None:
         """Put the protocol on a connected socket, with TLS if that is asked for."""
         stream = self._stream = FleetStream(sock, self._wake)
@@ -201,30 +198,8 @@ class FleetClient:
         except OSError as error:
             self._fail(f"{host}:{port}: {error}")
         else:
-            self._write(connect)
+            self._send(connect)
             self.flush()
-
-    def _connect_packet(self, will: bytes, clean_start: bool) -> Connect:
-        settings = self._settings
-        file, password = settings.password_file, None
-        if settings.username is not None and file is not None:
-            password = file.read_text("utf-8").rstrip("\r\n").encode()
-        properties = NO_PROPERTIES
-        if self.version == MQTT_5:
-            properties = Properties(
-                session_expiry_interval=settings.session_expiry,
-                maximum_packet_size=MAXIMUM_PACKET_SIZE,
-            )
-        return Connect(
-            settings.client_id or f"tidegate-{settings.gateway_id}",
-            self.version,
-            clean_start or self.version < MQTT_5,
-            KEEP_ALIVE,
-            settings.username,
-            password,
-            Will(settings.topic("status"), will, qos=1, retain=True),
-            properties,
-        )
 
     def _next_packet_identifier(self) -> int:
         """Return one that no message without PUBACK has [MQTT-2.2.1-3]."""
@@ -317,11 +292,6 @@ class FleetClient:
     def _fail(self, text: str, *, lasting: bool = False) -> None:
         self._error = self._error or LinkError(text, lasting=lasting)
         self._wake()
-
-
-def _tls_context(settings: UplinkSettings) -> ssl.SSLContext:
-    ca_file = settings.ca_file
-    return ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
 
 
 def _log_refused(suback: SubAck) -> None:

@@ -1,20 +1,22 @@
 import pytest
 
 import gateway.storage.recent_rows as recent_module
+from gateway.storage.outbox_row import to_columns
 from gateway.storage.recent_rows import RecentRows
+from tests.support.storage import outbox_row
 
 
 def _recent(count: int, size: int = 100) -> RecentRows:
     recent = RecentRows()
     recent.start(10)
     for identifier in range(11, 11 + count):
-        recent.add(identifier, size, (identifier,))
+        recent.add(identifier, size, to_columns(outbox_row(identifier, id=identifier, size=size)))
     return recent
 
 
-def _ids(recent: RecentRows, after_id: int, up_to: int) -> list[object] | None:
-    rows = recent.between(after_id, up_to)
-    return None if rows is None else [row[0] for row in rows]
+def _ids(recent: RecentRows, after_id: int, up_to: int) -> list[int] | None:
+    rows = recent.fetch(after_id, up_to, 10_000, lane=None, stream=None)
+    return None if rows is None else [row.id for row in rows]
 
 
 def test_what_came_since_the_start_is_given_as_far_as_it_is_asked_for() -> None:
@@ -41,7 +43,7 @@ def test_the_oldest_go_and_the_disk_has_to_be_asked_for_them(
     assert _ids(recent, 11, 16) is None
     assert _ids(recent, 12, 16) == [13, 14, 15, 16]
     recent.remove(13)
-    recent.add(17, 100, (17,))
+    recent.add(17, 100, to_columns(outbox_row(17, id=17, size=100)))
     assert _ids(recent, 13, 17) == [14, 15, 16, 17]
 
 

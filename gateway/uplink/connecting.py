@@ -1,0 +1,49 @@
+"""How a connection to the fleet's broker begins: its CONNECT, and TLS around it."""
+
+import ssl
+
+from gateway.mqtt.packets import MQTT_5, Connect, Will
+from gateway.mqtt.properties import NO_PROPERTIES, Properties
+from gateway.uplink.settings import UplinkSettings
+
+KEEP_ALIVE = 30
+"""Seconds between two signs of life; half a minute more finds a dead link."""
+
+MAXIMUM_PACKET_SIZE = 256 * 1024
+"""Bytes of a packet that we take: requests of the fleet are far smaller."""
+
+PORTS = {"mqtt": 1883, "mqtts": 8883}
+
+
+def connect_packet(
+    settings: UplinkSettings, will: bytes, version: int, *, clean_start: bool
+) -> Connect:
+    """Return the CONNECT, with `will` for the status topic; raise OSError without the password.
+
+    MQTT 3.1.1 starts clean: its sessions have no expiry.
+    """
+    file, password = settings.password_file, None
+    if settings.username is not None and file is not None:
+        password = file.read_text("utf-8").rstrip("\r\n").encode()
+    properties = NO_PROPERTIES
+    if version == MQTT_5:
+        properties = Properties(
+            session_expiry_interval=settings.session_expiry,
+            maximum_packet_size=MAXIMUM_PACKET_SIZE,
+        )
+    return Connect(
+        settings.client_id or f"tidegate-{settings.gateway_id}",
+        version,
+        clean_start or version < MQTT_5,
+        KEEP_ALIVE,
+        settings.username,
+        password,
+        Will(settings.topic("status"), will, qos=1, retain=True),
+        properties,
+    )
+
+
+def tls_context(settings: UplinkSettings) -> ssl.SSLContext:
+    """Return what checks the server's certificate; raise OSError, of which ssl.SSLError is one."""
+    ca_file = settings.ca_file
+    return ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
