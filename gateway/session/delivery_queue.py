@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -209,8 +209,6 @@ class DeliveryQueue:
 
     def restore_all(self, deliveries: Sequence[Delivery]) -> None:
         """Do that with each; none of them expires."""
-        own = kept = size = 0
-        memory = self._memory
         for delivery in deliveries:
             if self._tail:
                 self._tail.append(delivery)
@@ -218,13 +216,9 @@ class DeliveryQueue:
                 self._to_tail(delivery)
             else:
                 self._to_head(delivery)
-            own += delivery.kept or delivery.size
-            kept += delivery.kept
-            size += delivery.size
-            memory.add(delivery.message)
-        self._bytes += own
-        self._memory_bytes += size
-        memory.keep(kept)
+        self._memory_bytes += self._memory.add_all(each.message for each in deliveries)
+        self._bytes += sum(each.kept or each.size for each in deliveries)
+        self._memory.keep(sum(each.kept for each in deliveries))
 
     def restore_rest(self, after: int, up_to: int, messages: int, size: int) -> None:
         """Take up what an earlier run left on disk behind what is in memory."""
@@ -240,21 +234,20 @@ class DeliveryQueue:
             self._to_head(tail.popleft())
         if tail and rest is NO_REST:
             self._rest = rest = Rest()
-        messages, kept, size = rest.messages, rest.bytes, 0
+        messages, kept = rest.messages, rest.bytes
+        gone: list[Message] = []
         while tail:
             delivery = tail[0]
             if not delivery.kept:
                 rest.keep_between(delivery)
             elif 0 < delivery.batch <= batch:
                 rest.push(delivery)
-                size += delivery.size
-                message = delivery.message
-                memory.remove(message)
-                message.owed -= 1  # the row knows
+                gone.append(delivery.message)
+                delivery.message.owed -= 1  # the row knows
             else:
                 break
             tail.popleft()
-        self._memory_bytes -= size
+        self._memory_bytes -= memory.remove_all(gone)
         memory.page(rest.messages - messages, rest.bytes - kept)
         return not tail
 
@@ -265,24 +258,20 @@ class DeliveryQueue:
         rest.asked_up_to = rest.up_to
         return rest.after, rest.up_to
 
-    def take_page(self, deliveries: Iterable[Delivery], *, complete: bool) -> None:
+    def take_page(self, deliveries: Sequence[Delivery], *, complete: bool) -> None:
         """Take over the first of the rest; `complete` if there is no more of what was asked for."""
         rest = self._rest
         rest.loading = False
-        memory = self._memory
-        messages, kept, size = rest.messages, rest.bytes, 0
+        messages, kept = rest.messages, rest.bytes
         for delivery in deliveries:
             while rest.between and rest.between[0][0] < delivery.place:
                 self._to_head(rest.between.popleft()[1])
             rest.loaded(delivery.place, delivery.kept)
-            message = delivery.message
-            size += delivery.size
-            memory.add(message)
-            if message.message_expiry is not None:
-                self._expires = min(self._expires, expires(message))
+            if delivery.message.message_expiry is not None:
+                self._expires = min(self._expires, expires(delivery.message))
             self._to_head(delivery)
-        self._memory_bytes += size
-        memory.page(rest.messages - messages, rest.bytes - kept)
+        self._memory_bytes += self._memory.add_all(each.message for each in deliveries)
+        self._memory.page(rest.messages - messages, rest.bytes - kept)
         if complete and rest.asked_up_to == rest.up_to:
             self._lose(rest.messages, rest.bytes)  # what could not be read
         self._refill()
@@ -322,18 +311,13 @@ class DeliveryQueue:
 
     def take(self, count: int) -> None:
         """Remove the first `count` of `head`."""
-        own = kept = size = 0
-        head, memory = self._head, self._memory
-        for _ in range(count):
-            delivery = head.popleft()
-            own += delivery.kept or delivery.size
-            kept += delivery.kept
-            size += delivery.size
-            memory.remove(delivery.message)
+        head = self._head
+        taken = [head.popleft() for _ in range(count)]
+        size = self._memory.remove_all(each.message for each in taken)
         self._head_bytes -= size
         self._memory_bytes -= size
-        self._bytes -= own
-        memory.keep(-kept)
+        self._bytes -= sum(each.kept or each.size for each in taken)
+        self._memory.keep(-sum(each.kept for each in taken))
         if not head:
             self._refill()
 

@@ -1,5 +1,7 @@
 """What all sessions hold back together, in memory and on disk, bounded in bytes."""
 
+from collections.abc import Iterable
+
 from gateway.mqtt.message import Message
 from gateway.mqtt.message_size import message_size
 
@@ -87,6 +89,39 @@ class QueueMemory:
         message.holders += 1
         self.deliveries += 1
         self.bytes += DELIVERY_OVERHEAD
+
+    def add_all(self, messages: Iterable[Message]) -> int:
+        """Do that with each, and return the bytes that they would take alone."""
+        deliveries = new = new_bytes = total = 0
+        for message in messages:
+            size = message.size or message_size(message)
+            if not message.holders:
+                new += 1
+                new_bytes += size
+            message.holders += 1
+            deliveries += 1
+            total += size
+        self._count(deliveries, new, new_bytes)
+        return total + deliveries * DELIVERY_OVERHEAD
+
+    def remove_all(self, messages: Iterable[Message]) -> int:
+        """Do what `remove` does with each, and return the same."""
+        deliveries = gone = gone_bytes = total = 0
+        for message in messages:
+            size = message.size or message_size(message)
+            message.holders -= 1
+            if not message.holders:
+                gone += 1
+                gone_bytes += size
+            deliveries += 1
+            total += size
+        self._count(-deliveries, -gone, -gone_bytes)
+        return total + deliveries * DELIVERY_OVERHEAD
+
+    def _count(self, deliveries: int, messages: int, size: int) -> None:
+        self.deliveries += deliveries
+        self.messages += messages
+        self.bytes += size + deliveries * DELIVERY_OVERHEAD
 
     def remove(self, message: Message) -> None:
         """Note that one of the sessions that `add` was called for holds it no more."""

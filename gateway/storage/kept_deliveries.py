@@ -31,6 +31,8 @@ Texts come as bytes (`Reading.rows`).
 NUMBERS = 11
 """Columns of READ before those of the message."""
 
+QOS = (0, 1, 2)
+
 _PROPERTIES = NUMBERS + len(message_row.COLUMNS) - len(message_row.PROPERTY_COLUMNS)
 _NO_PROPERTIES = (None,) * len(message_row.PROPERTY_COLUMNS)
 
@@ -57,67 +59,67 @@ class DeliveryReader:
     def delivery(self, values: Values) -> Delivery:
         """Return the same without what is known of its way to the client."""
         self.rows += 1
-        qos = message_row.check_qos(values[3])
-        identifiers = text_to_identifiers(_text(values[7]))
-        topic_filter = _text(values[8])
-        message = self._message(values)
+        _, place, row, qos, retain, _, _, numbers, topic_filter, kept, alone = values[:NUMBERS]
+        if qos not in QOS:
+            raise ValueError(f"QoS {qos}")
+        message = None if alone else self._shared.get(row)
+        if message is None:
+            message = self._message(values)
+        identifiers = () if numbers is None else text_to_identifiers(numbers.decode())
         if topic_filter is None:
-            delivery = Delivery(message, qos, bool(values[4]), identifiers, values[1])
+            delivery = Delivery(message, qos, retain != 0, identifiers, place)
         else:
+            name = topic_filter.decode()
             delivery = SharedDelivery(
-                message, qos, bool(values[4]), identifiers, values[1], topic_filter=topic_filter
+                message, qos, retain != 0, identifiers, place, topic_filter=name
             )
-        delivery.kept = values[9]
+        delivery.kept = kept
         message.owed += 1
         return delivery
 
     def _message(self, values: Values) -> Message:
-        row, alone = values[2], values[10]
-        message = None if alone else self._shared.get(row)
-        if message is None:
-            if values[NUMBERS] is None:
-                raise ValueError(f"message {row} is not there")
-            message = self._new_message(values)
-            message.row = row
-            if not alone:
-                message.shared = True
-                self._shared[row] = message
-        return message
-
-    def _new_message(self, values: Values) -> Message:
         topic, payload, qos, retain, received_at, client_id, username = values[NUMBERS:_PROPERTIES]
+        if topic is None:
+            raise ValueError(f"message {values[2]} is not there")
+        if qos not in QOS:
+            raise ValueError(f"QoS {qos}")
+        names = self._names
+        if topic not in names or client_id not in names or username not in names:
+            self._learn(topic, client_id, username)
         message = Message(
-            self._name(topic) or "",
+            names[topic] or "",
             payload,
-            message_row.check_qos(qos),
-            bool(retain),
-            client_id=self._name(client_id),
-            username=self._name(username),
+            qos,
+            retain != 0,
+            client_id=names[client_id],
+            username=names[username],
             received_at=received_at,
             arrived=self._monotonic - seconds_since(received_at, self._wall),
         )
+        message.row = values[2]
+        if not values[10]:
+            message.shared = True
+            self._shared[message.row] = message
         if values[9] > KEPT_OVERHEAD:
             message.size = values[9] - KEPT_OVERHEAD + MESSAGE_OVERHEAD
-        properties = values[_PROPERTIES:]
-        if properties != _NO_PROPERTIES:
-            content_type, response_topic, correlation_data, expiry, payload_format, pairs = (
-                properties
-            )
-            message.content_type = _text(content_type)
-            message.response_topic = _text(response_topic)
-            message.correlation_data = correlation_data
-            message.message_expiry = expiry
-            message.payload_format = payload_format
-            message.user_properties = message_row.text_to_pairs(_text(pairs))
+        if values[_PROPERTIES:] != _NO_PROPERTIES:
+            _add_properties(message, values[_PROPERTIES:])
         return message
 
-    def _name(self, data: bytes | None) -> str | None:
-        """Return a text that many messages have in common, as one object."""
-        try:
-            return self._names[data]
-        except KeyError:
-            text = self._names[data] = _text(data)
-            return text
+    def _learn(self, *names: bytes | None) -> None:
+        """Remember texts that many messages have in common, each as one object."""
+        for data in names:
+            self._names[data] = _text(data)
+
+
+def _add_properties(message: Message, values: Values) -> None:
+    content_type, response_topic, correlation_data, expiry, payload_format, pairs = values
+    message.content_type = _text(content_type)
+    message.response_topic = _text(response_topic)
+    message.correlation_data = correlation_data
+    message.message_expiry = expiry
+    message.payload_format = payload_format
+    message.user_properties = message_row.text_to_pairs(_text(pairs))
 
 
 def _text(data: bytes | None) -> str | None:

@@ -132,6 +132,8 @@ class PagedQueueMachine(RuleBasedStateMachine):
         """Begin anew with what is on disk: the head is read, the rest is not."""
         self.asked = None
         left = [self.disk[place] for place in sorted(self.disk)]
+        for delivery in left:
+            delivery.message.holders = 0  # what is read is a message of its own
         self.begin()
         for delivery in left[:HEAD]:
             self.queue.restore(delivery)
@@ -156,7 +158,8 @@ class PagedQueueMachine(RuleBasedStateMachine):
         in_memory = list(queue)
         assert queue.paged == memory.paged == len(self.owed) - len(in_memory)
         assert memory.paged_bytes == KEPT * queue.paged
-        assert memory.deliveries == len(in_memory)
+        assert memory.deliveries == memory.messages == len(in_memory)
+        assert memory.bytes == queue._memory_bytes  # no two hold the same message
         assert memory.disk_bytes == sum(each.kept for each in self.owed)
         assert queue.bytes == sum(each.kept or each.size for each in self.owed)
         assert queue._memory_bytes == sum(each.size for each in in_memory)
