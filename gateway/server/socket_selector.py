@@ -38,23 +38,34 @@ class SocketSelector(selectors.BaseSelector):
     def __init__(self) -> None:
         self._epoll = select.epoll()
         self._keys: dict[int, selectors.SelectorKey] = {}
-        self._served: dict[int, Served] = {}
+        self._served: list[Served | None] = []  # at the place of each descriptor, asyncio's too
         self.scheduled = False
         self.serving = False
         self.end_of_turn: Callable[[], None] = lambda: None
 
     def serve(self, descriptor: int, served: Served, events: int) -> None:
-        """Tell `served` when the socket is ready for `events`; for none of them forget it."""
-        known = descriptor in self._served
+        """Tell `served` when the socket is ready for `events`; for none of them forget it.
+
+        Raises ValueError for the descriptor of a socket that is closed.
+        """
+        if descriptor < 0:
+            raise ValueError(f"{descriptor} is no descriptor")
+        self._make_place(descriptor)
+        known = self._served[descriptor] is not None
         if not events:
             if known:
-                del self._served[descriptor]
+                self._served[descriptor] = None
                 self._epoll.unregister(descriptor)
         elif known:
             self._epoll.modify(descriptor, events)
         else:
             self._epoll.register(descriptor, events)
             self._served[descriptor] = served
+
+    def _make_place(self, descriptor: int) -> None:
+        missing = descriptor + 1 - len(self._served)
+        if missing > 0:
+            self._served.extend([None] * missing)
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """Serve sockets until asyncio has something to do, or `timeout` seconds have passed."""
@@ -76,7 +87,7 @@ class SocketSelector(selectors.BaseSelector):
         ready = []
         self.serving = True
         for descriptor, events in polled:
-            served = self._served.get(descriptor)
+            served = self._served[descriptor]
             if served is not None:
                 served.ready(events)
             elif (key := self._keys.get(descriptor)) is not None:
@@ -92,6 +103,7 @@ class SocketSelector(selectors.BaseSelector):
         if descriptor in self._keys:
             raise KeyError(f"{fileobj!r} is already registered")
         self._epoll.register(descriptor, _for_epoll(events))
+        self._make_place(descriptor)
         key = selectors.SelectorKey(fileobj, descriptor, events, data)
         self._keys[descriptor] = key
         return key

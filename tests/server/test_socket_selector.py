@@ -55,6 +55,19 @@ def test_a_socket_is_served_and_the_turn_ends(selector: SocketSelector, pair: Pa
     assert ends == [1]
 
 
+@pytest.mark.parametrize("events", [0, READ])
+def test_a_socket_that_is_closed_is_nobodys(
+    selector: SocketSelector, pair: Pair, events: int
+) -> None:
+    served = Listening(selector, pair[0])
+    selector.serve(pair[0].fileno(), served, READ)
+    with pytest.raises(ValueError, match="-1 is no descriptor"):
+        selector.serve(-1, served, events)
+    pair[1].send(b"one")
+    selector.select(0)
+    assert served.told == [(READ, b"one")]
+
+
 def test_select_goes_on_until_its_time_is_over(selector: SocketSelector, pair: Pair) -> None:
     served = Listening(selector, pair[0])
 
