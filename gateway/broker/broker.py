@@ -17,7 +17,7 @@ from gateway.broker.handlers import handle
 from gateway.broker.inline import InlineClient
 from gateway.broker.instant import Instant
 from gateway.broker.keep_alive import end_if_silent
-from gateway.broker.runs import pass_on, pass_on_again
+from gateway.broker.runs import pass_on, pass_on_again, pass_on_alone
 from gateway.broker.settings import BrokerSettings
 from gateway.broker.store import Durability, InMemory, KeepsNothing, Store
 from gateway.broker.subscription_filters import SubscriptionFilters
@@ -147,12 +147,15 @@ class Broker:
         then call again, without data.
         """
         connection, traffic = client.connection, self.traffic
+        last_topic = client.last_topic
         if data:
+            traffic.network_received += len(data)
+            if last_topic is not None and pass_on_alone(self, client, data, *last_topic):
+                client.last_received = instant.monotonic
+                return traffic.bytes_sent > traffic.full_at
             if len(data) >= SIGN_OF_LIFE:
                 client.last_received = instant.monotonic
-            traffic.network_received += len(data)
             connection.receive(data)
-        last_topic = client.last_topic
         try:
             while not client.closing:
                 if traffic.bytes_sent > traffic.full_at:

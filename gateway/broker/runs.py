@@ -78,6 +78,34 @@ def pass_on_again(broker: "Broker", client: Client, topic: str, head: bytes) -> 
     return True
 
 
+def pass_on_alone(broker: "Broker", client: Client, data: bytes, topic: str, head: bytes) -> bool:
+    """Do the same with what was just read, if that is one such packet and nothing else.
+
+    What is not busy sends so; it need not be looked for packets then. `data` is not received yet.
+    """
+    connection = client.connection
+    payload_bytes = connection.payload_alone(data, head)
+    if payload_bytes < 0:
+        return False
+    recipients = broker.router.plain_recipients(topic, 0)
+    if recipients is None:
+        return False
+    size = len(data)
+    for recipient in recipients:
+        subscriber = recipient.subscriber
+        if recipient.identifiers or not isinstance(subscriber, Session):
+            return False
+        if not runs.takes(subscriber, connection.version, size):
+            return False
+    connection.packets_received += 1
+    traffic = broker.traffic
+    traffic.messages_received += 1
+    traffic.bytes_received += payload_bytes
+    for recipient in recipients:
+        runs.send(cast("Session", recipient.subscriber), data, 1, payload_bytes)
+    return True
+
+
 def _send(
     broker: "Broker",
     connection: Connection,

@@ -151,6 +151,13 @@ class Connection:
         """
         return self._framer.like(PUBLISH, head)
 
+    def payload_alone(self, data: bytes, head: bytes) -> int:
+        """Return the bytes of the payload if `data` is one PUBLISH of QoS 0 with this `head` alone.
+
+        `data` is what `receive` would take next; -1 if it has to. Who does without counts it.
+        """
+        return self._framer.alone(data, PUBLISH, head)
+
     def begin_run(self, size: int) -> None:
         """Take the packet of which `begins_with` said that it has so many bytes."""
         self._framer.skip(size)

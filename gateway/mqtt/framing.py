@@ -186,6 +186,18 @@ class Framer:
             return 0
         return size if body and buffer.startswith(alike, body, end) else 0
 
+    def alone(self, data: bytes, first_byte: int, alike: bytes) -> int:
+        """Return how many bytes stand behind `alike` if `data` is such a packet and nothing else.
+
+        -1 if it is not, is above the maximum, or is not to be looked at before what came earlier.
+        """
+        if self._buffer or self._gathered is not None or data[0] != first_byte:
+            return -1
+        body, end = _body(data, 0)
+        if end != len(data) or end > self._maximum_packet_size:
+            return -1
+        return end - body - len(alike) if data.startswith(alike, body) else -1
+
     def pass_over(self, size: int) -> None:
         """Go on behind `size` bytes from the start of the packet that was returned last."""
         self._position = self._start + size

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.broker.runs import pass_on, pass_on_again
+from gateway.broker.runs import pass_on, pass_on_again, pass_on_alone
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.encode import encode
 from gateway.mqtt.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5, Publish, SubscriptionRequest
@@ -54,15 +54,25 @@ def test_packets_of_one_topic_go_out_as_they_came(version: int, taken: list[bool
     assert harness.broker.packets() == (100 + 3 + 2, 200 + 3 + 2)
 
 
-@pytest.fixture
-def again(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Give the answers of `pass_on_again`."""
+@pytest.fixture(params=["alone", "again"])
+def again(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Give for each read whether `pass_on_alone` or `pass_on_again` passed it on.
+
+    Once with and once without the former: whatever it takes, the latter takes too.
+    """
     answers: list[bool] = []
+
+    def alone(*arguments: Any) -> bool:
+        passed = request.param == "alone" and pass_on_alone(*arguments)
+        if passed:
+            answers.append(True)
+        return passed
 
     def noting(*arguments: Any) -> bool:
         answers.append(pass_on_again(*arguments))
         return answers[-1]
 
+    monkeypatch.setattr("gateway.broker.broker.pass_on_alone", alone)
     monkeypatch.setattr("gateway.broker.broker.pass_on_again", noting)
     return answers
 
@@ -125,7 +135,14 @@ def test_who_gets_it_is_looked_up_each_time(again: list[bool]) -> None:
     publisher.send(Publish("a/b", b"4"))
     assert payloads(subscriber) == [b"3", b"4"]
     assert payloads(filtered) == [b"3"]
-    assert again == [True, False, False]
+    filtered.drop()
+    identified = harness.connect("identified")
+    identified.subscribe_all([SubscriptionRequest("a/b", 0)], identifier=7)
+    publisher.send(Publish("a/b", b"5"))
+    (packet,) = identified.take()
+    assert isinstance(packet, Publish)
+    assert packet.properties.subscription_identifiers == (7,)
+    assert again == [True, False, False, False]
 
 
 def test_a_packet_above_a_receiver_s_maximum_is_not_passed_on_again(again: list[bool]) -> None:
@@ -137,6 +154,28 @@ def test_a_packet_above_a_receiver_s_maximum_is_not_passed_on_again(again: list[
         publisher.send(Publish("a/b", b"x" * size))
     assert [len(payload) for payload in payloads(subscriber)] == [1, 2]
     assert again == [False, True]
+
+
+def test_one_packet_alone_is_passed_on_without_looking_further(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers: list[bool] = []
+
+    def noting(*arguments: Any) -> bool:
+        answers.append(pass_on_alone(*arguments))
+        return answers[-1]
+
+    monkeypatch.setattr("gateway.broker.broker.pass_on_alone", noting)
+    harness = Harness()
+    subscriber = harness.connect("subscriber")
+    subscriber.subscribe("a/b")
+    publisher = harness.connect("publisher")
+    one = encode(Publish("a/b", b"x" * 200), MQTT_5)
+    for data in (one, one, one + one, one[:-1], one[-1:], one):
+        publisher.send_bytes(data)
+    assert payloads(subscriber) == [b"x" * 200] * 6
+    assert answers == [True, False, False, False, True]
+    assert harness.broker.traffic.network_received > 6 * len(one)
 
 
 def test_a_topic_without_subscribers_is_passed_over(taken: list[bool]) -> None:

@@ -245,6 +245,10 @@ LIKE = {
 def test_the_next_packet_is_like_another(data: bytes, size: int) -> None:
     framer = Framer(100)
     framer.feed(data)
+    if data:
+        whole = len(data) - 5 if size == len(data) else -1
+        assert Framer(100).alone(data, 0x30, b"\0\1a") == whole
+        assert framer.alone(data, 0x30, b"\0\1a") == -1  # it has bytes to look at first
     assert framer.like(0x30, b"\0\1a") == size
     if size:
         framer.skip(size)
