@@ -61,7 +61,10 @@ NO_TESTS = 5
 
 COVERAGE = [sys.executable, "-m", "coverage"]
 
-PYTEST = ["-m", "pytest", "-p", "no:cacheprovider"]
+SECONDS = 300
+"""How long a test may take, unless it says otherwise: it has not got the machine to itself."""
+
+PYTEST = ["-m", "pytest", "-p", "no:cacheprovider", f"--timeout={SECONDS}"]
 
 
 @dataclass(frozen=True, slots=True)
