@@ -39,6 +39,17 @@ LEAST_INFLIGHT = 8 * 1024
 UNLIMITED = float("inf")
 
 
+def lately(before: float, amount: float, seconds: float) -> float:
+    """Return how much it was a second lately, given `amount` in the last `seconds`.
+
+    A quarter of a second in which nothing could go does not make it 0: what was `before` counts
+    until INTERVAL has passed, a little less with each step.
+    """
+    if before == UNLIMITED:
+        return amount / seconds
+    return max(amount / seconds, before * max(0.0, 1.0 - seconds / INTERVAL))
+
+
 class AdaptiveRate:
     """One rate that grows while it is what holds the backlog up, and is cut on trouble (AIMD).
 
@@ -84,7 +95,7 @@ class AdaptiveRate:
 
     def grow(self, seconds: float, now: float) -> None:
         """End an interval of `seconds` without trouble: step up if the rate held us up."""
-        self._used = self._spent / seconds
+        self._used = lately(self._used, self._spent, seconds)
         self._spent = 0.0
         if self._short:
             rate = self.bucket.rate
@@ -219,5 +230,6 @@ class Pacing:
         if seconds >= QUICK_INTERVAL and seconds >= self._interval:
             self._messages.grow(seconds, now)
             self._bytes.grow(seconds, now)
-            self._carried, self._acknowledged = self._acknowledged / seconds, 0
+            self._carried = lately(self._carried, self._acknowledged, seconds)
+            self._acknowledged = 0
             self._step_at = now

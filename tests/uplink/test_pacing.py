@@ -52,6 +52,15 @@ def test_it_doubles_while_nothing_is_wrong_as_fast_as_that_is_felt(
     assert pacing.bytes_per_second == before * 2**5
 
 
+def test_a_moment_in_which_nothing_could_go_does_not_count_as_all_there_was() -> None:
+    pacing = _pacing(PacingLimits(messages=4_000))
+    _drive(pacing, 3.0)
+    pacing.ready(3.0)
+    pacing.ready(3.3)  # nothing was answered for a while
+    pacing.slow_down(3.4)
+    assert 900 <= pacing.messages_per_second <= 2_000
+
+
 def test_trouble_halves_and_then_it_grows_slowly() -> None:
     pacing = _pacing()
     _drive(pacing, 1.5)
