@@ -167,6 +167,10 @@ def in_the_code() -> Iterator[tuple[str, str]]:
                 name = _name(node.args[0])
                 if name is not None:
                     yield f"{path.relative_to(ROOT)}:{node.lineno}", name
+            elif isinstance(node, ast.Assign) and isinstance(node.value, ast.JoinedStr):
+                name = _name(node.value)  # one that is kept, to be put together once
+                if name is not None and name.startswith("tidegate/"):
+                    yield f"{path.relative_to(ROOT)}:{node.lineno}", name
 
 
 def _name(node: ast.expr) -> str | None:
