@@ -8,7 +8,10 @@ from functools import cache
 from pathlib import Path
 from random import SystemRandom
 
-LOWEST = 10_000
+LOWEST, HIGHEST = 10_000, 65_535
+
+ENOUGH = 1_000
+"""Ports of which one can be drawn without trying long."""
 
 _RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
@@ -18,12 +21,12 @@ _given: set[int] = set()
 def free_port() -> int:
     """Return a port on which nothing listens, and which nobody else will be given.
 
-    It is below those that the kernel hands out by itself: a connection on its way out could
+    It is none of those that the kernel hands out by itself: a connection on its way out could
     take one of these between two starts of a server, or even connect to itself. Other runs of
     the tests on this machine know by a lock what is given, for as long as this one runs.
     """
     while True:
-        port = SystemRandom().randrange(LOWEST, _handed_out_from())
+        port = SystemRandom().choice(_ports())
         if port not in _given and _lock(port):
             _given.add(port)
             if _is_free(port):
@@ -31,8 +34,13 @@ def free_port() -> int:
 
 
 @cache
-def _handed_out_from() -> int:
-    return int(_RANGE.read_text().split()[0])
+def _ports() -> range:
+    """Return those below what the kernel hands out, or above; any where both are too few."""
+    first, last = map(int, _RANGE.read_text().split())
+    for ports in (range(LOWEST, first), range(last + 1, HIGHEST + 1)):
+        if len(ports) >= ENOUGH:
+            return ports
+    return range(LOWEST, HIGHEST + 1)
 
 
 @cache
