@@ -169,7 +169,7 @@ def in_the_code() -> Iterator[tuple[str, str]]:
                     yield f"{path.relative_to(ROOT)}:{node.lineno}", name
             elif isinstance(node, ast.Assign) and isinstance(node.value, ast.JoinedStr):
                 name = _name(node.value)  # one that is kept, to be put together once
-                if name is not None and name.startswith("tidegate/"):
+                if name is not None and re.fullmatch(r"tidegate/.*[^/]", name):
                     yield f"{path.relative_to(ROOT)}:{node.lineno}", name
 
 
