@@ -34,23 +34,35 @@ def publish(
     recipients = broker.router.recipients(message)
     if again and not _has_room(broker, message, recipients):
         return ReasonCode.QUOTA_EXCEEDED
-    if message.retain and not broker.retained.accepts(message):
-        broker.counters.add("tidegate/retained/rejected")
-        if again:
-            return ReasonCode.QUOTA_EXCEEDED
-    for recipient in recipients:
-        if not isinstance(recipient.subscriber, Session):
-            inline = cast("InlineClient", recipient.subscriber)
-            code = inline.receive(message, list(recipient.topic_filters))
-            if code >= FAILURE and again:
-                return code
-    if message.retain:
-        broker.retained.set(message)
+    first = [each for each in recipients if not isinstance(each.subscriber, Session)]
+    kept = message.retain and _retain(broker, message, ask=bool(first))
+    if message.retain and not kept and again:
+        return ReasonCode.QUOTA_EXCEEDED
+    for recipient in first:
+        inline = cast("InlineClient", recipient.subscriber)
+        code = inline.receive(message, list(recipient.topic_filters))
+        if code >= FAILURE and again:
+            return code
+    if kept:
+        if first:
+            broker.retained.set(message)
         broker.store.keep_retained(message)
     if not recipients:
         return ReasonCode.NO_MATCHING_SUBSCRIBERS
     deliver(recipients, message, instant, promised=again)
     return ReasonCode.SUCCESS
+
+
+def _retain(broker: "Broker", message: Message, *, ask: bool) -> bool:
+    """Keep the message in place of its topic's last one, or `ask` whether there is room for it.
+
+    Returns False, and counts it, where there is none.
+    """
+    retained = broker.retained
+    if retained.accepts(message) if ask else retained.set(message):
+        return True
+    broker.counters.add("tidegate/retained/rejected")
+    return False
 
 
 def _has_room(broker: "Broker", message: Message, recipients: list[Recipient]) -> bool:

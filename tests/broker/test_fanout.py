@@ -9,6 +9,7 @@ from gateway.session.delivery_queue import DeliveryQueue
 from gateway.session.limits import MAXIMUM_INFLIGHT
 from gateway.session.queue_memory import DELIVERY_OVERHEAD
 from tests.support.broker_harness import Harness, Inline
+from tests.support.durable_broker import DurableHarness
 
 QUOTA = ReasonCode.QUOTA_EXCEEDED
 
@@ -156,3 +157,23 @@ def test_receivers_of_one_form_share_its_bytes(harness: Harness) -> None:
         client.subscribe("a")
     harness.publish("a")
     assert {bytes(client.raw[-7:]) for client in clients} == {b"\x30\x05\x00\x01a\x00x"}
+
+
+@pytest.mark.parametrize("asked_first", [False, True])
+@pytest.mark.parametrize("qos", [0, 1])
+def test_what_is_not_retained_for_want_of_room_is_not_on_disk_either(
+    qos: int, asked_first: bool
+) -> None:
+    harness = DurableHarness()
+    if asked_first:
+        harness.broker.subscribe_inline(Inline(), ["#"])
+    harness.publish("a", b"1", 1, retain=True)
+    harness.broker.retained.maximum_messages = 1
+    harness.publish("b", b"2", qos, retain=True)
+    assert harness.counters.count("tidegate/retained/rejected") == 1
+    harness.pass_time(2.0)
+    harness.disk.commit()
+    assert harness.disk.count("retained") == 1
+    harness.crash()
+    assert harness.broker.retained.get("a") is not None
+    assert harness.broker.retained.get("b") is None
