@@ -20,7 +20,7 @@ FILTERED = 0b100000
 """Bits of a subscription's word; the last two say where else there is something to know."""
 
 SUBSCRIBER = 6
-"""How far up in the word the subscriber's number stands."""
+"""How far up in the word the subscriber's number stands: there is room for 33 million."""
 
 NODE = 32
 """How far up in an entry the node stands, above the word."""

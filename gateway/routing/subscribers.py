@@ -6,9 +6,6 @@ from array import array
 from gateway.routing.held_numbers import HeldNumbers
 from gateway.routing.subscription import Subscriber
 
-MAXIMUM = 1 << 26
-"""Numbers below which a subscriber's stands: far more than there can be connections."""
-
 SUBSCRIBER_OVERHEAD = 44
 """Bytes of a subscriber's places in list and column, their room to grow, and its number."""
 
