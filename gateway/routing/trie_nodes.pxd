@@ -2,6 +2,8 @@ import cython
 
 cdef unsigned int _A_CHILD
 cdef unsigned int _BYTE
+cdef unsigned int _FEW_EDGES
+cdef unsigned int _FIRST_EDGES
 cdef unsigned int _MANY
 cdef unsigned long long _WORD
 
@@ -9,12 +11,12 @@ cdef unsigned long long _WORD
 cdef class TrieNodes:
     cdef unsigned char[::1] _children
     cdef unsigned int[::1] _edges
-    cdef unsigned int _few
     cdef unsigned int _free
     cdef unsigned int[::1] _held
     cdef unsigned int[::1] _level
     cdef unsigned long long _level_factor
     cdef dict _many
+    cdef unsigned int _most
     cdef unsigned int[::1] _parent
     cdef unsigned long long _parent_factor
     cdef unsigned long long _places
@@ -41,6 +43,10 @@ cdef class TrieNodes:
     cdef unsigned long long _home(self, unsigned long long parent, unsigned long long level)
     @cython.locals(node=cython.uint)
     cdef unsigned int _new_number(self)
+    cdef _set_free(self, unsigned int node)
+    @cython.locals(before=cython.uint, following=cython.uint)
+    cdef _unlink(self, unsigned int node)
+    cdef _shorten(self)
     cdef _resize_columns(self, unsigned int room)
     @cython.locals(place=cython.ulonglong)
     cdef _put(self, unsigned int node)
@@ -51,5 +57,3 @@ cdef class TrieNodes:
     @cython.locals(node=cython.uint, level=cython.uint, mixed=cython.ulonglong,
                    place=cython.ulonglong)
     cdef _rebuild_edges(self, unsigned long long size)
-    @cython.locals(node=cython.uint)
-    cdef _cut_back(self)

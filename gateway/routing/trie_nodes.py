@@ -7,6 +7,9 @@ ROOT = 0
 FIRST_EDGES = 64
 """Places of the table of edges; at most 3/4 of them are taken."""
 
+FEW_EDGES = 1_024
+"""Places of the table of edges up to which it is not cut back."""
+
 HAS_PLUS = 1
 HAS_REST = 2
 """Bits of a node's `_children`: a child for `+`, one for `#`. Above them stands their number."""
@@ -25,12 +28,11 @@ MANY_OVERHEAD = 150
 
 # Compiled, these are C names that no other module sees.
 _A_CHILD = A_CHILD
+_FEW_EDGES = FEW_EDGES
+_FIRST_EDGES = FIRST_EDGES
 _MANY = MANY * A_CHILD
 _BYTE = 0xFF
 _WORD = 0xFFFF_FFFF
-
-FEW_NODES = 1_024
-"""Nodes below which the columns are not cut back."""
 
 
 class TrieNodes:
@@ -44,12 +46,12 @@ class TrieNodes:
     __slots__ = (
         "_children",
         "_edges",
-        "_few",
         "_free",
         "_held",
         "_level",
         "_level_factor",
         "_many",
+        "_most",
         "_parent",
         "_parent_factor",
         "_places",
@@ -68,13 +70,13 @@ class TrieNodes:
         self._level = zeros(LEAST)  # 0 for a free number
         self._children = zeros(LEAST, BYTES)
         self._many: dict[int, int] = {}  # children of nodes that have MANY
-        self._held = zeros(LEAST)
+        self._held = zeros(LEAST)  # of a free number: the free one before it
         self._edges = zeros(FIRST_EDGES)
         self._places = FIRST_EDGES
-        self._size = 1  # numbers that were ever in use; the root's is 0
-        self._free = 0  # the first free number below _size
+        self._size = 1  # the root's number is 0, the last one that is not free stands below this
+        self._most = 1  # the largest size since the columns are as long as they are
+        self._free = 0  # the first free number
         self.count = 0  # nodes beside the root
-        self._few = 0  # so many fewer than there were that memory is given back
 
     def child(self, parent: int, level: int) -> int:
         """Return the child of `parent` for this level, 0 if it has none."""
@@ -155,16 +157,18 @@ class TrieNodes:
         self._take(node)
         parent = self._parent[node]
         self._remove_child(parent, kind)
-        self._parent[node] = self._free
         self._level[node] = 0
-        self._free = node
         self.count -= 1
-        if self.count < self._few:
-            self._cut_back()
+        if node + 1 == self._size:
+            self._shorten()
+        else:
+            self._set_free(node)
+        if self._places > _FEW_EDGES and 6 * self.count < self._places:
+            self._rebuild_edges(2 * self.count + _FIRST_EDGES)
 
     def memory(self) -> int:
         """Return the bytes of columns and edges."""
-        nodes = NODE * places(self._parent, self._size)
+        nodes = NODE * places(self._parent, self._most)
         return nodes + MANY_OVERHEAD * len(self._many) + EDGE * self._places
 
     def _home(self, parent: int, level: int) -> int:
@@ -175,20 +179,47 @@ class TrieNodes:
     def _new_number(self) -> int:
         node = self._free
         if node:
-            self._free = self._parent[node]
+            self._unlink(node)
             return node
         if self._size == len(self._parent):
             self._resize_columns(room_for(self._size))
         self._size += 1
-        if self._size > FEW_NODES:
-            self._few = self._size // 4
+        self._most = max(self._most, self._size)
         return self._size - 1
+
+    def _set_free(self, node: int) -> None:
+        """Put a number at the head of those that are free."""
+        self._parent[node] = self._free
+        if self._free:
+            self._held[self._free] = node
+        self._free = node
+
+    def _unlink(self, node: int) -> None:
+        """Take a number from among those that are free."""
+        before, following = self._held[node], self._parent[node]
+        if before:
+            self._parent[before] = following
+        else:
+            self._free = following
+        if following:
+            self._held[following] = before
+        self._held[node] = 0
+
+    def _shorten(self) -> None:
+        """Give up the last number, which is free, and all free ones before it."""
+        self._size -= 1
+        while self._size > 1 and self._level[self._size - 1] == 0:
+            self._size -= 1
+            self._unlink(self._size)
+        if 2 * self._size < self._most:
+            self._resize_columns(room_for(self._size))
 
     def _resize_columns(self, room: int) -> None:
         self._parent = resized(self._parent, room, self._size)
         self._level = resized(self._level, room, self._size)
         self._children = resized(self._children, room, self._size)
         self._held = resized(self._held, room, self._size)
+        self._most = self._size
 
     def _put(self, node: int) -> None:
         place = self._home(self._parent[node], self._level[node])
@@ -228,16 +259,3 @@ class TrieNodes:
                 while self._edges[place]:
                     place = place + 1 if place + 1 < size else 0
                 self._edges[place] = node
-
-    def _cut_back(self) -> None:
-        """Give memory back: shorter edges, and columns without the free numbers at their end."""
-        while self._size > 1 and self._level[self._size - 1] == 0:
-            self._size -= 1
-        self._free = 0
-        for node in range(self._size - 1, 0, -1):
-            if self._level[node] == 0:
-                self._parent[node] = self._free
-                self._free = node
-        self._resize_columns(room_for(self._size))
-        self._rebuild_edges(max(FIRST_EDGES, 2 * self.count))
-        self._few = self.count // 2

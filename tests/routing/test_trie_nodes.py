@@ -5,6 +5,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from gateway.routing.columns import LARGE
 from gateway.routing.trie_nodes import (
     A_CHILD,
+    FEW_EDGES,
     HAS_PLUS,
     HAS_REST,
     MANY,
@@ -134,3 +135,17 @@ def test_nodes_are_told_apart_in_columns_of_pages() -> None:
         nodes.cut(node, 0)
     assert nodes.memory() < LARGE * 10
     assert nodes.child(ROOT, 10 + 7) == numbers[7]
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_what_is_cut_last_gives_the_columns_ends_back(step: int) -> None:
+    nodes = TrieNodes()
+    few = grown(nodes, 10)
+    begin = nodes.memory()
+    numbers = [nodes.grow(few[0], 10 + number, 0) for number in range(3_000)]
+    for node in numbers[::step]:
+        nodes.cut(node, 0)
+    assert nodes.memory() < begin + 4 * FEW_EDGES
+    again = [nodes.grow(few[1], 10 + number, 0) for number in range(3_000)]
+    assert sorted(again) == numbers
+    assert [nodes.child(few[1], 10 + number) for number in range(3_000)] == again
