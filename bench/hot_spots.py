@@ -73,10 +73,15 @@ def _show_cprofile(file: Path, top: int, _: Figures) -> str:
 
 
 def _show_perf(file: Path, top: int, _: Figures) -> str:
-    command = ["perf", "report", "-i", str(file), "--stdio", "--no-children", "-g", "none"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    lines = [line for line in done.stdout.splitlines() if line.strip() and line[0] != "#"]
-    return "\n".join(lines[:top])
+    """Return the shares of libraries and the kernel, then those of single functions."""
+    parts = []
+    for sort in (["dso"], ["dso", "symbol"]):
+        command = ["perf", "report", "-i", str(file), "--stdio", "-g", "none"]
+        command += ["--no-children", "--sort", ",".join(sort)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        lines = [line for line in done.stdout.splitlines() if line.strip() and line[0] != "#"]
+        parts.append("\n".join(lines[: top // 3 if len(sort) == 1 else top]))
+    return "\n\n".join(parts)
 
 
 def _show_strace(file: Path, top: int, figures: Figures) -> str:
