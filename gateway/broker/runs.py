@@ -91,18 +91,20 @@ def pass_on_alone(broker: "Broker", client: Client, data: bytes, topic: str, hea
     if recipients is None:
         return False
     size = len(data)
+    sessions = []
     for recipient in recipients:
         subscriber = recipient.subscriber
         if recipient.identifiers or not isinstance(subscriber, Session):
             return False
         if not runs.takes(subscriber, connection.version, size):
             return False
+        sessions.append(subscriber)
     connection.packets_received += 1
     traffic = broker.traffic
     traffic.messages_received += 1
     traffic.bytes_received += payload_bytes
-    for recipient in recipients:
-        runs.send(cast("Session", recipient.subscriber), data, 1, payload_bytes)
+    for session in sessions:
+        runs.send(session, data, 1, payload_bytes)
     return True
 
 

@@ -197,7 +197,7 @@ class Router:
         route = self.routes.get(topic) or self._keep_route(topic)
         if not route.plain:
             return None
-        found = route.recipients.get(kind(qos, retain=False))
+        found = route.recipients.get(2 * qos)  # `kind` of it, asked for every message
         return self._plain(route, qos, retain=False) if found is None else found
 
     def reaches(self, topic: str) -> bool:

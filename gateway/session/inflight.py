@@ -36,14 +36,23 @@ class Inflight:
     """The window of one session's outgoing messages, by packet identifier, in sending order.
 
     What was sent in runs stands behind all else, and is counted, numbered and acknowledged as
-    runs; whatever else is asked of the window makes single messages of it first.
+    runs; whatever else is asked of the window makes single messages of it first. `to_send_again`
+    is not empty while a message of an earlier connection waits to be sent on this one.
     """
 
-    __slots__ = ("_again", "_bytes", "_last", "_messages", "_runs", "in_runs", "limit")
+    __slots__ = (
+        "_bytes",
+        "_last",
+        "_messages",
+        "_runs",
+        "in_runs",
+        "limit",
+        "to_send_again",
+    )
 
     def __init__(self, limit: int) -> None:
         self._messages: dict[int, InflightMessage] = {}
-        self._again = NONE_AGAIN  # what this connection has not been sent yet
+        self.to_send_again = NONE_AGAIN  # packet identifiers that this connection was not sent yet
         self._runs: list[InflightRun] = []
         self.in_runs = 0  # messages that were sent in runs
         self._last = 0
@@ -56,8 +65,9 @@ class Inflight:
     @property
     def has_room(self) -> bool:
         """False while the client's Receive Maximum is reached [MQTT-3.3.4-9], or our own bounds."""
-        return len(self) - len(self._again) < self.limit and (
-            self._bytes < MAXIMUM_BYTES or bool(self._again)  # to send again costs nothing more
+        return len(self) - len(self.to_send_again) < self.limit and (
+            self._bytes < MAXIMUM_BYTES
+            or bool(self.to_send_again)  # to send again costs nothing more
         )
 
     @property
@@ -135,23 +145,18 @@ class Inflight:
         """The packet identifier behind the last one that was given."""
         return self._last + 1 if self._last < MAXIMUM_PACKET_ID else 1
 
-    @property
-    def to_send_again(self) -> bool:
-        """True while a message of an earlier connection waits to be sent on this one."""
-        return bool(self._again)
-
     def begin(self, limit: int) -> None:
         """Start on a new connection: what is here is to be sent again, as far as `limit` allows."""
         self._open_runs()
         self.limit = limit
-        self._again = deque(self._messages) if self._messages else NONE_AGAIN
+        self.to_send_again = deque(self._messages) if self._messages else NONE_AGAIN
 
     def send_again(self) -> tuple[int, InflightMessage]:
         """Return packet identifier and message of what is to be sent again first [MQTT-4.6.0-1].
 
         Raises IndexError when there is nothing.
         """
-        packet_id = self._again.popleft()
+        packet_id = self.to_send_again.popleft()
         return packet_id, self._messages[packet_id]
 
     def add(self, delivery: Delivery) -> int:
@@ -191,7 +196,7 @@ class Inflight:
         """
         messages = self._messages
         found: list[Delivery] = []
-        if self._again:
+        if self.to_send_again:
             return found
         size = 0
         for packet_id in packet_ids:
@@ -236,8 +241,8 @@ class Inflight:
         message = self._messages.pop(packet_id, None)
         if message is not None:
             self._bytes -= message_size(message.delivery.message)
-            if self._again and packet_id in self._again:
-                self._again.remove(packet_id)
+            if self.to_send_again and packet_id in self.to_send_again:
+                self.to_send_again.remove(packet_id)
         return message
 
     def __iter__(self) -> Iterator[InflightMessage]:

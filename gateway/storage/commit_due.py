@@ -8,24 +8,21 @@ class CommitDue:
     """The earliest of the times by which somebody wants the commit to begin.
 
     `at` is a second of the loop's clock: 0.0 for at once, infinite while nobody wants anything, or
-    only what counts from the end of a turn that has not ended.
+    only what counts from the end of a turn that has not ended. `wanted` is True once somebody has
+    asked for a commit.
     """
 
-    __slots__ = ("_after_turn", "_within", "at")
+    __slots__ = ("_after_turn", "_within", "at", "wanted")
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
         """Begin with a new batch, of which nobody has wanted anything."""
+        self.wanted = False
         self.at = math.inf
         self._within = math.inf  # the shortest delay that was asked for
         self._after_turn = math.inf  # the same, as far as it counts from the turn's end
-
-    @property
-    def wanted(self) -> bool:
-        """True once somebody has asked for a commit."""
-        return self._within < math.inf
 
     @property
     def passed(self) -> bool:
@@ -37,6 +34,7 @@ class CommitDue:
         if within >= self._within:
             return  # asked for earlier, and for no longer: that is due before
         self._within = within
+        self.wanted = True
         if within <= 0.0:
             self.at = 0.0
         elif within <= commit_delay:
