@@ -148,7 +148,12 @@ class Framer:
         run = PacketRun(
             buffer[start:end], range(0, end - start, size), range(body, end - start, size)
         )
-        if count < most and end < len(buffer) and buffer[end] == buffer[start]:
+        if (
+            count < most
+            and end < len(buffer)
+            and buffer[end] == buffer[start]
+            and buffer.startswith(alike, _body(buffer, end)[0])
+        ):
             largest = min(largest, self._maximum_packet_size)
             self._lengthen(run, alike, least, largest, most)
         return run
