@@ -148,15 +148,15 @@ class Broker:
         """
         connection, traffic = client.connection, self.traffic
         last_topic = client.last_topic
-        if data:
-            traffic.network_received += len(data)
-            if last_topic is not None and pass_on_alone(self, client, data, *last_topic):
-                client.last_received = instant.monotonic
-                return traffic.bytes_sent > traffic.full_at
-            if len(data) >= SIGN_OF_LIFE:
-                client.last_received = instant.monotonic
-            connection.receive(data)
         try:
+            if data:
+                traffic.network_received += len(data)
+                if last_topic is not None and pass_on_alone(self, client, data, *last_topic):
+                    client.last_received = instant.monotonic
+                    return traffic.bytes_sent > traffic.full_at
+                if len(data) >= SIGN_OF_LIFE:
+                    client.last_received = instant.monotonic
+                connection.receive(data)
             while not client.closing:
                 if traffic.bytes_sent > traffic.full_at:
                     traffic.begin_turn()

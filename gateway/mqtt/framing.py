@@ -239,14 +239,18 @@ class Framer:
 def _body(buffer: bytes, position: int) -> tuple[int, int]:
     """Return start and end of the body of the packet at this position.
 
-    (0, 0) while its header is not whole, or if its remaining length is not in its shortest form.
+    (0, 0) while its header is not whole, or if its remaining length is not in its shortest form or
+    malformed: `next_frame` says so when it is that packet's turn.
     """
     body = position + 2
     if body > len(buffer):
         return 0, 0
     length = buffer[position + 1]
     if length > 0x7F:
-        length, body = _long_remaining_length(buffer, position + 1)
+        try:
+            length, body = _long_remaining_length(buffer, position + 1)
+        except MalformedPacket:
+            return 0, 0
         if not body or length >> 7 * (body - position - 2) == 0:
             return 0, 0
     return body, body + length

@@ -9,8 +9,16 @@ from hypothesis import strategies as st
 from gateway.broker.runs import pass_on, pass_on_again, pass_on_alone
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.encode import encode
-from gateway.mqtt.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5, Publish, SubscriptionRequest
+from gateway.mqtt.packets import (
+    MQTT_3_1,
+    MQTT_3_1_1,
+    MQTT_5,
+    Disconnect,
+    Publish,
+    SubscriptionRequest,
+)
 from gateway.mqtt.properties import Properties
+from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker_harness import Harness, Inline, MemoryClient
 
 RUNS = "gateway.broker.broker.pass_on"
@@ -176,6 +184,21 @@ def test_one_packet_alone_is_passed_on_without_looking_further(
     assert payloads(subscriber) == [b"x" * 200] * 6
     assert answers == [True, False, False, False, True]
     assert harness.broker.traffic.network_received > 6 * len(one)
+
+
+@pytest.mark.parametrize("before", [b"", encode(Publish("a/b", b"1"), MQTT_5)])
+def test_what_is_malformed_behind_a_run_ends_the_connection(before: bytes) -> None:
+    harness = Harness()
+    subscriber = harness.connect("subscriber")
+    subscriber.subscribe("a/b")
+    publisher = harness.connect("publisher")
+    publisher.send(Publish("a/b", b"0"))
+    publisher.send_bytes(before + b"\x30\xff\xff\xff\xff\x01")
+    (disconnect,) = publisher.take()
+    assert isinstance(disconnect, Disconnect)
+    assert disconnect.reason_code == ReasonCode.MALFORMED_PACKET
+    assert publisher.closed()
+    assert payloads(subscriber) == ([b"0", b"1"] if before else [b"0"])
 
 
 def test_a_topic_without_subscribers_is_passed_over(taken: list[bool]) -> None:

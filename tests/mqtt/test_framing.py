@@ -200,6 +200,7 @@ ENDS = {
     "not whole": (like(b"xyz")[:-1], {}),
     "no length": (b"\x30", {}),
     "half a length": (b"\x30\x83", {}),
+    "a malformed length": (b"\x30\xff\xff\xff\xff\x01", {}),
     "too large": (like(b"x" * 30), {"largest": 30}),
     "too little": (like(b"x"), {"least": 5}),
     "a length written too long": (b"\x30\x84\x00" + like(b"x")[2:], {}),
@@ -236,6 +237,7 @@ LIKE = {
     "not whole": (like(b"xyz")[:-1], 0),
     "shorter than that": (b"\x30\x02\0\1a", 0),
     "no length": (b"\x30", 0),
+    "a malformed length": (b"\x30\xff\xff\xff\xff\x01", 0),
     "a length written too long": (b"\x30\x84\x00" + like(b"x")[2:], 0),
     "above the maximum": (like(b"x" * 100), 0),
 }
