@@ -228,6 +228,26 @@ def test_a_store_that_is_full_takes_no_runs(taken: list[int]) -> None:
     ] * 2
 
 
+def test_what_waits_behind_a_run_follows_it_many_at_a_time(taken: list[int]) -> None:
+    harness = Harness(BrokerSettings(maximum_inflight=5))
+    subscriber = harness.connect("c")
+    subscriber.subscribe("#", 1)
+    harness.connect("publisher").send(*publishes(9, 1))
+    assert taken[0] == 5
+    assert [each.packet_id for each in published(subscriber)] == [1, 2, 3, 4, 5]
+    subscriber.send(PubAck(1), PubAck(2), PubAck(3))
+    assert [(each.packet_id, each.payload) for each in published(subscriber)] == [
+        (6, b"6"),
+        (7, b"7"),
+        (8, b"8"),
+    ]
+    inflight = harness.session("c").inflight
+    assert [number for number, _ in inflight.items()] == [4, 5, 6, 7, 8]
+    subscriber.send(*(PubAck(number) for number in (4, 5, 6, 7, 8)))
+    assert [(each.packet_id, each.payload) for each in published(subscriber)] == [(9, b"9")]
+    assert len(inflight) == 1
+
+
 def away(harness: Harness, name: str = "away") -> None:
     client = harness.persistent(name)
     client.subscribe("a/#", 1)

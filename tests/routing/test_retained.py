@@ -149,6 +149,7 @@ class RetainedAgainstDict(RuleBasedStateMachine):
     def set_message(self, topic: str, payload: bytes, expiry: int | None) -> None:
         message = Message(topic, payload, arrived=self.now, message_expiry=expiry)
         has_room = not payload or topic in self.kept or len(self.kept) < 4
+        assert self.retained.accepts(message) == has_room
         assert self.retained.set(message) == has_room
         if not payload:
             self.kept.pop(topic, None)
