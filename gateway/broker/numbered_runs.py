@@ -79,10 +79,11 @@ def pass_on(
 
 def _lends(recipients: list[Recipient]) -> bool:
     """Return whether any of the recipients keeps what it is owed."""
-    return any(
-        recipient.qos and cast("Session", recipient.subscriber).journal is not NO_JOURNAL
-        for recipient in recipients
-    )
+    for recipient in recipients:
+        session = cast("Session", recipient.subscriber)
+        if recipient.qos and session.journal is not NO_JOURNAL:
+            return True
+    return False
 
 
 def _takes(recipient: Recipient, version: int, within: float | None) -> int:

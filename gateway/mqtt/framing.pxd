@@ -25,12 +25,12 @@ cdef class Framer:
                    end=Py_ssize_t)
     cpdef tuple next_frame(self)
     @cython.locals(buffer=bytes, like=bytes, start=Py_ssize_t, end=Py_ssize_t, size=Py_ssize_t,
-                   last=Py_ssize_t, body=Py_ssize_t, count=Py_ssize_t)
-    cpdef PacketRun run(self, bytes alike, Py_ssize_t least, Py_ssize_t largest, Py_ssize_t most)
+                   last="long long", body=Py_ssize_t, count=Py_ssize_t)
+    cpdef PacketRun run(self, bytes alike, Py_ssize_t least, long long largest, long long most)
     @cython.locals(buffer=bytes, start=Py_ssize_t, end=Py_ssize_t, first_byte=int,
                    body=Py_ssize_t, stop=Py_ssize_t)
     cdef _lengthen(
-        self, PacketRun run, bytes alike, Py_ssize_t least, Py_ssize_t largest, Py_ssize_t most)
+        self, PacketRun run, bytes alike, Py_ssize_t least, long long largest, long long most)
     @cython.locals(buffer=bytes, position=Py_ssize_t, body=Py_ssize_t, end=Py_ssize_t,
                    size=Py_ssize_t)
     cpdef Py_ssize_t like(self, int first_byte, bytes alike)

@@ -49,6 +49,19 @@ class Router:
     and the number of every one that goes.
     """
 
+    __slots__ = (
+        "_budget",
+        "_direct",
+        "_empty",
+        "_filtered",
+        "_indirect",
+        "_subscribers",
+        "maximum_bytes",
+        "on_add",
+        "on_discard",
+        "routes",
+    )
+
     def __init__(
         self,
         budget: Budget,

@@ -83,12 +83,14 @@ class Inflight:
 
         That is for a session that has nothing `to_send_again`.
         """
-        first = self._next
+        first = self._next()
         taken = MAXIMUM_PACKET_ID + 1
         count = self.in_runs
         if self._messages:
             count += len(self._messages)
-            taken = min((each for each in self._messages if each >= first), default=taken)
+            for packet_id in self._messages:
+                if first <= packet_id < taken:
+                    taken = packet_id
         if self._runs and self._runs[0].next >= first:  # of all runs the first to be met again
             taken = min(taken, self._runs[0].next)
         by_size = -((self._bytes - MAXIMUM_BYTES) // size)
@@ -96,7 +98,7 @@ class Inflight:
 
     def add_run(self, run: MessageRun, qos: int) -> InflightRun:
         """Keep a run that `room_for_run` allowed, and give it packet identifiers."""
-        sent = InflightRun(run, self._next, qos)
+        sent = InflightRun(run, self._next(), qos)
         self._runs.append(sent)
         self.in_runs += sent.count
         self._bytes += sent.count * run.size
@@ -105,21 +107,22 @@ class Inflight:
 
     def first_run(self, qos: int) -> InflightRun | None:
         """Return the run of this QoS whose messages are to be acknowledged first."""
-        runs = self._runs
-        sent: InflightRun | None
-        if runs and runs[0].qos == qos:
-            sent = runs[0]
+        for sent in self._runs:
+            if sent.qos == qos:
+                break
         else:
-            sent = next((each for each in runs if each.qos == qos), None)
-        if sent is not None and sent.deliveries is not None:
+            return None
+        if sent.deliveries is not None:
             self._open_runs()
             return None
         return sent
 
     def first_unreleased(self) -> InflightRun | None:
         """Return the QoS 2 run whose messages are to be answered with PUBREC first."""
-        runs = self._runs
-        return next((each for each in runs if each.qos == 2 and each.unreleased), None)
+        for sent in self._runs:
+            if sent.qos == 2 and sent.unreleased:
+                return sent
+        return None
 
     def finish_run(self, sent: InflightRun, count: int) -> None:
         """Forget the first messages of a run; their packet identifiers are free again."""
@@ -140,9 +143,8 @@ class Inflight:
                 self._messages[sent.first + number] = message
                 self._bytes += message_size(delivery.message)
 
-    @property
     def _next(self) -> int:
-        """The packet identifier behind the last one that was given."""
+        """Return the packet identifier behind the last one that was given."""
         return self._last + 1 if self._last < MAXIMUM_PACKET_ID else 1
 
     def begin(self, limit: int) -> None:
@@ -163,9 +165,9 @@ class Inflight:
         """Keep the delivery and return the free packet identifier it got [MQTT-2.2.1-3]."""
         if self._runs:
             self._open_runs()
-        self._last = packet_id = self._next
+        self._last = packet_id = self._next()
         while packet_id in self._messages:
-            self._last = packet_id = self._next
+            self._last = packet_id = self._next()
         self._messages[packet_id] = InflightMessage(delivery)
         self._bytes += message_size(delivery.message)
         return packet_id

@@ -4,6 +4,7 @@ import socket
 import sqlite3
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,6 @@ from gateway.broker.broker import Broker
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
 from gateway.mqtt import connection as connection_module
-from gateway.mqtt.connection import Connection
 from gateway.mqtt.encode import encode
 from gateway.mqtt.output import Pledge
 from gateway.mqtt.packets import (
@@ -29,6 +29,7 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server import transport as transport_module
+from gateway.server.transport import ClientTransport
 from gateway.session import traffic
 from gateway.storage.database import FILE_NAME
 from tests.support.raw_client import RawClient
@@ -301,15 +302,15 @@ async def test_a_mistake_while_writing_ends_that_connection_alone(
 ) -> None:
     other = await held.clients.connect("other")
     client = await held.clients.connect("c")
-    connection = held.broker.clients["c"].connection
-    take = Connection.data_to_send
+    theirs = held.broker.clients["c"]
+    write = ClientTransport._write
 
-    def faulty(self: Connection, committed: int) -> bytes | bytearray | None:
-        if self is connection:
+    def faulty(self: ClientTransport, client: Client, *rest: Any) -> int:
+        if client is theirs:
             raise RuntimeError("a mistake")
-        return take(self, committed)
+        return write(self, client, *rest)
 
-    monkeypatch.setattr(Connection, "data_to_send", faulty)
+    monkeypatch.setattr(ClientTransport, "_write", faulty)
     await asyncio.gather(client.send(PingReq()), other.send(PingReq()))
     assert await other.receive() == PingResp()
     assert not await client.until_closed()

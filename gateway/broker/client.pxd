@@ -1,0 +1,24 @@
+import cython
+
+from gateway.mqtt.connection cimport Connection
+from gateway.mqtt.output cimport Pledge
+from gateway.session.session cimport Session
+
+cdef class Client:
+    cdef Pledge _pledge
+    cdef object _pledged_at
+    cdef public object arrival
+    cdef public object authentication
+    cdef public object authenticator
+    cdef public bint closing
+    cdef readonly Connection connection
+    cdef public object keep_alive
+    cdef public double last_received
+    cdef public tuple last_topic
+    cdef public object peer
+    cdef public bint problem_information
+    cdef public Session session
+
+    cpdef Pledge pledge(self, instant)
+    cpdef send(self, packet, long long mark=*, Pledge pledge=*)
+    cpdef close(self)

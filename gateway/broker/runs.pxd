@@ -1,0 +1,30 @@
+import cython
+
+from gateway.broker.client cimport Client
+from gateway.broker cimport numbered_runs
+from gateway.mqtt.connection cimport Connection
+from gateway.mqtt.framing cimport PacketRun
+from gateway.routing.recipient cimport Recipient
+from gateway.session cimport runs
+from gateway.session.session cimport Session
+from gateway.session.traffic cimport Traffic
+
+@cython.locals(session=Session, recipients=list)
+cpdef bint pass_on(broker, Client client, packet, instant) except -1
+
+@cython.locals(connection=Connection, largest="long long", head=bytes)
+cdef bint _pass_on(broker, Client client, packet, list recipients) except -1
+
+@cython.locals(connection=Connection, largest="long long", size=Py_ssize_t, recipients=list)
+cpdef bint pass_on_again(broker, Client client, topic, bytes head) except -1
+
+@cython.locals(connection=Connection, payload_bytes=Py_ssize_t, recipients=list,
+               size=Py_ssize_t, recipient=Recipient, traffic=Traffic)
+cpdef bint pass_on_alone(broker, Client client, bytes data, topic, bytes head) except -1
+
+@cython.locals(run=PacketRun, count=Py_ssize_t, properties=bint, payload_bytes=Py_ssize_t,
+               recipient=Recipient, receiver=Session)
+cdef _send(broker, Connection connection, bytes head, list recipients, long long largest)
+
+@cython.locals(largest="long long", recipient=Recipient)
+cdef long long _largest(list recipients, int version) except -1

@@ -1,0 +1,9 @@
+import cython
+
+@cython.final
+cdef class Counters:
+    cdef public dict values
+
+    cpdef add(self, name, count=*)
+    cpdef set(self, name, value)
+    cpdef count(self, name)

@@ -1,0 +1,27 @@
+import cython
+
+from gateway.routing.route cimport Route, kind
+from gateway.routing.route_cache cimport RouteCache
+
+cdef class Router:
+    cdef object _budget
+    cdef object _direct
+    cdef object _empty
+    cdef object _filtered
+    cdef object _indirect
+    cdef object _subscribers
+    cdef public object maximum_bytes
+    cdef public list on_add
+    cdef public list on_discard
+    cdef readonly RouteCache routes
+
+    @cython.locals(route=Route)
+    cpdef list recipients(self, message)
+    @cython.locals(route=Route, found=list)
+    cpdef list plain_recipients(self, topic, int qos)
+    cpdef bint reaches(self, topic) except -1
+    cdef Route _route(self, topic)
+    @cython.locals(route=Route)
+    cdef Route _keep_route(self, topic)
+    @cython.locals(number=int)
+    cdef list _plain(self, Route route, int qos, bint retain)

@@ -1,0 +1,39 @@
+import cython
+
+from gateway.mqtt.message_size cimport message_size
+from gateway.session.inflight_run cimport InflightRun
+from gateway.session.message_run cimport MessageRun
+
+@cython.final
+cdef class Inflight:
+    cdef long long _bytes
+    cdef public Py_ssize_t _last
+    cdef dict _messages
+    cdef list _runs
+    cdef readonly Py_ssize_t in_runs
+    cdef public Py_ssize_t limit
+    cdef readonly object to_send_again
+
+    @cython.locals(first=Py_ssize_t, taken=Py_ssize_t, count=Py_ssize_t, by_size="long long",
+                   packet_id=Py_ssize_t)
+    cpdef Py_ssize_t room_for_run(self, Py_ssize_t size)
+    @cython.locals(sent=InflightRun)
+    cpdef InflightRun add_run(self, MessageRun run, int qos)
+    @cython.locals(sent=InflightRun)
+    cpdef InflightRun first_run(self, int qos)
+    @cython.locals(sent=InflightRun)
+    cpdef InflightRun first_unreleased(self)
+    cpdef finish_run(self, InflightRun sent, Py_ssize_t count)
+    @cython.locals(sent=InflightRun)
+    cdef _open_runs(self)
+    cdef Py_ssize_t _next(self)
+    cpdef begin(self, Py_ssize_t limit)
+    cpdef tuple send_again(self)
+    @cython.locals(packet_id=Py_ssize_t)
+    cpdef Py_ssize_t add(self, delivery)
+    @cython.locals(messages=dict, packet_id=Py_ssize_t, size="long long")
+    cpdef list add_all(self, deliveries)
+    @cython.locals(messages=dict, found=list, size="long long")
+    cpdef list finish(self, packet_ids)
+    cpdef find(self, Py_ssize_t packet_id)
+    cpdef remove(self, Py_ssize_t packet_id)

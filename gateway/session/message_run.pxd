@@ -1,0 +1,26 @@
+import cython
+
+from gateway.mqtt.framing cimport PacketRun
+from gateway.mqtt.output cimport Pledge
+from gateway.mqtt.publish_run cimport PublishRun
+
+@cython.final
+cdef class MessageRun:
+    cdef dict _forms
+    cdef list _messages
+    cdef bint _properties
+    cdef readonly double arrived
+    cdef readonly object client_id
+    cdef readonly object commit_within
+    cdef public Py_ssize_t lent
+    cdef readonly PublishRun packets
+    cdef readonly Pledge pledge
+    cdef readonly int qos
+    cdef readonly object received_at
+    cdef readonly Py_ssize_t size
+    cdef readonly object topic
+    cdef readonly object username
+
+    @cython.locals(packets=PacketRun, properties=bint)
+    cpdef numbered(self, Py_ssize_t first, int qos, int version)
+    cdef _message(self, Py_ssize_t number, Py_ssize_t own)

@@ -1,0 +1,30 @@
+import cython
+
+from gateway.mqtt.acknowledgement_run cimport AcknowledgementRun
+from gateway.mqtt.connection cimport Connection
+from gateway.mqtt.publish_run cimport PublishRun
+from gateway.session.inflight cimport Inflight
+from gateway.session.inflight_run cimport InflightRun
+from gateway.session.message_run cimport MessageRun
+from gateway.session.session cimport Session
+
+cpdef long long largest(Session session, int version) except -1
+
+@cython.locals(connection=Connection)
+cpdef bint takes(Session session, int version, Py_ssize_t size) except -1
+
+cpdef long long largest_numbered(Session session, int version, int qos, within) except -1
+
+cpdef send(Session session, data, Py_ssize_t count, Py_ssize_t payload_bytes)
+
+cpdef Py_ssize_t room(Session session, Py_ssize_t size) except? -1
+
+@cython.locals(connection=Connection, sent=InflightRun, packets=PublishRun)
+cpdef send_numbered(Session session, MessageRun run, int qos)
+
+@cython.locals(inflight=Inflight, start=Py_ssize_t, count=Py_ssize_t, sent=InflightRun)
+cpdef Py_ssize_t finish(
+    Session session, int qos, AcknowledgementRun acknowledgements, double now) except -1
+
+@cython.locals(start=Py_ssize_t, count=Py_ssize_t, sent=InflightRun)
+cpdef Py_ssize_t release(Session session, AcknowledgementRun acknowledgements) except -1

@@ -1,0 +1,34 @@
+import cython
+
+from gateway.counters cimport Counters
+from gateway.mqtt.connection cimport Connection
+from gateway.session.delivery_queue cimport DeliveryQueue
+from gateway.session.incoming cimport Incoming
+from gateway.session.inflight cimport Inflight
+from gateway.session.traffic cimport Traffic
+
+cdef class Session:
+    cdef Incoming _incoming
+    cdef object _will
+    cdef readonly object client_id
+    cdef public Connection connection
+    cdef public Counters counters
+    cdef public object durability_class
+    cdef public object expiry_interval
+    cdef public Inflight inflight
+    cdef public object journal
+    cdef public object limits
+    cdef public DeliveryQueue queue
+    cdef public Traffic traffic
+    cdef public object username
+
+    cpdef bint ready(self, int qos) except -1
+    cpdef bint has_room(self, int qos) except -1
+    cdef _lend(self, delivery)
+    cpdef pump(self, double now)
+    cdef _send_queued(self, Connection connection, double now)
+    cdef _send_again(self, Connection connection, double now)
+    cdef _drop(self, Py_ssize_t packet_id, delivery)
+    cdef _enqueue(self, delivery, bint promised)
+    @cython.locals(packet_id=Py_ssize_t)
+    cdef _send_counted(self, Connection connection, delivery, templates, double now)

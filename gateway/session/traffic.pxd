@@ -1,0 +1,13 @@
+import cython
+
+@cython.final
+cdef class Traffic:
+    cdef public long long bytes_received
+    cdef public long long bytes_sent
+    cdef public long long full_at
+    cdef public long long messages_received
+    cdef public long long messages_sent
+    cdef public long long network_received
+    cdef public long long network_sent
+
+    cpdef begin_turn(self)
