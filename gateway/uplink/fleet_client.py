@@ -195,7 +195,7 @@ class FleetClient:
                 server_hostname=None if tls is None else host,
                 ssl_handshake_timeout=None if tls is None else CONNECT_SECONDS,
             )
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: no certificate can have that name
             self._fail(f"{host}:{port}: {error}")
         else:
             self._send(connect)
