@@ -58,7 +58,9 @@ class Turn:
         if self._instant is None:
             clock = self._clock
             self._instant = Instant(clock.monotonic(), clock.wall_ms())
-            if not self._scheduled:
+            if self._sockets is not None and self._sockets.serving:
+                self._scheduled = True  # the selector ends the turn
+            elif not self._scheduled:
                 self._schedule()
         return self._instant
 
