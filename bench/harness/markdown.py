@@ -22,7 +22,8 @@ def replace_section(file: Path, name: str, text: str) -> None:
     section = re.compile(
         rf"(<!-- {re.escape(name)} -->\n).*?(<!-- /{re.escape(name)} -->)", re.DOTALL
     )
-    after, count = section.subn(lambda marks: f"{marks[1]}{text.strip()}\n{marks[2]}", before)
+    inner = text.strip("\n")  # not spaces: an indented first line is a command
+    after, count = section.subn(lambda marks: f"{marks[1]}{inner}\n{marks[2]}", before)
     if count != 1:
         raise ValueError(f"{file} has the markers of {name!r} {count} times, not once")
     file.write_text(after, encoding="utf-8")

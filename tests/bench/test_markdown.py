@@ -13,9 +13,9 @@ def test_a_section_is_replaced_and_the_rest_stays(tmp_path: Path) -> None:
     file = tmp_path / "page.md"
     file.write_text("before\n<!-- x -->\nold\n<!-- /x -->\nafter\n<!-- y -->\n<!-- /y -->\n")
     replace_section(file, "x", "new \\1 text\n")
-    replace_section(file, "y", "more")
+    replace_section(file, "y", "    a command\n\nmore")
     assert file.read_text() == (
-        "before\n<!-- x -->\nnew \\1 text\n<!-- /x -->\nafter\n<!-- y -->\nmore\n<!-- /y -->\n"
+        "before\n<!-- x -->\nnew \\1 text\n<!-- /x -->\nafter\n<!-- y -->\n    a command\n\nmore\n<!-- /y -->\n"
     )
 
 
