@@ -15,7 +15,8 @@ def test_a_section_is_replaced_and_the_rest_stays(tmp_path: Path) -> None:
     replace_section(file, "x", "new \\1 text\n")
     replace_section(file, "y", "    a command\n\nmore")
     assert file.read_text() == (
-        "before\n<!-- x -->\nnew \\1 text\n<!-- /x -->\nafter\n<!-- y -->\n    a command\n\nmore\n<!-- /y -->\n"
+        "before\n<!-- x -->\nnew \\1 text\n<!-- /x -->\nafter\n"
+        "<!-- y -->\n    a command\n\nmore\n<!-- /y -->\n"
     )
 
 
