@@ -36,7 +36,12 @@ def cythonized(sources: list[Path]) -> list[Extension]:
     from Cython.Build import cythonize
 
     modules = [
-        Extension(".".join(source.with_suffix("").parts), [str(source)]) for source in sources
+        Extension(
+            ".".join(source.with_suffix("").parts),
+            [str(source)],
+            extra_compile_args=["-O2", "-g0"],  # a tenth less code than -O3
+        )
+        for source in sources
     ]
     directives = {
         "language_level": "3",
