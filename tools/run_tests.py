@@ -135,8 +135,13 @@ def jobs(*, covered: bool) -> list[Job]:
     files = sorted(Path("tests").rglob("test_*.py"))
     marked = [file for file in files if f"mark.{MARKER}" in file.read_text(encoding="utf-8")]
     names = {file.parts[1] for file in files if len(file.parts) > 2}
+    divided = {file.parts[1] for file in marked}
     made = [
-        Job(name, [f"tests/{name}", "-m", f"not {MARKER}"], covered and name not in UNCOVERED)
+        Job(
+            name,
+            [f"tests/{name}", *(("-m", f"not {MARKER}") if name in divided else ())],
+            covered and name not in UNCOVERED,
+        )
         for name in names
     ]
     made.append(Job("the rest", [str(file) for file in files if len(file.parts) == 2], covered))
