@@ -20,6 +20,9 @@ from bench.harness.processes import tree
 _CORES = sorted(os.sched_getaffinity(0))
 BROKER_CORE, LOAD_CORE = _CORES[0], _CORES[-1]
 
+_ENDS_WITH_US = ("setpriv", "--pdeathsig", "KILL")
+"""Before a command: a benchmark that is broken off leaves no broker behind."""
+
 START_SECONDS = 30.0
 END_SECONDS = 20.0
 QUIET_SECONDS = 0.3
@@ -75,7 +78,7 @@ class Running:
         begun = time.monotonic()
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                ["taskset", "-c", str(BROKER_CORE), *command],
+                [*_ENDS_WITH_US, "taskset", "-c", str(BROKER_CORE), *command],
                 cwd=self._folder,
                 env=environment,
                 stdin=subprocess.DEVNULL,
