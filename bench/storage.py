@@ -29,6 +29,10 @@ PUBLISHERS = 100
 WINDOW = 10
 """Messages without a PUBACK, of each publisher."""
 
+AWAY_WARM_UP = 0.2
+AWAY_SECONDS = 0.8
+"""Seconds for a subscriber that is away: in memory alone its queue of 64 MiB is full soon."""
+
 SECONDS = 3.0
 """Of each measurement, after WARM_UP seconds."""
 
@@ -40,7 +44,7 @@ SETTLE = 2.0
 TICK = 0.01
 """Seconds between the bursts of a load with a rate."""
 
-RATES = ((100, 6.0), (1_000, 4.0), (10_000, 3.0), (None, 4.0))
+RATES = ((100, 6.0), (1_000, 4.0), (10_000, 3.0), (50_000, 3.0), (None, 4.0))
 """Messages a second, None for as many as go, and the seconds for which they come."""
 
 CONFIG = """
@@ -137,9 +141,9 @@ async def throughput(durability: str, *, online: bool) -> tuple[float, float]:
     async with Run(durability, online=online) as run:
         for publisher in run.publishers:
             publisher.run()
-        await asyncio.sleep(WARM_UP)
+        await asyncio.sleep(WARM_UP if online else AWAY_WARM_UP)
         begin, before, used = time.perf_counter(), run.acknowledged, run.processor()
-        await asyncio.sleep(SECONDS)
+        await asyncio.sleep(SECONDS if online else AWAY_SECONDS)
         count, seconds = run.acknowledged - before, time.perf_counter() - begin
         return count / seconds, (run.processor() - used) / count * 1e6
 
