@@ -52,11 +52,19 @@ class Connection:
         self._post = post
         self._requests: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._subscriptions: dict[int, str] = {}
+        self._asked = 0  # subscriptions, counted by who asks
+        self._answered = 0  # counted by the thread that hears
         self._ended = ""
         self._client = self._new_client(client_id)
 
+    @property
+    def hears(self) -> bool:
+        """Whether every subscription that was asked for has been answered."""
+        return self._answered == self._asked
+
     def subscribe(self, topic_filter: str) -> None:
         """Ask for these messages at QoS 0; a refusal is posted as SubscriptionRefused."""
+        self._asked += 1
         self._requests.put(lambda: self._send_subscribe(topic_filter))
 
     def order(self, topic: str, word: str) -> None:
@@ -152,6 +160,7 @@ class Connection:
         reason_codes: list[ReasonCode],
         _properties: Properties | None,
     ) -> None:
+        self._answered += 1
         topic_filter = self._subscriptions.pop(packet_identifier, "")
         for reason_code in reason_codes:
             if reason_code.is_failure:

@@ -63,6 +63,11 @@ class GatewayClient:
         self._connection.subscribe(f"{self._topics.root}/#")
         self._connection.subscribe(self._topics.sensors)
 
+    @property
+    def hears(self) -> bool:
+        """Whether everything that `subscribe` asks for comes from now on."""
+        return self._connection.hears
+
     def order_uplink(self, word: str) -> None:
         """Send `pause` or `resume` to the uplink; the answer is posted as OrderAnswered."""
         self._connection.order(self._topics.uplink_order, word)

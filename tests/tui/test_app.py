@@ -1,3 +1,5 @@
+from typing import cast
+
 import pytest
 from textual.pilot import Pilot
 
@@ -31,6 +33,7 @@ def application(mosquitto: Mosquitto) -> TidegateApp:
 async def connected(pilot: Pilot[None]) -> None:
     """Return when the retained figures can be told: the subscription is in place."""
     await shown(pilot, "● connected mqtt://")
+    await until(lambda: cast("TidegateApp", pilot.app).client.hears)
 
 
 async def test_the_gateway_and_its_uplink(application: TidegateApp, publisher: Publisher) -> None:
