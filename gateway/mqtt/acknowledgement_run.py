@@ -4,7 +4,7 @@ from functools import cache
 
 from gateway.mqtt.encode import encode
 from gateway.mqtt.packets import PubAck, PubComp, PubRec, PubRel
-from gateway.mqtt.publish_run import HIGH, LOW
+from gateway.mqtt.publish_run import HIGH, LOW, packet_ids
 from gateway.mqtt.reason_codes import ReasonCode
 
 SIZE = 4
@@ -30,7 +30,7 @@ class AcknowledgementRun:
     @property
     def packet_ids(self) -> tuple[int, ...]:
         """The packet identifiers, in order."""
-        return tuple(high << 8 | low for high, low in zip(self.high, self.low, strict=True))
+        return packet_ids(self.high, self.low)
 
     def matches(self, start: int, first: int, most: int) -> int:
         """Return how many from `start` on are for the packet identifiers from `first` on.

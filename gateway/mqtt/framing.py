@@ -199,7 +199,7 @@ class Framer:
         if self._buffer or self._gathered is not None or data[0] != first_byte:
             return -1
         size = len(data)
-        body, end = (2, 2 + data[1]) if size > 1 and data[1] < 0x80 else _body(data, 0)
+        body, end = _body(data, 0)
         if end != size or size > self._maximum_packet_size:
             return -1
         return end - body - len(alike) if data.startswith(alike, body) else -1

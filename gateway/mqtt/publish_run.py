@@ -12,6 +12,11 @@ LOW = bytes(range(256)) * 256
 """Their low bytes."""
 
 
+def packet_ids(high: bytes, low: bytes) -> tuple[int, ...]:
+    """Return the packet identifiers that have these high and low bytes."""
+    return tuple(upper << 8 | lower for upper, lower in zip(high, low, strict=True))
+
+
 class PublishRun:
     """QoS 1 or 2 packets of one topic that differ in packet identifier and payload alone.
 
@@ -65,7 +70,7 @@ class PublishRun:
     @property
     def packet_ids(self) -> tuple[int, ...]:
         """The packet identifiers, in order."""
-        return tuple(high << 8 | low for high, low in zip(self.high, self.low, strict=True))
+        return packet_ids(self.high, self.low)
 
 
 def publish_run(packets: PacketRun, topic: int, *, properties: bool) -> PublishRun:

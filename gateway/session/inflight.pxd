@@ -29,7 +29,6 @@ cdef class Inflight:
     cdef Py_ssize_t _next(self)
     cpdef begin(self, Py_ssize_t limit)
     cpdef tuple send_again(self)
-    @cython.locals(packet_id=Py_ssize_t)
     cpdef Py_ssize_t add(self, delivery)
     @cython.locals(messages=dict, packet_id=Py_ssize_t, size="long long")
     cpdef list add_all(self, deliveries)

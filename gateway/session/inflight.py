@@ -163,30 +163,22 @@ class Inflight:
 
     def add(self, delivery: Delivery) -> int:
         """Keep the delivery and return the free packet identifier it got [MQTT-2.2.1-3]."""
-        if self._runs:
-            self._open_runs()
-        self._last = packet_id = self._next()
-        while packet_id in self._messages:
-            self._last = packet_id = self._next()
-        self._messages[packet_id] = InflightMessage(delivery)
-        self._bytes += message_size(delivery.message)
-        return packet_id
+        return self.add_all((delivery,))[0]
 
     def add_all(self, deliveries: Sequence[Delivery]) -> list[int]:
         """Do that with each; `room` says for how many there is room."""
         if self._runs:
             self._open_runs()
-        messages, packet_id = self._messages, self._last
+        messages = self._messages
         found = []
         size = 0
         for delivery in deliveries:
-            packet_id = packet_id + 1 if packet_id < MAXIMUM_PACKET_ID else 1
+            self._last = packet_id = self._next()
             while packet_id in messages:
-                packet_id = packet_id + 1 if packet_id < MAXIMUM_PACKET_ID else 1
+                self._last = packet_id = self._next()
             messages[packet_id] = InflightMessage(delivery)
             found.append(packet_id)
             size += message_size(delivery.message)
-        self._last = packet_id
         self._bytes += size
         return found
 

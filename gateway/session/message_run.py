@@ -14,13 +14,13 @@ class MessageRun:
     """Messages of one topic and QoS, without properties, that arrived at one moment.
 
     The fields are those of `Message`; `packets` is how they came, in protocol version `version`.
-    Nothing is made for a single one of them before somebody
-    asks for `messages`.
+    Nothing is made for a single one of them before somebody asks for `messages`.
     """
 
     __slots__ = (
         "_forms",
         "_messages",
+        "_plain",
         "_properties",
         "arrived",
         "client_id",
@@ -61,27 +61,33 @@ class MessageRun:
         self.pledge = pledge
         self.size = size  # of each, as `message_size` has it; more or less where they differ
         self.lent = 0  # journals that keep it as a run
-        self._forms: dict[tuple[int, bool], PacketRun] = {}
+        self._forms: dict[tuple[int, bool], PublishRun] = {}  # by QoS, and whether of MQTT 5
+        self._plain: dict[bool, bytes] = {}
         self._messages: list[Message] | None = None
 
-    def numbered(self, first: int, qos: int, version: int) -> bytes | bytearray:
-        """Return the packets as they are sent with this QoS in this protocol version.
+    def plain(self, version: int) -> bytes:
+        """Return the packets as they are sent at QoS 0 in this protocol version."""
+        properties = version == MQTT_5
+        data = self._plain.get(properties)
+        if data is None:
+            data = self._plain[properties] = self._rewritten(0, properties).data
+        return data
 
-        They have the packet identifiers from `first` on, if any.
-        """
+    def numbered(self, first: int, qos: int, version: int) -> bytearray:
+        """Return them as they are sent at QoS 1 or 2, with packet identifiers from `first` on."""
         properties = version == MQTT_5
         if qos == self.qos and properties == self._properties:
             return self.packets.numbered(first)
-        packets = self._forms.get((qos, properties))
-        topic = write_string(self.topic)
-        if packets is None:
-            packets = rewrite(
-                self.packets.packets, topic, self.packets.payload, qos, properties=properties
-            )
-            self._forms[qos, properties] = packets
-        if not qos:
-            return packets.data
-        return PublishRun(packets, len(topic), properties=properties).numbered(first)
+        form = self._forms.get((qos, properties))
+        if form is None:
+            topic = len(write_string(self.topic))
+            form = PublishRun(self._rewritten(qos, properties), topic, properties=properties)
+            self._forms[qos, properties] = form
+        return form.numbered(first)
+
+    def _rewritten(self, qos: int, properties: bool) -> PacketRun:
+        packets, topic = self.packets, write_string(self.topic)
+        return rewrite(packets.packets, topic, packets.payload, qos, properties=properties)
 
     @property
     def opened(self) -> bool:

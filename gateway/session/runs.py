@@ -34,9 +34,7 @@ def takes(session: Session, version: int, size: int) -> bool:
     return (
         connection is not None
         and connection.version == version
-        and connection.outbound_aliases is None
-        and size <= connection.maximum_packet_size
-        and session.ready(0)
+        and size <= largest(session, version)
     )
 
 
@@ -80,13 +78,14 @@ def send_numbered(session: Session, run: MessageRun, qos: int) -> None:
             session.queue.restore_all(deliveries)
         return
     packets = run.packets
+    data: bytes | bytearray
     if qos:
         sent = session.inflight.add_run(run, qos)
         if run.pledge is not None:
             session.journal.lend_run(sent, run.pledge)
         data = run.numbered(sent.first, qos, connection.version)
     else:
-        data = run.numbered(0, 0, connection.version)
+        data = run.plain(connection.version)
     send(session, data, packets.count, packets.payload_bytes)
 
 

@@ -70,13 +70,7 @@ def text_size(message: AcceptedMessage) -> int:
 def to_row(message: AcceptedMessage) -> Row:
     """Return the values of COLUMNS; user properties as JSON, None where there are none."""
     return (
-        message.topic,
-        message.payload,
-        message.qos,
-        message.retain,
-        message.received_at or 0,
-        message.client_id,
-        message.username,
+        *to_plain_row(message),
         message.content_type,
         message.response_topic,
         message.correlation_data,
