@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.clock import Clock
 from gateway.server.gateway_loop import GatewayLoop
 from tests.support.certificates import Authority, Pair
 from tests.support.server import HeldWriter, Server, serve
@@ -31,9 +32,14 @@ def held_writer() -> HeldWriter:
 
 
 @pytest.fixture
-async def held(held_writer: HeldWriter) -> AsyncIterator[Server]:
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def held(held_writer: HeldWriter, clock: Clock) -> AsyncIterator[Server]:
     """Give a server whose rows reach the disk when the test says so."""
-    running = await serve(held_writer)
+    running = await serve(held_writer, clock=clock)
     yield running
     await running.close()
 

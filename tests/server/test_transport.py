@@ -32,6 +32,7 @@ from gateway.server import transport as transport_module
 from gateway.server.transport import ClientTransport
 from gateway.session import traffic
 from gateway.storage.database import FILE_NAME
+from tests.support.clocks import ManualClock
 from tests.support.raw_client import RawClient
 from tests.support.server import HOST, HeldWriter, Server, serve
 from tests.support.storage import Store, until
@@ -189,7 +190,8 @@ async def test_a_client_that_reads_no_answers_is_read_no_more(narrow: Server) ->
     await flood
 
 
-async def test_a_slow_subscriber_is_still_heard(narrow: Server) -> None:
+@pytest.mark.parametrize("clock", [ManualClock()], ids=["manual"])
+async def test_a_slow_subscriber_is_still_heard(narrow: Server, clock: ManualClock) -> None:
     slow = await narrow.clients.open(receive_buffer=SMALL)
     await slow.say_connect("slow", keep_alive=1)
     await slow.subscribe("a")
@@ -198,11 +200,16 @@ async def test_a_slow_subscriber_is_still_heard(narrow: Server) -> None:
     for number in range(100):  # of different lengths: no runs
         await other.send(Publish("a", b"x" * (1_000 + number)))
     await until(lambda: narrow.broker.clients["slow"].connection.congested)
-    for number in range(40):  # for longer than its keep alive allows it to be silent
+    for number in range(5):  # for longer than its keep alive allows it to be silent
+        clock.step(1.4)
         await slow.send(Publish("b", b"%d" % number))
         assert await other.receive() == Publish("b", b"%d" % number)
-        await asyncio.sleep(0.05)
+        narrow.look_at_the_clock()
     assert narrow.broker.clients["slow"].connection.congested
+    assert not narrow.broker.clients["slow"].closing
+    clock.step(1.6)
+    narrow.look_at_the_clock()
+    assert narrow.broker.clients["slow"].closing
 
 
 async def test_a_closed_client_that_reads_nothing_is_cut_off(
