@@ -53,6 +53,14 @@ class Deadlines:
         if place is not None:
             self._empty(place)
 
+    def run_of(self, key: Hashable, instant: Instant) -> None:
+        """Run the key's action if it is due."""
+        place = self._places.get(key)
+        if place is not None and place[0] <= instant.monotonic:
+            action = place[_ACTION]
+            self.discard(key)
+            action(key, instant)
+
     def run(self, instant: Instant) -> None:
         """Run every action that is due."""
         while self._heap and self._heap[0][0] <= instant.monotonic:

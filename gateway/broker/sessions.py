@@ -30,6 +30,8 @@ def resume(broker: "Broker", packet: Connect, instant: Instant) -> tuple[Session
     [MQTT-3.1.2-4] Clean Start discards what was there, [MQTT-3.1.2-5] otherwise it goes on,
     [MQTT-3.1.2-6] or begins. A will that waited for its delay is dropped [MQTT-3.1.3-9].
     """
+    if packet.client_id in broker.sessions:
+        _catch_up(broker, packet.client_id, instant)
     session = broker.sessions.get(packet.client_id)
     if session is not None and not session.persistent:  # restored for its will alone
         set_will(broker, session, None)
@@ -43,6 +45,15 @@ def resume(broker: "Broker", packet: Connect, instant: Instant) -> tuple[Session
         _stop_waiting(broker, session)
         return session, True
     return begin(broker, packet.client_id), False
+
+
+def _catch_up(broker: "Broker", client_id: str, instant: Instant) -> None:
+    """Publish a will and end a session whose time is up [MQTT-3.1.2-8], [MQTT-4.1.0-2].
+
+    On a machine that stood still a CONNECT may be read before the broker's timer runs.
+    """
+    broker.deadlines.run_of(("will", client_id), instant)
+    broker.deadlines.run_of(("expiry", client_id), instant)
 
 
 def begin(broker: "Broker", client_id: str) -> Session:

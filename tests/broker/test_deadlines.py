@@ -59,6 +59,20 @@ def test_what_is_given_up_does_not_run() -> None:
     assert not done
 
 
+def test_the_action_of_one_key_runs_once_when_it_is_due() -> None:
+    deadlines, done = Deadlines(), list[str]()
+    deadlines.set("a", 2.0, lambda *_: done.append("a"))
+    deadlines.set("b", 1.0, lambda *_: done.append("b"))
+    deadlines.run_of("nobody", at(2.0))
+    deadlines.run_of("a", at(1.9))
+    assert not done
+    deadlines.run_of("a", at(2.0))
+    deadlines.run_of("a", at(2.0))
+    assert done == ["a"]
+    deadlines.run(at(9.0))
+    assert done == ["a", "b"]
+
+
 def test_what_is_given_up_takes_no_room() -> None:
     deadlines = Deadlines()
     for number in range(100_000):

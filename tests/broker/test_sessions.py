@@ -64,6 +64,19 @@ def test_a_session_ends_after_its_expiry_interval(harness: Harness) -> None:
     assert not harness.persistent().connack.session_present
 
 
+def test_a_session_whose_time_was_up_is_not_resumed_before_the_timer_has_run(
+    harness: Harness,
+) -> None:
+    harness.persistent().drop()
+    harness.now += 3599  # as on a machine that stood still
+    again = harness.persistent()
+    assert again.connack.session_present
+    again.drop()
+    harness.now += 3600
+    assert not harness.persistent().connack.session_present
+    assert harness.counters.count("clients/expired") == 1
+
+
 def test_expired_sessions_are_counted(harness: Harness) -> None:
     harness.connect("a", session_expiry=10).drop()
     harness.connect("b", session_expiry=10).send(
@@ -327,6 +340,17 @@ def test_a_will_waits_for_its_delay(harness: Harness, watcher: MemoryClient) -> 
     harness.pass_time(29)
     assert not watcher.take()
     harness.pass_time(1)
+    assert watcher.take() == [GONE]
+    harness.pass_time(3600)
+    assert not watcher.take()
+
+
+def test_a_will_whose_delay_was_over_is_not_called_off_before_the_timer_has_run(
+    harness: Harness, watcher: MemoryClient
+) -> None:
+    harness.persistent(will=will(delay=30)).drop()
+    harness.now += 30  # as on a machine that stood still
+    assert harness.persistent().connack.session_present
     assert watcher.take() == [GONE]
     harness.pass_time(3600)
     assert not watcher.take()
