@@ -8,7 +8,7 @@ from gateway.broker.instant import Instant
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.routing.recipient import Recipient
 from gateway.routing.where.message import Message
-from gateway.session.delivery_queue import Delivery, SharedDelivery
+from gateway.session.delivery import Delivery, SharedDelivery
 from gateway.session.overflow import count_refusal
 from gateway.session.session import Session
 from gateway.session.templates import Templates

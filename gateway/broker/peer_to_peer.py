@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gateway.broker.instant import Instant
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
-from gateway.session.delivery_queue import Delivery
+from gateway.session.delivery import Delivery
 from gateway.session.overflow import count_refusal
 from gateway.session.templates import Templates
 

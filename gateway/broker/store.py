@@ -5,7 +5,7 @@ from typing import Protocol
 
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import Will
-from gateway.session.delivery_queue import SharedDelivery
+from gateway.session.delivery import SharedDelivery
 from gateway.session.journal import NO_JOURNAL, Journal
 
 LeftOver = Callable[[list[SharedDelivery], float, int], None]

@@ -1,6 +1,6 @@
 """How a session goes on with another connection, or in another run of the gateway."""
 
-from gateway.session.delivery_queue import Delivery
+from gateway.session.delivery import Delivery
 from gateway.session.inflight import InflightMessage
 from gateway.session.kept import KeptDelivery, KeptRest
 from gateway.session.session import Session

@@ -1,6 +1,5 @@
 import cython
 
-from gateway.mqtt.message_size cimport message_size
 from gateway.session.queue_memory cimport QueueMemory
 
 cdef class DeliveryQueue:

@@ -3,13 +3,12 @@
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from gateway.mqtt.message import Message
-from gateway.mqtt.message_expiry import expired, expires
-from gateway.mqtt.message_size import MESSAGE_OVERHEAD, message_size
-from gateway.mqtt.output import Pledge
+from gateway.mqtt.message_expiry import expires
+from gateway.mqtt.message_size import MESSAGE_OVERHEAD
+from gateway.session.delivery import Delivery
 from gateway.session.queue_memory import DELIVERY_OVERHEAD, QueueMemory
 from gateway.session.rest import Rest
 
@@ -33,42 +32,6 @@ LARGEST_OF_RUN = 16 * 1024
 """Bytes of the largest packet that is queued with others in one step (`restore_all`)."""
 
 _MOST_OF_RUN = LARGEST_OF_RUN + MESSAGE_OVERHEAD + DELIVERY_OVERHEAD
-
-
-@dataclass(slots=True)
-class Delivery:
-    """A message on its way to one session: `qos` and `retain` are those it is sent with.
-
-    `subscription_identifiers` are those of every subscription that matched [MQTT-3.3.4-3]. `place`
-    is its number in the session's journal, 0 while it is not kept there; `pledge` is set while its
-    publisher's answer may wait for its acknowledgement instead of the disk. `kept` is the bytes
-    that it takes of the disk, 0 if it is never written, and `batch` the one that wrote it.
-    """
-
-    message: Message
-    qos: int
-    retain: bool = False
-    subscription_identifiers: tuple[int, ...] = ()
-    place: int = 0
-    pledge: Pledge | None = None
-    kept: int = 0
-    batch: int = 0
-
-    @property
-    def size(self) -> int:
-        """The bytes of memory it occupies, its message included although others may share that."""
-        return DELIVERY_OVERHEAD + message_size(self.message)
-
-    def expired(self, now: float) -> bool:
-        """Tell whether the Message Expiry Interval has passed; `now` is monotonic seconds."""
-        return expired(self.message, now)
-
-
-@dataclass(slots=True)
-class SharedDelivery(Delivery):
-    """A delivery that a shared subscription gave to this member; `topic_filter` is all of it."""
-
-    topic_filter: str = ""
 
 
 NO_DELIVERIES: Final[deque[Delivery]] = deque(maxlen=0)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.mqtt.message_size import message_size
-from gateway.session.delivery_queue import Delivery
+from gateway.session.delivery import Delivery
 from gateway.session.inflight_run import InflightRun
 from gateway.session.message_run import MessageRun
 from gateway.session.queue_memory import QueueMemory

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from gateway.mqtt.acknowledgement_run import AcknowledgementRun
-from gateway.session.delivery_queue import Delivery
+from gateway.session.delivery import Delivery
 from gateway.session.message_run import MessageRun
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import Will
-from gateway.session.delivery_queue import Delivery
+from gateway.session.delivery import Delivery
 
 if TYPE_CHECKING:
     from gateway.session.journal import Journal

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from gateway.session.delivery_queue import Delivery
+from gateway.session.delivery import Delivery
 from gateway.session.limits import WhenFull
 
 if TYPE_CHECKING:

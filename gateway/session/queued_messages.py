@@ -8,7 +8,7 @@ from gateway.mqtt.packets import MQTT_5
 from gateway.mqtt.properties import NO_PROPERTIES
 from gateway.mqtt.publish import publish_first_byte
 from gateway.mqtt.publish_wire import publish_wire
-from gateway.session.delivery_queue import Delivery
+from gateway.session.delivery import Delivery
 from gateway.session.templates import properties_of
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from gateway.mqtt.publish import publish_first_byte
 from gateway.mqtt.publish_template import identifier_fields
 from gateway.mqtt.publish_wire import publish_wire
 from gateway.session import runs
-from gateway.session.delivery_queue import Delivery
+from gateway.session.delivery import Delivery
 from gateway.session.session import Session
 from gateway.session.templates import Templates, properties_of
 

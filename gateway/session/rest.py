@@ -4,7 +4,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from gateway.session.delivery_queue import Delivery
+    from gateway.session.delivery import Delivery
 
 NOTHING_BETWEEN: Final[deque[tuple[int, "Delivery"]]] = deque(maxlen=0)
 """Stands for the deque that is made when it is needed: 760 bytes, even while it is empty."""

@@ -6,7 +6,8 @@ from gateway.mqtt.acknowledgement_run import AcknowledgementRun
 from gateway.mqtt.connection import NO_LIMIT, Connection
 from gateway.mqtt.packets import MQTT_5
 from gateway.mqtt.publish_form import GROWTH
-from gateway.session.delivery_queue import LARGEST_OF_RUN, Delivery
+from gateway.session.delivery import Delivery
+from gateway.session.delivery_queue import LARGEST_OF_RUN
 from gateway.session.journal import NO_JOURNAL
 from gateway.session.message_run import MessageRun
 from gateway.session.session import Session

@@ -5,7 +5,8 @@ from gateway.mqtt.connection import Connection
 from gateway.mqtt.message_size import will_size
 from gateway.mqtt.packets import MQTT_5, PubRel, Will
 from gateway.session import overflow
-from gateway.session.delivery_queue import Delivery, DeliveryQueue, SharedDelivery
+from gateway.session.delivery import Delivery, SharedDelivery
+from gateway.session.delivery_queue import DeliveryQueue
 from gateway.session.durability_class import COMMIT
 from gateway.session.incoming import Incoming
 from gateway.session.inflight import Inflight, InflightMessage

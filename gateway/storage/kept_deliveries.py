@@ -2,7 +2,7 @@
 
 from gateway.mqtt.message_size import MESSAGE_OVERHEAD
 from gateway.routing.where.message import Message
-from gateway.session.delivery_queue import Delivery, SharedDelivery
+from gateway.session.delivery import Delivery, SharedDelivery
 from gateway.session.kept import KeptDelivery, seconds_since
 from gateway.storage import message_row
 from gateway.storage.kept_size import KEPT_OVERHEAD

@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gateway.session.delivery_queue import HEAD_BYTES, HEAD_MESSAGES, Delivery, SharedDelivery
+from gateway.session.delivery import Delivery, SharedDelivery
+from gateway.session.delivery_queue import HEAD_BYTES, HEAD_MESSAGES
 from gateway.session.journal import Take
 from gateway.session.kept import CLOCK_SET, KeptDelivery
 from gateway.storage.gathering import Gathering

@@ -1,6 +1,6 @@
 """What has changed of one persistent session since it was last written."""
 
-from gateway.session.delivery_queue import Delivery
+from gateway.session.delivery import Delivery
 from gateway.session.inflight_run import InflightRun
 from gateway.session.kept import KeptSubscription
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gateway.mqtt.output import Pledge
-from gateway.session.delivery_queue import Delivery
+from gateway.session.delivery import Delivery
 from gateway.session.inflight_run import InflightRun
 from gateway.session.journal import PagedQueue, Take
 from gateway.session.kept import KeptSubscription

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from gateway.session.delivery_queue import Delivery, SharedDelivery
+from gateway.session.delivery import Delivery, SharedDelivery
 from gateway.session.kept import KeptSubscription
 from gateway.storage import session_rows
 from gateway.storage.gathering import Add, AddRows, Gathering, runs

@@ -1,7 +1,7 @@
 import pytest
 
 from gateway.routing.where.message import Message
-from gateway.session.delivery_queue import Delivery
+from gateway.session.delivery import Delivery
 from gateway.session.inflight import MAXIMUM_BYTES, MAXIMUM_PACKET_ID, Inflight
 
 

@@ -1,7 +1,7 @@
 """The journal of a session of which nothing is kept: nothing waits for it."""
 
 from gateway.mqtt.message import Message
-from gateway.session.delivery_queue import Delivery
+from gateway.session.delivery import Delivery
 from gateway.session.journal import NO_JOURNAL
 
 

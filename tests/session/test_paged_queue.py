@@ -7,7 +7,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from gateway.mqtt.message import Message
 from gateway.session import delivery_queue
-from gateway.session.delivery_queue import Delivery, DeliveryQueue
+from gateway.session.delivery import Delivery
+from gateway.session.delivery_queue import DeliveryQueue
 from gateway.session.queue_memory import QueueMemory
 
 HEAD = 3

@@ -9,7 +9,7 @@ from gateway.mqtt.connection import MAXIMUM_UNSENT, NO_LIMIT, Connection
 from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5
 from gateway.routing.where.message import Message
-from gateway.session.delivery_queue import Delivery
+from gateway.session.delivery import Delivery
 from gateway.session.inflight import MAXIMUM_BYTES
 from gateway.session.limits import SessionLimits
 from gateway.session.queued_messages import send_queued

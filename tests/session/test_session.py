@@ -11,7 +11,8 @@ from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import MQTT_5, Packet, Publish, PubRel
 from gateway.routing.where.message import Message
 from gateway.session import overflow
-from gateway.session.delivery_queue import Delivery, DeliveryQueue
+from gateway.session.delivery import Delivery
+from gateway.session.delivery_queue import DeliveryQueue
 from gateway.session.limits import MAXIMUM_INFLIGHT, SessionLimits, WhenFull
 from gateway.session.session import Session
 from gateway.session.templates import Templates

@@ -11,7 +11,7 @@ from gateway.mqtt.framing import Framer
 from gateway.mqtt.message import Message
 from gateway.mqtt.outbound_aliases import MAPPING_OVERHEAD, OutboundAliases
 from gateway.mqtt.packets import MQTT_5, PubAck, Publish
-from gateway.session.delivery_queue import Delivery
+from gateway.session.delivery import Delivery
 from gateway.session.session import Session
 from gateway.session.templates import Templates
 

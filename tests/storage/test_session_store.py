@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from gateway.counters import Counters
 from gateway.mqtt.output import Pledge
 from gateway.routing.where.message import Message
-from gateway.session.delivery_queue import Delivery, SharedDelivery
+from gateway.session.delivery import Delivery, SharedDelivery
 from gateway.session.kept import KeptSession, KeptSubscription
 from gateway.storage.broker_store import BrokerStore
 from gateway.storage.gathering import PUT_OFF

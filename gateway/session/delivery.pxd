@@ -1,0 +1,1 @@
+from gateway.mqtt.message_size cimport message_size
