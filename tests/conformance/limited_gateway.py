@@ -12,7 +12,7 @@ USER, PASSWORD = "anna", b"secret"
 
 CONFIG = """
 [broker]
-connect_timeout = 1
+connect_timeout = {connect_timeout}
 topic_alias_maximum = 0
 receive_maximum = 5
 maximum_session_expiry = 100
@@ -22,6 +22,9 @@ response_information = "answers/"
 
 [[listener]]
 maximum_packet_size = 1024
+
+[[listener]]
+port = {keep_alive}
 maximum_keep_alive = 1
 
 [[listener]]
@@ -34,11 +37,16 @@ websocket = true
 """
 
 
+CONNECT_TIMEOUT = 8
+"""Seconds: as long as a machine may stand still before a client of the tests has said CONNECT."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """The ports of the gateway's three listeners."""
+    """The ports of the gateway's listeners."""
 
     limits: int
+    keep_alive: int
     users: int
     websocket: int
 
@@ -46,10 +54,16 @@ class Ports:
 def start(folder: Path) -> tuple[GatewayProcess, Ports]:
     """Start the gateway with its files in `folder`."""
     (folder / "users").write_text(f"{USER}:{hashed(PASSWORD)}\n", encoding="utf-8")
-    users, websocket = free_port(), free_port()
-    config = CONFIG.format(users=users, websocket=websocket, folder=folder)
+    keep_alive, users, websocket = free_port(), free_port(), free_port()
+    config = CONFIG.format(
+        connect_timeout=CONNECT_TIMEOUT,
+        keep_alive=keep_alive,
+        users=users,
+        websocket=websocket,
+        folder=folder,
+    )
     process = GatewayProcess(folder, config).start()
-    return process, Ports(process.port, users, websocket)
+    return process, Ports(process.port, keep_alive, users, websocket)
 
 
 def hashed(password: bytes) -> str:

@@ -84,7 +84,7 @@ def test_a_peer_of_the_websocket_listener_is_a_peer_like_any_other(
         frame(old_connect(peers.name()) + wire.subscribe(wire.MQTT_3_1_1, 1, (topic, 1)))
     )
     connection.expect(WELCOME + wire.suback(wire.MQTT_3_1_1, 1, 1))
-    publisher: Peer = peers.connect(keep_alive=1)
+    publisher: Peer = peers.connect()
     publisher.publish(topic, b"x", 1)
     connection.expect(wire.publish(wire.MQTT_3_1_1, topic, b"x", 1, 1))
     peers.close()

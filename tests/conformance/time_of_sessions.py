@@ -15,8 +15,10 @@ from tests.conformance.wire import (
 
 SOON = 0.1
 """Seconds by which a clock may be read late or early."""
-LATE = 4.0
+LATE = 60.0
 """Seconds by which the gateway may be late on a busy machine."""
+STILL = 6
+"""Keep alive in seconds of who speaks: a machine may stand still for 4 between packets."""
 
 
 def watch(peers: Peers) -> Peer:
@@ -35,7 +37,7 @@ def silence_of_one_and_a_half_keep_alive_intervals(peers: Peers, version: int) -
 
 @scenario("5:3.1.2-22", "3.1.1:3.1.2-24")
 def every_packet_is_a_sign_of_life(peers: Peers, version: int) -> None:
-    peer = peers.connect(version, keep_alive=2)
+    peer = peers.connect(version, keep_alive=STILL)
     since = Since()
     for step, packet in enumerate(
         (
@@ -46,7 +48,7 @@ def every_packet_is_a_sign_of_life(peers: Peers, version: int) -> None:
         ),
         1,
     ):
-        since.wait_until(1.1 * step)
+        since.wait_until(4.6 * step)  # twice that is longer than one and a half intervals
         peer.send(packet)
     peer.expect(wire.PINGRESP, wire.suback(version, 1, 0))
     peer.expect_nothing()
@@ -54,27 +56,33 @@ def every_packet_is_a_sign_of_life(peers: Peers, version: int) -> None:
 
 @scenario("5:3.1.2-22", "3.1.1:3.1.2-24")
 def what_the_server_sends_is_no_sign_of_life(peers: Peers, version: int) -> None:
-    peer = peers.connect(version, keep_alive=2).subscribe((peers.topic, 0))
+    peer = peers.connect(version, keep_alive=STILL).subscribe((peers.topic, 0))
+    since, silent = Since(), peers.connect(version, keep_alive=STILL)
     publisher = peers.connect(version)
-    since = Since()
     for step in range(1, 4):
-        since.wait_until(0.5 * step)
+        since.wait_until(1.2 * step)
         publisher.publish_unanswered(peers.topic, b"%d" % step)
         peer.expect_publish(peers.topic, b"%d" % step)
-    peer.expect_error(KEEP_ALIVE_TIMEOUT)
-    assert since.seconds < 3 + LATE
+    silent.expect_error(KEEP_ALIVE_TIMEOUT)
+    expect_error_at_once(peer)
 
 
 @scenario("5:3.1.2-22", "3.1.1:3.1.2-24")
 def half_a_packet_is_no_sign_of_life(peers: Peers, version: int) -> None:
-    peer = peers.connect(version, keep_alive=2)
-    since = Since()
+    peer = peers.connect(version, keep_alive=STILL)
+    since, silent = Since(), peers.connect(version, keep_alive=STILL)
     peer.send(b"\x30\x7f")
     for step in range(1, 4):
-        since.wait_until(0.5 * step)
+        since.wait_until(1.2 * step)
         peer.send(b"\x00")
+    silent.expect_error(KEEP_ALIVE_TIMEOUT)
+    expect_error_at_once(peer)
+
+
+def expect_error_at_once(peer: Peer) -> None:
+    """See that a connection has ended as soon as one that was silent from its beginning on."""
+    peer.socket.settimeout(1)
     peer.expect_error(KEEP_ALIVE_TIMEOUT)
-    assert since.seconds < 3 + LATE
 
 
 @scenario("5:3.1.2-22", "3.1.1:3.1.2-24")
@@ -97,8 +105,8 @@ def a_session_ends_when_its_interval_has_passed(peers: Peers, _version: int) -> 
 
 @scenario("5:4.1.0-2", "5:3.1.2-23")
 def a_session_is_there_before_its_interval_has_passed(peers: Peers, _version: int) -> None:
-    first = peers.connect(properties=session_expiry(4))
-    Since().wait_until(2.5)  # which does not count while it is connected
+    first = peers.connect(properties=session_expiry(8))
+    Since().wait_until(6.5)  # which does not count while it is connected
     first.close()
     Since().wait_until(2)
     again = peers.connect(client_id=first.client_id, clean=False, properties=session_expiry(60))
@@ -150,12 +158,12 @@ def a_will_waits_no_longer_than_the_interval_of_disconnect(peers: Peers, _versio
 @scenario("5:3.1.3-9", "5:3.1.2-10")
 def a_new_connection_calls_a_delayed_will_off_for_good(peers: Peers, _version: int) -> None:
     watcher = watch(peers)
-    will = Will(peers.topic, properties=will_delay(3))
+    will = Will(peers.topic, properties=will_delay(8))
     peer = peers.connect(properties=session_expiry(600), will=will)
     peer.close()
     again = peers.connect(client_id=peer.client_id, clean=False, properties=session_expiry(600))
     assert again.connack.flags == 1
-    Since().wait_until(3.5)
+    Since().wait_until(8.5)
     watcher.expect_nothing()
 
 
