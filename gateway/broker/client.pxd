@@ -17,6 +17,7 @@ cdef class Client:
     cdef public tuple last_topic
     cdef public object peer
     cdef public bint problem_information
+    cdef public bint said_goodbye
     cdef public Session session
 
     cpdef Pledge pledge(self, instant)

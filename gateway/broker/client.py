@@ -38,6 +38,7 @@ class Client:
         "last_topic",
         "peer",
         "problem_information",
+        "said_goodbye",
         "session",
     )
 
@@ -59,6 +60,7 @@ class Client:
         self.last_received = now
         self.last_topic: tuple[str, bytes] | None = None  # of a run, and the head of its packets
         self.closing = False  # the network connection ends once its output is sent
+        self.said_goodbye = False  # by DISCONNECT: the client sends nothing more [MQTT-3.14.4-1]
         self.problem_information = True
         self._pledge = NOTHING_PLEDGED
         self._pledged_at: Instant | None = None

@@ -31,6 +31,7 @@ def handle_disconnect(
         sessions.set_expiry(broker, session, interval)
     if packet.reason_code == ReasonCode.SUCCESS:
         wills.set_will(broker, session, None)
+    client.said_goodbye = True
     client.close()
 
 

@@ -39,6 +39,8 @@ class Acceptor:
         """Listen, and accept from now on; raise OSError if another took the address first."""
         for each in self._sockets:
             each.settimeout(0)
+            if each.family != socket.AF_UNIX:  # one write for each turn; connections inherit it
+                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             each.listen(backlog)
             self._loop.add_reader(each, self._accept, each)
 
@@ -49,9 +51,11 @@ class Acceptor:
             each.close()
 
     def _accept(self, listening: socket.socket) -> None:
+        kind = int(listening.family), int(listening.type), listening.proto
         for _ in range(ACCEPTED_AT_ONCE):
             try:
-                sock, address = listening.accept()
+                # what accept() calls: its object for the descriptor costs as much as the call
+                descriptor, address = listening._accept()  # type: ignore[attr-defined]  # noqa: SLF001
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
@@ -61,14 +65,10 @@ class Acceptor:
                 self._loop.remove_reader(listening)
                 self._loop.call_later(PAUSE, partial(self._resume, listening))
                 return
-            self._begin(sock, tcp=isinstance(address, tuple))
-
-    def _begin(self, sock: socket.socket, *, tcp: bool) -> None:
-        if tcp:
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # one write for each turn
-        protocol = cast("asyncio.Protocol", self._make_protocol())
-        transport = SocketTransport(sock, protocol, self._loop.sockets, self._loop)
-        transport.start()
+            sock = socket.SocketType(*kind, descriptor)
+            protocol = cast("asyncio.Protocol", self._make_protocol())
+            transport = SocketTransport(sock, protocol, self._loop.sockets, self._loop)
+            transport.start(address)
 
     def _resume(self, listening: socket.socket) -> None:
         if listening.fileno() >= 0:

@@ -62,6 +62,10 @@ class SocketSelector(selectors.BaseSelector):
             self._epoll.register(descriptor, events)
             self._served[descriptor] = served
 
+    def forget(self, descriptor: int) -> None:
+        """Serve a socket no more that is about to be closed, which takes it out of the epoll."""
+        self._served[descriptor] = None
+
     def _make_place(self, descriptor: int) -> None:
         missing = descriptor + 1 - len(self._served)
         if missing > 0:

@@ -25,6 +25,7 @@ class SocketTransport(asyncio.Transport):
     """
 
     __slots__ = (
+        "_address",
         "_closing",
         "_eof",
         "_events",
@@ -40,7 +41,7 @@ class SocketTransport(asyncio.Transport):
 
     def __init__(
         self,
-        sock: socket.socket,
+        sock: socket.SocketType,
         protocol: asyncio.Protocol,
         selector: SocketSelector,
         loop: asyncio.AbstractEventLoop,
@@ -56,12 +57,18 @@ class SocketTransport(asyncio.Transport):
         self._paused = False  # the protocol was told to write no more
         self._high = DEFAULT_HIGH
         self._events = 0
+        self._address: object = None  # of the peer, while the protocol's beginning may ask for it
         sock.settimeout(0)
 
-    def start(self) -> None:
-        """Tell the protocol, and begin to read unless it closed or paused at once."""
+    def start(self, address: object = None) -> None:
+        """Tell the protocol, and begin to read unless it closed or paused at once.
+
+        With the peer's `address` the protocol need not ask the system for it.
+        """
+        self._address = address
         self._watch(READ)
         self._protocol.connection_made(self)
+        self._address = None
 
     def ready(self, events: int) -> None:
         """Serve the socket, as the selector asks."""
@@ -80,6 +87,9 @@ class SocketTransport(asyncio.Transport):
             self._protocol.data_received(data)
         elif self._protocol.eof_received():
             self._watch(self._events & ~READ)
+        elif self._unsent is None and not self._closing:
+            self._closing = True
+            self._end(None)
         else:
             self.close()
 
@@ -88,6 +98,8 @@ class SocketTransport(asyncio.Transport):
         if name == "socket":
             return self._socket
         if name == "peername":
+            if self._address:
+                return self._address
             try:
                 return self._socket.getpeername()
             except OSError:
@@ -167,9 +179,11 @@ class SocketTransport(asyncio.Transport):
         """End the connection once everything is written."""
         if not self._closing:
             self._closing = True
-            self._watch(self._events & ~READ)
             if self._unsent is None:
+                self._events = 0  # deaf until the socket's end, which takes it out of the epoll
                 self._loop.call_soon(self._end, None)
+            else:
+                self._watch(self._events & ~READ)
 
     def abort(self) -> None:
         """End the connection now."""
@@ -224,7 +238,8 @@ class SocketTransport(asyncio.Transport):
             self._selector.serve(self._socket.fileno(), self, events)
 
     def _end(self, error: OSError | None) -> None:
-        self._watch(0)
+        self._events = 0
+        self._selector.forget(self._socket.fileno())
         try:
             self._protocol.connection_lost(error)
         finally:

@@ -91,18 +91,23 @@ class ClientTransport(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """Let the transport close itself, which takes until the peer has read what was written."""
-        if self._transport is not None:
-            self._expire(self._transport)
+        transport = self._transport
+        if transport is not None and transport.get_write_buffer_size():
+            self._expire(transport)
         return False
 
     def connection_lost(self, error: Exception | None) -> None:
         """Tell the broker; `error` is None after an orderly end."""
         if self._client is not None and error is not None:
             logger.info("client at %s: %s", self._client.peer, error)
-        self._leave()
         self._transport = None
         if self._abort is not None:
             self._abort.cancel()
+        try:
+            self._leave()
+        except Exception:  # the same border
+            logger.exception("unexpected error when a client left")
+            self._turn.broker.counters.add("tidegate/clients/errors")
         self._on_lost(self)
 
     def pause_writing(self) -> None:
@@ -144,6 +149,10 @@ class ClientTransport(asyncio.Protocol):
                 break
         waits = connection.output.size > 0
         if client.closing:
+            if not waits and self._may_close(client, transport):
+                self._finished = True
+                transport.close()
+                return 0
             self._expire(transport)
             if not waits:
                 self._finish(transport)
@@ -171,11 +180,19 @@ class ClientTransport(asyncio.Protocol):
     def _touch(self) -> None:
         self._turn.touch(self)
 
+    @staticmethod
+    def _may_close(client: Client, transport: asyncio.Transport) -> bool:
+        """Return whether the socket may be closed at once: nothing comes, and all was written."""
+        return (
+            client.said_goodbye
+            and transport.can_write_eof()
+            and not transport.get_write_buffer_size()
+        )
+
     def _expire(self, transport: asyncio.Transport) -> None:
         """Wait no longer than CLOSE_TIMEOUT for a peer that reads nothing, or does not close."""
         if self._abort is None:
-            loop = asyncio.get_running_loop()
-            self._abort = loop.call_later(CLOSE_TIMEOUT, self._give_up, transport)
+            self._abort = self._turn.loop.call_later(CLOSE_TIMEOUT, self._give_up, transport)
 
     def _give_up(self, transport: asyncio.Transport) -> None:
         self._turn.broker.counters.add("tidegate/connections/aborted")
@@ -188,7 +205,7 @@ class ClientTransport(asyncio.Protocol):
         why: so only our half is closed, and the peer closes the other.
         """
         self._finished = True
-        asyncio.get_running_loop().call_soon(self._leave)
+        self._turn.loop.call_soon(self._leave)
         if transport.can_write_eof() and not transport.get_write_buffer_size():
             try:
                 transport.write_eof()

@@ -37,7 +37,7 @@ class Turn:
         self.broker = broker
         self._writer = writer
         self._clock = clock
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._instant: Instant | None = None
         self._scheduled = False
         self._touched: dict[Flushable, None] = {}
@@ -46,8 +46,8 @@ class Turn:
         self._timer: asyncio.TimerHandle | None = None
         self._armed_for = math.inf
         self._sockets: SocketSelector | None = None
-        if isinstance(self._loop, GatewayLoop):
-            self._sockets = self._loop.sockets
+        if isinstance(self.loop, GatewayLoop):
+            self._sockets = self.loop.sockets
             self._sockets.end_of_turn = self.end
         writer.on_committed.append(self._committed)
         self._arm()
@@ -98,7 +98,7 @@ class Turn:
     def _schedule(self) -> None:
         self._scheduled = True
         if self._sockets is None or not self._sockets.serving:
-            self._loop.call_soon(self.end)
+            self.loop.call_soon(self.end)
 
     def _flush(self, now: Instant) -> None:
         committed, held = self._writer.committed, self._held
@@ -130,7 +130,7 @@ class Turn:
             self._timer.cancel()
         self._armed_for = self.broker.deadlines.earliest
         nap = self._armed_for - self._clock.monotonic()
-        self._timer = self._loop.call_later(min(max(nap, 0.0), LONGEST_NAP), self._tick)
+        self._timer = self.loop.call_later(min(max(nap, 0.0), LONGEST_NAP), self._tick)
 
     def _tick(self) -> None:
         self._timer = None

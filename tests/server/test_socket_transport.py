@@ -92,6 +92,31 @@ async def test_bytes_go_both_ways(both: Ends) -> None:
     assert both.transport.get_extra_info("peername") is None
 
 
+async def test_an_address_that_is_known_is_not_asked_for() -> None:
+    asked: list[object] = []
+
+    class Curious(Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            asked.append(transport.get_extra_info("peername"))
+
+    ours, theirs = socket.socketpair()
+    loop = cast("GatewayLoop", asyncio.get_running_loop())
+    protocol = Curious()
+    transport = SocketTransport(ours, protocol, loop.sockets, loop)
+    transport.start(("somewhere", 1))
+    assert asked == [("somewhere", 1)]
+    assert transport.get_extra_info("peername") == ""  # a pair's ends have no names
+    theirs.close()
+    await until(lambda: "lost" in protocol.told)
+
+
+async def test_nothing_is_heard_between_close_and_the_end(both: Ends) -> None:
+    both.peer.send(b"too late")
+    both.transport.close()
+    await both.told("lost")
+    assert both.protocol.told == ["made", "lost"]
+
+
 async def test_a_slow_peer_pauses_the_protocol_and_gets_everything(both: Ends) -> None:
     both.transport.set_write_buffer_limits()
     data = bytes(range(256)) * 40_000

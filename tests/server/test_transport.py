@@ -339,6 +339,57 @@ async def test_a_peer_that_is_gone_before_it_is_told(
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
+async def test_a_client_that_said_goodbye_is_not_waited_for(held: Server) -> None:
+    with socket.create_connection((HOST, held.port)) as peer:  # stays open
+        peer.sendall(encode(Connect("c", MQTT_3_1_1), MQTT_3_1_1) + b"\xe0\0")
+        await until(lambda: held.counters.values.get("tidegate/connections/open") == 0)
+        assert await asyncio.to_thread(peer.recv, 100) == b"\x20\x02\0\0"
+        assert await asyncio.to_thread(peer.recv, 100) == b""
+    assert held.counters.count("tidegate/connections/aborted") == 0
+    assert not held.broker.connections
+
+
+async def test_what_waits_for_the_disk_leaves_after_a_goodbye(
+    held: Server, held_writer: HeldWriter
+) -> None:
+    client = await held.clients.connect("c")
+    await client.send(Publish("up/a", qos=1, packet_id=7), Disconnect())
+    await until(lambda: held.rows.taken == 1)
+    other = await held.clients.connect("other")
+    assert not await other.waiting()
+    held_writer.commit()
+    assert await client.until_closed() == [PubAck(7)]
+
+
+async def test_what_a_client_that_left_did_not_read_yet_is_written(narrow: Server) -> None:
+    slow = await narrow.clients.open(receive_buffer=SMALL)
+    await slow.say_connect("slow")
+    pings = 40_000
+    sent = asyncio.create_task(slow.send(*[PingReq()] * pings, Disconnect()))
+    await until(lambda: narrow.broker.clients["slow"].connection.unread)
+    assert await slow.until_closed() == [PingResp()] * pings
+    await sent
+    await until(lambda: not narrow.broker.connections)
+
+
+async def test_a_mistake_when_a_client_leaves_keeps_no_place(
+    held: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = await held.clients.connect("c")
+
+    def faulty(broker: Broker, client: Client, instant: Instant) -> None:
+        raise RuntimeError("a mistake")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Broker, "lost", faulty)
+        await client.close()
+        await until(lambda: held.counters.values["tidegate/connections/open"] == 0)
+    assert held.counters.count("tidegate/clients/errors") == 1
+    assert [record for record in caplog.records if record.exc_info is not None]
+    other = await held.clients.connect("other")
+    assert not await other.waiting()
+
+
 async def test_a_session_goes_on_over_a_new_connection(held: Server) -> None:
     lasting: dict[str, object] = {
         "clean_start": False,
