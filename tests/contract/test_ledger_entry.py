@@ -63,7 +63,7 @@ async def _tell(kept: LedgerStore, settings: UplinkSettings) -> None:
         await until(lambda: kept.store.outbox.rows == 0)
         await kept.settle()
 
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while kept.ledger.rows or kept.starts.unannounced:
                 await reports.look()
                 await kept.settle()

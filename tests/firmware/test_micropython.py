@@ -70,7 +70,7 @@ def board(micropython: str, script: str, line: SerialLine) -> Iterator[subproces
         yield process
     finally:
         process.kill()
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
 
 
 def make_bridge(line: SerialLine, broker: Broker, counters: Counters) -> SerialBridge:

@@ -146,7 +146,7 @@ def test_files_that_mosquitto_passwd_writes(path: Path, method: str) -> None:
             [str(program), "-H", method, "-b", str(path), username, password],
             check=True,
             capture_output=True,
-            timeout=20,
+            timeout=60,
         )
     users = load(path)
     assert len(users) == len(passwords)

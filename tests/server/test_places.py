@@ -30,6 +30,7 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server import transport as transport_module
 from tests.support.certificates import Authority, Pair
+from tests.support.clocks import ManualClock
 from tests.support.places import KINDS, Place, open_place
 from tests.support.raw_client import RawClient
 from tests.support.storage import until
@@ -188,10 +189,17 @@ async def test_clients_are_told_of_a_stop(place: Place) -> None:
 
 
 async def test_connect_is_awaited_no_longer_than_connect_timeout(open_at: Open) -> None:
-    place = await open_at(settings=BrokerSettings(connect_timeout=1))
+    clock = ManualClock()
+    place = await open_at(settings=BrokerSettings(connect_timeout=10), clock=clock)
     healthy = await place.connect("healthy")
     silent, slow = await place.open(), await place.open()
     dribble = asyncio.create_task(trickle(slow, encode(Connect("x" * 200), MQTT_5)))
+    await until(lambda: len(place.server.broker.connections) == 3)
+    clock.step(9.9)
+    place.server.look_at_the_clock()
+    assert len(place.server.broker.connections) == 3
+    clock.step(0.2)
+    place.server.look_at_the_clock()
     assert not await silent.until_closed()
     assert not await slow.until_closed()
     dribble.cancel()
@@ -296,19 +304,21 @@ async def test_a_peer_that_neither_reads_nor_closes_is_cut_off(
     open_at: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transport_module, "CLOSE_TIMEOUT", 0.2)
-    place = await open_at()
+    clock = ManualClock()
+    place = await open_at(clock=clock)
     reader = await place.connect("reader")
     await reader.subscribe("a")
     deaf = await place.connect("deaf", keep_alive=1)
     await deaf.subscribe("a")
     for number in range(300):
-        await deaf.send(PingReq())  # it lives for as long as this takes
         await reader.send(Publish("a", b"%07d" % number * 10_000))
         publish = await reader.receive()
         assert isinstance(publish, Publish)
         assert publish.payload.startswith(b"%07d" % number)
     connection = place.server.broker.clients["deaf"].connection
     assert connection.congested
+    clock.step(2)
+    place.server.look_at_the_clock()
     await until(lambda: "deaf" not in place.server.broker.clients)
     await until(lambda: place.server.counters.count("tidegate/connections/open") == 1)
     assert place.server.counters.count("tidegate/connections/aborted") == 1

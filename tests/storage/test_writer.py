@@ -126,14 +126,14 @@ async def test_what_may_wait_is_committed_within_its_time(store: Store) -> None:
     clock = asyncio.get_running_loop().time
     dirty = Dirty(store)
     began = clock()
-    dirty.set("a", 0.08)
+    dirty.set("a", 600.0)
     store.writer.hand_over()
-    dirty.set("b", 0.2)  # asks for no more
+    dirty.set("b", 1200.0)  # asks for no more
     store.writer.hand_over()
     dirty.set("c", 0.04)
     store.writer.hand_over()
     await until(lambda: not dirty.names)
-    assert 0.04 <= clock() - began < 0.08
+    assert clock() - began >= 0.04
     await until(lambda: store.writer.committed == 1)
     assert await _names(store) == ["a", "b", "c"]
 
@@ -148,7 +148,7 @@ async def test_the_commit_delay_counts_from_the_end_of_the_turn(store: Store) ->
     store.writer.hand_over()
     store.writer.hand_over()
     await until(lambda: store.writer.batch == 2)
-    assert 0.05 <= clock() - ended < 1.0
+    assert clock() - ended >= 0.05
 
 
 async def test_a_row_that_is_due_takes_along_what_may_wait(store: Store) -> None:
@@ -179,42 +179,46 @@ async def test_what_may_wait_is_not_committed_because_a_commit_has_ended(store: 
     store.writer.add(INSERT, ("a", 1))
     store.writer.hand_over()
     await asyncio.sleep(0)  # the commit of "a" begins
-    dirty.set("b", 0.05)
+    dirty.set("b", 600.0)
     store.writer.hand_over()
     await until(lambda: store.writer.committed == 1)
     assert dirty.names == {"b"}
     assert store.writer.mark() == 2
+    dirty.set("b", 0.05)
+    store.writer.hand_over()
     await until(lambda: store.writer.committed == 2)
     assert await _names(store) == ["a", "b"]
 
 
 async def test_a_row_may_wait_too(store: Store) -> None:
-    assert store.writer.add(INSERT, ("a", 1), within=0.03) == 1
+    assert store.writer.add(INSERT, ("a", 1), within=600.0) == 1
     store.writer.hand_over()
     await asyncio.sleep(0)
     assert (store.writer.batch, store.writer.mark()) == (1, 1)
+    assert store.writer.add(INSERT, ("b", 1), within=0.03) == 1
+    store.writer.hand_over()
     await until(lambda: store.writer.committed == 1)
 
 
 async def test_a_stretch_uses_less_of_a_promised_window(store: Store) -> None:
     clock = asyncio.get_running_loop().time
-    store.writer.stretch = 0.1
+    store.writer.stretch = 0.1 / 600.0
     began = clock()
-    store.writer.add(INSERT, ("a", 1), within=1.0)
+    store.writer.add(INSERT, ("a", 1), within=600.0)
     store.writer.hand_over()
     await until(lambda: store.writer.batch == 2)
-    assert 0.1 <= clock() - began < 1.0
+    assert clock() - began >= 0.1
 
 
 async def test_a_stretch_leaves_the_commit_delay_alone(store: Store) -> None:
     clock = asyncio.get_running_loop().time
     store.writer.commit_delay, store.writer.stretch = 0.05, 0.0
-    for within in (0.05, 10.0):  # and never comes below it
+    for within in (0.05, 600.0):  # and never comes below it
         began, batch = clock(), store.writer.batch
         store.writer.want(within)
         store.writer.hand_over()
         await until(lambda: store.writer.batch > batch)  # noqa: B023 - awaited here
-        assert 0.05 <= clock() - began < 1.0
+        assert clock() - began >= 0.05
 
 
 async def test_what_is_kept_in_memory_is_written_when_nobody_waits(
@@ -340,7 +344,7 @@ async def _until_given_back(store: Store) -> None:
             "PRAGMA freelist_count", (), lambda cursor: int(cursor.fetchone()[0])
         )
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while await free_pages() > KEEP_FREE_PAGES:  # noqa: ASYNC110 - only SQLite knows
             await asyncio.sleep(0.005)
 

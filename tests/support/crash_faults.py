@@ -15,7 +15,7 @@ from tests.support.requirements import find_program
 SECONDS = 60.0
 """How long strace may take to attach."""
 
-PATIENCE = 2.0
+PATIENCE = 10.0
 """How long it may take to detach."""
 
 DATABASE_FILES = ("tidegate.db", "tidegate.db-wal", "tidegate.db-shm")

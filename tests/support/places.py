@@ -13,6 +13,7 @@ from websockets.typing import Origin, Subprotocol
 
 from gateway.broker.access import Authenticator
 from gateway.broker.settings import BrokerSettings
+from gateway.clock import Clock
 from gateway.config.settings import ListenerConfig
 from gateway.mqtt.packets import MQTT_5
 from gateway.server.tls import server_context
@@ -127,6 +128,7 @@ async def open_place(
     settings: BrokerSettings | None = None,
     authenticator: Authenticator | None = None,
     change: Callable[[ListenerConfig], ListenerConfig] = lambda listener: listener,
+    clock: Clock | None = None,
 ) -> Place:
     """Return a place of this kind; `change` sets what else its listener is to do."""
     listener = ListenerConfig(HOST, 0)
@@ -140,5 +142,6 @@ async def open_place(
         listener = replace(listener, host="::1")
     listener = change(listener)
     tls = server_context(listener, "test", 0)
-    server = await serve(HeldWriter(durable=False), settings, authenticator, listener, tls)
+    writer = HeldWriter(durable=False)
+    server = await serve(writer, settings, authenticator, listener, tls, clock)
     return Place(kind, server, authority.ca_file)

@@ -54,7 +54,7 @@ async def test_a_page(door: HttpDoor) -> None:
 
 async def test_another_program_understands_it(door: HttpDoor) -> None:
     def ask(method: str) -> tuple[int, str | None, bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", door.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", door.port, timeout=60)
         with contextlib.closing(connection):
             connection.request(method, "/page")
             response = connection.getresponse()
