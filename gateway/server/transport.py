@@ -75,10 +75,11 @@ class ClientTransport(asyncio.Protocol):
         client = self._client
         if client is None or client.closing:
             return
+        turn = self._turn
         try:
-            while self._turn.broker.receive(client, data, self._turn.instant):
+            while turn.broker.receive(client, data, turn.instant):
                 data = b""
-                self._turn.end()
+                turn.end()
         except Exception:
             # one of the three borders (ARCHITECTURE.md): a mistake of ours ends this
             # connection and no other

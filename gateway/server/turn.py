@@ -57,7 +57,8 @@ class Turn:
         """The moment of this turn: the clock is read once for all its packets."""
         if self._instant is None:
             clock = self._clock
-            self._instant = Instant(clock.monotonic(), clock.wall_ms())
+            # what Instant(...) comes to, without a function of Python's in between
+            self._instant = tuple.__new__(Instant, (clock.monotonic(), clock.wall_ms()))
             if self._sockets is not None and self._sockets.serving:
                 self._scheduled = True  # the selector ends the turn
             elif not self._scheduled:
@@ -81,8 +82,8 @@ class Turn:
         self._scheduled = True  # what is touched by the writing is written here, not next time
         self._writer.hand_over()
         if self._touched:
-            self._flush(self.instant)
-        self.broker.traffic.begin_turn()
+            self._flush(self._instant or self.instant)
+            self.broker.traffic.begin_turn()
         self._instant = None
         self._scheduled = False  # what comes of a promise kept belongs to the next turn
         if self._promises:
