@@ -19,7 +19,8 @@ cdef bint _pass_on(broker, Client client, packet, list recipients) except -1
 cpdef bint pass_on_again(broker, Client client, topic, bytes head) except -1
 
 @cython.locals(connection=Connection, payload_bytes=Py_ssize_t, recipients=list,
-               size=Py_ssize_t, recipient=Recipient, traffic=Traffic)
+               size=Py_ssize_t, version=int, recipient=Recipient, receivers=list,
+               receiver=Connection, traffic=Traffic)
 cpdef bint pass_on_alone(broker, Client client, bytes data, topic, bytes head) except -1
 
 @cython.locals(run=PacketRun, count=Py_ssize_t, properties=bint, payload_bytes=Py_ssize_t,

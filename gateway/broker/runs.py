@@ -90,21 +90,24 @@ def pass_on_alone(broker: "Broker", client: Client, data: bytes, topic: str, hea
     recipients = broker.router.plain_recipients(topic, 0)
     if recipients is None:
         return False
-    size = len(data)
-    sessions = []
+    size, version = len(data), connection.version
+    receivers = []
     for recipient in recipients:
         subscriber = recipient.subscriber
         if recipient.identifiers or not isinstance(subscriber, Session):
             return False
-        if not runs.takes(subscriber, connection.version, size):
+        receiver = subscriber.open_to(version, size)
+        if receiver is None:
             return False
-        sessions.append(subscriber)
+        receivers.append(receiver)
     connection.packets_received += 1
     traffic = broker.traffic
     traffic.messages_received += 1
     traffic.bytes_received += payload_bytes
-    for session in sessions:
-        runs.send(session, data, 1, payload_bytes)
+    for receiver in receivers:
+        receiver.send_run(data, 1)
+        traffic.messages_sent += 1
+        traffic.bytes_sent += payload_bytes
     return True
 
 

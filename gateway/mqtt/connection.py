@@ -316,7 +316,8 @@ class Connection:
         """Queue the bytes of `count` packets that somebody else encoded."""
         self.packets_sent += count
         self.output.append(data)
-        self.touch()
+        if not self.touched:
+            self.touch()
 
     def touch(self) -> None:
         """Say that `data_to_send` may have news."""

@@ -5,6 +5,9 @@ from collections.abc import Sequence
 from gateway.mqtt.errors import MalformedPacket
 from gateway.mqtt.reason_codes import ReasonCode
 
+SHORT = 2 + 0x7F
+"""Bytes of the longest packet whose remaining length is a single byte (section 2.1.4)."""
+
 _LAST_SHIFT = 21  # a remaining length is four bytes of seven bits (section 2.1.4)
 
 
@@ -199,10 +202,14 @@ class Framer:
         if self._buffer or self._gathered is not None or data[0] != first_byte:
             return -1
         size = len(data)
-        body, end = _body(data, 0)
-        if end != size or size > self._maximum_packet_size:
+        body = 2
+        if size < 2 or data[1] != size - body or size > SHORT:
+            body, end = _body(data, 0)
+            if end != size:
+                return -1
+        if size > self._maximum_packet_size:
             return -1
-        return end - body - len(alike) if data.startswith(alike, body) else -1
+        return size - body - len(alike) if data.startswith(alike, body) else -1
 
     def pass_over(self, size: int) -> None:
         """Go on behind `size` bytes from the start of the packet that was returned last."""

@@ -78,28 +78,23 @@ class SocketSelector(selectors.BaseSelector):
         end = monotonic() + seconds
         while True:
             polled = self._epoll.poll(seconds, MAXIMUM_EVENTS)
-            ready = self._serve(polled)
+            ready = []
+            self.serving = True
+            for descriptor, events in polled:
+                served = self._served[descriptor]
+                if served is not None:
+                    served.ready(events)
+                elif (key := self._keys.get(descriptor)) is not None:
+                    ready.append((key, _for_asyncio(events) & key.events))
+            self.serving = False
+            if len(ready) < len(polled):
+                self.end_of_turn()
             if ready or self.scheduled or not polled:
                 return ready
             if timeout is not None:
                 seconds = end - monotonic()
                 if seconds <= 0.0:
                     return ready
-
-    def _serve(self, polled: list[tuple[int, int]]) -> list[tuple[selectors.SelectorKey, int]]:
-        """Serve the sockets that are ours, end the turn, and return what is asyncio's."""
-        ready = []
-        self.serving = True
-        for descriptor, events in polled:
-            served = self._served[descriptor]
-            if served is not None:
-                served.ready(events)
-            elif (key := self._keys.get(descriptor)) is not None:
-                ready.append((key, _for_asyncio(events) & key.events))
-        self.serving = False
-        if len(ready) < len(polled):
-            self.end_of_turn()
-        return ready
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
         """Watch a file of asyncio's."""

@@ -125,29 +125,30 @@ class ClientTransport(asyncio.Protocol):
         client, transport = self._client, self._transport
         if client is None or transport is None or transport.is_closing() or self._finished:
             return 0
+        connection = client.connection
         try:
-            return self._write(client, transport, committed, now)
+            while not self._paused:
+                data = connection.data_to_send(committed)
+                if data is not None:
+                    self._turn.broker.traffic.network_sent += len(data)
+                    transport.write(data)
+                session = client.session
+                if data is None or session is None or session.connection is not connection:
+                    break
+                session.pump(now.monotonic)
+                if not connection.touched:
+                    break
+            if connection.output.size or client.closing or self._held_back:
+                return self._see_to(client, transport)
         except Exception:  # the same border
             logger.exception(MISTAKE, client.peer)
             self._turn.broker.counters.add("tidegate/clients/errors")
             transport.abort()
-            return 0
+        return 0
 
-    def _write(
-        self, client: Client, transport: asyncio.Transport, committed: int, now: Instant
-    ) -> int:
+    def _see_to(self, client: Client, transport: asyncio.Transport) -> int:
+        """Go on with a connection that waits, ends or was held back, and was written."""
         connection = client.connection
-        while not self._paused:
-            data = connection.data_to_send(committed)
-            if data is not None:
-                self._turn.broker.traffic.network_sent += len(data)
-                transport.write(data)
-            session = client.session
-            if data is None or session is None or session.connection is not connection:
-                break
-            session.pump(now.monotonic)
-            if not connection.touched:
-                break
         waits = connection.output.size > 0
         if client.closing:
             if not waits and self._may_close(client, transport):

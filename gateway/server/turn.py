@@ -83,7 +83,7 @@ class Turn:
         self._writer.hand_over()
         if self._touched:
             self._flush(self._instant or self.instant)
-            self.broker.traffic.begin_turn()
+            self.broker.traffic.begin_turn()  # bytes that nobody was given fill no turn
         self._instant = None
         self._scheduled = False  # what comes of a promise kept belongs to the next turn
         if self._promises:

@@ -26,19 +26,6 @@ def largest(session: Session, version: int) -> int:
     return connection.maximum_packet_size - GROWTH
 
 
-def takes(session: Session, version: int, size: int) -> bool:
-    """Return whether a packet of `size` bytes can be sent to the session just as it came.
-
-    `version` is the protocol version of the packet.
-    """
-    connection = session.connection
-    return (
-        connection is not None
-        and connection.version == version
-        and size <= largest(session, version)
-    )
-
-
 def largest_numbered(session: Session, version: int, qos: int, within: float | None) -> int:
     """Return the same for packets of QoS 1 or 2, which are to be sent with `qos`.
 

@@ -23,6 +23,8 @@ cdef class Session:
     cdef public object username
 
     cpdef bint ready(self, int qos) except -1
+    @cython.locals(connection=Connection)
+    cpdef Connection open_to(self, int version, Py_ssize_t size)
     cpdef bint has_room(self, int qos) except -1
     cdef _lend(self, delivery)
     cpdef pump(self, double now)

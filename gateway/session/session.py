@@ -1,7 +1,7 @@
 """One client's side of the conversation: what it is owed and was sent."""
 
 from gateway.counters import Counters
-from gateway.mqtt.connection import Connection
+from gateway.mqtt.connection import MAXIMUM_UNSENT, Connection
 from gateway.mqtt.message_size import will_size
 from gateway.mqtt.packets import MQTT_5, PubRel, Will
 from gateway.session import overflow
@@ -174,6 +174,25 @@ class Session:
             and not self.inflight.to_send_again
             and (qos == 0 or self.inflight.has_room)
         )
+
+    def open_to(self, version: int, size: int) -> Connection | None:
+        """Return the connection if a QoS 0 packet of `size` bytes can be sent just as it came.
+
+        `version` is the protocol version of the packet. It is asked for each message that comes
+        alone, and so asks nobody else for what it can see itself.
+        """
+        connection = self.connection
+        if (
+            connection is None
+            or connection.version != version
+            or connection.outbound_aliases is not None
+            or size > connection.maximum_packet_size
+            or connection.output.size >= MAXIMUM_UNSENT
+            or not self.queue.empty
+            or self.inflight.to_send_again
+        ):
+            return None
+        return connection
 
     def has_room(self, qos: int) -> bool:
         """Return False if a message of this QoS would be lost, which the session must not lose."""

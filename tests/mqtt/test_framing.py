@@ -257,6 +257,21 @@ def test_the_next_packet_is_like_another(data: bytes, size: int) -> None:
         assert framer.size == size
 
 
+LENGTHS = {
+    "the longest of one byte": (b"\x30\x7f\1" + bytes(126), 126),
+    "two bytes": (b"\x30\x80\1\1" + bytes(127), 127),
+    "two bytes, taken for one": (b"\x30\x81\1" + bytes(128), -1),
+    "two bytes, one too many": (b"\x30\x80\1\1" + bytes(128), -1),
+    "half of a length": (b"\x30\x80", -1),
+}
+
+
+@pytest.mark.parametrize(("data", "rest"), LENGTHS.values(), ids=LENGTHS)
+def test_a_packet_alone_may_have_any_length(data: bytes, rest: int) -> None:
+    assert Framer(200).alone(data, 0x30, b"\1") == rest
+    assert Framer(100).alone(data, 0x30, b"\1") == -1
+
+
 def test_what_is_gathered_is_like_nothing_yet() -> None:
     framer = Framer(100)
     for byte in like(b"xyz"):
