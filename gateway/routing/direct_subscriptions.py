@@ -86,6 +86,10 @@ class DirectSubscriptions:
         """Return the subscription at a place, which is there."""
         return self.subscription(place << NODE | self._word(place, subscriber))
 
+    def begins(self, level: str) -> bool:
+        """Return whether topics that begin with this level may have a subscription."""
+        return self._trie.begins(level)
+
     def match(self, topic: str) -> "array[int]":
         """Return the entries of the subscriptions whose topic filter matches."""
         found = array("Q")

@@ -61,6 +61,10 @@ class IndexedFilters:
             self._trie.discard(topic_filter, number)
             del self._at[topic_filter], self._indexes[number]
 
+    def begins(self, level: str) -> bool:
+        """Return whether topics that begin with this level may have an index."""
+        return self._trie.begins(level)
+
     def indexes_of(self, topic: str) -> list[FilterIndex]:
         """Return the indexes whose topic filter matches."""
         if not self._indexes:

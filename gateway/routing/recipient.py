@@ -1,5 +1,7 @@
 """Who gets a copy of a message, and how."""
 
+from collections.abc import Iterable
+
 from gateway.routing.subscription import Subscriber, Subscription
 
 
@@ -47,3 +49,14 @@ class SharedRecipient(Recipient):
     __slots__ = ()
 
     shared = True
+
+
+def merged(subscriptions: Iterable[Subscription], qos: int, retain: bool) -> list[Recipient]:
+    """Return one recipient for each subscriber, whose subscriptions all want the message."""
+    found: dict[Subscriber, Recipient] = {}
+    for subscription in subscriptions:
+        recipient = found.get(subscription.subscriber)
+        if recipient is None:
+            recipient = found[subscription.subscriber] = Recipient(subscription.subscriber)
+        recipient.merge(subscription, qos, retain)
+    return list(found.values())

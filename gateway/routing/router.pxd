@@ -2,6 +2,7 @@ import cython
 
 from gateway.routing.route cimport Route, kind
 from gateway.routing.route_cache cimport RouteCache
+from gateway.routing.silent_levels cimport SilentLevels
 
 cdef class Router:
     cdef object _budget
@@ -14,14 +15,15 @@ cdef class Router:
     cdef public list on_add
     cdef public list on_discard
     cdef readonly RouteCache routes
+    cdef readonly SilentLevels silent
 
     @cython.locals(route=Route)
     cpdef list recipients(self, message)
     @cython.locals(route=Route, found=list)
-    cpdef list plain_recipients(self, topic, int qos)
-    cpdef bint reaches(self, topic) except -1
-    cdef Route _route(self, topic)
+    cpdef list plain_recipients(self, str topic, int qos)
+    cpdef bint reaches(self, str topic) except -1
+    cdef Route _route(self, str topic)
     @cython.locals(route=Route)
-    cdef Route _keep_route(self, topic)
+    cdef Route _keep_route(self, str topic)
     @cython.locals(number=int)
     cdef list _plain(self, Route route, int qos, bint retain)

@@ -1,7 +1,7 @@
 """Who gets a message: the subscriptions that match, one recipient for each subscriber."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, cast
 
 from gateway.mqtt.topics import split_shared
@@ -13,10 +13,11 @@ from gateway.routing.indirect_subscriptions import (
     IndirectSubscriptions,
     is_indirect,
 )
-from gateway.routing.recipient import Recipient, SharedRecipient
+from gateway.routing.recipient import Recipient, SharedRecipient, merged
 from gateway.routing.route import NOWHERE, Route, kind
 from gateway.routing.route_cache import MAXIMUM_BYTES as MAXIMUM_ROUTE_BYTES
 from gateway.routing.route_cache import RouteCache
+from gateway.routing.silent_levels import SilentLevels
 from gateway.routing.subscribers import Subscribers
 from gateway.routing.subscription import Member, Subscriber, Subscription
 from gateway.routing.where.message import Message
@@ -60,6 +61,7 @@ class Router:
         "on_add",
         "on_discard",
         "routes",
+        "silent",
     )
 
     def __init__(
@@ -78,6 +80,7 @@ class Router:
         self._empty = self._memory()
         self.maximum_bytes = maximum_bytes
         self.routes = RouteCache(maximum_route_bytes)
+        self.silent = SilentLevels(self._direct, self._indirect)
 
     @property
     def bytes(self) -> int:
@@ -134,6 +137,7 @@ class Router:
 
     def _changed(self, topic_filter: str) -> None:
         self.routes.forget(split_shared(topic_filter)[1])
+        self.silent.forget()
 
     def find(self, subscriber: Subscriber, topic_filter: str) -> int | None:
         """Return the number of a subscription, None if there is none."""
@@ -222,6 +226,8 @@ class Router:
         return self.routes.get(topic) or self._keep_route(topic)
 
     def _keep_route(self, topic: str) -> Route:
+        if self.silent.has(topic):
+            return NOWHERE  # and drives no other route out, however many such topics come
         route = self._find_route(topic)
         self.routes.put(topic, route)
         return route
@@ -249,7 +255,7 @@ class Router:
         verdicts: dict[Where, bool] = {}
         asked = [*route.asked, *self._indirect.candidates(route.indexes, message)]
         wanted = [one for one in asked if self._wanted(one, message, verdicts)]
-        found = _merged(wanted, message.qos, message.retain)
+        found = merged(wanted, message.qos, message.retain)
         for group in route.groups:
             chosen = self._choose(self._indirect.take_turns(group), message, verdicts)
             if chosen is not None:
@@ -298,14 +304,3 @@ class Router:
             client_id = subscription.subscriber.client_id
             passed = verdicts[where] = self._budget.passes(where, message, client_id)
         return passed
-
-
-def _merged(subscriptions: Iterable[Subscription], qos: int, retain: bool) -> list[Recipient]:
-    """Return one recipient for each subscriber, whose subscriptions all want the message."""
-    found: dict[Subscriber, Recipient] = {}
-    for subscription in subscriptions:
-        recipient = found.get(subscription.subscriber)
-        if recipient is None:
-            recipient = found[subscription.subscriber] = Recipient(subscription.subscriber)
-        recipient.merge(subscription, qos, retain)
-    return list(found.values())

@@ -25,6 +25,8 @@ cdef class TopicTrie:
     cpdef list match(self, str topic)
     @cython.locals(levels=list, level=bytes, found=list, nodes=list, node=cython.uint, wild=bint)
     cpdef list nodes(self, str topic)
+    @cython.locals(children=cython.uint, number=cython.uint)
+    cpdef bint begins(self, str level) except -1
     @cython.locals(node=cython.uint, level=bytes, number=cython.uint)
     cpdef unsigned int find(self, str topic_filter)
     @cython.locals(node=cython.uint, level=bytes, number=cython.uint, below=cython.uint)

@@ -1,0 +1,11 @@
+import cython
+
+@cython.final
+cdef class SilentLevels:
+    cdef object _direct
+    cdef object _indirect
+    cdef set _silent
+
+    cpdef forget(self)
+    @cython.locals(level=str, silent=set)
+    cpdef bint has(self, str topic) except -1
