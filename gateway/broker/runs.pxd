@@ -1,7 +1,7 @@
 import cython
 
 from gateway.broker.client cimport Client
-from gateway.broker cimport numbered_runs
+from gateway.broker cimport numbered_runs, retained_runs
 from gateway.mqtt.connection cimport Connection
 from gateway.mqtt.framing cimport PacketRun
 from gateway.routing.recipient cimport Recipient

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, cast
 
-from gateway.broker import numbered_runs
+from gateway.broker import numbered_runs, retained_runs
 from gateway.broker.access import may_publish
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
@@ -28,13 +28,15 @@ def pass_on(broker: "Broker", client: Client, packet: Publish, instant: Instant)
     for clients that are away, at QoS 1. Then it is to be handled like any other, and so are those
     behind it.
     """
-    if packet.retain or packet.dup or packet.properties is not NO_PROPERTIES:
+    if packet.dup or packet.properties is not NO_PROPERTIES:
         return False
     session = client.session
     if session is None or broker.settings.p2p:
         return False
     if not may_publish(packet.topic) or broker.topic_limits.fault(packet.topic):
         return False
+    if packet.retain:
+        return packet.qos < 2 and retained_runs.keep(broker, client, session, packet, instant)
     recipients = broker.router.plain_recipients(packet.topic, packet.qos)
     if recipients is None:
         return False

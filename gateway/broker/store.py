@@ -1,10 +1,11 @@
 """What the broker needs of whatever makes messages durable, and twins that keep nothing."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import Will
+from gateway.mqtt.plain_message import PlainMessage
 from gateway.session.delivery import SharedDelivery
 from gateway.session.journal import NO_JOURNAL, Journal
 
@@ -77,6 +78,10 @@ class Store(Protocol):
         """Keep a retained message in place of its topic's last one; an empty one deletes that."""
         ...
 
+    def keep_retained_run(self, messages: Sequence[PlainMessage]) -> None:
+        """Do that with messages of one origin, none of which is empty, nor of a `$SYS` topic."""
+        ...
+
     def forget_retained(self, topics: Iterable[str]) -> None:
         """Forget retained messages that have expired."""
         ...
@@ -117,6 +122,9 @@ class KeepsNothing:
         return NO_JOURNAL
 
     def keep_retained(self, message: Message) -> None:
+        """Do nothing."""
+
+    def keep_retained_run(self, messages: Sequence[PlainMessage]) -> None:
         """Do nothing."""
 
     def forget_retained(self, topics: Iterable[str]) -> None:

@@ -186,12 +186,13 @@ def _send_retained(
     subscription: Subscription,
     instant: Instant,
 ) -> None:
-    messages = broker.retained.match(request.topic_filter, instant.monotonic)
+    retained = broker.retained
+    messages = retained.find(request.topic_filter, instant.monotonic)
     if subscription.no_local:  # [MQTT-3.8.3-3]
         messages = [each for each in messages if each.client_id != session.client_id]
     where = subscription.where
     if where is not None:
         passes, client_id = broker.budget.passes, session.client_id
-        messages = [each for each in messages if passes(where, each, client_id)]
+        messages = [each for each in messages if passes(where, retained.whole(each), client_id)]
     identifiers = () if subscription.identifier is None else (subscription.identifier,)
-    replay(session, messages, request.qos, identifiers, instant.monotonic)
+    replay(session, messages, retained.whole, request.qos, identifiers, instant.monotonic)

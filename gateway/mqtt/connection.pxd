@@ -10,6 +10,7 @@ from gateway.mqtt.decode cimport check_first_packet, decode
 from gateway.mqtt.fields cimport write_string
 from gateway.mqtt.framing cimport Framer, PacketRun
 from gateway.mqtt.output cimport Output, Pledge
+from gateway.mqtt.plain_publishes cimport PlainPublishes
 from gateway.mqtt.publish_run cimport PublishRun
 
 @cython.final
@@ -39,6 +40,8 @@ cdef class Connection:
     cpdef begin_run(self, Py_ssize_t size)
     @cython.locals(run=PacketRun)
     cpdef PacketRun take_run(self, bytes head, long long largest)
+    cpdef PlainPublishes plain_publishes(self, int qos)
+    cpdef count_plain(self, PlainPublishes packets, Py_ssize_t to_acknowledge)
     @cython.locals(topic=bytes, properties=bint)
     cpdef PublishRun find_run(self, publish, long long largest, long long most)
     cpdef take_numbered_run(self, PublishRun run)

@@ -1,7 +1,6 @@
 """One network connection as MQTT sees it: bytes in, packets out; packets in, bytes out."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from gateway.mqtt.acknowledgement_run import (
     LONGEST,
@@ -13,7 +12,7 @@ from gateway.mqtt.acknowledgement_run import (
 )
 from gateway.mqtt.alias_figures import InboundFigures
 from gateway.mqtt.decode import check_first_packet, decode
-from gateway.mqtt.encode import encode
+from gateway.mqtt.encode import encode, without_reason
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.fields import write_string
 from gateway.mqtt.framing import Framer, PacketRun
@@ -22,17 +21,14 @@ from gateway.mqtt.output import Output, Pledge
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
-    ConnAck,
     Connect,
-    Disconnect,
     Packet,
     PubAck,
     PubComp,
     Publish,
     PubRec,
-    SubAck,
-    UnsubAck,
 )
+from gateway.mqtt.plain_publishes import PlainPublishes
 from gateway.mqtt.publish_run import PublishRun, publish_run
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topic_aliases import InboundAliases
@@ -172,6 +168,18 @@ class Connection:
         run = self._framer.run(head, len(head), largest, NO_LIMIT)
         self._pass_over(run.data, len(run.starts))
         return run
+
+    def plain_publishes(self, qos: int) -> PlainPublishes:
+        """Return what takes the retained messages of this QoS that come next.
+
+        `count_plain` is to follow.
+        """
+        return PlainPublishes(self._framer, self.version, qos)
+
+    def count_plain(self, packets: PlainPublishes, to_acknowledge: int) -> None:
+        """Count what was taken, and of that the PUBLISHes that are to be acknowledged."""
+        self.packets_received += packets.count
+        self._publishes += to_acknowledge
 
     def find_run(self, publish: Publish, largest: int, most: int) -> PublishRun:
         """Find the packets behind `publish` that differ in packet identifier and payload alone.
@@ -352,15 +360,3 @@ class Connection:
     def congested(self) -> bool:
         """True while the peer reads too slowly to be given more messages."""
         return self.output.size >= MAXIMUM_UNSENT
-
-
-def without_reason(packet: Packet) -> Packet:
-    """Return the packet without Reason String and user properties, which may be left out.
-
-    [MQTT-3.2.2-19], [MQTT-3.9.2-1], [MQTT-3.14.2-3] and their likes: they must be, where they
-    would take a packet beyond the receiver's Maximum Packet Size.
-    """
-    if not isinstance(packet, ConnAck | PubAck | PubRec | SubAck | UnsubAck | Disconnect):
-        return packet
-    properties = replace(packet.properties, reason_string=None, user_properties=())
-    return replace(packet, properties=properties)

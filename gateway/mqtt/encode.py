@@ -1,6 +1,7 @@
 """Packets to bytes: which function writes which packet (MQTT 5, chapter 3)."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from gateway.mqtt import packets
@@ -16,7 +17,17 @@ from gateway.mqtt.publish_template import PublishTemplate
 from gateway.mqtt.subscribe import write_suback, write_subscribe
 from gateway.mqtt.unsubscribe import write_unsuback, write_unsubscribe
 
-__all__ = ["WRITERS", "PublishTemplate", "encode"]
+__all__ = ["WRITERS", "PublishTemplate", "encode", "without_reason"]
+
+_EXPLAINED = (
+    packets.ConnAck
+    | packets.PubAck
+    | packets.PubRec
+    | packets.SubAck
+    | packets.UnsubAck
+    | packets.Disconnect
+)
+"""What may carry a Reason String that can be left out."""
 
 WRITERS: dict[type[Packet], Callable[[Any, int], bytes]] = {
     packets.Connect: write_connect,
@@ -45,3 +56,15 @@ def encode(packet: Packet, version: int) -> bytes:
     OverflowError for a value that its field cannot hold, and for AUTH before MQTT 5.
     """
     return WRITERS[type(packet)](packet, version)
+
+
+def without_reason(packet: Packet) -> Packet:
+    """Return the packet without Reason String and user properties, which may be left out.
+
+    [MQTT-3.2.2-19], [MQTT-3.9.2-1], [MQTT-3.14.2-3] and their likes: they must be, where they
+    would take a packet beyond the receiver's Maximum Packet Size.
+    """
+    if not isinstance(packet, _EXPLAINED):
+        return packet
+    properties = replace(packet.properties, reason_string=None, user_properties=())
+    return replace(packet, properties=properties)

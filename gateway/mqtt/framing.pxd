@@ -34,6 +34,8 @@ cdef class Framer:
     @cython.locals(buffer=bytes, position=Py_ssize_t, body=Py_ssize_t, end=Py_ssize_t,
                    size=Py_ssize_t)
     cpdef Py_ssize_t like(self, int first_byte, bytes alike)
+    @cython.locals(buffer=bytes, position=Py_ssize_t, body=Py_ssize_t, end=Py_ssize_t)
+    cpdef tuple take_like(self, int first_byte)
     @cython.locals(body=Py_ssize_t, end=Py_ssize_t, size=Py_ssize_t)
     cpdef Py_ssize_t alone(self, bytes data, int first_byte, bytes alike)
     cpdef pass_over(self, Py_ssize_t size)

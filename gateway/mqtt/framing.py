@@ -194,6 +194,22 @@ class Framer:
             return 0
         return size if body and buffer.startswith(alike, body, end) else 0
 
+    def take_like(self, first_byte: int) -> tuple[bytes, int, int] | None:
+        """Take the next packet if it has this first byte.
+
+        Returns the buffer, and where its body starts and ends, as `next_frame` would. None, with
+        nothing taken, where `like` would return 0; `pass_over(0)` gives it back.
+        """
+        buffer, position = self._buffer, self._position
+        if self._gathered is not None or position == len(buffer) or buffer[position] != first_byte:
+            return None
+        body, end = _body(buffer, position)
+        if not body or end > len(buffer) or end - position > self._maximum_packet_size:
+            return None
+        self._start = position
+        self._position = end
+        return buffer, body, end
+
     def alone(self, data: bytes, first_byte: int, alike: bytes) -> int:
         """Return how many bytes stand behind `alike` if `data` is such a packet and nothing else.
 

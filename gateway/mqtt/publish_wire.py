@@ -34,3 +34,22 @@ def publish_wire(first_byte: int, topic: str, middle: bytes, payload: bytes) -> 
         head = write_byte(first_byte) + write_variable_byte_integer(rest)
         head += write_two_byte_integer(length)
     return b"".join((head, name, middle, payload))
+
+
+def append_publish(
+    data: bytearray, first_byte: int, topic: str, middle: bytes, payload: bytes
+) -> None:
+    """Append to `data` what `publish_wire` would return."""
+    name = topic.encode()
+    length = len(name)
+    rest = 2 + length + len(middle) + len(payload)
+    data.append(first_byte)
+    while rest >= _MORE:
+        data.append(rest & 0x7F | _MORE)
+        rest >>= 7
+    data.append(rest)
+    data.append(length >> 8)
+    data.append(length & 0xFF)
+    data += name
+    data += middle
+    data += payload

@@ -1,15 +1,16 @@
 """Sends a session many messages at once, which it alone is sent in this form."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from gateway.mqtt.connection import MAXIMUM_UNSENT
 from gateway.mqtt.fields import write_variable_byte_integer
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import MQTT_5
+from gateway.mqtt.plain_message import PlainMessage
 from gateway.mqtt.properties import NO_PROPERTIES
 from gateway.mqtt.publish import publish_first_byte
 from gateway.mqtt.publish_template import identifier_fields
-from gateway.mqtt.publish_wire import publish_wire
+from gateway.mqtt.publish_wire import append_publish
 from gateway.session import runs
 from gateway.session.delivery import Delivery
 from gateway.session.session import Session
@@ -20,20 +21,24 @@ _FIRST_BYTE = publish_first_byte(0, retain=True, dup=False)
 
 def replay(
     session: Session,
-    messages: Sequence[Message],
+    messages: Sequence[Message | PlainMessage],
+    whole: Callable[[PlainMessage], Message],
     qos: int,
     subscription_identifiers: tuple[int, ...],
     now: float,
 ) -> None:
     """Send, queue or drop retained messages that the session has subscribed to with this QoS.
 
-    RETAIN is set on what is sent because of a SUBSCRIBE [MQTT-3.3.1-8].
+    RETAIN is set on what is sent because of a SUBSCRIBE [MQTT-3.3.1-8]. `whole` makes a message of
+    what is not sent at once with others.
     """
     place = 0
     while place < len(messages):
         place = _send_many(session, messages, place, qos, subscription_identifiers)
         if place < len(messages):
             message = messages[place]
+            if isinstance(message, PlainMessage):
+                message = whole(message)
             delivery = Delivery(
                 message,
                 min(qos, message.qos),
@@ -46,7 +51,7 @@ def replay(
 
 def _send_many(
     session: Session,
-    messages: Sequence[Message],
+    messages: Sequence[Message | PlainMessage],
     place: int,
     qos: int,
     subscription_identifiers: tuple[int, ...],
@@ -59,26 +64,32 @@ def _send_many(
     if connection is None or connection.outbound_aliases is not None or not session.ready(0):
         return place
     fields = b""
-    newest = connection.version == MQTT_5
-    if newest:
+    if connection.version == MQTT_5:
         fields = identifier_fields(subscription_identifiers)
         fields = write_variable_byte_integer(len(fields)) + fields
-    largest = connection.maximum_packet_size
     room = MAXIMUM_UNSENT - connection.output.size
-    packets: list[bytes] = []
-    payload_bytes = 0
-    for number in range(place, len(messages)):
-        message = messages[number]
-        if (qos and message.qos) or room <= 0:
+    data = bytearray()
+    begin, payload_bytes = place, 0
+    while place < len(messages) and len(data) < room:
+        message = messages[place]
+        if not _is_simple(message, qos, connection.version):
             break
-        if newest and properties_of(message) is not NO_PROPERTIES:
+        start, payload = len(data), message.payload
+        append_publish(data, _FIRST_BYTE, message.topic, fields, payload)
+        if len(data) - start > connection.maximum_packet_size:
+            del data[start:]
             break
-        data = publish_wire(_FIRST_BYTE, message.topic, fields, message.payload)
-        if len(data) > largest:
-            break
-        room -= len(data)
-        payload_bytes += len(message.payload)
-        packets.append(data)
-    if packets:
-        runs.send(session, b"".join(packets), len(packets), payload_bytes)
-    return place + len(packets)
+        payload_bytes += len(payload)
+        place += 1
+    if place > begin:
+        runs.send(session, data, place - begin, payload_bytes)
+    return place
+
+
+def _is_simple(message: Message | PlainMessage, qos: int, version: int) -> bool:
+    """Return whether a message goes out with QoS 0 and without properties of its own."""
+    if isinstance(message, PlainMessage):
+        return not qos or message.origin.qos == 0
+    if qos and message.qos:
+        return False
+    return version < MQTT_5 or properties_of(message) is NO_PROPERTIES

@@ -1,9 +1,10 @@
 """Everything that the broker has kept for it, as one store."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import Will
+from gateway.mqtt.plain_message import PlainMessage
 from gateway.storage.gathering import Gathering
 from gateway.storage.pager import LeftOver
 from gateway.storage.retained_store import RetainedStore
@@ -85,6 +86,10 @@ class BrokerStore:
     def keep_retained(self, message: Message) -> None:
         """Keep the message in place of its topic's last one; an empty one deletes that."""
         self._retained.keep(message)
+
+    def keep_retained_run(self, messages: Sequence[PlainMessage]) -> None:
+        """Do that with messages of one origin, none of which is empty, nor of a `$SYS` topic."""
+        self._retained.keep_run(messages)
 
     def forget_retained(self, topics: Iterable[str]) -> None:
         """Forget retained messages that have expired."""

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from gateway.mqtt.message import Message as AcceptedMessage
+from gateway.mqtt.plain_message import PlainMessage
 from gateway.mqtt.properties import Properties
 from gateway.routing.where.message import Message
 from gateway.session.kept import seconds_since
@@ -61,7 +62,21 @@ def to_plain_row(message: AcceptedMessage) -> Row:
     )
 
 
-def text_size(message: AcceptedMessage) -> int:
+def of_plain(message: PlainMessage) -> Row:
+    """Return the values of PLAIN_COLUMNS of a message that has no others."""
+    origin = message.origin
+    return (
+        message.topic,
+        message.payload,
+        origin.qos,
+        True,
+        origin.received_at,
+        origin.client_id,
+        origin.username,
+    )
+
+
+def text_size(message: AcceptedMessage | PlainMessage) -> int:
     """Return the bytes of texts and blobs among PLAIN_COLUMNS, as `Writer.add_rows` wants them."""
     names = len(message.client_id or "") + len(message.username or "")
     return len(message.topic) + len(message.payload) + names

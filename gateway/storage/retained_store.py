@@ -1,8 +1,9 @@
 """Retained messages as rows, the last of each topic, written when a batch is closed."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from gateway.mqtt.message import Message
+from gateway.mqtt.plain_message import PlainMessage
 from gateway.storage import message_row
 from gateway.storage.connection import Row
 from gateway.storage.gathering import Gathering
@@ -30,7 +31,7 @@ class RetainedStore:
     def __init__(self, gathering: Gathering, topics: Iterable[str] = ()) -> None:
         self._gathering = gathering
         self._kept = set(topics)  # on disk, or on the way there
-        self._changed: dict[str, Message | None] = {}
+        self._changed: dict[str, Message | PlainMessage | None] = {}
 
     def keep(self, message: Message) -> None:
         """Write the message in place of its topic's last one, or delete that."""
@@ -45,8 +46,26 @@ class RetainedStore:
             self._changed[topic] = None
         else:
             return
-        if message.qos:
-            self._gathering.firm(message.commit_within or 0.0)
+        self._announce(message.qos, message.commit_within)
+
+    def keep_run(self, messages: Sequence[PlainMessage]) -> None:
+        """Do that with messages of one origin, none of which is empty, nor of a `$SYS` topic."""
+        origin = messages[0].origin
+        if origin.commit_within is None:
+            changed = {each.topic: None for each in messages if each.topic in self._kept}
+            if not changed:
+                return
+            self._kept.difference_update(changed)
+            self._changed.update(changed)
+        else:
+            self._kept.update([each.topic for each in messages])
+            self._changed.update([(each.topic, each) for each in messages])
+        self._announce(origin.qos, origin.commit_within)
+
+    def _announce(self, qos: int, within: float | None) -> None:
+        """Announce a change that a message of this QoS and durability class has made."""
+        if qos:
+            self._gathering.firm(within or 0.0)
         else:
             self._gathering.put_off()
 
@@ -66,6 +85,9 @@ class RetainedStore:
         for topic, message in self._changed.items():
             if message is None:
                 writer.add(_FORGET, (topic,))
+            elif isinstance(message, PlainMessage):
+                plain.append(message_row.of_plain(message))
+                size += message_row.text_size(message)
             elif message_row.is_plain(message):
                 row = message_row.to_plain_row(message)
                 plain.append(row)

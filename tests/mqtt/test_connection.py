@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.mqtt.connection import MAXIMUM_UNSENT, Connection, without_reason
-from gateway.mqtt.encode import encode
+from gateway.mqtt.connection import MAXIMUM_UNSENT, Connection
+from gateway.mqtt.encode import encode, without_reason
 from gateway.mqtt.errors import MqttError, ProtocolError
 from gateway.mqtt.output import Pledge
 from gateway.mqtt.packets import (

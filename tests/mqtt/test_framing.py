@@ -272,11 +272,23 @@ def test_a_packet_alone_may_have_any_length(data: bytes, rest: int) -> None:
     assert Framer(100).alone(data, 0x30, b"\1") == -1
 
 
+@pytest.mark.parametrize("data", [data for data, _ in LIKE.values()], ids=LIKE)
+def test_the_next_packet_of_one_kind_is_taken(data: bytes) -> None:
+    framer = Framer(100)
+    framer.feed(data)
+    size = framer.like(0x30, b"")
+    assert framer.take_like(0x30) == ((data, 2, size) if size else None)
+    if size:
+        framer.pass_over(0)  # gives it back
+        assert framer.next_frame() == (data, 0x30, 2, size)
+
+
 def test_what_is_gathered_is_like_nothing_yet() -> None:
     framer = Framer(100)
     for byte in like(b"xyz"):
         framer.feed(bytes((byte,)))
         assert framer.like(0x30, b"\0\1a") == 0
+        assert framer.take_like(0x30) is None
     assert framer.next_frame() is not None
 
 

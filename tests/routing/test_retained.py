@@ -5,10 +5,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from gateway.mqtt.message_size import MESSAGE_OVERHEAD, message_size
+from gateway.mqtt.plain_message import Origin, PlainMessage
 from gateway.routing.retained import LEVEL_OVERHEAD, RetainedMessages
 from gateway.routing.where.message import Message
 from tests.support.naive_matcher import matches
 from tests.support.topics import TOPIC_FILTERS, TOPICS
+
+
+def plain(topic: str, payload: bytes, now: float = 0.0) -> PlainMessage:
+    return PlainMessage(topic, payload, Origin("c", "u", 1, 7, now, None))
 
 
 def kept(*topics: str) -> RetainedMessages:
@@ -41,6 +46,35 @@ def test_match(topic_filter: str, topics: list[str]) -> None:
     retained = kept("a", "a/b", "a//c", "/", "$SYS/uptime", "$SYS/$x")
     found = [message.topic for message in retained.match(topic_filter, 0.0)]
     assert sorted(found) == sorted(topics)
+
+
+SHARED = ["a", "a/b/c", "a/b/c/d/e", "a/b/c/d/f", "a/x/c", "a/x/y/z", "b/b/c"]
+
+MATCHES_OF_SHARED = [
+    ("a/b/c/+", []),
+    ("a/b/c/+/+", ["a/b/c/d/e", "a/b/c/d/f"]),
+    ("a/+/c", ["a/b/c", "a/x/c"]),
+    ("+/b/c", ["a/b/c", "b/b/c"]),
+    ("+/+/c", ["a/b/c", "a/x/c", "b/b/c"]),
+    ("+/+/+", ["a/b/c", "a/x/c", "b/b/c"]),
+    ("+/b/+", ["a/b/c", "b/b/c"]),
+    ("a/x/+/z", ["a/x/y/z"]),
+    ("a/x/+/y", []),
+    ("a/b/#", ["a/b/c", "a/b/c/d/e", "a/b/c/d/f"]),
+    ("+/b/#", ["a/b/c", "a/b/c/d/e", "a/b/c/d/f", "b/b/c"]),
+    ("b/b/c/d/#", []),
+    ("b/b/c/#", ["b/b/c"]),
+    ("a/+/c/d/#", ["a/b/c/d/e", "a/b/c/d/f"]),
+    ("+/+/+/+/#", ["a/b/c/d/e", "a/b/c/d/f", "a/x/y/z"]),
+]
+
+
+@pytest.mark.parametrize(("topic_filter", "topics"), MATCHES_OF_SHARED)
+def test_match_where_topics_share_levels(topic_filter: str, topics: list[str]) -> None:
+    for order in (SHARED, SHARED[::-1]):
+        found = [message.topic for message in kept(*order).match(topic_filter, 0.0)]
+        assert sorted(found) == sorted(topics)
+        assert [topic for topic in SHARED if matches(topic_filter, topic)] == topics
 
 
 def test_an_empty_payload_removes_and_gives_everything_back() -> None:
@@ -91,10 +125,23 @@ def test_full_by_bytes_refuses_and_keeps_the_last_message() -> None:
 
 
 @pytest.mark.parametrize(("spare", "accepted"), [(0, True), (-1, False)])
-def test_levels_that_others_have_made_need_no_room(spare: int, accepted: bool) -> None:
-    retained = kept("a/b/c")
-    message = Message("a/b/d", b"1")
-    retained.maximum_bytes = retained.bytes + message_size(message) + LEVEL_OVERHEAD + spare
+@pytest.mark.parametrize(
+    ("others", "topic", "levels"),
+    [
+        (["a/b/c"], "a/b/d", 1),
+        (["a/b/c", "a/b/d"], "a/b/e/f", 2),
+        (["a/b/c", "a/b/d"], "a/b", 0),
+        (["a/b/c"], "a/b", 0),
+        (["a"], "a/b/c", 2),
+    ],
+)
+def test_levels_that_others_have_made_need_no_room(
+    others: list[str], topic: str, levels: int, spare: int, accepted: bool
+) -> None:
+    retained = kept(*others)
+    message = Message(topic, b"1")
+    room = message_size(message) + levels * LEVEL_OVERHEAD + spare
+    retained.maximum_bytes = retained.bytes + room
     assert retained.accepts(message) is accepted
     assert retained.bytes < retained.maximum_bytes
     assert retained.set(message) is accepted
@@ -114,6 +161,41 @@ def test_a_deep_topic_pays_for_its_levels() -> None:
     assert time.process_time() - before < 5  # what is quadratic takes minutes
 
 
+def test_a_plain_message_becomes_a_whole_one_and_stays_it() -> None:
+    retained = RetainedMessages()
+    message = plain("a", b"1", 5.0)
+    assert retained.set_plain(message)
+    assert retained.find("a", 9.0) == retained.find("#", 9.0) == [message]
+    before = retained.bytes
+    (whole,) = retained.match("#", 9.0)
+    assert (whole.topic, whole.payload, whole.qos, whole.retain) == ("a", b"1", 1, True)
+    assert (whole.client_id, whole.username, whole.received_at) == ("c", "u", 7)
+    assert (whole.arrived, whole.commit_within) == (5.0, None)
+    assert (message.client_id, message.username) == ("c", "u")
+    assert retained.whole(whole) is retained.get("a") is whole
+    assert (retained.bytes, message_size(whole)) == (before, before - LEVEL_OVERHEAD)
+
+
+def test_a_message_that_was_replaced_becomes_whole_in_nobody_s_place() -> None:
+    retained = RetainedMessages()
+    first, second = plain("a", b"1"), plain("a", b"2")
+    assert retained.set_plain(first)
+    assert retained.set_plain(second)
+    assert retained.whole(first).payload == b"1"
+    assert retained.find("a", 0.0) == [second]
+    assert retained.set(Message("a"))
+    assert (len(retained), retained.bytes) == (0, 0)
+
+
+@pytest.mark.parametrize(("bound", "taken"), [(0, True), (-1, False)])
+def test_a_plain_message_has_the_same_bounds(bound: int, taken: bool) -> None:
+    other = kept("a/b/c")
+    retained = RetainedMessages(maximum_bytes=other.bytes + bound)
+    assert retained.set_plain(plain("a/b/c", b"a/b/c")) == taken
+    assert retained.set_plain(plain("d", b"1")) != taken
+    assert [each.topic for each in retained.match("#", 0.0)] == (["a/b/c"] if taken else ["d"])
+
+
 def test_expired_messages_are_not_found_and_can_be_dropped() -> None:
     retained = RetainedMessages()
     retained.set(Message("a", b"1", arrived=10.0, message_expiry=5))
@@ -125,6 +207,16 @@ def test_expired_messages_are_not_found_and_can_be_dropped() -> None:
     assert len(retained.drop_expired(15.0)) == 1
     assert retained.get("a") is None
     assert len(retained) == 2
+
+
+def test_a_message_that_a_plain_one_replaced_can_t_expire_any_more() -> None:
+    retained = RetainedMessages()
+    retained.set(Message("a", b"1", message_expiry=5))
+    retained.set(Message("b", b"1", message_expiry=5))
+    assert retained.set_plain(plain("a", b"2"))
+    assert [each.topic for each in retained.find("#", 6.0)] == ["a"]
+    assert retained.drop_expired(6.0) == ["b"]
+    assert len(retained) == 1
 
 
 @pytest.mark.parametrize("successor", [Message("a", b"2"), Message("a")])
@@ -142,7 +234,7 @@ class RetainedAgainstDict(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.retained = RetainedMessages(maximum_messages=4)
-        self.kept: dict[str, Message] = {}
+        self.kept: dict[str, Message | PlainMessage] = {}
         self.now = 0.0
 
     @rule(topic=TOPICS, payload=st.binary(max_size=2), expiry=st.none() | st.integers(0, 5))
@@ -154,6 +246,14 @@ class RetainedAgainstDict(RuleBasedStateMachine):
         if not payload:
             self.kept.pop(topic, None)
         elif has_room:
+            self.kept[topic] = message
+
+    @rule(topic=TOPICS, payload=st.binary(min_size=1, max_size=2))
+    def set_plain(self, topic: str, payload: bytes) -> None:
+        message = plain(topic, payload, self.now)
+        has_room = topic in self.kept or len(self.kept) < 4
+        assert self.retained.set_plain(message) == has_room
+        if has_room:
             self.kept[topic] = message
 
     @rule(seconds=st.integers(1, 3), drop=st.booleans())
@@ -171,12 +271,16 @@ class RetainedAgainstDict(RuleBasedStateMachine):
             for topic, message in self.kept.items()
             if matches(topic_filter, topic) and self.live(message)
         ]
-        found = self.retained.match(topic_filter, self.now)
+        found = self.retained.find(topic_filter, self.now)
         assert sorted(map(id, found)) == sorted(map(id, expected))
 
     @rule(topic=TOPICS)
     def get(self, topic: str) -> None:
-        assert self.retained.get(topic) is self.kept.get(topic)
+        message, expected = self.retained.get(topic), self.kept.get(topic)
+        if message is not None and isinstance(expected, PlainMessage):
+            assert (message.topic, message.payload) == (expected.topic, expected.payload)
+            self.kept[topic] = message  # for good
+        assert message is self.kept.get(topic)
 
     @invariant()
     def accounts(self) -> None:
@@ -185,12 +289,17 @@ class RetainedAgainstDict(RuleBasedStateMachine):
             for names in (topic.split("/") for topic in self.kept)
             for depth in range(len(names))
         }
-        sizes = sum(map(message_size, self.kept.values()))
+        sizes = sum(
+            MESSAGE_OVERHEAD + len(each.topic.encode()) + len(each.payload)
+            for each in self.kept.values()
+        )
         assert self.retained.bytes == sizes + LEVEL_OVERHEAD * len(levels)
         assert len(self.retained) == len(self.kept)
 
-    def live(self, message: Message) -> bool:
-        return message.message_expiry is None or self.now < message.arrived + message.message_expiry
+    def live(self, message: Message | PlainMessage) -> bool:
+        if isinstance(message, PlainMessage) or message.message_expiry is None:
+            return True
+        return self.now < message.arrived + message.message_expiry
 
 
 TestRetainedAgainstDict = RetainedAgainstDict.TestCase

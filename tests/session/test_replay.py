@@ -1,3 +1,6 @@
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from gateway.counters import Counters
@@ -7,8 +10,9 @@ from gateway.mqtt.decode import decode
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Publish
+from gateway.mqtt.plain_message import Origin, PlainMessage
 from gateway.routing.where.message import Message
-from gateway.session.replay import replay
+from gateway.session import replay as module
 from gateway.session.session import Session
 
 
@@ -33,13 +37,29 @@ def sent(session: Session, connection: Connection) -> list[Publish]:
     return found
 
 
-MESSAGES = [
+def plain(topic: str, payload: bytes, qos: int) -> PlainMessage:
+    return PlainMessage(topic, payload, Origin("p", None, qos, 0, 0.0, 0.0))
+
+
+def whole(message: PlainMessage) -> Message:
+    return Message(message.topic, message.payload, message.origin.qos)
+
+
+def replay(
+    session: Session, messages: Sequence[Message | PlainMessage], qos: int, *more: Any
+) -> None:
+    module.replay(session, list(messages), whole, qos, *more)
+
+
+MESSAGES: list[Message | PlainMessage] = [
     Message("a", b"1", 1),
     Message("b", b"2", 0),
     Message("c", b"3", 0, content_type="text/plain"),
     Message("d", b"4", 2),
     Message("e", b"5", 0),
     Message("f", b"6", 0),
+    plain("g", b"7", 1),
+    plain("h", b"8", 0),
 ]
 
 
@@ -58,7 +78,8 @@ def test_everything_comes_in_order_as_it_would_one_by_one(
     assert session.traffic.bytes_sent == len(MESSAGES)
     found = sent(session, connection)
     assert [packet.payload for packet in found] == [each.payload for each in MESSAGES]
-    for packet, message in zip(found, MESSAGES, strict=True):
+    for packet, kept in zip(found, MESSAGES, strict=True):
+        message = whole(kept) if isinstance(kept, PlainMessage) else kept
         assert (packet.qos, packet.retain, packet.dup) == (min(qos, message.qos), True, False)
         if version == MQTT_5:
             assert packet.properties.content_type == message.content_type

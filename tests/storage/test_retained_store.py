@@ -4,6 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from gateway.mqtt.plain_message import Origin, PlainMessage
 from gateway.routing.where.message import Message
 from gateway.storage.gathering import PUT_OFF
 from tests.support.sqlite_disk import SqliteDisk
@@ -47,6 +48,22 @@ class RetainedMachine(RuleBasedStateMachine):
         else:
             self.model.pop(topic, None)
 
+    @rule(
+        topics=st.lists(st.sampled_from(TOPICS), min_size=1),
+        payload=st.sampled_from([b"1", b"2"]),
+        qos=st.integers(0, 1),
+        within=st.sampled_from([0.0, 0.05, None]),
+    )
+    def keep_run(self, topics: list[str], payload: bytes, qos: int, within: float | None) -> None:
+        origin = Origin("c", "u", qos, 1, 0.0, within)
+        changes = self.store.changes
+        self.store.keep_retained_run([PlainMessage(topic, payload, origin) for topic in topics])
+        if within is not None:
+            self.model.update(dict.fromkeys(topics, payload))
+            assert self.store.changes == changes + qos
+        for topic in topics if within is None else ():
+            self.model.pop(topic, None)
+
     @rule(topics=st.sets(st.sampled_from(TOPICS)))
     def forget(self, topics: set[str]) -> None:
         self.store.forget_retained(topics)
@@ -67,6 +84,19 @@ def test_what_the_gateway_says_of_itself_is_not_kept() -> None:
     store, _ = disk.restore(0.0, 0)
     store.keep_retained(Message("$SYS/broker/uptime", b"1", 1, retain=True))
     assert (disk.wanted, disk.commit()) == (None, 0)
+
+
+def test_messages_of_a_run_come_back_as_they_were() -> None:
+    disk = SqliteDisk()
+    store, _ = disk.restore(0.0, 0)
+    origin = Origin("c", "u", 1, 1_000, 5.0, 0.0)
+    store.keep_retained_run([PlainMessage("ä", b"1", origin), PlainMessage("b", b"22", origin)])
+    assert disk.commit() == 2
+    _, kept = disk.restore(7.0, 3_000)
+    assert sorted(each.topic for each in kept.retained) == ["b", "ä"]
+    for message in kept.retained:
+        assert (message.client_id, message.username, message.received_at) == ("c", "u", 1_000)
+        assert (message.qos, message.retain) == (1, True)
 
 
 def test_qos_0_is_on_disk_within_a_second() -> None:

@@ -1,0 +1,30 @@
+import cython
+
+from gateway.mqtt.message_size cimport message_bytes, message_size
+from gateway.mqtt.plain_message cimport Origin, PlainMessage
+from gateway.routing.retained_topics cimport RetainedTopics
+
+cdef Py_ssize_t _LEVEL_OVERHEAD
+
+@cython.final
+cdef class RetainedMessages:
+    cdef Py_ssize_t _bytes
+    cdef dict _expiring
+    cdef dict _messages
+    cdef RetainedTopics _topics
+    cdef public Py_ssize_t maximum_bytes
+    cdef public Py_ssize_t maximum_messages
+
+    @cython.locals(origin=Origin)
+    cpdef whole(self, message)
+    cpdef bint set(self, message) except -1
+    cpdef bint set_plain(self, PlainMessage message) except -1
+    @cython.locals(messages=dict, room=Py_ssize_t, more=Py_ssize_t, levels=Py_ssize_t)
+    cdef bint _keep(self, str topic, message, Py_ssize_t size) except -1
+    cpdef list match(self, str topic_filter, double now)
+    @cython.locals(messages=dict, found=list)
+    cpdef list find(self, str topic_filter, double now)
+    cpdef list drop_expired(self, double now)
+    cdef _remove(self, str topic)
+
+cdef Py_ssize_t _size(message) except -1

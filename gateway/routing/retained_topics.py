@@ -1,0 +1,184 @@
+"""The topics that hold a retained message, found by topic filter (MQTT 5, section 4.7)."""
+
+from collections.abc import Iterable
+
+from gateway.mqtt.topics import topic_matches
+
+
+class _Level:
+    """One level that several topics have in common; `topic` is the one that ends with it.
+
+    `below` has, by the name of the next level, such a level, or the topic that alone goes there.
+    """
+
+    __slots__ = ("below", "topic")
+
+    def __init__(self) -> None:
+        self.below: dict[str, _Level | str] = {}
+        self.topic: str | None = None
+
+
+class RetainedTopics:
+    """A tree of topic levels that has an object only for levels that topics share.
+
+    The levels that are counted are those of a tree that had one for each.
+    """
+
+    __slots__ = ("_root",)
+
+    def __init__(self) -> None:
+        self._root = _Level()
+
+    def missing(self, topic: str) -> int:
+        """Return how many levels a topic has that no other one here has."""
+        names = topic.split("/")
+        level = self._root
+        for depth, name in enumerate(names):
+            below = level.below.get(name)
+            if below is None:
+                return len(names) - depth
+            if isinstance(below, str):
+                return len(names) - _in_common(names, below.split("/"), depth)
+            level = below
+        return 0
+
+    def add(self, topic: str, most: int) -> int:
+        """Add a topic that is not here; return how many levels no other one has.
+
+        Where these are more than `most` it is not added.
+        """
+        names = topic.split("/")
+        level = self._root
+        for depth, name in enumerate(names):
+            below = level.below.get(name)
+            if below is None:
+                if len(names) - depth <= most:
+                    level.below[name] = topic
+                return len(names) - depth
+            if isinstance(below, str):
+                others = below.split("/")
+                common = _in_common(names, others, depth)
+                if len(names) - common <= most:
+                    level = _part(level, names, depth, common)
+                    _put(level, others, common, below)
+                    _put(level, names, common, topic)
+                return len(names) - common
+            level = below
+        level.topic = topic
+        return 0
+
+    def remove(self, topic: str) -> int:
+        """Remove a topic that is here; return how many levels no other one has."""
+        names = topic.split("/")
+        level = self._root
+        path = [level]
+        for name in names:
+            below = level.below[name]
+            if isinstance(below, str):
+                del level.below[name]
+                break
+            level = below
+            path.append(level)
+        else:
+            level.topic = None
+        removed = len(names) - len(path) + 1
+        while len(path) > 1 and path[-1].topic is None and not path[-1].below:
+            path.pop()
+            del path[-1].below[names[len(path) - 1]]
+            removed += 1
+        return removed
+
+    def match(self, topic_filter: str) -> list[str]:
+        """Return the topics that a topic filter matches.
+
+        `$` topics are not matched by a leading wildcard [MQTT-4.7.2-1].
+        """
+        names = topic_filter.split("/")
+        has_rest = names[-1] == "#"
+        if has_rest:
+            names.pop()
+        wild = len(names)  # from there on names are literal
+        while wild and names[wild - 1] != "+":
+            wild -= 1
+        ending = "/".join(["", *names[wild:]])
+        found: list[str] = []
+        levels = [self._root]
+        for depth, name in enumerate(names):
+            levels, alone = self._descend(levels, name)
+            if not alone:
+                continue
+            if has_rest and depth + 1 == len(names):
+                found += alone
+            elif has_rest or depth + 1 < wild:
+                found += [each for each in alone if topic_matches(topic_filter, each)]
+            else:
+                found += _that_end(alone, ending, len(names) - 1)
+        if has_rest:
+            return found + self._with_all_below(levels)
+        for level in levels:
+            if level.topic is not None:
+                found.append(level.topic)
+        return found
+
+    def _descend(self, levels: list[_Level], name: str) -> tuple[list[_Level], list[str]]:
+        """Return what this level of a topic filter matches below: levels, and topics alone."""
+        following: list[_Level] = []
+        alone: list[str] = []
+        for level in levels:
+            if name == "+":
+                _sort(self._wild(level), following, alone)
+            elif name in level.below:
+                _sort((level.below[name],), following, alone)
+        return following, alone
+
+    def _with_all_below(self, levels: list[_Level]) -> list[str]:
+        """Return the topics of the levels and everything below them, as `#` matches."""
+        found: list[str] = []
+        for level in levels:  # which grows on the way
+            if level.topic is not None:
+                found.append(level.topic)
+            _sort(self._wild(level), levels, found)
+        return found
+
+    def _wild(self, level: _Level) -> Iterable[_Level | str]:
+        """Return what a wildcard may stand for below a level."""
+        if level is self._root:
+            return [below for name, below in level.below.items() if not name.startswith("$")]
+        return level.below.values()
+
+
+def _in_common(names: list[str], others: list[str], depth: int) -> int:
+    """Return how many levels two topics have in common, of which `depth` are known."""
+    least = min(len(names), len(others))
+    while depth < least and names[depth] == others[depth]:
+        depth += 1
+    return depth
+
+
+def _part(level: _Level, names: list[str], depth: int, common: int) -> _Level:
+    """Make the levels from `depth` to `common` below a level; return the last of them."""
+    for name in names[depth:common]:
+        level.below[name] = level = _Level()
+    return level
+
+
+def _put(level: _Level, names: list[str], depth: int, topic: str) -> None:
+    """Put a topic below the level that it shares with others, or there."""
+    if depth == len(names):
+        level.topic = topic
+    else:
+        level.below[names[depth]] = topic
+
+
+def _sort(found: Iterable[_Level | str], levels: list[_Level], alone: list[str]) -> None:
+    """Add levels to `levels` and topics to `alone`."""
+    for each in found:
+        if isinstance(each, str):
+            alone.append(each)
+        else:
+            levels.append(each)
+
+
+def _that_end(topics: list[str], ending: str, slashes: int) -> list[str]:
+    """Return those of the topics that have this ending, and so many slashes."""
+    return [each for each in topics if each.endswith(ending) and each.count("/") == slashes]
