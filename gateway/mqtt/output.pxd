@@ -20,8 +20,9 @@ cdef class _Part:
 
 @cython.final
 cdef class Output:
-    cdef bytes _alone
-    cdef object _parts
+    cdef object _alone
+    cdef Py_ssize_t _noted
+    cdef list _parts
     cdef readonly Py_ssize_t acknowledgements
     cdef readonly Py_ssize_t size
 
@@ -29,6 +30,7 @@ cdef class Output:
     cpdef append(self, data, long long mark=*, Pledge pledge=*)
     @cython.locals(last=_Part)
     cpdef note_acknowledgements(self, Py_ssize_t count)
-    @cython.locals(part=_Part, data=bytearray, alone=bytes)
+    @cython.locals(parts=list, first=_Part, part=_Part, data=bytearray, free=Py_ssize_t)
     cpdef object take(self, long long committed)
-    cdef object _among_parts(self)
+    @cython.locals(part=_Part)
+    cdef list _among_parts(self)

@@ -1,6 +1,5 @@
 """What a connection still has to send, and what holds its bytes back until it is safe."""
 
-from collections import deque
 from collections.abc import Callable
 
 
@@ -38,7 +37,7 @@ class _Part:
 
     def __init__(self, mark: int, data: bytes | bytearray, pledge: Pledge | None) -> None:
         self.mark = mark
-        self.data = bytearray(data)  # a copy, because more may be added
+        self.data = data if type(data) is bytearray else bytearray(data)  # more may be added
         self.pledge = pledge
         self.acknowledgements = 0
 
@@ -59,11 +58,12 @@ class Output:
     `acknowledgements` is how many of those noted have left since the beginning.
     """
 
-    __slots__ = ("_alone", "_parts", "acknowledgements", "size")
+    __slots__ = ("_alone", "_noted", "_parts", "acknowledgements", "size")
 
     def __init__(self) -> None:
-        self._alone: bytes | None = None  # all that is queued, if it came at once and is free
-        self._parts: deque[_Part] | None = None  # None while nothing else is queued
+        self._alone: bytes | bytearray | None = None  # all that is queued, if it came at once
+        self._noted = 0  # acknowledgements in it
+        self._parts: list[_Part] | None = None  # None while nothing else is queued
         self.size = 0
         self.acknowledgements = 0
 
@@ -71,12 +71,12 @@ class Output:
         """Queue `data`; it leaves once every batch up to `mark` is on disk.
 
         With a `pledge` it also leaves, in its place of the queue, when that has nothing
-        outstanding any more. Bytes that many receivers share are not copied for one that has
-        nothing else to send.
+        outstanding any more. A bytearray belongs to the output from now on; bytes, which many
+        receivers may share, are not copied for one that has nothing else to send.
         """
         if pledge is not None and not pledge.outstanding:
             mark = 0
-        if not self.size and not mark and type(data) is bytes:
+        if not self.size and not mark:
             self._alone = data
             self.size = len(data)
             return
@@ -89,13 +89,15 @@ class Output:
                 return
         parts.append(_Part(mark, data, pledge))
 
-    def _among_parts(self) -> deque[_Part]:
+    def _among_parts(self) -> list[_Part]:
         """Return the parts, what was alone among them."""
         parts = self._parts
         if parts is None:
-            self._parts = parts = deque()
+            self._parts = parts = []
         if self._alone is not None:
-            parts.append(_Part(0, self._alone, None))
+            part = _Part(0, self._alone, None)
+            part.acknowledgements, self._noted = self._noted, 0
+            parts.append(part)
             self._alone = None
         return parts
 
@@ -103,8 +105,10 @@ class Output:
         """Count acknowledgements once the bytes that were appended last have left."""
         if not self.size:
             self.acknowledgements += count
+        elif self._parts is None:
+            self._noted += count
         else:
-            last = self._among_parts()[-1]
+            last = self._parts[-1]
             last.acknowledgements += count
 
     def take(self, committed: int) -> bytes | bytearray | None:
@@ -115,26 +119,28 @@ class Output:
         alone = self._alone
         if alone is not None:
             self._alone = None
-            self.size = 0
+            self.acknowledgements += self._noted
+            self.size = self._noted = 0
             return alone
         parts = self._parts
         if parts is None:
             return None
-        part = parts[0]
-        if part.held(committed):
-            return None
-        parts.popleft()
-        data = part.data
-        self.acknowledgements += part.acknowledgements
-        while parts:
-            part = parts[0]
+        free = 0
+        for part in parts:
             if part.held(committed):
                 break
-            parts.popleft()
-            data += part.data
             self.acknowledgements += part.acknowledgements
-        if not parts:
+            free += 1
+        if not free:
+            return None
+        first = parts[0]
+        data = first.data
+        for part in parts[1:free]:
+            data += part.data
+        if free == len(parts):
             self._parts = None
+        else:
+            del parts[:free]
         self.size -= len(data)
         return data
 

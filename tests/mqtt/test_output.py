@@ -65,11 +65,24 @@ def test_shared_bytes_are_neither_copied_nor_changed() -> None:
     assert (alone.size, alone.take(0)) == (0, None)
 
 
-def test_bytes_of_the_caller_s_may_change_afterwards() -> None:
+def test_a_bytearray_is_not_copied() -> None:
     output, data = Output(), bytearray(b"a")
     output.append(data)
-    data += b"b"
+    assert output.take(0) is data
+    output.append(data, 1)
+    assert output.take(1) is data
+
+
+def test_an_acknowledgement_that_was_alone_counts_with_what_it_came_in() -> None:
+    output = Output()
+    output.append(b"a")
+    output.note_acknowledgements(2)
+    output.append(b"b", 1)
+    output.note_acknowledgements(3)
     assert taken(output, 0) == b"a"
+    assert output.acknowledgements == 2
+    assert taken(output, 1) == b"b"
+    assert output.acknowledgements == 5
 
 
 def test_an_acknowledgement_that_is_alone_counts_when_it_has_left() -> None:
