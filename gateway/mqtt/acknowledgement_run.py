@@ -1,5 +1,6 @@
 """PUBACK, PUBREC, PUBREL or PUBCOMP packets that stand one behind the other."""
 
+from collections.abc import Sequence
 from functools import cache
 
 from gateway.mqtt.encode import encode
@@ -13,7 +14,7 @@ SIZE = 4
 LONGEST = 4096
 """Bytes that are looked at for one run: a longer one is taken in parts."""
 
-_REST = b"\x02"
+_LENGTH = SIZE - 2  # the remaining length
 
 
 class AcknowledgementRun:
@@ -28,7 +29,7 @@ class AcknowledgementRun:
         self.low = data[3::SIZE]
 
     @property
-    def packet_ids(self) -> tuple[int, ...]:
+    def packet_ids(self) -> Sequence[int]:
         """The packet identifiers, in order."""
         return packet_ids(self.high, self.low)
 
@@ -51,10 +52,13 @@ class AcknowledgementRun:
 def acknowledgement_run(data: bytes, first_byte: int) -> AcknowledgementRun | None:
     """Return the run that `data` begins with, of packets with this first byte; None if none."""
     types, lengths = data[0::SIZE], data[1::SIZE]
+    count = len(data) // SIZE
+    if len(types) == count == types.count(first_byte) == lengths.count(_LENGTH):
+        return AcknowledgementRun(data) if count else None
     count = min(
         len(types) - len(types.lstrip(bytes((first_byte,)))),
-        len(lengths) - len(lengths.lstrip(_REST)),
-        len(data) // SIZE,
+        len(lengths) - len(lengths.lstrip(bytes((_LENGTH,)))),
+        count,
     )
     return AcknowledgementRun(data[: count * SIZE]) if count else None
 

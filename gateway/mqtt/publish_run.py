@@ -12,9 +12,16 @@ LOW = bytes(range(256)) * 256
 """Their low bytes."""
 
 
-def packet_ids(high: bytes, low: bytes) -> tuple[int, ...]:
-    """Return the packet identifiers that have these high and low bytes."""
-    return tuple(upper << 8 | lower for upper, lower in zip(high, low, strict=True))
+def packet_ids(high: bytes, low: bytes) -> Sequence[int]:
+    """Return the packet identifiers, at least one, that have these high and low bytes.
+
+    A range, of one step, if each is one more than that before.
+    """
+    first = high[0] << 8 | low[0]
+    end = first + len(high)
+    if high == HIGH[first:end] and low == LOW[first:end]:
+        return range(first, end)
+    return tuple([upper << 8 | lower for upper, lower in zip(high, low, strict=True)])
 
 
 class PublishRun:
@@ -68,16 +75,16 @@ class PublishRun:
         return packets.data[packets.bodies[number] + self.payload : end]
 
     @property
-    def packet_ids(self) -> tuple[int, ...]:
+    def packet_ids(self) -> Sequence[int]:
         """The packet identifiers, in order."""
         return packet_ids(self.high, self.low)
 
 
-def publish_run(packets: PacketRun, topic: int, *, properties: bool) -> PublishRun:
+def publish_run(packets: PacketRun, topic: int, *, properties: bool) -> PublishRun | None:
     """Return as many of the packets as are PUBLISHes without properties, from the first on.
 
-    Their bodies begin with the same topic name, which takes `topic` bytes, and the first is such
-    a PUBLISH. The packet identifier 0 is an error [MQTT-2.2.1-3].
+    Their bodies begin with the same topic name, which takes `topic` bytes, and have what stands
+    behind it. The packet identifier 0 is an error [MQTT-2.2.1-3]. None if the first is none.
     """
     data, starts, bodies = packets.data, packets.starts, packets.bodies
     run = PublishRun(packets, topic, properties=properties)
@@ -93,5 +100,7 @@ def publish_run(packets: PacketRun, topic: int, *, properties: bool) -> PublishR
         count = next((n for n, pair in enumerate(pairs) if pair == (0, 0) and n < count), count)
     if count == run.count:
         return run
+    if not count:
+        return None
     whole = PacketRun(data[: starts[count]], starts[:count], bodies[:count])
     return PublishRun(whole, topic, properties=properties)

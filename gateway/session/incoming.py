@@ -16,43 +16,49 @@ class Incoming:
     """The packet identifiers that wait for PUBREL, kept from one connection to the next.
 
     When there are too many, or the memory that sessions share is full, the next message is to be
-    refused by whoever takes it; what is here stays.
+    refused by whoever takes it; what is here stays. What a client publishes and releases in the
+    order of its packet identifiers, as most do, is kept as the first and last of them.
     """
 
-    __slots__ = ("_identifiers", "_memory", "maximum")
+    __slots__ = ("_first", "_identifiers", "_memory", "_stop", "maximum")
 
     def __init__(self, maximum: int, memory: QueueMemory) -> None:
         self.maximum = maximum
         self._memory = memory
         self._identifiers: dict[int, bool] = {}  # True for those of this connection
+        self._first = self._stop = 0  # from the first up to the other, all of this connection
 
     def __len__(self) -> int:
-        return len(self._identifiers)
+        return len(self._identifiers) + self._stop - self._first
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._identifiers)
+        yield from self._identifiers
+        yield from range(self._first, self._stop)
 
     def __contains__(self, packet_id: int) -> bool:
-        return packet_id in self._identifiers
+        return self._first <= packet_id < self._stop or packet_id in self._identifiers
 
     @property
     def full(self) -> bool:
         """True while no further identifier may be added."""
-        return len(self._identifiers) >= self.maximum or self._memory.full
+        return len(self) >= self.maximum or self._memory.full
 
     @property
     def room(self) -> int:
         """How many identifiers may be added."""
         memory = self._memory
         by_memory = -((memory.bytes - memory.maximum_bytes) // IDENTIFIER_OVERHEAD)
-        return min(self.maximum - len(self._identifiers), by_memory)
+        return min(self.maximum - len(self), by_memory)
 
     def begin(self) -> None:
         """Start on a new connection: nothing was published on it yet."""
-        self._identifiers = dict.fromkeys(self._identifiers, False)
+        self._identifiers = dict.fromkeys(self, False)
+        self._first = self._stop = 0
 
     def add(self, packet_id: int) -> bool:
         """Keep the identifier; return whether this connection had not published it before."""
+        if self._first <= packet_id < self._stop:
+            return False
         before = self._identifiers.get(packet_id)
         if before is None:
             self._memory.charge(IDENTIFIER_OVERHEAD)
@@ -60,32 +66,70 @@ class Incoming:
         return not before
 
     def add_run(self, packet_ids: Sequence[int]) -> bool:
-        """Keep identifiers that `room` allows; return False, with none kept, if one is here."""
-        new = dict.fromkeys(packet_ids, True)
-        if len(new) < len(packet_ids) or not self._identifiers.keys().isdisjoint(new):
+        """Keep identifiers that `room` allows; return False, with none kept, if one is here.
+
+        A range is of one step, as `packet_ids` of a run has it.
+        """
+        count = len(packet_ids)
+        if self._identifiers and not self._identifiers.keys().isdisjoint(packet_ids):
             return False
-        self._identifiers.update(new)
-        self._memory.charge(IDENTIFIER_OVERHEAD * len(new))
+        if isinstance(packet_ids, range) and self._follow(packet_ids):
+            self._stop += count
+        elif self._first < self._stop and any(map(self.__contains__, packet_ids)):
+            return False
+        else:
+            new = dict.fromkeys(packet_ids, True)
+            if len(new) < count:
+                return False
+            self._identifiers.update(new)
+        self._memory.charge(IDENTIFIER_OVERHEAD * count)
         return True
+
+    def _follow(self, packet_ids: range) -> bool:
+        """Return whether these come next, or are the first."""
+        if self._first == self._stop:
+            self._first = self._stop = packet_ids.start
+        return self._stop == packet_ids.start
 
     def remove_run(self, packet_ids: Sequence[int]) -> bool:
         """Forget identifiers; return False, with none forgotten, unless this connection had all."""
-        identifiers = self._identifiers
-        if len(set(packet_ids)) < len(packet_ids) or not all(map(identifiers.get, packet_ids)):
-            return False
-        for packet_id in packet_ids:
-            del identifiers[packet_id]
-        self._memory.charge(-IDENTIFIER_OVERHEAD * len(packet_ids))
+        count = len(packet_ids)
+        if (
+            isinstance(packet_ids, range)
+            and packet_ids.start == self._first
+            and packet_ids.stop <= self._stop
+        ):
+            self._first += count
+        else:
+            self._open()
+            identifiers = self._identifiers
+            if len(set(packet_ids)) < count or not all(map(identifiers.get, packet_ids)):
+                return False
+            for packet_id in packet_ids:
+                del identifiers[packet_id]
+        self._memory.charge(-IDENTIFIER_OVERHEAD * count)
         return True
+
+    def _open(self) -> None:
+        """Go on with single identifiers."""
+        if self._first < self._stop:
+            self._identifiers.update(dict.fromkeys(range(self._first, self._stop), True))
+            self._first = self._stop
 
     def remove(self, packet_id: int) -> bool | None:
         """Forget the identifier; return whether this connection published it, None if unknown."""
-        published = self._identifiers.pop(packet_id, None)
+        if packet_id == self._first < self._stop:
+            self._first += 1
+            published: bool | None = True
+        else:
+            self._open()
+            published = self._identifiers.pop(packet_id, None)
         if published is not None:
             self._memory.charge(-IDENTIFIER_OVERHEAD)
         return published
 
     def clear(self) -> None:
         """Forget them all: the session has ended."""
-        self._memory.charge(-IDENTIFIER_OVERHEAD * len(self._identifiers))
+        self._memory.charge(-IDENTIFIER_OVERHEAD * len(self))
         self._identifiers = {}
+        self._first = self._stop = 0

@@ -1,3 +1,6 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
 from gateway.session.incoming import IDENTIFIER_OVERHEAD, Incoming
 from gateway.session.queue_memory import QueueMemory
 
@@ -27,3 +30,64 @@ def test_it_is_full_by_number_or_by_memory() -> None:
     other.remove(1)
     other.remove(1)
     assert memory.bytes == 0
+
+
+def test_runs_follow_each_other_and_are_released_from_the_front() -> None:
+    memory = QueueMemory()
+    incoming = Incoming(20, memory)
+    assert incoming.add_run(range(5, 8))
+    assert incoming.add_run(range(8, 10))
+    assert not incoming.add_run(range(9, 11))
+    assert (len(incoming), incoming.room, list(incoming)) == (5, 15, [5, 6, 7, 8, 9])
+    assert incoming.remove_run(range(5, 7))
+    assert incoming.remove(7)
+    assert not incoming.remove_run(range(8, 11))
+    assert incoming.remove_run(range(8, 10))
+    assert (len(incoming), memory.bytes) == (0, 0)
+
+
+RUNS = st.one_of(
+    st.builds(
+        lambda first, count: range(first, first + count), st.integers(1, 12), st.integers(1, 6)
+    ),
+    st.lists(st.integers(1, 14), min_size=1, max_size=4).map(tuple),
+)
+STEPS = st.one_of(
+    st.tuples(st.sampled_from(["add", "remove"]), st.integers(1, 14)),
+    st.tuples(st.sampled_from(["add_run", "remove_run"]), RUNS),
+    st.just(("begin", None)),
+)
+
+
+@given(st.lists(STEPS, max_size=30))
+def test_it_is_as_if_each_were_kept_by_itself(steps: list[tuple[str, object]]) -> None:
+    memory = QueueMemory()
+    incoming = Incoming(100, memory)
+    model: dict[int, bool] = {}
+    for step, value in steps:
+        if step == "begin":
+            incoming.begin()
+            model = dict.fromkeys(model, False)
+        elif isinstance(value, int):
+            given = getattr(incoming, step)(value)
+            if step == "add":
+                assert given == (not model.get(value, False))
+                model[value] = True
+            else:
+                assert given is model.pop(value, None)
+        else:
+            assert isinstance(value, range | tuple)
+            new, own = step == "add_run", {number for number in model if model[number]}
+            possible = not model.keys() & set(value) if new else own >= set(value)
+            assert getattr(incoming, step)(value) == (possible and len(set(value)) == len(value))
+            if possible and len(set(value)) == len(value):
+                for number in value:
+                    if new:
+                        model[number] = True
+                    else:
+                        del model[number]
+        assert (len(incoming), set(incoming)) == (len(model), set(model))
+        assert all((number in incoming) == (number in model) for number in range(20))
+        assert memory.bytes == IDENTIFIER_OVERHEAD * len(model)
+    incoming.clear()
+    assert (memory.bytes, list(incoming)) == (0, [])
