@@ -1,17 +1,37 @@
 """Runs of acknowledgements: packets that stand one behind the other, each for the next message."""
 
-from collections.abc import Callable
-
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
-from gateway.mqtt.acknowledgement_run import AcknowledgementRun, alike
-from gateway.mqtt.packets import PubComp, PubRel
+from gateway.mqtt.acknowledgement_run import SIZE, AcknowledgementRun, alike
+from gateway.mqtt.packets import MQTT_3_1_1, PubComp, PubRel
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session import runs
 from gateway.session.journal import NO_JOURNAL
 from gateway.session.session import Session
 
-_Take = Callable[[Client, Session, AcknowledgementRun, float], int]
+_PUBACK, _PUBREC, _PUBREL, _PUBCOMP = 0x40, 0x50, 0x62, 0x70
+"""The first bytes of the packets."""
+
+_RELEASE = alike(PubRel, ReasonCode.SUCCESS, MQTT_3_1_1)
+_COMPLETE = alike(PubComp, ReasonCode.SUCCESS, MQTT_3_1_1)
+"""Answers to PUBREC and PUBREL, the same in every protocol version."""
+
+
+def take_alone(client: Client, data: bytes, instant: Instant) -> int:
+    """Do what `take_run` does with what was just read, if that is acknowledgements of one type.
+
+    What is not busy sends so; it need not be looked for packets then. Returns how many of its
+    bytes are done with; the others, all where it is anything else, are not received yet.
+    """
+    session, connection = client.session, client.connection
+    if session is None or not _expects(session, data[0]):
+        return 0
+    run = connection.acknowledgements_alone(data)
+    if run is None:
+        return 0
+    count = _take(client, session, run, data[0], instant.monotonic)
+    connection.packets_received += count
+    return count * SIZE
 
 
 def take_run(client: Client, instant: Instant) -> bool:
@@ -22,51 +42,48 @@ def take_run(client: Client, instant: Instant) -> bool:
     any other.
     """
     session, connection = client.session, client.connection
-    if session is None or not (len(session.inflight) or session.has_incoming):
+    first_byte = connection.next_byte
+    if session is None or not _expects(session, first_byte):
         return False
-    take = _TAKE.get(connection.next_byte)
-    if take is None:
-        return False
-    if take is not _take_puback and not (session.inflight.in_runs or session.has_incoming):
-        return False
-    run = connection.find_acknowledgements(connection.next_byte)
-    count = 0 if run is None else take(client, session, run, instant.monotonic)
+    run = connection.find_acknowledgements(first_byte)
+    count = 0 if run is None else _take(client, session, run, first_byte, instant.monotonic)
     connection.take_acknowledgements(count)
     return count > 0
 
 
-def _take_puback(_client: Client, session: Session, run: AcknowledgementRun, now: float) -> int:
-    """Finish QoS 1 deliveries [MQTT-4.3.2-3]."""
-    return runs.finish(session, 1, run, now)
+def _expects(session: Session, first_byte: int) -> bool:
+    """Return whether packets with this first byte may be for messages that were handled in runs."""
+    if first_byte == _PUBACK:
+        return len(session.inflight) > 0
+    if first_byte in (_PUBREC, _PUBCOMP):
+        return session.inflight.in_runs > 0
+    return first_byte == _PUBREL and session.has_incoming
 
 
-def _take_pubcomp(_client: Client, session: Session, run: AcknowledgementRun, now: float) -> int:
-    """Finish QoS 2 deliveries."""
-    return runs.finish(session, 2, run, now)
+def _take(
+    client: Client, session: Session, run: AcknowledgementRun, first_byte: int, now: float
+) -> int:
+    """Handle as many as come in the order of their messages, and return how many that are."""
+    if first_byte == _PUBACK:  # [MQTT-4.3.2-3]
+        return runs.finish(session, 1, run, now)
+    if first_byte == _PUBCOMP:
+        return runs.finish(session, 2, run, now)
+    if first_byte == _PUBREC:
+        return _release(client, session, run)
+    return _complete(client, session, run)
 
 
-def _take_pubrec(client: Client, session: Session, run: AcknowledgementRun, _now: float) -> int:
+def _release(client: Client, session: Session, run: AcknowledgementRun) -> int:
     """Answer the first acknowledgements of QoS 2 deliveries [MQTT-4.3.3-4]."""
     count = runs.release(session, run)
-    connection = client.connection
-    packet = alike(PubRel, ReasonCode.SUCCESS, connection.version)
-    connection.answer_run(packet, run.high[:count], run.low[:count])
+    if count:
+        client.connection.answer_run(_RELEASE, run.high[:count], run.low[:count])
     return count
 
 
-def _take_pubrel(client: Client, session: Session, run: AcknowledgementRun, _now: float) -> int:
+def _complete(client: Client, session: Session, run: AcknowledgementRun) -> int:
     """Forget the packet identifiers of QoS 2 messages of this connection [MQTT-4.3.3-11]."""
     if session.journal is not NO_JOURNAL or not session.incoming.remove_run(run.packet_ids):
         return 0
-    connection = client.connection
-    connection.acknowledge_run(alike(PubComp, ReasonCode.SUCCESS, connection.version), run)
+    client.connection.acknowledge_run(_COMPLETE, run)
     return run.count
-
-
-_TAKE: dict[int, _Take] = {
-    0x40: _take_puback,
-    0x50: _take_pubrec,
-    0x62: _take_pubrel,
-    0x70: _take_pubcomp,
-}
-"""By the first byte of the packets."""

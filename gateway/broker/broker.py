@@ -6,7 +6,7 @@ from functools import partial
 
 from gateway.broker import fanout, sessions
 from gateway.broker.access import Authenticator
-from gateway.broker.acknowledgement_runs import take_run
+from gateway.broker.acknowledgement_runs import take_alone, take_run
 from gateway.broker.arrival import PLAIN, Arrival
 from gateway.broker.client import Client
 from gateway.broker.deadlines import Action, Deadlines
@@ -146,39 +146,47 @@ class Broker:
         Returns True where that gave connections so much to send that it should be written first:
         then call again, without data.
         """
-        connection, traffic = client.connection, self.traffic
-        last_topic = client.last_topic
+        traffic, last_topic = self.traffic, client.last_topic
         try:
             if data:
                 traffic.network_received += len(data)
                 if last_topic is not None and pass_on_alone(self, client, data, *last_topic):
+                    done = len(data)
+                else:
+                    done = take_alone(client, data, instant)
+                if done or len(data) >= SIGN_OF_LIFE:
                     client.last_received = instant.monotonic
+                if done == len(data):
                     return traffic.bytes_sent > traffic.full_at
-                if len(data) >= SIGN_OF_LIFE:
-                    client.last_received = instant.monotonic
-                connection.receive(data)
-            while not client.closing:
-                if traffic.bytes_sent > traffic.full_at:
-                    traffic.begin_turn()
-                    return True
-                if last_topic is not None:  # asked once: a run goes on as far as it can
-                    topic, head = last_topic
-                    last_topic = None
-                    if pass_on_again(self, client, topic, head):
-                        client.last_received = instant.monotonic
-                        continue
-                if take_run(client, instant):
-                    client.last_received = instant.monotonic
-                    continue
-                packet = connection.next_packet()
-                if packet is None:
-                    break
-                client.last_received = instant.monotonic
-                if type(packet) is Publish and pass_on(self, client, packet, instant):
-                    continue
-                handle(self, client, packet, instant)
+                client.connection.receive(data[done:])
+            return self._handle_packets(client, instant)
         except MqttError as error:
             self._fail(client, error)
+        return False
+
+    def _handle_packets(self, client: Client, instant: Instant) -> bool:
+        """Handle them, many at a time where they are alike; return what `receive` does."""
+        connection, traffic = client.connection, self.traffic
+        again = True  # asked once: a run goes on as far as it can
+        while not client.closing:
+            if traffic.bytes_sent > traffic.full_at:
+                traffic.begin_turn()
+                return True
+            if again:
+                again = False
+                if pass_on_again(self, client, instant):
+                    client.last_received = instant.monotonic
+                    continue
+            if take_run(client, instant):
+                client.last_received = instant.monotonic
+                continue
+            packet = connection.next_packet()
+            if packet is None:
+                break
+            client.last_received = instant.monotonic
+            if type(packet) is Publish and pass_on(self, client, packet, instant):
+                continue
+            handle(self, client, packet, instant)
         return False
 
     def lost(self, client: Client, instant: Instant) -> None:

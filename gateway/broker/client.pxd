@@ -13,6 +13,7 @@ cdef class Client:
     cdef public bint closing
     cdef readonly Connection connection
     cdef public object keep_alive
+    cdef public tuple last_numbered
     cdef public double last_received
     cdef public tuple last_topic
     cdef public object peer

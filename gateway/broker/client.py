@@ -34,6 +34,7 @@ class Client:
         "closing",
         "connection",
         "keep_alive",
+        "last_numbered",
         "last_received",
         "last_topic",
         "peer",
@@ -59,6 +60,7 @@ class Client:
         self.keep_alive = 0
         self.last_received = now
         self.last_topic: tuple[str, bytes] | None = None  # of a run, and the head of its packets
+        self.last_numbered: tuple[int, str, bytes] | None = None  # first byte, topic, its bytes
         self.closing = False  # the network connection ends once its output is sent
         self.said_goodbye = False  # by DISCONNECT: the client sends nothing more [MQTT-3.14.4-1]
         self.problem_information = True

@@ -6,9 +6,11 @@ from gateway.broker.client import Client
 from gateway.broker.instant import Instant
 from gateway.mqtt.acknowledgement_run import alike
 from gateway.mqtt.connection import NO_LIMIT
-from gateway.mqtt.message_size import message_bytes
+from gateway.mqtt.fields import write_string
+from gateway.mqtt.message_size import MESSAGE_OVERHEAD
 from gateway.mqtt.output import Pledge
 from gateway.mqtt.packets import PubAck, Publish, PubRec
+from gateway.mqtt.publish import QOS_SHIFT, publish_first_byte
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.recipient import Recipient
 from gateway.session import runs
@@ -34,22 +36,73 @@ def pass_on(
     That is for as many as everyone has room for at once. Returns False, with nothing done, as
     `runs.pass_on` does, which has looked at the message itself.
     """
-    connection, qos, topic = client.connection, packet.qos, packet.topic
-    within = broker.durability_classes.commit_within(session.durability_class, topic)
+    topic = write_string(packet.topic)
+    size = client.connection.frame_size
+    if not size or not _pass_on(
+        broker, client, session, packet.qos, packet.topic, topic, size, recipients, instant
+    ):
+        return False
+    first_byte = publish_first_byte(packet.qos, retain=False, dup=False)
+    client.last_numbered = first_byte, packet.topic, topic
+    return True
+
+
+def pass_on_again(
+    broker: "Broker", client: Client, first_byte: int, name: str, topic: bytes, instant: Instant
+) -> bool:
+    """Do the same with the next packet if it begins as the one that was passed on last.
+
+    `topic` is its `name` in bytes: where the same bytes stand again, flags and topic name are as
+    valid as they were.
+    """
+    session, connection = client.session, client.connection
+    size = connection.begins_numbered(first_byte, topic)
+    if not size or session is None:
+        return False
+    qos = first_byte >> QOS_SHIFT & 3
+    recipients = broker.router.plain_recipients(name, qos)
+    if recipients is None:
+        return False
+    connection.begin_run(size)
+    if _pass_on(broker, client, session, qos, name, topic, size, recipients, instant):
+        return True
+    connection.put_back()
+    return False
+
+
+def _pass_on(
+    broker: "Broker",
+    client: Client,
+    session: Session,
+    qos: int,
+    name: str,
+    topic: bytes,
+    packet_size: int,
+    recipients: list[Recipient],
+    instant: Instant,
+) -> bool:
+    """Pass on the packet that was taken last, and those behind it; `topic` is `name` in bytes."""
+    connection = client.connection
+    within = broker.durability_classes.commit_within(session.durability_class, name)
+    size = MESSAGE_OVERHEAD + packet_size
+    room = _room(client, session, qos, size, len(recipients))
     largest = NO_LIMIT
+    lends = False
     for recipient in recipients:
-        largest = min(largest, _takes(recipient, connection.version, within))
-    if not 0 < connection.frame_size <= largest:
+        receiver = recipient.subscriber
+        if recipient.identifiers or not isinstance(receiver, Session):
+            return False
+        largest = min(
+            largest, runs.largest_numbered(receiver, connection.version, recipient.qos, within)
+        )
+        if recipient.qos:
+            room = min(room, runs.room(receiver, size))
+            lends = lends or receiver.journal is not NO_JOURNAL
+    lends = lends and within is not None
+    if packet_size > largest or room < 1 or (lends and broker.store.full):
         return False
-    lends = within is not None and _lends(recipients)
-    if lends and broker.store.full:
-        return False
-    size = message_bytes(topic, len(packet.payload))
-    room = _room(client, session, qos, size, recipients)
-    if room < 1:
-        return False
-    packets = connection.find_run(packet, largest, room)
-    if qos == 2 and not session.incoming.add_run(packets.packet_ids):
+    packets = connection.find_run(topic, largest, room)
+    if packets is None or (qos == 2 and not session.incoming.add_run(packets.packet_ids)):
         return False
     connection.take_numbered_run(packets)
     broker.traffic.messages_received += packets.count
@@ -57,7 +110,7 @@ def pass_on(
     run = MessageRun(
         packets,
         connection.version,
-        topic,
+        name,
         qos,
         session.client_id,
         session.username,
@@ -67,55 +120,36 @@ def pass_on(
         client.pledge(instant) if lends else None,
         size,
     )
-    gathered = broker.gathered
+    gathered = broker.gathered if lends else 0
     for recipient in recipients:
         runs.send_numbered(cast("Session", recipient.subscriber), run, recipient.qos)
-    mark, pledge = broker.store.lent_mark if lends else 0, run.pledge
-    if broker.gathered != gathered:  # who is away cannot acknowledge before it is on disk
-        mark, pledge = broker.durability.mark(), None
-    _answer(client, run, bool(recipients), mark, pledge)
+    if not lends:
+        _answer(client, run, len(recipients), 0, None)
+    elif broker.gathered == gathered:
+        _answer(client, run, len(recipients), broker.store.lent_mark, run.pledge)
+    else:  # who is away cannot acknowledge before it is on disk
+        _answer(client, run, len(recipients), broker.durability.mark(), None)
     return True
 
 
-def _lends(recipients: list[Recipient]) -> bool:
-    """Return whether any of the recipients keeps what it is owed."""
-    for recipient in recipients:
-        session = cast("Session", recipient.subscriber)
-        if recipient.qos and session.journal is not NO_JOURNAL:
-            return True
-    return False
-
-
-def _takes(recipient: Recipient, version: int, within: float | None) -> int:
-    """Return the bytes of the largest packet that the recipient takes, 0 if none."""
-    subscriber = recipient.subscriber
-    if recipient.identifiers or not isinstance(subscriber, Session):
-        return 0
-    return runs.largest_numbered(subscriber, version, recipient.qos, within)
-
-
-def _room(
-    client: Client, session: Session, qos: int, size: int, recipients: list[Recipient]
-) -> int:
-    """Return how many messages of so many bytes everybody has room for.
+def _room(client: Client, session: Session, qos: int, size: int, receivers: int) -> int:
+    """Return how many messages of so many bytes there is room for on the side of their client.
 
     Each receiver gets bytes of its own, which together are not to be more than a turn writes.
     """
-    room = max(1, TURN_BYTES // (size * max(1, len(recipients))))
-    room = min(room, client.connection.room_for_publishes)
+    room = min(
+        max(1, TURN_BYTES // (size * max(1, receivers))), client.connection.room_for_publishes
+    )
     if qos == 2:
         room = min(room, session.incoming.room if session.journal is NO_JOURNAL else 0)
-    for recipient in recipients:
-        if recipient.qos:
-            room = min(room, runs.room(cast("Session", recipient.subscriber), size))
     return room
 
 
 def _answer(
-    client: Client, run: MessageRun, received: bool, mark: int, pledge: Pledge | None
+    client: Client, run: MessageRun, receivers: int, mark: int, pledge: Pledge | None
 ) -> None:
     connection, packets = client.connection, run.packets
-    code = ReasonCode.SUCCESS if received else ReasonCode.NO_MATCHING_SUBSCRIBERS
+    code = ReasonCode.SUCCESS if receivers else ReasonCode.NO_MATCHING_SUBSCRIBERS
     if run.qos == 1:
         packet = alike(PubAck, code, connection.version)
         connection.acknowledge_run(packet, packets, mark, pledge)

@@ -15,8 +15,11 @@ cpdef bint pass_on(broker, Client client, packet, instant) except -1
 @cython.locals(connection=Connection, largest="long long", head=bytes)
 cdef bint _pass_on(broker, Client client, packet, list recipients) except -1
 
+@cython.locals(topic=tuple, numbered=tuple)
+cpdef bint pass_on_again(broker, Client client, instant) except -1
+
 @cython.locals(connection=Connection, largest="long long", size=Py_ssize_t, recipients=list)
-cpdef bint pass_on_again(broker, Client client, topic, bytes head) except -1
+cdef bint _pass_on_again(broker, Client client, topic, bytes head) except -1
 
 @cython.locals(connection=Connection, payload_bytes=Py_ssize_t, recipients=list,
                size=Py_ssize_t, version=int, recipient=Recipient, receivers=list,

@@ -59,12 +59,20 @@ def _pass_on(
     return True
 
 
-def pass_on_again(broker: "Broker", client: Client, topic: str, head: bytes) -> bool:
-    """Do what `pass_on` does with the next packet if it is of the topic that was passed on last.
+def pass_on_again(broker: "Broker", client: Client, instant: Instant) -> bool:
+    """Do what `pass_on` does with the next packet if it is of a topic that was passed on last.
 
-    `head` is what stood before the payload then: where the same bytes stand again, flags, topic
+    The head is what stood before the payload then: where the same bytes stand again, flags, topic
     name and properties are as valid as they were. Returns False, with nothing done, otherwise.
     """
+    topic, numbered = client.last_topic, client.last_numbered
+    if topic is not None and _pass_on_again(broker, client, *topic):
+        return True
+    return numbered is not None and numbered_runs.pass_on_again(broker, client, *numbered, instant)
+
+
+def _pass_on_again(broker: "Broker", client: Client, topic: str, head: bytes) -> bool:
+    """Do it at QoS 0."""
     connection = client.connection
     size = connection.begins_with(head)
     if not size:

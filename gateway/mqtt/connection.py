@@ -29,6 +29,7 @@ from gateway.mqtt.packets import (
     PubRec,
 )
 from gateway.mqtt.plain_publishes import PlainPublishes
+from gateway.mqtt.publish_form import behind_topic
 from gateway.mqtt.publish_run import PublishRun, publish_run
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topic_aliases import InboundAliases
@@ -154,10 +155,23 @@ class Connection:
         """
         return self._framer.alone(data, PUBLISH, head)
 
+    def begins_numbered(self, first_byte: int, topic: bytes) -> int:
+        """Return the same for a PUBLISH of QoS 1 or 2 that has this first byte and topic name.
+
+        Its packet identifier and what stands behind that is for `find_run` to look at.
+        """
+        least = len(topic) + behind_topic(1, properties=self.version == MQTT_5)
+        return self._framer.like(first_byte, topic, least)
+
     def begin_run(self, size: int) -> None:
         """Take the packet of which `begins_with` said that it has so many bytes."""
         self._framer.skip(size)
         self.packets_received += 1
+
+    def put_back(self) -> None:
+        """Let the packet that `begin_run` took be the next one again."""
+        self._framer.pass_over(0)
+        self.packets_received -= 1
 
     def take_run(self, head: bytes, largest: int) -> PacketRun:
         """Take the packets behind the last one that differ from it in nothing but their payload.
@@ -181,16 +195,17 @@ class Connection:
         self.packets_received += packets.count
         self._publishes += to_acknowledge
 
-    def find_run(self, publish: Publish, largest: int, most: int) -> PublishRun:
-        """Find the packets behind `publish` that differ in packet identifier and payload alone.
+    def find_run(self, topic: bytes, largest: int, most: int) -> PublishRun | None:
+        """Find the packets behind the last one that differ in packet identifier and payload alone.
 
-        `publish` is what `next_packet` returned last, of QoS 1 or 2 and without properties. At
-        most `most` with it, from 1 on, and of at most `largest` bytes; `take_numbered_run` takes
-        them.
+        That is a PUBLISH of QoS 1 or 2, as `next_packet` returned or `begin_run` took it, and
+        `topic` is its topic name with its length; None if it has properties, or a packet
+        identifier of 0. At most `most` with it, from 1 on, and of at most `largest` bytes;
+        `take_numbered_run` takes them.
         """
         properties = self.version == MQTT_5
-        topic = write_string(publish.topic)
-        run = self._framer.run(topic, len(topic) + 2 + properties, largest, most)
+        least = len(topic) + behind_topic(1, properties=properties)
+        run = self._framer.run(topic, least, largest, most)
         return publish_run(run, len(topic), properties=properties)
 
     def take_numbered_run(self, run: PublishRun) -> None:
@@ -219,6 +234,16 @@ class Connection:
         """Take the first of what `find_acknowledgements` has just found."""
         self._framer.skip(count * SIZE)
         self.packets_received += count
+
+    def acknowledgements_alone(self, data: bytes) -> AcknowledgementRun | None:
+        """Return the acknowledgements that `data` is, None if it is anything else, or more.
+
+        `data` is what `receive` would take next. Who does without counts them.
+        """
+        if len(data) % SIZE or not self._framer.idle():
+            return None
+        run = acknowledgement_run(data, data[0])
+        return run if run is not None and run.count * SIZE == len(data) else None
 
     def _resolve_alias(self, packet: Publish) -> None:
         alias = packet.properties.topic_alias

@@ -33,7 +33,7 @@ cdef class Framer:
         self, PacketRun run, bytes alike, Py_ssize_t least, long long largest, long long most)
     @cython.locals(buffer=bytes, position=Py_ssize_t, body=Py_ssize_t, end=Py_ssize_t,
                    size=Py_ssize_t)
-    cpdef Py_ssize_t like(self, int first_byte, bytes alike)
+    cpdef Py_ssize_t like(self, int first_byte, bytes alike, Py_ssize_t least=*)
     @cython.locals(buffer=bytes, position=Py_ssize_t, body=Py_ssize_t, end=Py_ssize_t)
     cpdef tuple take_like(self, int first_byte)
     @cython.locals(body=Py_ssize_t, end=Py_ssize_t, size=Py_ssize_t)
@@ -41,6 +41,7 @@ cdef class Framer:
     cpdef pass_over(self, Py_ssize_t size)
     cpdef bytes look_ahead(self, Py_ssize_t size)
     cpdef skip(self, Py_ssize_t size)
+    cpdef bint idle(self)
     cdef _wait(self, Py_ssize_t missing)
     cdef _join(self, bytearray gathered)
 

@@ -179,18 +179,18 @@ class Framer:
         if len(starts) > len(run.starts):
             run.data, run.starts, run.bodies = buffer[start:end], starts, bodies
 
-    def like(self, first_byte: int, alike: bytes) -> int:
+    def like(self, first_byte: int, alike: bytes, least: int = 0) -> int:
         """Return the bytes of the next packet if it has this first byte and its body begins alike.
 
-        0 if it does not, and where `next_frame` has to say what is the matter with it. `skip`
-        takes it, as if it had been returned.
+        0 if it does not, if its body has fewer bytes than `least`, and where `next_frame` has to
+        say what is the matter with it. `skip` takes it, as if it had been returned.
         """
         buffer, position = self._buffer, self._position
         if self._gathered is not None or position == len(buffer) or buffer[position] != first_byte:
             return 0
         body, end = _body(buffer, position)
         size = end - position
-        if end > len(buffer) or size > self._maximum_packet_size:
+        if end > len(buffer) or size > self._maximum_packet_size or end - body < least:
             return 0
         return size if body and buffer.startswith(alike, body, end) else 0
 
@@ -239,6 +239,10 @@ class Framer:
         """Take `size` of the bytes that `look_ahead` returned: they are whole packets."""
         self._start = self._position
         self._position += size
+
+    def idle(self) -> bool:
+        """Return whether everything that came has been returned."""
+        return not self._buffer and self._gathered is None
 
     @property
     def next_byte(self) -> int:

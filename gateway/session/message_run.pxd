@@ -8,7 +8,6 @@ from gateway.mqtt.publish_run cimport PublishRun
 cdef class MessageRun:
     cdef dict _forms
     cdef list _messages
-    cdef dict _plain
     cdef bint _properties
     cdef readonly double arrived
     cdef readonly object client_id
@@ -22,10 +21,11 @@ cdef class MessageRun:
     cdef readonly object topic
     cdef readonly object username
 
-    @cython.locals(properties=bint)
+    @cython.locals(properties=bint, data=bytes)
     cpdef bytes plain(self, int version)
     @cython.locals(form=PublishRun, properties=bint, topic=Py_ssize_t)
     cpdef numbered(self, Py_ssize_t first, int qos, int version)
+    cdef _keep(self, int qos, bint properties, form)
     @cython.locals(packets=PublishRun)
     cdef PacketRun _rewritten(self, int qos, bint properties)
     cdef _message(self, Py_ssize_t number, Py_ssize_t own)

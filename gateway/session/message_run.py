@@ -1,5 +1,7 @@
 """What one client published in a run, shared by all sessions that it went to."""
 
+from typing import Final, cast
+
 from gateway.mqtt.fields import write_string
 from gateway.mqtt.framing import PacketRun
 from gateway.mqtt.message import Message
@@ -8,6 +10,9 @@ from gateway.mqtt.output import Pledge
 from gateway.mqtt.packets import MQTT_5
 from gateway.mqtt.publish_form import rewrite
 from gateway.mqtt.publish_run import PublishRun
+
+NO_FORMS: Final[dict[tuple[int, bool], PublishRun | bytes]] = {}
+"""Stands for the dict that is made when it is needed: most runs leave as they came."""
 
 
 class MessageRun:
@@ -20,7 +25,6 @@ class MessageRun:
     __slots__ = (
         "_forms",
         "_messages",
-        "_plain",
         "_properties",
         "arrived",
         "client_id",
@@ -61,17 +65,17 @@ class MessageRun:
         self.pledge = pledge
         self.size = size  # of each, as `message_size` has it; more or less where they differ
         self.lent = 0  # journals that keep it as a run
-        self._forms: dict[tuple[int, bool], PublishRun] = {}  # by QoS, and whether of MQTT 5
-        self._plain: dict[bool, bytes] = {}
+        self._forms = NO_FORMS  # by QoS, and whether of MQTT 5
         self._messages: list[Message] | None = None
 
     def plain(self, version: int) -> bytes:
         """Return the packets as they are sent at QoS 0 in this protocol version."""
         properties = version == MQTT_5
-        data = self._plain.get(properties)
+        data = self._forms.get((0, properties))
         if data is None:
-            data = self._plain[properties] = self._rewritten(0, properties).data
-        return data
+            data = self._rewritten(0, properties).data
+            self._keep(0, properties, data)
+        return cast("bytes", data)
 
     def numbered(self, first: int, qos: int, version: int) -> bytearray:
         """Return them as they are sent at QoS 1 or 2, with packet identifiers from `first` on."""
@@ -82,8 +86,14 @@ class MessageRun:
         if form is None:
             topic = len(write_string(self.topic))
             form = PublishRun(self._rewritten(qos, properties), topic, properties=properties)
-            self._forms[qos, properties] = form
-        return form.numbered(first)
+            self._keep(qos, properties, form)
+        return cast("PublishRun", form).numbered(first)
+
+    def _keep(self, qos: int, properties: bool, form: PublishRun | bytes) -> None:
+        """Keep what the next receiver may need, too."""
+        if self._forms is NO_FORMS:
+            self._forms = {}
+        self._forms[qos, properties] = form
 
     def _rewritten(self, qos: int, properties: bool) -> PacketRun:
         packets, topic = self.packets, write_string(self.topic)

@@ -1,6 +1,7 @@
 """What goes out in runs at QoS 1 and 2 is what went out without, whatever happens meanwhile."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 from unittest import mock
 
@@ -8,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.broker.acknowledgement_runs import take_run
-from gateway.broker.runs import pass_on
+from gateway.broker.acknowledgement_runs import take_alone, take_run
+from gateway.broker.runs import pass_on, pass_on_again
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.encode import encode
-from gateway.mqtt.message_size import message_bytes
+from gateway.mqtt.message_size import MESSAGE_OVERHEAD
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
@@ -31,6 +32,8 @@ from tests.support.broker_harness import Harness, Inline, MemoryClient
 from tests.support.durable_broker import DurableHarness
 
 PASS_ON = "gateway.broker.broker.pass_on"
+PASS_ON_AGAIN = "gateway.broker.broker.pass_on_again"
+TAKE_ALONE = "gateway.broker.broker.take_alone"
 TAKE_RUN = "gateway.broker.broker.take_run"
 
 
@@ -45,7 +48,15 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         counts.append(broker.traffic.messages_received - before)
         return done
 
+    def noting_again(broker: Any, *arguments: Any) -> bool:
+        before = broker.traffic.messages_received
+        done = pass_on_again(broker, *arguments)
+        if done:
+            counts.append(broker.traffic.messages_received - before)
+        return done
+
     monkeypatch.setattr(PASS_ON, noting)
+    monkeypatch.setattr(PASS_ON_AGAIN, noting_again)
     return counts
 
 
@@ -61,7 +72,14 @@ def acknowledged(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
             answers.append(done)
         return done
 
+    def noting_alone(client: Any, data: bytes, *arguments: Any) -> int:
+        done = take_alone(client, data, *arguments)
+        if done:
+            answers.append(True)
+        return done
+
     monkeypatch.setattr(TAKE_RUN, noting)
+    monkeypatch.setattr(TAKE_ALONE, noting_alone)
     return answers
 
 
@@ -154,7 +172,7 @@ def test_a_window_that_is_full_ends_the_run(taken: list[int]) -> None:
 def test_what_many_receivers_get_ends_the_run(
     taken: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.broker.numbered_runs.TURN_BYTES", 2 * 4 * message_bytes("a/b", 1))
+    monkeypatch.setattr("gateway.broker.numbered_runs.TURN_BYTES", 2 * 4 * (MESSAGE_OVERHEAD + 11))
     harness = Harness()
     receivers = [harness.connect("one"), harness.connect("two")]
     for receiver in receivers:
@@ -401,6 +419,33 @@ def test_properties_and_a_missing_identifier_end_the_run(taken: list[int]) -> No
     assert len(published(subscriber)) == 8
 
 
+def test_what_begins_like_the_last_run_may_be_no_run(taken: list[int]) -> None:
+    harness = Harness()
+    subscriber = harness.connect("c")
+    subscriber.subscribe("#", 1)
+    publisher = harness.connect("publisher")
+    publisher.send(*publishes(2, 1))
+    publisher.send(*publishes(2, 1, 3))
+    publisher.send(Publish("a/b", b"5", 1, packet_id=5, properties=Properties(content_type="t")))
+    assert taken == [2, 2, 0]
+    filtered = harness.connect("filtered")
+    filtered.subscribe_all([SubscriptionRequest("a/b", 1)], where="value > 0")
+    publisher.send(*publishes(2, 1, 6))
+    assert taken == [2, 2, 0, 0, 0]
+    assert [each.payload for each in published(subscriber)] == [b"%d" % n for n in range(1, 8)]
+    assert publisher.take() == [PubAck(number) for number in range(1, 8)]
+
+
+def test_receivers_at_qos_0_share_what_is_written_for_them() -> None:
+    harness = Harness()
+    receivers = [harness.connect(name) for name in ("one", "two")]
+    for receiver in receivers:
+        receiver.subscribe("a/b", 0)
+    harness.connect("publisher").send(*publishes(3, 1))
+    for receiver in receivers:
+        assert published(receiver) == [Publish("a/b", b"%d" % n) for n in (1, 2, 3)]
+
+
 def test_what_is_sent_twice_is_delivered_once(taken: list[int]) -> None:
     harness = Harness()
     subscriber = harness.connect("c")
@@ -448,6 +493,9 @@ SIZES = st.sampled_from([0, 1, 1, 1, 2, 130])
 MESSAGES = st.tuples(st.sampled_from(["a/b", "a/b", "a/c", "x"]), QOS, SIZES, st.integers(1, 5))
 
 
+NAMES = ("one", "two", "three", "first", "second")
+
+
 class Scene:
     """Two publishers and three subscribers, driven by drawn steps; all that is sent is noted."""
 
@@ -455,7 +503,8 @@ class Scene:
         self.harness = harness
         self.heard: list[tuple[str, Packet]] = []
         self.clients: dict[str, MemoryClient] = {}
-        self.owed: dict[str, list[Packet]] = {"one": [], "two": [], "three": []}
+        self.owed: dict[str, list[Packet]] = {name: [] for name in NAMES}
+        self.slow: set[str] = set()  # publishers that answer when they are told to
         self.numbers = {"first": 0, "second": 0}
         self.away: set[str] = set()
         self.come("one", MQTT_3_1_1, "#")
@@ -489,6 +538,10 @@ class Scene:
         del owed[skip : skip + count]
         self.clients[name].send(*answers)
 
+    def take_time(self, name: str) -> None:
+        """Let a publisher answer by itself no more, or again."""
+        self.slow ^= {name}
+
     def leave(self, name: str, stays_away: bool) -> None:
         """Go, or come back from an earlier time, and come again at once or not."""
         version = self.clients[name].version
@@ -503,17 +556,17 @@ class Scene:
 
     def look(self) -> None:
         for name, client in self.clients.items():
-            answers: list[Packet] = []
             for packet in client.take():
                 self.heard.append((name, packet))
-                if isinstance(packet, PubRec):  # a publisher answers at once
-                    answers.append(PubRel(packet.packet_id))
+                if isinstance(packet, PubRec):
+                    self.owed[name].append(PubRel(packet.packet_id))
                 elif isinstance(packet, PubRel):
                     self.owed[name].append(PubComp(packet.packet_id))
                 elif isinstance(packet, Publish) and packet.qos:
                     kind = PubAck if packet.qos == 1 else PubRec
                     self.owed[name].append(kind(packet.packet_id))
-            if answers:
+            if self.owed[name] and name in ("first", "second") and name not in self.slow:
+                answers, self.owed[name] = self.owed[name], []
                 client.send(*answers)
 
 
@@ -525,12 +578,25 @@ STEPS = st.one_of(
     ),
     st.tuples(
         st.just("acknowledge"),
-        st.sampled_from(["one", "two", "three"]),
+        st.sampled_from(NAMES),
         st.integers(1, 20),
         st.sampled_from([0, 0, 0, 0, 1]),
     ),
+    st.tuples(st.just("take_time"), st.sampled_from(["first", "second"])),
     st.tuples(st.just("leave"), st.sampled_from(["one", "two", "three"]), st.booleans()),
 )
+
+
+@contextmanager
+def without_runs() -> Iterator[None]:
+    """Let every packet be handled by itself."""
+    with (
+        mock.patch(PASS_ON, return_value=False),
+        mock.patch(PASS_ON_AGAIN, return_value=False),
+        mock.patch(TAKE_RUN, return_value=False),
+        mock.patch(TAKE_ALONE, return_value=0),
+    ):
+        yield
 
 
 @pytest.mark.parametrize("make", [Harness, DurableHarness])
@@ -540,7 +606,7 @@ def test_everyone_hears_the_same_as_without_runs(
 ) -> None:
     settings = BrokerSettings(maximum_inflight=40)
     with_runs = Scene(make(settings), steps)
-    with mock.patch(PASS_ON, return_value=False), mock.patch(TAKE_RUN, return_value=False):
+    with without_runs():
         without = Scene(make(settings), steps)
     assert with_runs.heard == without.heard
     for name in ("one", "two", "three"):
@@ -554,15 +620,10 @@ def test_everyone_hears_the_same_as_without_runs(
 @given(steps=st.lists(STEPS, max_size=25))
 def test_a_crash_leaves_the_same_as_without_runs(steps: list[Any]) -> None:
     left = []
-    for runs in (True, False):
-        patches = mock.patch(PASS_ON, side_effect=None if runs else [False] * 10_000)
-        if runs:
+    for how in (nullcontext, without_runs):
+        with how():
             harness = DurableHarness()
             Scene(harness, steps)
-        else:
-            with patches, mock.patch(TAKE_RUN, return_value=False):
-                harness = DurableHarness()
-                Scene(harness, steps)
         harness.crash()
         left.append(
             [
