@@ -7,10 +7,46 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
-from typing import ClassVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 TOPIC = "$SYS/broker/tidegate/log"
+
+
+class Line(logging.LogRecord):
+    """A record that says neither which line of the code wrote it nor in which thread.
+
+    To find that out costs as much as all the rest of a line; a thousand clients that come back
+    write a thousand of them.
+    """
+
+    filename = "a line"  # as the base class words it where a line cannot be written
+    lineno = 0
+    exc_text = None
+
+    def __init__(
+        self,
+        name: str,
+        level: int,
+        _pathname: str,
+        _lineno: int,
+        msg: object,
+        args: Any,
+        exc_info: Any,
+        _func: str | None = None,
+        sinfo: str | None = None,
+        **_others: object,
+    ) -> None:
+        self.name = name
+        self.levelno = level
+        self.levelname = logging.getLevelName(level)
+        self.msg = msg
+        if args and len(args) == 1 and isinstance(args[0], Mapping) and args[0]:
+            args = args[0]  # of %(name)s
+        self.args = args
+        self.exc_info = exc_info
+        self.stack_info = sinfo
+        self.created = time.time()
 
 
 class ClockFormatter(logging.Formatter):
@@ -20,6 +56,12 @@ class ClockFormatter(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)-8s %(message)s")
         self._second = -1
         self._words = ""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line, and those of an exception below it."""
+        if record.exc_info:
+            return super().format(record)
+        return f"{self.formatTime(record)} {record.levelname:8} {record.getMessage()}"
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802 - the base class's name
         """Return hours, minutes and seconds."""
@@ -48,12 +90,8 @@ class JournalFormatter(logging.Formatter):
 
 
 def set_up(level: str = "INFO") -> None:
-    """Send log lines of this level and above to standard error.
-
-    They say neither which line of the code wrote them nor in which thread, which would cost as
-    much as all the rest of a line; a thousand clients that come back write a thousand of them.
-    """
-    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    """Send log lines of this level and above to standard error."""
+    logging.setLogRecordFactory(Line)
     logging._srcfile = None  # noqa: SLF001 - as the Logging HOWTO has it
     handler = logging.StreamHandler(sys.stderr)
     if os.environ.get("JOURNAL_STREAM"):

@@ -355,15 +355,21 @@ async def test_what_waits_for_the_disk_leaves_after_a_goodbye(
     assert await client.until_closed() == [PubAck(7)]
 
 
-async def test_what_a_client_that_left_did_not_read_yet_is_written(narrow: Server) -> None:
+async def test_what_a_client_did_not_read_before_its_goodbye_is_written(narrow: Server) -> None:
     slow = await narrow.clients.open(receive_buffer=SMALL)
     await slow.say_connect("slow")
-    pings = 40_000
-    sent = asyncio.create_task(slow.send(*[PingReq()] * pings, Disconnect()))
-    await until(lambda: narrow.broker.clients["slow"].connection.unread)
-    assert await slow.until_closed() == [PingResp()] * pings
-    await sent
-    await until(lambda: not narrow.broker.connections)
+    await slow.subscribe("a")
+    publisher = await narrow.clients.connect("p")
+    for number in range(100):  # of different lengths: no runs
+        await publisher.send(Publish("a", b"x" * (1_000 + number)))
+    theirs = narrow.broker.clients["slow"]
+    await until(lambda: theirs.connection.congested)
+    await slow.send(Disconnect())
+    await until(lambda: theirs.said_goodbye)
+    messages = theirs.connection.packets_sent - 2  # without CONNACK and SUBACK
+    packets = await slow.until_closed()
+    assert packets == [Publish("a", b"x" * (1_000 + number)) for number in range(messages)]
+    await until(lambda: theirs not in narrow.broker.connections)
 
 
 async def test_a_mistake_when_a_client_leaves_keeps_no_place(

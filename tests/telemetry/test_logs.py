@@ -157,7 +157,10 @@ def test_the_journal_is_told_the_priority_of_each_line(level: int, begins: str) 
 def _root_logger() -> Iterator[None]:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
+    factory, source = logging.getLogRecordFactory(), logging._srcfile
     yield
+    logging.setLogRecordFactory(factory)
+    logging._srcfile = source
     root.handlers[:] = handlers
     root.setLevel(level)
 
@@ -178,3 +181,41 @@ def test_lines_go_to_standard_error(
     assert errors.endswith("<6>hello\n" if journal else " INFO     hello\n")
     assert errors.count("\n") == 1
     assert sys.stderr is not None
+
+
+@pytest.mark.usefixtures("_root_logger")
+@pytest.mark.parametrize(
+    ("text", "args", "words"),
+    [
+        ("plain 100 %", (), "plain 100 %"),
+        ("%s of %d", ("one", 2), "one of 2"),
+        ("%(name)s", ({"name": "n"},), "n"),
+        ("%s", ({},), "{}"),
+        ("%s", ([1],), "[1]"),
+    ],
+)
+def test_a_line_has_its_arguments(
+    text: str, args: tuple[object, ...], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    set_up()
+    logging.getLogger("gateway.x").info(text, *args)
+    assert capsys.readouterr().err.endswith(f" INFO     {words}\n")
+
+
+@pytest.mark.usefixtures("_root_logger")
+def test_an_exception_stands_below_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    set_up()
+    try:
+        int("broken")
+    except ValueError:
+        logging.getLogger("gateway.x").exception("it is")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].endswith(" ERROR    it is")
+    assert lines[-1].startswith("ValueError: invalid literal")
+
+
+@pytest.mark.usefixtures("_root_logger")
+def test_a_line_that_cannot_be_written_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    set_up()
+    logging.getLogger("gateway.x").info("%d", "one")
+    assert "--- Logging error ---" in capsys.readouterr().err
