@@ -1,6 +1,8 @@
 """What a CONNECT is answered with: the session that begins or goes on, or a refusal."""
 
 import logging
+from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from gateway.broker import sessions, wills
@@ -21,6 +23,10 @@ logger = logging.getLogger(__name__)
 
 WHERE_PROPERTY = ("$where", "1")
 """Says that `$where` is understood, and in which version ($where language, section 12.1)."""
+
+
+ANSWERS = 64
+"""CONNACKs of MQTT 5 that are made once for all who get them; a listener has at most eight."""
 
 
 def admit(
@@ -124,20 +130,45 @@ def _properties(
 ) -> Properties:
     if client.connection.version != MQTT_5:
         return NO_PROPERTIES
+    settings = broker.settings
     imposed = client.keep_alive != packet.keep_alive
     expiry = granted_expiry(broker, packet)
     lowered = expiry != (packet.properties.session_expiry_interval or 0)
-    size = client.arrival.maximum_packet_size or broker.settings.maximum_packet_size
-    return Properties(
-        session_expiry_interval=expiry if lowered else None,  # section 3.2.2.3.2
+    properties = _same_for_many(
+        expiry if lowered else None,
+        client.keep_alive if imposed else None,
+        settings.receive_maximum,
+        client.arrival.maximum_packet_size or settings.maximum_packet_size,
+        _response_information(broker, packet),
+        settings.topic_alias_maximum or None,
+    )
+    method = packet.properties.authentication_method
+    if not assigned and method is None:
+        return properties
+    return replace(
+        properties,
         assigned_client_identifier=packet.client_id if assigned else None,  # [MQTT-3.2.2-16]
-        server_keep_alive=client.keep_alive if imposed else None,  # [MQTT-3.2.2-21]
-        authentication_method=packet.properties.authentication_method,  # [MQTT-4.12.0-5]
+        authentication_method=method,  # [MQTT-4.12.0-5]
         authentication_data=authentication_data,
-        receive_maximum=broker.settings.receive_maximum,
-        maximum_packet_size=size,
-        response_information=_response_information(broker, packet),
-        topic_alias_maximum=broker.settings.topic_alias_maximum or None,
+    )
+
+
+@lru_cache(maxsize=ANSWERS)
+def _same_for_many(
+    expiry: int | None,
+    keep_alive: int | None,
+    receive_maximum: int,
+    maximum_packet_size: int,
+    response_information: str | None,
+    topic_alias_maximum: int | None,
+) -> Properties:
+    return Properties(
+        session_expiry_interval=expiry,  # section 3.2.2.3.2
+        server_keep_alive=keep_alive,  # [MQTT-3.2.2-21]
+        receive_maximum=receive_maximum,
+        maximum_packet_size=maximum_packet_size,
+        response_information=response_information,
+        topic_alias_maximum=topic_alias_maximum,
         user_properties=(WHERE_PROPERTY,),
     )
 

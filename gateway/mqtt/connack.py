@@ -1,15 +1,18 @@
 """CONNACK: the server's answer to CONNECT (MQTT 5, section 3.2)."""
 
 from gateway.mqtt.errors import MalformedPacket
-from gateway.mqtt.fields import excess_bytes, read_byte, write_byte
+from gateway.mqtt.fields import excess_bytes, read_byte
 from gateway.mqtt.fixed_header import FIRST_BYTES, write_packet
 from gateway.mqtt.packets import MQTT_3_1, MQTT_5, ConnAck, PacketType
+from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.property_codec import read_properties, write_properties
 from gateway.mqtt.reason_code_codec import to_reason_code
 from gateway.mqtt.reason_codes import RETURN_CODES, ReasonCode
 
 NO_FLAGS = 0x00
 SESSION_PRESENT = 0x01
+
+_FIRST_BYTE = FIRST_BYTES[PacketType.CONNACK]
 
 _REASONS = {
     0: ReasonCode.SUCCESS,
@@ -48,12 +51,20 @@ def write_connack(packet: ConnAck, version: int) -> bytes:
     Before MQTT 5 a reason without a return code of its own is told as 3, server unavailable: the
     one that asks the client to come back.
     """
+    if version == MQTT_5:
+        codes = bytes((packet.session_present, packet.reason_code))
+        return write_packet(_FIRST_BYTE, codes, _written(packet.properties))
     session_present = packet.session_present and version != MQTT_3_1
-    code: int = packet.reason_code
-    if version < MQTT_5:
-        code = RETURN_CODES.get(packet.reason_code, RETURN_CODES[ReasonCode.SERVER_UNAVAILABLE])
-    return write_packet(
-        FIRST_BYTES[PacketType.CONNACK],
-        write_byte(session_present) + write_byte(code),
-        write_properties(packet.properties, PacketType.CONNACK, version),
-    )
+    code = RETURN_CODES.get(packet.reason_code, RETURN_CODES[ReasonCode.SERVER_UNAVAILABLE])
+    return bytes((_FIRST_BYTE, 2, session_present, code))
+
+
+_last: tuple[Properties, bytes] = (NO_PROPERTIES, b"\0")
+
+
+def _written(properties: Properties) -> bytes:
+    """Return the properties as bytes; most clients are given those of the client before."""
+    global _last  # noqa: PLW0603 - one pair, replaced as a whole
+    if properties is not _last[0]:
+        _last = properties, write_properties(properties, PacketType.CONNACK, MQTT_5)
+    return _last[1]

@@ -21,6 +21,11 @@ from gateway.mqtt.topics import check_topic_name
 
 PROTOCOL_NAMES = {MQTT_3_1: "MQIsdp", MQTT_3_1_1: "MQTT", MQTT_5: "MQTT"}
 
+_BEGINNINGS = {b"\0\4MQTT\4": MQTT_3_1_1, b"\0\4MQTT\5": MQTT_5}
+"""Protocol name and version as nearly every CONNECT begins: found at once rather than read."""
+
+_BEGINNING = 7
+
 RESERVED = 0x01
 CLEAN_START = 0x02
 WILL_FLAG = 0x04
@@ -53,7 +58,11 @@ def read_protocol_version(buffer: bytes, position: int, end: int) -> tuple[int, 
 
 def read_connect(buffer: bytes, position: int, end: int, _version: int) -> Connect:
     """Read a CONNECT, whose protocol version is its own."""
-    version, position = read_protocol_version(buffer, position, end)
+    version = _BEGINNINGS.get(buffer[position : min(position + _BEGINNING, end)], 0)
+    if version:
+        position += _BEGINNING
+    else:
+        version, position = read_protocol_version(buffer, position, end)
     flags, position = read_byte(buffer, position, end, "connect flags")
     _check_flags(flags, version)
     connect = Connect(protocol_version=version, clean_start=bool(flags & CLEAN_START))

@@ -98,7 +98,8 @@ class Session:
         self.connection = connection
         if self._incoming is not None:
             self._incoming.begin()
-        self.inflight.release(self.limits.memory)
+        if len(self.inflight):
+            self.inflight.release(self.limits.memory)
         self.inflight.begin(min(receive_maximum, self.limits.maximum_inflight))
 
     def detach(self) -> None:
@@ -106,8 +107,9 @@ class Session:
         if self.connection is None:
             return
         self.connection = None
-        self.inflight.hold(self.limits.memory)
-        dropped = self.queue.remove_qos_0()
+        if len(self.inflight):
+            self.inflight.hold(self.limits.memory)
+        dropped = 0 if self.queue.empty else self.queue.remove_qos_0()
         if dropped:
             self.counters.add("publish/messages/dropped", dropped)
 
@@ -118,11 +120,13 @@ class Session:
 
     def discard(self) -> None:
         """Give up what is still owed: the session has ended, and has no connection."""
-        self.queue.clear()
+        if not self.queue.empty:
+            self.queue.clear()
         if self._incoming is not None:
             self._incoming.clear()
-        self.inflight.release(self.limits.memory)
-        self.inflight = Inflight(self.limits.maximum_inflight)
+        if len(self.inflight):
+            self.inflight.release(self.limits.memory)
+            self.inflight = Inflight(self.limits.maximum_inflight)
 
     def left_over(self) -> list[SharedDelivery]:
         """Return what another member of a shared subscription shall have when the session ends.
@@ -131,6 +135,8 @@ class Session:
         QoS 2 message whose delivery has begun. What is on disk alone is not among it: see
         `Journal.close`.
         """
+        if not len(self.inflight) and self.queue.empty:
+            return []
         begun = [message.delivery for message in self.inflight if message.delivery.qos == 1]
         owed = [*begun, *self.queue]
         return [delivery for delivery in owed if isinstance(delivery, SharedDelivery)]
