@@ -1,0 +1,14 @@
+import cython
+
+@cython.final
+cdef class Deadlines:
+    cdef Py_ssize_t _count
+    cdef list _heap
+    cdef dict _places
+    cdef readonly double earliest
+
+    @cython.locals(place=list)
+    cpdef set(self, key, double due, action)
+    @cython.locals(place=list)
+    cpdef discard(self, key)
+    cdef _empty(self, list place)
