@@ -15,7 +15,7 @@ cpdef bint pass_on(broker, Client client, packet, instant) except -1
 @cython.locals(connection=Connection, largest="long long", head=bytes)
 cdef bint _pass_on(broker, Client client, packet, list recipients) except -1
 
-@cython.locals(topic=tuple, numbered=tuple)
+@cython.locals(head=bytes, first_byte=int, name=bytes)
 cpdef bint pass_on_again(broker, Client client, instant) except -1
 
 @cython.locals(connection=Connection, largest="long long", size=Py_ssize_t, recipients=list)

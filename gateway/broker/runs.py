@@ -65,10 +65,14 @@ def pass_on_again(broker: "Broker", client: Client, instant: Instant) -> bool:
     The head is what stood before the payload then: where the same bytes stand again, flags, topic
     name and properties are as valid as they were. Returns False, with nothing done, otherwise.
     """
-    topic, numbered = client.last_topic, client.last_numbered
-    if topic is not None and _pass_on_again(broker, client, *topic):
-        return True
-    return numbered is not None and numbered_runs.pass_on_again(broker, client, *numbered, instant)
+    if client.last_topic is not None:
+        topic, head = client.last_topic
+        if _pass_on_again(broker, client, topic, head):
+            return True
+    if client.last_numbered is None:
+        return False
+    first_byte, topic, name = client.last_numbered
+    return numbered_runs.pass_on_again(broker, client, first_byte, topic, name, instant)
 
 
 def _pass_on_again(broker: "Broker", client: Client, topic: str, head: bytes) -> bool:
