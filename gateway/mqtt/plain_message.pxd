@@ -1,6 +1,7 @@
 import cython
 
 @cython.final
+@cython.no_gc
 cdef class Origin:
     cdef readonly double arrived
     cdef readonly object client_id
@@ -10,6 +11,7 @@ cdef class Origin:
     cdef readonly object username
 
 @cython.final
+@cython.no_gc
 cdef class PlainMessage:
     cdef readonly Origin origin
     cdef readonly bytes payload

@@ -205,9 +205,9 @@ class Session:
         return not self.queue.full or not overflow.must_keep(self, qos) or self.ready(qos)
 
     def deliver(
-        self, delivery: Delivery, templates: Templates, now: float, *, promised: bool = False
+        self, delivery: Delivery, templates: Templates | None, now: float, *, promised: bool = False
     ) -> None:
-        """Send the delivery, queue it, or count it as dropped.
+        """Send the delivery, queue it, or count it as dropped; without templates to one alone.
 
         It is `promised` if there was room for it before others got the same message.
         """
