@@ -100,7 +100,7 @@ def deliver(
     recipients: list[Recipient], message: Message, instant: Instant, *, promised: bool = False
 ) -> None:
     """Hand the message to the sessions among the recipients."""
-    templates = Templates(message) if len(recipients) > 1 else None  # nobody to share it with
+    templates = Templates(message)
     for recipient in recipients:
         if isinstance(recipient.subscriber, Session):
             recipient.subscriber.deliver(

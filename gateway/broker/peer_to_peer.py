@@ -13,6 +13,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
 from gateway.session.delivery import Delivery
 from gateway.session.overflow import count_refusal
+from gateway.session.templates import Templates
 
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
@@ -43,5 +44,5 @@ def publish(broker: "Broker", message: Message, client_id: str, instant: Instant
     if message.qos and session.persistent and broker.store.full:
         broker.counters.add("tidegate/storage/rejected")
         return ReasonCode.QUOTA_EXCEEDED
-    session.deliver(Delivery(message, message.qos), None, instant.monotonic)
+    session.deliver(Delivery(message, message.qos), Templates(message), instant.monotonic)
     return ReasonCode.SUCCESS

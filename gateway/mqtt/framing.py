@@ -30,6 +30,17 @@ class PacketRun:
             heads = sum(bodies) - sum(self.starts)
         return len(self.data) - heads - count * place
 
+    def part(self, first: int, end: int) -> "PacketRun":
+        """Return those with numbers from `first` on, up to `end`, which is not among them."""
+        starts, bodies = self.starts, self.bodies
+        start = starts[first]
+        data = self.data[start : starts[end] if end < len(starts) else len(self.data)]
+        if isinstance(starts, range) and isinstance(bodies, range):
+            size = starts.step
+            return PacketRun(data, range(0, len(data), size), range(bodies[0], len(data), size))
+        parts = [[place - start for place in places[first:end]] for places in (starts, bodies)]
+        return PacketRun(data, *parts)
+
 
 class Framer:
     """The packets of one connection, by position, in the bytes as they were received.

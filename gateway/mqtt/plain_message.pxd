@@ -1,7 +1,6 @@
 import cython
 
 @cython.final
-@cython.no_gc
 cdef class Origin:
     cdef readonly double arrived
     cdef readonly object client_id
@@ -11,7 +10,6 @@ cdef class Origin:
     cdef readonly object username
 
 @cython.final
-@cython.no_gc
 cdef class PlainMessage:
     cdef readonly Origin origin
     cdef readonly bytes payload

@@ -4,6 +4,7 @@ from gateway.session.delivery import Delivery
 from gateway.session.inflight import InflightMessage
 from gateway.session.kept import KeptDelivery, KeptRest
 from gateway.session.session import Session
+from gateway.session.waiting_run import Waiting
 
 
 def note_departure(session: Session, wall: int) -> None:
@@ -32,19 +33,29 @@ def restore(
     as many as fitted into the window are taken for sent, and so come with DUP.
     """
     begun: list[tuple[int, InflightMessage]] = []
+    window = session.limits.maximum_inflight
     for kept in deliveries:
-        maybe = connected and kept.delivery.qos == 1 and not len(session.queue)
-        if kept.packet_id or (maybe and len(begun) < session.limits.maximum_inflight):
-            message = InflightMessage(kept.delivery, kept.released, bool(kept.packet_id))
-            begun.append((kept.packet_id, message))
-        else:
-            session.queue.restore(kept.delivery)
+        delivery, packet_id = kept.delivery, kept.packet_id
+        maybe = connected and delivery.qos == 1 and not len(session.queue) and len(begun) < window
+        if isinstance(delivery, Delivery):
+            if packet_id or maybe:
+                message = InflightMessage(delivery, kept.released, bool(packet_id))
+                begun.append((packet_id, message))
+                continue
+        elif maybe:
+            opened = delivery.open()
+            sent = opened[: window - len(begun)]
+            begun += [(0, InflightMessage(each)) for each in sent]
+            for each in opened[len(sent) :]:
+                session.queue.restore(each)
+            continue
+        session.queue.restore(delivery)
     if rest is not None:
         session.queue.restore_rest(rest.after, rest.up_to, rest.messages, rest.bytes)
     session.inflight.restore(begun)
     session.inflight.hold(session.limits.memory)
 
 
-def owed(session: Session) -> list[Delivery]:
+def owed(session: Session) -> list[Waiting]:
     """Return everything in memory that the session is still owed, in order."""
     return [*(message.delivery for message in session.inflight), *session.queue]

@@ -1,6 +1,7 @@
 """A message on its way to one session."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from gateway.mqtt.message import Message
 from gateway.mqtt.message_expiry import expired
@@ -27,6 +28,8 @@ class Delivery:
     pledge: Pledge | None = None
     kept: int = 0
     batch: int = 0
+
+    count: ClassVar[int] = 1
 
     @property
     def size(self) -> int:

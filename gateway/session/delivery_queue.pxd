@@ -7,10 +7,12 @@ cdef class DeliveryQueue:
     cdef double _expires
     cdef readonly object _head
     cdef readonly long long _head_bytes
+    cdef Py_ssize_t _head_messages
     cdef QueueMemory _memory
     cdef readonly long long _memory_bytes
     cdef readonly object _rest
     cdef object _tail
+    cdef Py_ssize_t _tail_messages
     cdef public long long maximum_bytes
     cdef public Py_ssize_t maximum_messages
 
@@ -20,7 +22,10 @@ cdef class DeliveryQueue:
     cpdef restore(self, delivery)
     cpdef first(self)
     cpdef popleft(self)
+    cpdef take_run(self, waiting, Py_ssize_t count)
     cdef _to_head(self, delivery)
+    cdef _from_head(self, delivery)
+    cdef _open_next(self, waiting)
     cdef _to_tail(self, delivery)
     cdef _refill(self)
     cdef _remember(self, delivery)

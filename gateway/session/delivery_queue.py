@@ -11,6 +11,7 @@ from gateway.mqtt.message_size import MESSAGE_OVERHEAD
 from gateway.session.delivery import Delivery
 from gateway.session.queue_memory import DELIVERY_OVERHEAD, QueueMemory
 from gateway.session.rest import Rest
+from gateway.session.waiting_run import Waiting, WaitingRun
 
 MAXIMUM_MESSAGES = 1_000_000
 """Deliveries that wait for one session: eleven days without the client at one a second."""
@@ -22,7 +23,10 @@ MAXIMUM_MEMORY = 64 * 1024 * 1024
 """Bytes of what waits for one session in memory: it is kept there alone, or not yet on disk."""
 
 HEAD_MESSAGES = 1_000
-"""Deliveries of one session that stay in memory although they are on disk: those sent next."""
+"""Deliveries of one session that stay in memory although they are on disk: those sent next.
+
+The last run of them may exceed it.
+"""
 
 HEAD_BYTES = 1024 * 1024
 """Bytes of the same; the last may exceed it."""
@@ -34,7 +38,7 @@ LARGEST_OF_RUN = 16 * 1024
 _MOST_OF_RUN = LARGEST_OF_RUN + MESSAGE_OVERHEAD + DELIVERY_OVERHEAD
 
 
-NO_DELIVERIES: Final[deque[Delivery]] = deque(maxlen=0)
+NO_DELIVERIES: Final[deque[Waiting]] = deque(maxlen=0)
 """Stands for the deque that is made when it is needed: 760 bytes, even while it is empty."""
 
 NO_REST: Final = Rest()
@@ -43,6 +47,8 @@ NO_REST: Final = Rest()
 
 class DeliveryQueue:
     """Deliveries in the order they were appended, within bounds of number and bytes.
+
+    Those of a run may wait as one; the number is that of messages.
 
     A full queue refuses the newest; so does every queue while what they share is full. The caller
     counts what was refused, or makes room with `popleft`.
@@ -58,10 +64,12 @@ class DeliveryQueue:
         "_expires",
         "_head",
         "_head_bytes",
+        "_head_messages",
         "_memory",
         "_memory_bytes",
         "_rest",
         "_tail",
+        "_tail_messages",
         "maximum_bytes",
         "maximum_messages",
     )
@@ -77,15 +85,17 @@ class DeliveryQueue:
         self._memory = memory or QueueMemory()
         self._head = NO_DELIVERIES
         self._head_bytes = 0
+        self._head_messages = 0
         self._rest = NO_REST
         self._tail = NO_DELIVERIES  # behind the rest
+        self._tail_messages = 0
         self._bytes = 0
         self._memory_bytes = 0
         self._expires = math.inf  # the monotonic second before which nothing in memory expires
 
     def __len__(self) -> int:
         rest = self._rest
-        return len(self._head) + rest.messages + len(rest.between) + len(self._tail)
+        return self._head_messages + rest.messages + len(rest.between) + self._tail_messages
 
     @property
     def empty(self) -> bool:
@@ -149,7 +159,7 @@ class DeliveryQueue:
         return (
             rest.messages > 0
             and not rest.loading
-            and len(self._head) <= HEAD_MESSAGES // 2
+            and self._head_messages <= HEAD_MESSAGES // 2
             and self._head_bytes <= HEAD_BYTES // 2
         )
 
@@ -160,8 +170,8 @@ class DeliveryQueue:
         self.restore(delivery)
         return True
 
-    def restore(self, delivery: Delivery) -> None:
-        """Queue the delivery also beyond the bounds: it is promised."""
+    def restore(self, delivery: Waiting) -> None:
+        """Queue the delivery, or all of a run, also beyond the bounds: it is promised."""
         if self._behind_head:
             self._to_tail(delivery)
         else:
@@ -173,9 +183,7 @@ class DeliveryQueue:
     def restore_all(self, deliveries: Sequence[Delivery]) -> None:
         """Do that with each; none of them expires."""
         for delivery in deliveries:
-            if self._tail:
-                self._tail.append(delivery)
-            elif self._behind_head:
+            if self._tail or self._behind_head:
                 self._to_tail(delivery)
             else:
                 self._to_head(delivery)
@@ -194,6 +202,7 @@ class DeliveryQueue:
         """Forget what is on disk now that `batch` is, but for the head; return if all that is."""
         tail, rest, memory = self._tail, self._rest, self._memory
         while tail and self._head_has_room and not rest.messages and not rest.between:
+            self._tail_messages -= tail[0].count
             self._to_head(tail.popleft())
         if tail and rest is NO_REST:
             self._rest = rest = Rest()
@@ -201,14 +210,19 @@ class DeliveryQueue:
         gone: list[Message] = []
         while tail:
             delivery = tail[0]
-            if not delivery.kept:
+            if isinstance(delivery, Delivery) and not delivery.kept:
                 rest.keep_between(delivery)
-            elif 0 < delivery.batch <= batch:
-                rest.push(delivery)
-                gone.append(delivery.message)
-                delivery.message.owed -= 1  # the row knows
-            else:
+            elif not 0 < delivery.batch <= batch:
                 break
+            else:
+                rest.push(delivery)
+                if isinstance(delivery, WaitingRun):
+                    self._forget(delivery)
+                    delivery.run.owed -= 1  # the row knows
+                else:
+                    gone.append(delivery.message)
+                    delivery.message.owed -= 1
+            self._tail_messages -= delivery.count
             tail.popleft()
         self._memory_bytes -= memory.remove_all(gone)
         memory.page(rest.messages - messages, rest.bytes - kept)
@@ -221,7 +235,7 @@ class DeliveryQueue:
         rest.asked_up_to = rest.up_to
         return rest.after, rest.up_to
 
-    def take_page(self, deliveries: Sequence[Delivery], *, complete: bool) -> None:
+    def take_page(self, deliveries: Sequence[Waiting], *, complete: bool) -> None:
         """Take over the first of the rest; `complete` if there is no more of what was asked for."""
         rest = self._rest
         rest.loading = False
@@ -229,11 +243,9 @@ class DeliveryQueue:
         for delivery in deliveries:
             while rest.between and rest.between[0][0] < delivery.place:
                 self._to_head(rest.between.popleft()[1])
-            rest.loaded(delivery.place, delivery.kept)
-            if delivery.message.message_expiry is not None:
-                self._expires = min(self._expires, expires(delivery.message))
+            rest.loaded(delivery)
+            self._remember(delivery)
             self._to_head(delivery)
-        self._memory_bytes += self._memory.add_all(each.message for each in deliveries)
         self._memory.page(rest.messages - messages, rest.bytes - kept)
         if complete and rest.asked_up_to == rest.up_to:
             self._lose(rest.messages, rest.bytes)  # what could not be read
@@ -247,7 +259,7 @@ class DeliveryQueue:
         self._refill()
         return True
 
-    def __iter__(self) -> Iterator[Delivery]:
+    def __iter__(self) -> Iterator[Waiting]:
         """Iterate over what is in memory."""
         yield from self._head
         for _, delivery in self._rest.between:
@@ -256,27 +268,42 @@ class DeliveryQueue:
 
     def first(self) -> Delivery:
         """Return the delivery that is next; raises IndexError if none is in memory."""
-        return self._head[0]
+        delivery = self._head[0]
+        return self._open_next(delivery) if isinstance(delivery, WaitingRun) else delivery
 
     def popleft(self) -> Delivery:
         """Remove and return the delivery that is next; raises IndexError if none is in memory."""
-        delivery = self._head.popleft()
-        self._head_bytes -= delivery.size
-        self._remove(delivery)
-        if not self._head:
-            self._refill()
+        delivery = self.first()
+        self._from_head(delivery)
         return delivery
 
     @property
-    def head(self) -> Iterator[Delivery]:
+    def next_run(self) -> WaitingRun | None:
+        """The run that is next, None if that is a delivery, or on disk alone."""
+        delivery = self._head[0] if self._head else None
+        return delivery if isinstance(delivery, WaitingRun) else None
+
+    def take_run(self, waiting: WaitingRun, count: int) -> WaitingRun:
+        """Remove and return `next_run`, which this is, or so many messages if it has more."""
+        if waiting.count > count:
+            first, rest = waiting.split(count)
+            self._instead_of_next(rest, first)
+            waiting = first
+        self._from_head(waiting)
+        return waiting
+
+    @property
+    def head(self) -> Iterator[Waiting]:
         """What is next and in memory; behind it may be more."""
         return iter(self._head)
 
-    def take(self, count: int) -> None:
-        """Remove the first `count` of `head`."""
+    def take(self, taken: Sequence[Delivery]) -> None:
+        """Remove the first of `head`, which are these."""
         head = self._head
-        taken = [head.popleft() for _ in range(count)]
+        for _ in taken:
+            head.popleft()
         size = self._memory.remove_all(each.message for each in taken)
+        self._head_messages -= len(taken)
         self._head_bytes -= size
         self._memory_bytes -= size
         self._bytes -= sum(each.kept or each.size for each in taken)
@@ -299,8 +326,9 @@ class DeliveryQueue:
         if now < self._expires:
             return []
         removed = self._keep(lambda delivery: not delivery.expired(now))
-        self._expires = min((expires(delivery.message) for delivery in self), default=math.inf)
-        return removed
+        left = [each for each in self if isinstance(each, Delivery)]
+        self._expires = min((expires(each.message) for each in left), default=math.inf)
+        return [each for each in removed if isinstance(each, Delivery)]
 
     def remove_qos_0(self) -> int:
         """Remove what needs no acknowledgement, and so no session to wait in; return how many."""
@@ -315,21 +343,44 @@ class DeliveryQueue:
     @property
     def _head_has_room(self) -> bool:
         return (
-            len(self._head) < HEAD_MESSAGES
+            self._head_messages < HEAD_MESSAGES
             and self._head_bytes < HEAD_BYTES
             and not self._memory.heads_full
         )
 
-    def _to_head(self, delivery: Delivery) -> None:
+    def _to_head(self, delivery: Waiting) -> None:
         if self._head is NO_DELIVERIES:
             self._head = deque()
         self._head.append(delivery)
+        self._head_messages += delivery.count
         self._head_bytes += delivery.size
 
-    def _to_tail(self, delivery: Delivery) -> None:
+    def _from_head(self, delivery: Waiting) -> None:
+        self._head.popleft()
+        self._head_messages -= delivery.count
+        self._head_bytes -= delivery.size
+        self._remove(delivery)
+        if not self._head:
+            self._refill()
+
+    def _open_next(self, waiting: WaitingRun) -> Delivery:
+        """Go on with single deliveries instead of `next_run`, which this is; return the first."""
+        deliveries = waiting.open()
+        self._instead_of_next(*reversed(deliveries))
+        return deliveries[0]
+
+    def _instead_of_next(self, *parts: Waiting) -> None:
+        """Put the parts of the run that is next, the last first, where it stands."""
+        self._forget(self._head.popleft())
+        for part in parts:
+            self._head.appendleft(part)
+            self._remember(part)
+
+    def _to_tail(self, delivery: Waiting) -> None:
         if self._tail is NO_DELIVERIES:
             self._tail = deque()
         self._tail.append(delivery)
+        self._tail_messages += delivery.count
 
     def _refill(self) -> None:
         """Let the tail follow once nothing on disk stands before it."""
@@ -342,20 +393,27 @@ class DeliveryQueue:
             self._rest = NO_REST
         if not self._head:
             self._head, self._tail = self._tail or NO_DELIVERIES, NO_DELIVERIES
+            self._head_messages, self._tail_messages = self._tail_messages, 0
             self._head_bytes = self._memory_bytes
 
-    def _remember(self, delivery: Delivery) -> None:
+    def _remember(self, delivery: Waiting) -> None:
         """Count the delivery as one in memory."""
         self._memory_bytes += delivery.size
+        if isinstance(delivery, WaitingRun):
+            self._memory.add_run(delivery.run)
+            return
         self._memory.add(delivery.message)
         if delivery.message.message_expiry is not None:
             self._expires = min(self._expires, expires(delivery.message))
 
-    def _forget(self, delivery: Delivery) -> None:
+    def _forget(self, delivery: Waiting) -> None:
         self._memory_bytes -= delivery.size
-        self._memory.remove(delivery.message)
+        if isinstance(delivery, WaitingRun):
+            self._memory.remove_run(delivery.run)
+        else:
+            self._memory.remove(delivery.message)
 
-    def _remove(self, delivery: Delivery) -> None:
+    def _remove(self, delivery: Waiting) -> None:
         self._bytes -= delivery.kept or delivery.size
         self._memory.keep(-delivery.kept)
         self._forget(delivery)
@@ -368,14 +426,16 @@ class DeliveryQueue:
         self._memory.keep(-size)
         self._memory.page(-messages, -size)
 
-    def _keep(self, wanted: Callable[[Delivery], bool]) -> list[Delivery]:
+    def _keep(self, wanted: Callable[[Waiting], bool]) -> list[Waiting]:
         """Keep what is wanted of what is in memory; return the rest."""
         removed = [delivery for delivery in self if not wanted(delivery)]
         if not removed:
             return removed
         self._head = deque(each for each in self._head if wanted(each))
         self._head_bytes = sum(each.size for each in self._head)
+        self._head_messages = sum(each.count for each in self._head)
         self._tail = deque(each for each in self._tail if wanted(each))
+        self._tail_messages = sum(each.count for each in self._tail)
         rest = self._rest
         if rest.between:
             rest.between = deque((place, each) for place, each in rest.between if wanted(each))

@@ -13,6 +13,7 @@ cdef class InflightRun:
     cdef public long long place
     cdef readonly int qos
     cdef public Py_ssize_t released
+    cdef public object row
     cdef readonly MessageRun run
 
     @cython.locals(sent=Py_ssize_t)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from gateway.mqtt.acknowledgement_run import AcknowledgementRun
 from gateway.session.delivery import Delivery
 from gateway.session.message_run import MessageRun
+from gateway.session.waiting_run import RunRow
 
 
 class InflightRun:
@@ -12,6 +13,7 @@ class InflightRun:
 
     The first `done` are finished; of the rest those before `released` have had their PUBREC.
     `place` is the number of the first in the session's journal, 0 if they are not kept there.
+    `row` is where they are kept together, if they are, and stay so when the run is opened.
     A run that is `opened` has become `deliveries`, from the first that was not done on; whoever
     holds a run lets go of it then, and goes on with these.
     """
@@ -25,6 +27,7 @@ class InflightRun:
         "place",
         "qos",
         "released",
+        "row",
         "run",
     )
 
@@ -37,6 +40,7 @@ class InflightRun:
         self.released = 0
         self.place = 0
         self.on_opened: Callable[[InflightRun], None] | None = None  # where it is kept
+        self.row: RunRow | None = None
         self.deliveries: list[Delivery] | None = None
 
     @property
@@ -63,6 +67,8 @@ class InflightRun:
         if self.deliveries is None:
             run = self.run
             self.deliveries = [Delivery(each, self.qos) for each in run.messages[self.done :]]
-            if self.on_opened is not None:
+            if self.row is not None:
+                self.row.opened(self.place + self.done, self.deliveries)
+            elif self.on_opened is not None:
                 self.on_opened(self)
         return self.deliveries

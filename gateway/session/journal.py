@@ -7,8 +7,10 @@ from gateway.mqtt.output import Pledge
 from gateway.session.delivery import Delivery
 from gateway.session.inflight_run import InflightRun
 from gateway.session.kept import KeptSubscription
+from gateway.session.message_run import MessageRun
+from gateway.session.waiting_run import Waiting, WaitingRun
 
-Take = Callable[[list[Delivery], bool, float], None]
+Take = Callable[[list[Waiting], bool, float], None]
 """Gets what was read, whether that is all that was asked for, and the monotonic second."""
 
 
@@ -45,8 +47,11 @@ class Journal(Protocol):
         """Keep a delivery until `done`; one of a message that is kept in memory alone is not."""
         ...
 
-    def owe_run(self, deliveries: Sequence[Delivery]) -> None:
-        """Keep deliveries of one run of messages, at least one, as `owe` does each."""
+    def owe_run(self, run: MessageRun) -> WaitingRun | None:
+        """Keep all QoS 1 deliveries of a run of messages, as `owe` does each, and return them.
+
+        None, with nothing kept, where nothing is: each of them is to wait by itself.
+        """
         ...
 
     def lend(self, delivery: Delivery) -> None:
@@ -120,7 +125,7 @@ class Journal(Protocol):
         """Forget a subscription."""
         ...
 
-    def close(self, owed: Sequence[Delivery]) -> None:
+    def close(self, owed: Sequence[Waiting]) -> None:
         """Forget the session, which still owed these and what is on disk alone.
 
         Nothing is noted afterwards. What is on disk alone is offered to other members of shared
@@ -143,8 +148,9 @@ class NoJournal:
     def owe(self, delivery: Delivery) -> None:
         """Do nothing."""
 
-    def owe_run(self, deliveries: Sequence[Delivery]) -> None:
-        """Do nothing."""
+    def owe_run(self, run: MessageRun) -> WaitingRun | None:  # noqa: ARG002 - keeps the name
+        """Return None."""
+        return None
 
     def lend(self, delivery: Delivery) -> None:
         """Do nothing."""
@@ -198,7 +204,7 @@ class NoJournal:
     def unsubscribe(self, topic_filter: str) -> None:
         """Do nothing."""
 
-    def close(self, owed: Sequence[Delivery]) -> None:
+    def close(self, owed: Sequence[Waiting]) -> None:
         """Do nothing."""
 
 

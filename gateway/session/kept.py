@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import Will
-from gateway.session.delivery import Delivery
+from gateway.session.waiting_run import Waiting
 
 if TYPE_CHECKING:
     from gateway.session.journal import Journal
@@ -44,7 +44,7 @@ class KeptSubscription:
 class KeptDelivery:
     """What a session still owes; `packet_id` is 0 while it is not known to have been sent."""
 
-    delivery: Delivery
+    delivery: Waiting
     packet_id: int = 0
     released: bool = False
 

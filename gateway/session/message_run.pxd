@@ -12,14 +12,19 @@ cdef class MessageRun:
     cdef readonly double arrived
     cdef readonly object client_id
     cdef readonly object commit_within
+    cdef public Py_ssize_t holders
     cdef public Py_ssize_t lent
+    cdef public Py_ssize_t owed
     cdef readonly PublishRun packets
     cdef readonly Pledge pledge
     cdef readonly int qos
     cdef readonly object received_at
+    cdef public long long row
+    cdef public object shared
     cdef readonly Py_ssize_t size
     cdef readonly object topic
     cdef readonly object username
+    cdef readonly int version
 
     @cython.locals(properties=bint, data=bytes)
     cpdef bytes plain(self, int version)

@@ -20,6 +20,7 @@ class MessageRun:
 
     The fields are those of `Message`; `packets` is how they came, in protocol version `version`.
     Nothing is made for a single one of them before somebody asks for `messages`.
+    `holders`, `owed`, `row` and `shared` are those of `Message`, for all of them together.
     """
 
     __slots__ = (
@@ -29,14 +30,19 @@ class MessageRun:
         "arrived",
         "client_id",
         "commit_within",
+        "holders",
         "lent",
+        "owed",
         "packets",
         "pledge",
         "qos",
         "received_at",
+        "row",
+        "shared",
         "size",
         "topic",
         "username",
+        "version",
     )
 
     def __init__(
@@ -54,6 +60,7 @@ class MessageRun:
         size: int,
     ) -> None:
         self.packets = packets
+        self.version = version
         self._properties = version == MQTT_5
         self.topic = topic
         self.qos = qos
@@ -64,9 +71,42 @@ class MessageRun:
         self.commit_within = commit_within
         self.pledge = pledge
         self.size = size  # of each, as `message_size` has it; more or less where they differ
-        self.lent = 0  # journals that keep it as a run
+        self.lent = 0  # journals that keep it as a run while it may be acknowledged at once
+        self.holders = 0
+        self.owed = 0
+        self.row = 0
+        self.shared = False
         self._forms = NO_FORMS  # by QoS, and whether of MQTT 5
         self._messages: list[Message] | None = None
+
+    @property
+    def data(self) -> bytes:
+        """The packets as they came."""
+        return self.packets.packets.data
+
+    @property
+    def total_size(self) -> int:
+        """The sum of what `message_size` is of each message."""
+        packets = self.packets
+        return packets.count * message_bytes(self.topic, 0) + packets.payload_bytes
+
+    def part(self, first: int, end: int) -> "MessageRun":
+        """Return those with numbers from `first` on, up to `end`, as a run of their own."""
+        packets = self.packets.packets.part(first, end)
+        topic = len(write_string(self.topic))
+        return MessageRun(
+            PublishRun(packets, topic, properties=self._properties),
+            self.version,
+            self.topic,
+            self.qos,
+            self.client_id,
+            self.username,
+            self.received_at,
+            self.arrived,
+            self.commit_within,
+            None,
+            self.size,
+        )
 
     def plain(self, version: int) -> bytes:
         """Return the packets as they are sent at QoS 0 in this protocol version."""

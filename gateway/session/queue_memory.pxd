@@ -2,6 +2,7 @@ import cython
 
 from gateway.mqtt.message cimport Message
 from gateway.mqtt.message_size cimport message_size
+from gateway.session.message_run cimport MessageRun
 
 @cython.final
 cdef class QueueMemory:
@@ -25,4 +26,8 @@ cdef class QueueMemory:
     @cython.locals(message=Message, deliveries=Py_ssize_t, gone=Py_ssize_t,
                    gone_bytes="long long", total="long long", size=Py_ssize_t)
     cpdef long long remove_all(self, messages)
+    @cython.locals(count=Py_ssize_t)
+    cpdef add_run(self, MessageRun run)
+    @cython.locals(count=Py_ssize_t)
+    cpdef remove_run(self, MessageRun run)
     cdef _count(self, Py_ssize_t deliveries, Py_ssize_t messages, long long size)

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from gateway.mqtt.message import Message
 from gateway.mqtt.message_size import message_size
+from gateway.session.message_run import MessageRun
 
 MAXIMUM_BYTES_TOTAL = 128 * 1024 * 1024
 """Bytes of what all sessions hold: a quarter of the smallest board's memory."""
@@ -117,6 +118,24 @@ class QueueMemory:
             total += size
         self._count(-deliveries, -gone, -gone_bytes)
         return total + deliveries * DELIVERY_OVERHEAD
+
+    def add_run(self, run: MessageRun) -> None:
+        """Note that one session more holds all messages of a run."""
+        count = run.packets.count
+        if run.holders:
+            self._count(count, 0, 0)
+        else:
+            self._count(count, count, run.total_size)
+        run.holders += 1
+
+    def remove_run(self, run: MessageRun) -> None:
+        """Note that one of the sessions that `add_run` was called for holds it no more."""
+        count = run.packets.count
+        run.holders -= 1
+        if run.holders:
+            self._count(-count, 0, 0)
+        else:
+            self._count(-count, -count, -run.total_size)
 
     def _count(self, deliveries: int, messages: int, size: int) -> None:
         self.deliveries += deliveries

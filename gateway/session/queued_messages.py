@@ -7,9 +7,12 @@ from gateway.mqtt.message_size import message_size
 from gateway.mqtt.packets import MQTT_5
 from gateway.mqtt.properties import NO_PROPERTIES
 from gateway.mqtt.publish import publish_first_byte
+from gateway.mqtt.publish_form import GROWTH
 from gateway.mqtt.publish_wire import publish_wire
 from gateway.session.delivery import Delivery
+from gateway.session.delivery_queue import LARGEST_OF_RUN
 from gateway.session.templates import properties_of
+from gateway.session.waiting_run import WaitingRun
 
 if TYPE_CHECKING:
     from gateway.session.session import Session
@@ -28,10 +31,13 @@ def send_queued(session: "Session", connection: Connection) -> bool:
     """
     if connection.outbound_aliases is not None:
         return False
+    waiting = session.queue.next_run
+    if waiting is not None:
+        return _send_run(session, connection, waiting)
     deliveries = _next(session, connection)
     if len(deliveries) < FEW:
         return False
-    session.queue.take(len(deliveries))
+    session.queue.take(deliveries)
     no_fields = b"\0" if connection.version == MQTT_5 else b""
     packets = []
     payload_bytes = 0
@@ -47,6 +53,23 @@ def send_queued(session: "Session", connection: Connection) -> bool:
     return True
 
 
+def _send_run(session: "Session", connection: Connection, waiting: WaitingRun) -> bool:
+    """Do the same with a run that is next, or as much of it as there is room for."""
+    inflight, size = session.inflight, waiting.run.size
+    space = MAXIMUM_UNSENT - connection.output.size
+    room = min(inflight.room_for_run(size), max(1, space // size))
+    if room < 1 or connection.maximum_packet_size < LARGEST_OF_RUN + GROWTH:
+        return False
+    waiting = session.queue.take_run(waiting, room)
+    run = waiting.run
+    sent = inflight.add_run(run, 1)
+    sent.place, sent.row = waiting.place, waiting.row
+    connection.send_run(run.numbered(sent.first, 1, connection.version), waiting.count)
+    session.traffic.messages_sent += waiting.count
+    session.traffic.bytes_sent += run.packets.payload_bytes
+    return True
+
+
 def _next(session: "Session", connection: Connection) -> list[Delivery]:
     newest = connection.version == MQTT_5
     largest = connection.maximum_packet_size
@@ -54,6 +77,8 @@ def _next(session: "Session", connection: Connection) -> list[Delivery]:
     room, room_bytes = session.inflight.room
     found: list[Delivery] = []
     for delivery in session.queue.head:
+        if isinstance(delivery, WaitingRun):
+            break
         message = delivery.message
         size = message_size(message)  # above that of the packet
         if delivery.qos != 1 or message.message_expiry is not None or size > largest:

@@ -14,7 +14,7 @@ from gateway.mqtt.publish_wire import append_publish
 from gateway.session import runs
 from gateway.session.delivery import Delivery
 from gateway.session.session import Session
-from gateway.session.templates import properties_of
+from gateway.session.templates import Templates, properties_of
 
 _FIRST_BYTE = publish_first_byte(0, retain=True, dup=False)
 
@@ -45,7 +45,7 @@ def replay(
                 retain=True,
                 subscription_identifiers=subscription_identifiers,
             )
-            session.deliver(delivery, None, now)
+            session.deliver(delivery, Templates(message), now)
             place += 1
 
 
@@ -72,17 +72,10 @@ def _send_many(
     begin, payload_bytes = place, 0
     while place < len(messages) and len(data) < room:
         message = messages[place]
-        if isinstance(message, PlainMessage):
-            plain = message
-            if qos and plain.origin.qos:
-                break
-            topic, payload = plain.topic, plain.payload
-        elif _is_simple(message, qos, connection.version):
-            topic, payload = message.topic, message.payload
-        else:
+        if not _is_simple(message, qos, connection.version):
             break
-        start = len(data)
-        append_publish(data, _FIRST_BYTE, topic, fields, payload)
+        start, payload = len(data), message.payload
+        append_publish(data, _FIRST_BYTE, message.topic, fields, payload)
         if len(data) - start > connection.maximum_packet_size:
             del data[start:]
             break
@@ -93,8 +86,10 @@ def _send_many(
     return place
 
 
-def _is_simple(message: Message, qos: int, version: int) -> bool:
+def _is_simple(message: Message | PlainMessage, qos: int, version: int) -> bool:
     """Return whether a message goes out with QoS 0 and without properties of its own."""
+    if isinstance(message, PlainMessage):
+        return not qos or message.origin.qos == 0
     if qos and message.qos:
         return False
     return version < MQTT_5 or properties_of(message) is NO_PROPERTIES

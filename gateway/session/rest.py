@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from gateway.session.delivery import Delivery
+    from gateway.session.waiting_run import Waiting
 
 NOTHING_BETWEEN: Final[deque[tuple[int, "Delivery"]]] = deque(maxlen=0)
 """Stands for the deque that is made when it is needed: 760 bytes, even while it is empty."""
@@ -28,13 +29,13 @@ class Rest:
         self.loading = False
         self.asked_up_to = 0
 
-    def push(self, delivery: "Delivery") -> None:
-        """Add one that is on disk; its place is above all here."""
+    def push(self, waiting: "Waiting") -> None:
+        """Add what is on disk; its places are above all here."""
         if not self.messages:
-            self.after = delivery.place - 1
-        self.up_to = delivery.place
-        self.messages += 1
-        self.bytes += delivery.kept
+            self.after = waiting.place - 1
+        self.up_to = waiting.place + waiting.count - 1
+        self.messages += waiting.count
+        self.bytes += waiting.kept
 
     def keep_between(self, delivery: "Delivery") -> None:
         """Add one that stays in memory; its place is above all here."""
@@ -42,11 +43,11 @@ class Rest:
             self.between = deque()
         self.between.append((self.up_to, delivery))
 
-    def loaded(self, place: int, size: int) -> None:
-        """Note that everything up to this place is in memory now."""
-        self.after = place
-        self.messages -= 1
-        self.bytes -= size
+    def loaded(self, waiting: "Waiting") -> None:
+        """Note that everything up to this is in memory now."""
+        self.after = waiting.place + waiting.count - 1
+        self.messages -= waiting.count
+        self.bytes -= waiting.kept
 
     def holds(self, place: int) -> bool:
         """Tell whether the place is on disk alone, if there is such a place."""

@@ -11,6 +11,7 @@ from gateway.session.delivery_queue import LARGEST_OF_RUN
 from gateway.session.journal import NO_JOURNAL
 from gateway.session.message_run import MessageRun
 from gateway.session.session import Session
+from gateway.session.waiting_run import FEW, MOST
 
 
 def largest(session: Session, version: int) -> int:
@@ -52,7 +53,7 @@ def send(session: Session, data: bytes | bytearray, count: int, payload_bytes: i
 def room(session: Session, size: int) -> int:
     """Return how many messages of so many bytes `send_numbered` may send, or keep."""
     if session.connection is None:
-        return session.queue.room_for_run
+        return min(session.queue.room_for_run, MOST)
     return session.inflight.room_for_run(size)
 
 
@@ -61,9 +62,7 @@ def send_numbered(session: Session, run: MessageRun, qos: int) -> None:
     connection = session.connection
     if connection is None:
         if qos:
-            deliveries = [Delivery(message, qos) for message in run.messages]
-            session.journal.owe_run(deliveries)
-            session.queue.restore_all(deliveries)
+            _keep(session, run, qos)
         return
     packets = run.packets
     data: bytes | bytearray
@@ -75,6 +74,18 @@ def send_numbered(session: Session, run: MessageRun, qos: int) -> None:
     else:
         data = run.plain(connection.version)
     send(session, data, packets.count, packets.payload_bytes)
+
+
+def _keep(session: Session, run: MessageRun, qos: int) -> None:
+    """Queue a run for a client that is away, as one if it is to be written."""
+    waiting = session.journal.owe_run(run) if run.packets.count >= FEW else None
+    if waiting is not None:
+        session.queue.restore(waiting)
+        return
+    deliveries = [Delivery(message, qos) for message in run.messages]
+    for delivery in deliveries:
+        session.journal.owe(delivery)
+    session.queue.restore_all(deliveries)
 
 
 def finish(session: Session, qos: int, acknowledgements: AcknowledgementRun, now: float) -> int:
@@ -95,7 +106,9 @@ def finish(session: Session, qos: int, acknowledgements: AcknowledgementRun, now
         if sent is None or not count:
             break
         inflight.finish_run(sent, count)
-        if sent.done == sent.count:
+        if sent.row is not None:
+            sent.row.done(sent.place + sent.done - count, count)
+        elif sent.done == sent.count:
             session.journal.done_run(sent)
         start += count
     if start:

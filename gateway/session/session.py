@@ -16,6 +16,7 @@ from gateway.session.queued_messages import send_queued
 from gateway.session.readiness import Readiness
 from gateway.session.templates import Templates, wire_for_one
 from gateway.session.traffic import Traffic
+from gateway.session.waiting_run import Waiting
 
 NEVER = 0xFFFFFFFF
 """A Session Expiry Interval that does not end (MQTT 5, section 3.1.2.11.2)."""
@@ -205,9 +206,9 @@ class Session:
         return not self.queue.full or not overflow.must_keep(self, qos) or self.ready(qos)
 
     def deliver(
-        self, delivery: Delivery, templates: Templates | None, now: float, *, promised: bool = False
+        self, delivery: Delivery, templates: Templates, now: float, *, promised: bool = False
     ) -> None:
-        """Send the delivery, queue it, or count it as dropped; without templates to one alone.
+        """Send the delivery, queue it, or count it as dropped.
 
         It is `promised` if there was room for it before others got the same message.
         """
@@ -249,7 +250,7 @@ class Session:
         if not queue.wants_page:
             return
 
-        def take(deliveries: list[Delivery], complete: bool, now: float) -> None:
+        def take(deliveries: list[Waiting], complete: bool, now: float) -> None:
             queue.take_page(deliveries, complete=complete)
             overflow.drop_oldest(self)
             self.pump(now)
@@ -260,7 +261,7 @@ class Session:
     def _send_queued(self, connection: Connection, now: float) -> None:
         queue = self.queue
         while len(queue) and not connection.congested and not self.inflight.to_send_again:
-            if queue.waits_for_page:
+            if queue.waits_for_page or (queue.next_run and not self.inflight.has_room):
                 return
             if send_queued(self, connection):
                 continue

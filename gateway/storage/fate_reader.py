@@ -4,8 +4,11 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any
 
+from gateway.mqtt.packets import MQTT_5
+from gateway.mqtt.stored_run import stored_run
 from gateway.routing.where.message import Message
 from gateway.storage.outbox_row import COLUMNS, OutboxRow, from_columns
+from gateway.storage.run_row import gone_bits
 
 Number = tuple[str, str, int]
 """Epoch, stream and number."""
@@ -19,6 +22,10 @@ _SESSION = "SELECT id FROM session WHERE client_id = ?"
 _OWED = (
     "SELECT packet_id, released FROM delivery WHERE session = ? AND message IN"
     " (SELECT id FROM message WHERE topic = ? AND received_at = ? AND payload = ?)"
+)
+_OWED_RUNS = (
+    "SELECT m.payload, version, gone FROM delivery JOIN message AS m ON m.id = message"
+    " WHERE session = ? AND topic = ? AND received_at = ? AND version IS NOT NULL"
 )
 
 
@@ -58,7 +65,11 @@ class FateReader:
             return None
         of_message = (message.topic, message.received_at, message.payload)
         found = self._rows(_OWED, (sessions[0][0], *of_message))
-        return Owed(found[0][0] or None, bool(found[0][1])) if found else None
+        if found:
+            return Owed(found[0][0] or None, bool(found[0][1]))
+        runs = self._rows(_OWED_RUNS, (sessions[0][0], *of_message[:2]))
+        waits = any(_is_left(message, *values) for values in runs)
+        return Owed(None, released=False) if waits else None
 
     def has_session(self, client_id: str) -> bool:
         """Return whether the client's session is stored."""
@@ -71,3 +82,14 @@ class FateReader:
             if "no such" in str(error):
                 return []
             raise
+
+
+def _is_left(message: Message, packets: bytes, version: int, gone: bytes | None) -> bool:
+    """Return whether the message is among those of a run that are still owed."""
+    try:
+        run = stored_run(packets, message.topic, properties=version == MQTT_5)
+    except ValueError:
+        return False
+    bits = gone_bits(gone)
+    left = [number for number in range(run.count) if not bits >> number & 1]
+    return any(run.one(number) == message.payload for number in left)

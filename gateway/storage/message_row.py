@@ -8,6 +8,7 @@ from gateway.mqtt.plain_message import PlainMessage
 from gateway.mqtt.properties import Properties
 from gateway.routing.where.message import Message
 from gateway.session.kept import seconds_since
+from gateway.session.message_run import MessageRun
 from gateway.storage.connection import Row
 
 PROPERTY_COLUMNS = (
@@ -35,6 +36,10 @@ COLUMNS = (
 
 PLAIN_COLUMNS = COLUMNS[: -len(PROPERTY_COLUMNS)]
 """Those of a message about which its publisher says nothing beside it: the others are NULL."""
+
+
+RUN_COLUMNS = (*PLAIN_COLUMNS, "version")
+"""Those of messages of a run: their packets are the payload."""
 
 
 def is_plain(message: AcceptedMessage) -> bool:
@@ -73,6 +78,20 @@ def of_plain(message: PlainMessage) -> Row:
         origin.received_at,
         origin.client_id,
         origin.username,
+    )
+
+
+def run_to_row(run: MessageRun) -> Row:
+    """Return the values of RUN_COLUMNS."""
+    return (
+        run.topic,
+        run.data,
+        run.qos,
+        False,
+        run.received_at,
+        run.client_id,
+        run.username,
+        run.version,
     )
 
 

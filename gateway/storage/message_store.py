@@ -3,6 +3,7 @@
 from copy import copy
 
 from gateway.mqtt.message import Message
+from gateway.session.message_run import MessageRun
 from gateway.storage import message_row
 from gateway.storage.connection import Row
 from gateway.storage.gathering import Add, AddRows, runs
@@ -11,6 +12,8 @@ from gateway.storage.outbox_row import insert_statement
 INSERT = insert_statement("message", ("id", *message_row.COLUMNS))
 INSERT_PLAIN = insert_statement("message", ("id", *message_row.PLAIN_COLUMNS))
 """What most messages need: to bind six more NULLs costs nearly half of the whole row."""
+
+INSERT_RUN = insert_statement("message", ("id", *message_row.RUN_COLUMNS))
 
 _DELETE = "DELETE FROM message WHERE id BETWEEN ? AND ?"
 _DELETE_UNLESS_OWED = (
@@ -41,7 +44,7 @@ class MessageStore:
 
     def __init__(self, last: int = 0) -> None:
         self._last = last
-        self._new: dict[int, Message] = {}  # by number: owed, and not written yet
+        self._new: dict[int, Message | MessageRun] = {}  # by number: owed, and not written yet
         self._gone: list[int] = []
         self._perhaps_gone: list[int] = []
         self._gone_bytes = 0
@@ -64,17 +67,32 @@ class MessageStore:
         message.owed += 1
         return message
 
+    def hold_run(self, run: MessageRun) -> None:
+        """Note that one session more is owed all messages of a run that was published just now."""
+        if not run.owed:
+            self._last += 1
+            run.row = self._last
+            self._new[run.row] = run
+        run.owed += 1
+
+    def release_run(self, run: MessageRun) -> int:
+        """Note that one of these sessions is owed none of them any more; return as `release`."""
+        return self._release(run, len(run.data))
+
     def release(self, message: Message) -> int:
         """Note that one of the sessions that `hold` was called for is owed it no more.
 
         Returns how many rows need not be written because of that: 1 or 0.
         """
-        message.owed -= 1
-        if message.owed:
+        return self._release(message, len(message.payload))
+
+    def _release(self, held: Message | MessageRun, size: int) -> int:
+        held.owed -= 1
+        if held.owed:
             return 0
-        if self._new.pop(message.row, None) is not None:
+        if self._new.pop(held.row, None) is not None:
             return 1
-        self.forget(message.row, len(message.payload), alone=not message.shared)
+        self.forget(held.row, size, alone=not held.shared)
         return 0
 
     def forget(self, row: int, size: int, *, alone: bool) -> None:
@@ -92,6 +110,10 @@ class MessageStore:
         size = 0
         for row in sorted(rows & self._new.keys()):
             message = self._new.pop(row)
+            if isinstance(message, MessageRun):
+                message.shared = message.owed > 1
+                add(INSERT_RUN, (row, *message_row.run_to_row(message)))
+                continue
             # a retained message may be owed to others later
             message.shared = message.owed > 1 or message.retain
             if not message_row.is_plain(message):

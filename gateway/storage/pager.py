@@ -4,12 +4,14 @@ import logging
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Coroutine
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gateway.session.delivery import Delivery, SharedDelivery
+from gateway.session.delivery import SharedDelivery
 from gateway.session.delivery_queue import HEAD_BYTES, HEAD_MESSAGES
 from gateway.session.journal import Take
-from gateway.session.kept import CLOCK_SET, KeptDelivery
+from gateway.session.kept import CLOCK_SET
+from gateway.session.waiting_run import Waiting
 from gateway.storage.gathering import Gathering
 from gateway.storage.kept_deliveries import READ, DeliveryReader
 from gateway.storage.reading import Reading, Values
@@ -31,7 +33,7 @@ STEP_ROWS = 1_000
 LAST_PLACE = 2**62
 
 _ENDED = (
-    "SELECT place, message, size, alone, shared_filter IS NOT NULL FROM delivery"
+    "SELECT place, message, size, alone, messages, shared_filter IS NOT NULL FROM delivery"
     " WHERE session = ? ORDER BY place LIMIT ?"
 )
 _EXPIRED = (
@@ -162,22 +164,26 @@ class _Load:
         pager, journal = self._pager, self._journal
         if not journal.open:
             return True
-        size = 0
+        size = messages = 0
+        whole = False
 
-        def enough(delivery: Delivery) -> bool:
-            nonlocal size
-            size += delivery.size
-            return size >= PAGE_BYTES
+        def enough(found: list[Waiting]) -> bool:
+            nonlocal size, messages, whole
+            for each in found:
+                size += each.size
+                messages += each.count
+            whole = size >= PAGE_BYTES or messages >= PAGE_MESSAGES
+            return whole
 
         row = (journal.number, *self._places, PAGE_MESSAGES)
-        reader = DeliveryReader(*pager.now())
+        reader = DeliveryReader(*pager.now(), pager.journals)
         found = await pager.reading.rows(
-            READ, "delivery to session", reader.delivery, row, enough, texts=False
+            READ, "delivery to session", reader.waiting, row, enough, texts=False
         )
         if journal.open:
             # a whole page that nobody can read is the end: the next would begin at the same place
-            complete = size < PAGE_BYTES and (reader.rows < PAGE_MESSAGES or not found)
-            self._take(found, complete, pager.now()[0])
+            complete = not whole and (reader.rows < PAGE_MESSAGES or not found)
+            self._take(list(chain.from_iterable(found)), complete, pager.now()[0])
         return True
 
 
@@ -197,8 +203,8 @@ class _End:
         if any(shared for *_, shared in found):
             last = await self._share_out(found[-1][0])
             found = [values for values in found if values[0] <= last]
-        for place, message, size, alone, _ in found:
-            journal.forget(place, message, size, alone=bool(alone))
+        for place, message, size, alone, messages, _ in found:
+            journal.forget(place, message, size, alone=bool(alone), messages=messages)
         pager.now()
         pager.changed()
         return False
@@ -208,18 +214,19 @@ class _End:
         pager = self._pager
         size = 0
 
-        def enough(kept: KeptDelivery) -> bool:
+        def enough(found: list[Waiting]) -> bool:
             nonlocal size
-            size += kept.delivery.size
+            size += sum(each.size for each in found)
             return size >= PAGE_BYTES
 
         row = (self._journal.number, 0, up_to, STEP_ROWS)
-        reader = DeliveryReader(*pager.now())
+        reader = DeliveryReader(*pager.now(), {self._journal.number: self._journal})
         found = await pager.reading.rows(
-            READ, "delivery to session", reader.read, row, enough, texts=False
+            READ, "delivery to session", reader.waiting, row, enough, texts=False
         )
-        last = found[-1].delivery.place if size >= PAGE_BYTES else up_to
-        shared = [each.delivery for each in found if isinstance(each.delivery, SharedDelivery)]
+        read = list(chain.from_iterable(found))
+        last = read[-1].place + read[-1].count - 1 if size >= PAGE_BYTES else up_to
+        shared = [each for each in read if isinstance(each, SharedDelivery)]
         for delivery in shared:
             delivery.place = delivery.message.owed = 0  # whoever gets it has it written anew
         pager.on_left_over(shared, *pager.now())

@@ -1,6 +1,7 @@
 """What an earlier run left of sessions, retained messages and wills, read at the start."""
 
 from dataclasses import dataclass
+from itertools import chain
 
 from gateway.mqtt.packets import Will
 from gateway.mqtt.properties import Properties
@@ -34,8 +35,8 @@ _SUBSCRIPTIONS = (
     " identity FROM subscription ORDER BY session, topic_filter"
 )
 _QUEUES = (
-    "SELECT session, count(*), sum(size), max(place), min(message), max(message) FROM delivery"
-    " GROUP BY session"
+    "SELECT session, sum(messages), sum(size), max(place), min(message), max(message)"
+    " FROM delivery GROUP BY session"
 )
 _INCOMING = "SELECT session, packet_id FROM incoming ORDER BY session, packet_id"
 _TOTALS = (
@@ -73,7 +74,7 @@ class Restore:
         self._gathering = pager.gathering
         self._monotonic, self._wall = pager.now()
         self._window = window
-        self._deliveries = DeliveryReader(self._monotonic, self._wall)
+        self._deliveries = DeliveryReader(self._monotonic, self._wall, pager.journals)
         self._bytes = 0  # of deliveries in memory
         self._queues: dict[int, _Queue] = {}
         self._sessions: dict[int, KeptSession] = {}
@@ -141,20 +142,22 @@ class Restore:
             most = max(most, self._window)  # it is not known what was sent
         count = size = 0
 
-        def enough(kept: KeptDelivery) -> bool:
+        def enough(row: list[KeptDelivery]) -> bool:
             nonlocal count, size
-            count += 1
-            size += kept.delivery.size
-            return not kept.packet_id and (count >= most or size >= HEAD_BYTES)
+            for kept in row:
+                count += kept.delivery.count
+                size += kept.delivery.size
+            return not row[-1].packet_id and (count >= most or size >= HEAD_BYTES)
 
         row = (number, 0, LAST_PLACE, -1)
         read = self._deliveries.read
-        found = await self._rows(READ, "delivery to session", read, row, enough, texts=False)
-        session.deliveries = found
+        rows = await self._rows(READ, "delivery to session", read, row, enough, texts=False)
+        session.deliveries = found = list(chain.from_iterable(rows))
         self._bytes += size
-        more = queue.messages - len(found)
+        more = queue.messages - count
         if more:
-            after = found[-1].delivery.place if found else 0
+            last = found[-1].delivery if found else None
+            after = last.place + last.count - 1 if last is not None else 0
             rest = queue.bytes - sum(each.delivery.kept for each in found)
             session.rest = KeptRest(after, queue.last_place, more, rest)
 

@@ -3,13 +3,16 @@
 from gateway.session.delivery import Delivery
 from gateway.session.inflight_run import InflightRun
 from gateway.session.kept import KeptSubscription
+from gateway.storage.run_row import RunRow
 
 
 class Changes:
     """What is to be written of a session; deliveries stand for themselves by their places."""
 
     __slots__ = (
+        "begun_runs",
         "gone",
+        "gone_messages",
         "incoming",
         "lent",
         "lent_runs",
@@ -18,6 +21,7 @@ class Changes:
         "packet_ids",
         "released",
         "row",
+        "runs",
         "subscriptions",
     )
 
@@ -27,8 +31,20 @@ class Changes:
         self.lent: dict[int, Delivery] = {}  # to be written with the one after that
         self.owed_runs: dict[int, InflightRun] = {}  # both by the place of the first
         self.lent_runs: dict[int, InflightRun] = {}
-        self.gone: list[int] = []  # written, and to be deleted
+        self.runs: dict[int, RunRow] = {}  # rows to be written with the next batch
+        self.begun_runs: dict[int, RunRow] = {}  # rows of which a part is gone, or all
+        self.gone: list[int] = []  # rows that are written, and to be deleted
+        self.gone_messages = 0  # that these stand for
         self.packet_ids: dict[int, int] = {}
         self.released: set[int] = set()
         self.incoming: dict[int, bool] = {}  # True: to be kept, False: to be forgotten
         self.subscriptions: dict[str, KeptSubscription | None] = {}  # None: to be forgotten
+
+    def count_runs(self) -> int:
+        """Return by how much the messages on disk become more, or fewer, by the rows of runs."""
+        more = 0
+        for row in (*self.runs.values(), *self.begun_runs.values()):
+            left = row.left
+            more += left - row.written
+            row.written = left
+        return more

@@ -8,7 +8,10 @@ from gateway.session.delivery import Delivery
 from gateway.session.inflight_run import InflightRun
 from gateway.session.journal import PagedQueue, Take
 from gateway.session.kept import KeptSubscription
+from gateway.session.message_run import MessageRun
+from gateway.session.waiting_run import Waiting, WaitingRun
 from gateway.storage.kept_size import kept_size
+from gateway.storage.run_row import RunRow
 from gateway.storage.session_changes import Changes
 
 if TYPE_CHECKING:
@@ -30,6 +33,7 @@ class SessionJournal:
         "client_id",
         "deliveries",
         "expiry_interval",
+        "in_runs",
         "left_at",
         "number",
         "open",
@@ -57,12 +61,13 @@ class SessionJournal:
         self._last_place = last_place
         self._within = within
         self._changes: Changes | None = None
+        self.in_runs: dict[int, RunRow] = {}  # by place: single deliveries without a row
 
     @property
     def writes(self) -> bool:
         """Whether anything that it owes is to be written with the next batch."""
         changes = self._changes
-        return changes is not None and bool(changes.owed or changes.owed_runs)
+        return changes is not None and bool(changes.owed or changes.owed_runs or changes.runs)
 
     def open_runs(self) -> None:
         """Go on with single deliveries: some are about to be written."""
@@ -75,7 +80,12 @@ class SessionJournal:
     def owed_messages(self) -> list[int]:
         """The rows of the messages that are to be written with the next batch."""
         changes = self._changes
-        return [] if changes is None else [each.message.row for each in changes.owed.values()]
+        if changes is None:
+            return []
+        rows = [each.message.row for each in changes.owed.values()]
+        for row in changes.runs.values():
+            rows += row.messages
+        return rows
 
     def lent_before(self, messages: set[int]) -> set[int]:
         """Return the rows of lent messages that one to be written now stands behind.
@@ -87,6 +97,7 @@ class SessionJournal:
         if changes is None or not changes.lent:
             return set()
         written = [place for place, each in changes.owed.items() if each.qos == 1]
+        written += [row.last for row in changes.runs.values()]
         lent = {place: each.message.row for place, each in changes.lent.items()}
         written += [place for place, row in lent.items() if row in messages]
         last = max(written, default=0)
@@ -134,15 +145,31 @@ class SessionJournal:
         self._write(delivery, self._begun().owed)
         self._store.gathering.firm(within)
 
-    def owe_run(self, deliveries: Sequence[Delivery]) -> None:
-        """Write each, as `owe` does."""
-        within = deliveries[0].message.commit_within
-        if within is None:
-            return
-        owed = self._begun().owed
-        for delivery in deliveries:
-            self._write(delivery, owed)
-        self._store.gathering.firm(within)
+    def owe_run(self, run: MessageRun) -> WaitingRun | None:
+        """Write them as one row."""
+        if run.commit_within is None:
+            return None
+        row = RunRow(self, self._last_place + 1, run)
+        self._last_place = row.last
+        self._begun().runs[row.place] = row
+        self._store.messages.hold_run(run)
+        self._store.gathering.firm(run.commit_within)
+        return row.waiting()[0]
+
+    def changed_run(self, row: RunRow) -> None:
+        """Write what is left of it, at some time; if it is not written yet, nothing else is."""
+        changes, left = self._begun(), row.left
+        if not row.batch:
+            if left:
+                return
+            del changes.runs[row.place]
+            self._store.gathering.writer.elided_rows += 1
+        else:
+            changes.begun_runs[row.place] = row
+            self._store.gathering.put_off()
+        if not left:
+            elided = self._store.messages.release_run(row.run)
+            self._store.gathering.writer.elided_rows += elided
 
     def lend(self, delivery: Delivery) -> None:
         """Do what `owe` does, but give the client the writer's commit delay."""
@@ -204,6 +231,10 @@ class SessionJournal:
         if not place:
             return
         delivery.place = 0
+        row = self.in_runs.pop(place, None)
+        if row is not None:
+            row.done(place, 1)
+            return
         settle(delivery)
         changes, writer = self._begun(), self._store.gathering.writer
         if changes.lent.pop(place, None) or changes.owed.pop(place, None):
@@ -212,6 +243,7 @@ class SessionJournal:
             writer.elided_rows += 1
         else:
             changes.gone.append(place)
+            changes.gone_messages += 1
             self._store.gathering.put_off()
         writer.elided_rows += self._store.messages.release(delivery.message)
 
@@ -223,7 +255,7 @@ class SessionJournal:
         release = self._store.messages.release
         for delivery in deliveries:
             place = delivery.place
-            if place in changes.lent or place in changes.owed:
+            if place in changes.lent or place in changes.owed or place in self.in_runs:
                 self.done(delivery)
             elif place:
                 delivery.place = 0
@@ -232,6 +264,7 @@ class SessionJournal:
                 elided += release(delivery.message)
         if places:
             changes.gone += places
+            changes.gone_messages += len(places)
             self._store.gathering.writer.elided_rows += elided
             self._store.gathering.put_off()
 
@@ -240,7 +273,12 @@ class SessionJournal:
         place = delivery.place
         if place:
             changes = self._begun()
-            if changes.lent.pop(place, None):
+            row = self.in_runs.pop(place, None)
+            if row is not None:
+                self._keep(delivery, place, changes.owed)
+                row.whole = False
+                row.done(place, 1)
+            elif changes.lent.pop(place, None):
                 changes.owed[place] = delivery  # both in one batch
             changes.packet_ids[place] = packet_id
             self._store.gathering.put_off()
@@ -289,25 +327,31 @@ class SessionJournal:
         """Read what the queue has on disk alone."""
         self._store.pager.load(self, after, up_to, take)
 
-    def forget(self, place: int, message: int, size: int, *, alone: bool) -> None:
-        """Delete a delivery that is on disk alone, and its message."""
-        self._begun().gone.append(place)
+    def forget(
+        self, place: int, message: int, size: int, *, alone: bool, messages: int = 1
+    ) -> None:
+        """Delete a row of so many deliveries that is on disk alone, and its message."""
+        changes = self._begun()
+        changes.gone.append(place)
+        changes.gone_messages += messages
         self._store.messages.forget(message, size, alone=alone)
 
-    def close(self, owed: Sequence[Delivery]) -> None:
+    def close(self, owed: Sequence[Waiting]) -> None:
         """Delete everything of the session; what is on disk alone goes bit by bit."""
+        for each in owed:
+            if isinstance(each, Delivery):
+                self.done(each)
+            else:
+                each.row.done(each.place, each.count)
         changes = self._changes or Changes()
-        in_memory = sum(1 for delivery in owed if delivery.place)
-        unwritten = len(changes.owed) + len(changes.lent)
-        has_rest = in_memory - unwritten < self.deliveries - len(changes.gone)
-        for delivery in owed:
-            self.done(delivery)
-        gone = [] if self._changes is None else self._changes.gone
+        written = changes.gone_messages + sum(row.written for row in changes.begun_runs.values())
         self._changes = None
         self.open = False
         self._store.end(self)
-        if has_rest:
-            self._begun().gone = gone
+        if written < self.deliveries:
+            left = self._begun()
+            left.gone, left.gone_messages = changes.gone, changes.gone_messages
+            left.begun_runs = changes.begun_runs
             self._store.pager.end(self)
         else:
             self._store.end_owed(self)

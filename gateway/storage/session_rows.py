@@ -46,6 +46,26 @@ OWE_PLAIN = (
 )
 """OWE for what was not sent, of a subscription that says nothing of it, and does not expire."""
 
+OWE_RUN = insert_statement(
+    "delivery",
+    (
+        "session",
+        "place",
+        "message",
+        "qos",
+        "retain",
+        "packet_id",
+        "released",
+        "size",
+        "alone",
+        "messages",
+        "gone",
+    ),
+)
+"""For the messages of a run."""
+
+PART_OF_RUN = "UPDATE delivery SET messages = ?, size = ?, gone = ? WHERE session = ? AND place = ?"
+
 IDENTIFY = "UPDATE delivery SET packet_id = ? WHERE session = ? AND place = ?"
 RELEASE = "UPDATE delivery SET released = 1 WHERE session = ? AND place = ?"
 DONE = "DELETE FROM delivery WHERE session = ? AND place BETWEEN ? AND ?"

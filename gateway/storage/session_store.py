@@ -8,6 +8,7 @@ from gateway.storage import session_rows
 from gateway.storage.gathering import Add, AddRows, Gathering, runs
 from gateway.storage.message_store import MessageStore
 from gateway.storage.pager import Pager
+from gateway.storage.run_rows import write_begun_runs, write_runs
 from gateway.storage.session_changes import Changes
 from gateway.storage.session_journal import SessionJournal
 
@@ -98,19 +99,25 @@ class SessionStore:
         messages = _to_write(journals)
         changed = [(journal, journal.take_changes(messages)) for journal in journals]
         add_rows = self.gathering.writer.add_rows
+        emptied = self._count(changed)
+        if not emptied:
+            write_begun_runs(add, changed)
         self.messages.gather(add, add_rows, messages)
         for write in (_write_session, _write_subscriptions, _write_incoming):
             for journal, changes in changed:
                 write(add, journal, changes)
         for journal, changes in changed:
             _write_owed(add, add_rows, journal, changes)
+            write_runs(add, journal, changes)
         for journal, changes in changed:
             _write_progress(add, journal, changes)
-            if changes.owed:
+            if changes.owed or changes.runs:
                 self._uncommitted[journal] = None
                 for delivery in changes.owed.values():
                     delivery.batch = self.gathering.writer.batch
-        emptied = self._delete_done(add, changed)
+                for row in changes.runs.values():
+                    row.batch = self.gathering.writer.batch
+        self._delete_done(add, changed, everything=emptied)
         self.messages.gather_deletions(add, everything=emptied)
 
     def _delete_ended(self, add: Add) -> None:
@@ -119,25 +126,30 @@ class SessionStore:
                 add(statement, (journal.number,))
         self._ended = []
 
-    def _delete_done(self, add: Add, changed: list[tuple[SessionJournal, Changes]]) -> bool:
-        """Delete what was acknowledged; return True if nobody is owed anything any more."""
+    def _count(self, changed: list[tuple[SessionJournal, Changes]]) -> bool:
+        """Count what comes and goes; return True if nobody is owed anything any more."""
         before = self._deliveries
-        ended, self._owed_ended = self._owed_ended, []
-        for journal in ended:
+        for journal in self._owed_ended:
             self._deliveries -= journal.deliveries
         for journal, changes in changed:
-            more = len(changes.owed) - len(changes.gone)
+            more = len(changes.owed) - changes.gone_messages + changes.count_runs()
             journal.deliveries += more
             self._deliveries += more
-        if before and not self._deliveries:
+        return before > 0 and not self._deliveries
+
+    def _delete_done(
+        self, add: Add, changed: list[tuple[SessionJournal, Changes]], *, everything: bool
+    ) -> None:
+        """Delete what was acknowledged, `everything` if nothing else is there."""
+        ended, self._owed_ended = self._owed_ended, []
+        if everything:
             add(session_rows.DONE_ALL, ())  # cheaper by far than row by row
-            return True
+            return
         for journal in ended:
             add(session_rows.END_OWED, (journal.number,))
         for journal, changes in changed:
             for first, last in runs(changes.gone):
                 add(session_rows.DONE, (journal.number, first, last))
-        return False
 
 
 def _to_write(journals: Iterable[SessionJournal]) -> set[int]:

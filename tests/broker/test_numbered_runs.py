@@ -30,6 +30,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.delivery_queue import LARGEST_OF_RUN
 from tests.support.broker_harness import Harness, Inline, MemoryClient
 from tests.support.durable_broker import DurableHarness
+from tests.support.queues import messages
 
 PASS_ON = "gateway.broker.broker.pass_on"
 PASS_ON_AGAIN = "gateway.broker.broker.pass_on_again"
@@ -300,7 +301,8 @@ def test_it_is_acknowledged_when_it_is_on_disk(taken: list[int]) -> None:
     harness.commit()
     assert publisher.take() == [PubAck(number) for number in range(1, 4)]
     harness.crash()
-    assert [each.message.payload for each in harness.session("away").queue] == [b"1", b"2", b"3"]
+    waiting = messages(harness.session("away").queue)
+    assert [each.payload for each in waiting] == [b"1", b"2", b"3"]
 
 
 def test_what_is_kept_in_memory_alone_waits_for_no_disk(taken: list[int]) -> None:
@@ -614,7 +616,8 @@ def test_everyone_hears_the_same_as_without_runs(
             without.harness.session(name).inflight
         )
     memory, other = with_runs.harness.broker.queue_memory, without.harness.broker.queue_memory
-    assert (memory.bytes, memory.deliveries) == (other.bytes, other.deliveries)
+    assert memory.deliveries == other.deliveries
+    assert memory.bytes >= other.bytes  # what one gets as a run and another not is there twice
 
 
 @given(steps=st.lists(STEPS, max_size=25))
@@ -628,7 +631,7 @@ def test_a_crash_leaves_the_same_as_without_runs(steps: list[Any]) -> None:
         left.append(
             [
                 [(each.delivery.message.payload, each.released) for each in session.inflight]
-                + [(each.message.payload, False) for each in session.queue]
+                + [(each.payload, False) for each in messages(session.queue)]
                 for session in harness.broker.sessions.values()
             ]
         )

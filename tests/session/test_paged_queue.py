@@ -10,6 +10,7 @@ from gateway.session import delivery_queue
 from gateway.session.delivery import Delivery
 from gateway.session.delivery_queue import DeliveryQueue
 from gateway.session.queue_memory import QueueMemory
+from tests.support.queues import single
 
 HEAD = 3
 PAGE = 2
@@ -69,10 +70,10 @@ class PagedQueueMachine(RuleBasedStateMachine):
 
     @rule(data=st.data())
     def take(self, data: st.DataObject) -> None:
-        head = list(self.queue.head)
+        head = [single(each) for each in self.queue.head]
         count = data.draw(st.integers(0, len(head)))
         assert head == self.owed[: len(head)]
-        self.queue.take(count)
+        self.queue.take(head[:count])
         for delivery in self.owed[:count]:
             self.disk.pop(delivery.place, None)
         del self.owed[:count]

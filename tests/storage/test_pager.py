@@ -103,7 +103,7 @@ def test_runs_are_queued_like_single_messages(
     if crash:
         harness.crash()
     memory = harness.broker.queue_memory
-    assert (memory.deliveries, memory.paged) == (HEAD, MESSAGES - HEAD)
+    assert (memory.deliveries, memory.paged) == (13, MESSAGES - 13)  # the last run exceeds HEAD
     assert drain(harness.persistent("c")) == numbers()
     assert (memory.bytes, memory.disk_bytes, memory.paged_bytes) == (0, 0, 0)
 

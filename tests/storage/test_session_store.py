@@ -17,6 +17,7 @@ from gateway.session.kept import KeptSession, KeptSubscription
 from gateway.storage.broker_store import BrokerStore
 from gateway.storage.gathering import PUT_OFF
 from gateway.storage.session_journal import SessionJournal
+from tests.support.queues import single
 from tests.support.sqlite_disk import SqliteDisk
 
 NAMES = ["a", "b", "c"]
@@ -52,10 +53,10 @@ def seen(kept: KeptSession) -> Modelled:
     """Return what was read from the disk as the model would have it."""
     owed = [
         Owed(
-            each.delivery.message.payload,
+            single(each.delivery).message.payload,
             each.delivery.qos,
             isinstance(each.delivery, SharedDelivery),
-            each.delivery.subscription_identifiers,
+            single(each.delivery).subscription_identifiers,
             each.packet_id,
             each.released,
         )
@@ -92,7 +93,8 @@ class SessionStoreMachine(RuleBasedStateMachine):
         assert self.model == self.committed
         self.journals = {each.client_id: each.journal for each in kept.sessions}  # type: ignore[misc]  # ours
         self.deliveries = {
-            each.client_id: [one.delivery for one in each.deliveries] for each in kept.sessions
+            each.client_id: [single(one.delivery) for one in each.deliveries]
+            for each in kept.sessions
         }
 
     @rule()
@@ -300,7 +302,7 @@ def lent_or_owed(journals: list[SessionJournal], number: int, *, lend: bool, qos
 def on_disk(disk: SqliteDisk) -> dict[str, list[bytes]]:
     _, kept = disk.restore(0.0, 0)
     return {
-        each.client_id: [one.delivery.message.payload for one in each.deliveries]
+        each.client_id: [single(one.delivery).message.payload for one in each.deliveries]
         for each in kept.sessions
     }
 
@@ -368,7 +370,9 @@ def test_a_row_that_cannot_be_read_is_left_out(
     session.journal.owe(Delivery(Message("t", b"new", 1, received_at=0), 1))
     disk.commit()
     _, kept = disk.restore(0.0, 0)
-    assert [each.deliveries[-1].delivery.message.payload for each in kept.sessions] == [b"new"] * 2
+    assert [single(each.deliveries[-1].delivery).message.payload for each in kept.sessions] == [
+        b"new"
+    ] * 2
 
 
 def test_messages_that_nobody_is_owed_are_deleted_at_the_start(disk: SqliteDisk) -> None:
@@ -404,6 +408,6 @@ def test_messages_that_are_owed_no_more_stay_while_others_are(
     _, kept = disk.restore(0.0, 0)  # a start finds it
     disk.commit()
     assert disk.count("message") == 1
-    kept.sessions[0].journal.done(kept.sessions[0].deliveries[0].delivery)
+    kept.sessions[0].journal.done(single(kept.sessions[0].deliveries[0].delivery))
     disk.commit()
     assert disk.count("message") == 0

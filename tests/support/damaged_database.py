@@ -58,7 +58,7 @@ def _keep(store: Store, number: int) -> None:
     statement = "INSERT INTO message (id, topic, payload, qos, retain, received_at)"
     add(f"{statement} VALUES (?, 'a/b', ?, 1, 0, 1)", (number, bytes(number % 100)))
     add(
-        "INSERT INTO delivery VALUES (?, 1, ?, 1, 0, 0, 0, NULL, NULL, 100, 0, NULL)",
+        "INSERT INTO delivery VALUES (?, 1, ?, 1, 0, 0, 0, NULL, NULL, 100, 0, NULL, 1, NULL)",
         (number, number),
     )
     add("INSERT INTO incoming VALUES (?, ?)", (number, number))
