@@ -61,7 +61,7 @@ def _restore_session(broker: "Broker", kept: KeptSession, instant: Instant) -> N
     left_at = kept.left_at
     if left_at is None:
         left_at = instant.wall
-        session.journal.leave(left_at)
+        continuation.note_departure(session, left_at)
     if session.expiry_interval != NEVER:
         away = seconds_since(left_at, instant.wall)
         sessions.expire_at(broker, session, instant.monotonic + session.expiry_interval - away)
