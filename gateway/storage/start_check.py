@@ -30,7 +30,7 @@ def check_log(path: Path) -> None:
     if was_left_open(path) and log.stat().st_size <= MAXIMUM_LOG_BYTES:
         damaged = read_log(log).damaged
         if damaged:
-            raise DamagedError(f"{damaged} frames of the write-ahead log are damaged")
+            raise DamagedError(f"the write-ahead log is damaged at {damaged} places")
 
 
 def check_note(path: Path) -> None:

@@ -3,6 +3,7 @@
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO
 
 PAGE_BYTES = 4096
 """The page size of every database that the gateway has made."""
@@ -13,6 +14,15 @@ FRAME_BYTES = FRAME_HEADER_BYTES + PAGE_BYTES
 _MAGIC = 0x377F0682
 """The lowest bit says that checksums read the words most significant byte first."""
 
+_ORDERS = "<>"
+"""Of the words that checksums read, by that bit."""
+
+_VERSION = 3_007_000
+"""What every log says of its format."""
+
+_HEADER_SUMS = 24
+"""Where in the header its checksum begins, which is that of all before it."""
+
 _WORD = 0xFFFFFFFF
 
 
@@ -22,8 +32,8 @@ class Log:
 
     `pages` says where in the log the newest content of each page begins, `page_count` how many
     pages the database has after its last transaction, None without any. `damaged` counts the
-    frames in the middle that cannot be trusted: SQLite would stop at the first of them, and
-    what was committed behind it would be gone without a word.
+    frames in the middle that cannot be trusted, and the header if it cannot: SQLite would stop at
+    the first of them, and what was committed behind it would be gone without a word.
     """
 
     pages: dict[int, int] = field(default_factory=dict)
@@ -36,17 +46,28 @@ def read_log(path: Path) -> Log:
     log = Log()
     try:
         with path.open("rb") as file:
-            header = file.read(HEADER_BYTES)
-            reader = _Reader.of(header)
-            if reader is None:
-                return log
-            place = HEADER_BYTES
-            while len(frame := file.read(FRAME_BYTES)) == FRAME_BYTES:
-                reader.take(frame, place + FRAME_HEADER_BYTES, log)
-                place += FRAME_BYTES
+            _read_frames(file, log)
     except OSError:
         return log  # what was read is of use
     return log
+
+
+def _read_frames(file: BinaryIO, log: Log) -> None:
+    header, frame = file.read(HEADER_BYTES), file.read(FRAME_BYTES)
+    if len(frame) < FRAME_BYTES:
+        return
+    reader = _Reader.of(header)
+    is_sound = reader is not None
+    if reader is None:
+        reader = _Reader.without_header(header, frame)
+    place = HEADER_BYTES
+    while len(frame) == FRAME_BYTES:
+        reader.take(frame, place + FRAME_HEADER_BYTES, log)
+        place += FRAME_BYTES
+        frame = file.read(FRAME_BYTES)
+    # Of zeros is the header of a log that the file system had made longer, but not yet written.
+    if not is_sound and (any(header) or log.page_count is not None):
+        log.damaged += 1
 
 
 class _Reader:
@@ -59,7 +80,7 @@ class _Reader:
     """
 
     def __init__(self, order: str, salts: bytes, sums: tuple[int, int]) -> None:
-        self._words = struct.Struct(f"{order}{(8 + PAGE_BYTES) // 4}I")
+        self._order = order
         self._salts = salts
         self._sums = sums
         self._pages: dict[int, int] = {}
@@ -68,19 +89,37 @@ class _Reader:
 
     @classmethod
     def of(cls, header: bytes) -> "_Reader | None":
-        if len(header) < HEADER_BYTES:
+        """Return one that begins after this header; None for one that SQLite does not accept."""
+        magic, version, page_bytes = struct.unpack_from(">3I", header)
+        if (magic & ~1, version, page_bytes) != (_MAGIC, _VERSION, PAGE_BYTES):
             return None
-        magic, _, page_bytes = struct.unpack_from(">3I", header)
-        if magic & ~1 != _MAGIC or page_bytes != PAGE_BYTES:
-            return None
-        return cls(">" if magic & 1 else "<", header[16:24], struct.unpack_from(">2I", header, 24))
+        sums = struct.unpack_from(">2I", header, _HEADER_SUMS)
+        order = _ORDERS[magic & 1]
+        is_sound = _checksum(order, (0, 0), header[:_HEADER_SUMS]) == sums
+        return cls(order, header[16:24], sums) if is_sound else None
+
+    @classmethod
+    def without_header(cls, header: bytes, frame: bytes) -> "_Reader":
+        """Return one that makes up for a damaged header by the first frame.
+
+        Of the header's checksum it takes whichever fits the frame: the one that is there, or that
+        of a header with the frame's salts.
+        """
+        salts = frame[8:16]
+        stored = struct.unpack_from(">2I", header, _HEADER_SUMS)
+        readers = []
+        for low_bit, order in enumerate(_ORDERS):
+            known = struct.pack(">3I", _MAGIC | low_bit, _VERSION, PAGE_BYTES)
+            made_up = _checksum(order, (0, 0), known + header[12:16] + salts)
+            readers += [cls(order, salts, stored), cls(order, salts, made_up)]
+        return next((each for each in readers if each.continues_with(frame)), readers[0])
 
     def take(self, frame: bytes, place: int, log: Log) -> None:
+        """Take the next frame, whose page begins at this place of the file."""
         number, page_count = struct.unpack_from(">2I", frame)
-        expected = struct.unpack_from(">2I", frame, 16)
         ours = frame[8:16] == self._salts
-        good = ours and self._checksum(frame) == expected
-        self._sums = expected
+        good = ours and self.continues_with(frame)
+        self._sums = struct.unpack_from(">2I", frame, 16)
         if not good:
             self._bad += 1
             if ours and page_count:
@@ -108,10 +147,17 @@ class _Reader:
         log.pages.update(pages)
         log.page_count = page_count
 
-    def _checksum(self, frame: bytes) -> tuple[int, int]:
-        first, second = self._sums
-        words = iter(self._words.unpack(frame[:8] + frame[FRAME_HEADER_BYTES:]))
-        for word in words:
-            first = (first + word + second) & _WORD
-            second = (second + next(words) + first) & _WORD
-        return first, second
+    def continues_with(self, frame: bytes) -> bool:
+        """Return whether the frame is whole, and the next one of the chain."""
+        checked = frame[:8] + frame[FRAME_HEADER_BYTES:]
+        return _checksum(self._order, self._sums, checked) == struct.unpack_from(">2I", frame, 16)
+
+
+def _checksum(order: str, sums: tuple[int, int], checked: bytes) -> tuple[int, int]:
+    """Return a chain's next checksum, of a multiple of 8 bytes."""
+    first, second = sums
+    words = iter(struct.unpack(f"{order}{len(checked) // 4}I", checked))
+    for word in words:
+        first = (first + word + second) & _WORD
+        second = (second + next(words) + first) & _WORD
+    return first, second

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.storage.salvage.salvage import Salvage, salvage
-from gateway.storage.salvage.wal import FRAME_BYTES, HEADER_BYTES
+from gateway.storage.salvage.wal import FRAME_BYTES, HEADER_BYTES, read_log
 from tests.support.damaged_database import (
     PAGE,
     Known,
@@ -167,6 +167,33 @@ def test_a_damaged_frame_of_the_log_costs_no_other_page(
     _, rows = salvaged(tmp_path_factory.getbasetemp(), left_open.database, bytes(log))
     expected = left_open.expected({page, *_pages_of_last_transaction(left_open, frame)})
     assert not missing(expected, rows)
+
+
+@pytest.mark.parametrize("byte", [0, 3, 6, 10, 13, 18, 22, 25, 31])
+def test_a_damaged_header_of_the_log_costs_nothing(
+    place: Path, left_open: Known, byte: int
+) -> None:
+    log = bytearray(left_open.log)
+    log[byte] ^= 1 << byte % 8
+    _, rows = salvaged(place, left_open.database, bytes(log))
+    assert rows == left_open.rows
+    assert read_log(place / "damaged.db-wal").damaged == 1
+
+
+@pytest.mark.parametrize(
+    ("log", "damaged"),
+    [
+        (b"", 0),
+        (bytes(HEADER_BYTES), 0),
+        (bytes(HEADER_BYTES + 3 * FRAME_BYTES), 0),  # made longer before a power cut, not written
+        (b"?" * HEADER_BYTES, 0),  # torn when it was made: nothing was committed yet
+        (b"?" * (HEADER_BYTES + FRAME_BYTES), 1),
+    ],
+)
+def test_a_log_that_says_nothing(place: Path, log: bytes, damaged: int) -> None:
+    (place / "x-wal").write_bytes(log)
+    found = read_log(place / "x-wal")
+    assert (found.pages, found.page_count, found.damaged) == ({}, None, damaged)
 
 
 def _pages_of_last_transaction(known: Known, frame: int) -> set[int]:
