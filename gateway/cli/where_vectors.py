@@ -11,6 +11,7 @@ from gateway.cli.where_message import message_of
 from gateway.errors import TidegateError
 from gateway.routing.where.compile import compile_where
 from gateway.routing.where.errors import WhereError
+from gateway.routing.where.lexer import TokenKind, tokenize
 from gateway.routing.where.rule import compile_rule
 
 
@@ -112,8 +113,9 @@ def _results(row: dict[str, Any], *, promoted: bool) -> list[bool | None]:
 def _failure_within_not(row: dict[str, Any], *, promoted: bool) -> str | None:
     """Evaluate NOT (expr), too, unless it runs into a limit that `expr` itself just meets."""
     expression = row["expr"]
-    if expression.lstrip(" \t\n\r")[:5].upper() == "WHERE":
-        expression = expression.lstrip(" \t\n\r")[5:]
+    first = tokenize(expression)[0]
+    if first.kind is TokenKind.KEYWORD and first.value == "WHERE":
+        expression = expression[first.position + len(first.text) :]
     expected = None if row["result"] is None else not row["result"]
     try:
         got = _got(row | {"expr": f"NOT ({expression})"}, promoted=promoted)

@@ -72,6 +72,16 @@ def test_a_vector_that_fails(
     assert capsys.readouterr().out == f"bad: {told}\nwhere: 2 passed, 1 failed\n"
 
 
+@pytest.mark.parametrize("expression", ["where1 = 5", "Where where1 = 5", "where(where1 = 5)"])
+def test_a_name_that_begins_like_where_stays_whole_within_not(
+    expression: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    message = FIRST | {"user_properties": [["where1", "5"]]}
+    file = vectors(tmp_path, {"expr": expression, "message": message, "result": True})
+    assert main(["where", "vectors", str(file)]) == 0
+    assert capsys.readouterr().out == "where: 1 passed, 0 failed\n"
+
+
 def test_not_may_run_into_a_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     deepest = "(" * 32 + "TRUE" + ")" * 32
     file = vectors(tmp_path, {"expr": deepest, "message": FIRST, "result": True})
