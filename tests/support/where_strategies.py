@@ -234,6 +234,7 @@ _payloads = st.one_of(
     st.binary(max_size=20),
     _words.map(str.encode),
     st.sampled_from([b'{"a":1}x', b'{"a":NaN}', b'{"a":"\\ud800"}', b'{"a":1e999}', b"[" * 2000]),
+    st.text('[{]}"\\ux0,:', min_size=100, max_size=300).map(lambda text: json.dumps(text).encode()),
 )
 
 

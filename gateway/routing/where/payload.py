@@ -82,4 +82,4 @@ def _is_too_deep(text: str) -> bool:
     if text.count("[") + text.count("{") <= JSON_LEVELS:
         return False
     brackets = _NOT_A_BRACKET.sub("", text)
-    return max(accumulate(map(_LEVEL_STEP.__getitem__, brackets))) > JSON_LEVELS
+    return max(accumulate(map(_LEVEL_STEP.__getitem__, brackets)), default=0) > JSON_LEVELS

@@ -118,6 +118,8 @@ NOISE = '"[[[{\\"[\\\\"'
         ("[" * 101 + ",".join([NOISE] * 500) + "]" * 101, False),
         ("[" * 200_000 + "]" * 200_000, False),
         ("[" * 262_144, False),
+        ('"' + "[{" * 100 + '"', True),
+        (f'"{NOISE[1:-1] * 50}"', True),
     ],
 )
 def test_nesting(text: str, is_json: bool) -> None:
