@@ -8,7 +8,8 @@ class ConfigurationError(Exception):
     """
 
     def __init__(self, file: str, key: str, value: object, allowed: str) -> None:
-        found = f"{file}: {key} = {value!r} is not allowed" if key else file
+        shown = list(value) if isinstance(value, tuple) else value  # as TOML writes it
+        found = f"{file}: {key} = {shown!r} is not allowed" if key else file
         super().__init__(f"{found}: {allowed}")
         self.file = file
         self.key = key
