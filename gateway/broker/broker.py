@@ -52,6 +52,37 @@ A large packet may need long on a slow line; one that trickles is no packet [MQT
 class Broker:
     """Takes bytes and messages in and queues packets out; does no I/O and reads no clock."""
 
+    __slots__ = (
+        "_packets_received",
+        "_packets_sent",
+        "alias_budget",
+        "budget",
+        "clients",
+        "clock_ahead",
+        "connections",
+        "connects",
+        "counters",
+        "deadlines",
+        "durability",
+        "durability_classes",
+        "expressions",
+        "inbound_alias_figures",
+        "new_client_id",
+        "on_silence",
+        "persistent_sessions",
+        "queue_memory",
+        "retained",
+        "router",
+        "session_limits",
+        "sessions",
+        "settings",
+        "sockets",
+        "store",
+        "subscription_filters",
+        "topic_limits",
+        "traffic",
+    )
+
     def __init__(
         self,
         settings: BrokerSettings,

@@ -3,9 +3,12 @@
 import asyncio
 from collections.abc import Callable
 from contextvars import Context
-from typing import TypeVarTuple
+from typing import TYPE_CHECKING, TypeVarTuple, cast
 
 from gateway.server.socket_selector import SocketSelector
+
+if TYPE_CHECKING:
+    import selectors
 
 Arguments = TypeVarTuple("Arguments")
 
@@ -15,7 +18,7 @@ class GatewayLoop(asyncio.SelectorEventLoop):
 
     def __init__(self) -> None:
         self.sockets = SocketSelector()
-        super().__init__(self.sockets)
+        super().__init__(cast("selectors.BaseSelector", self.sockets))
 
     def call_soon(
         self,

@@ -198,7 +198,7 @@ class Listener:
             arrival = partial(self._arrival, now, refusal)
         client = ClientTransport(self._turn, self.authenticator, arrival, self._on_lost)
         self._clients.add(client)
-        return self.layers.around(client)
+        return self.layers.around(cast("asyncio.Protocol", client))
 
     def _arrival(
         self, opened: float, refusal: str | None, transport: asyncio.BaseTransport

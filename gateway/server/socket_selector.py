@@ -28,12 +28,15 @@ class Served(Protocol):
         ...
 
 
-class SocketSelector(selectors.BaseSelector):
+class SocketSelector:
     """An epoll that asyncio uses as its selector, and that serves other sockets in between.
 
+    It has what asyncio uses of `selectors.BaseSelector` and is none, which would not be compiled.
     `end_of_turn` is called when the sockets of a poll were served. Whoever schedules something
     on the loop meanwhile sets `scheduled`, and `select` returns.
     """
+
+    __slots__ = ("_epoll", "_keys", "_served", "end_of_turn", "scheduled", "serving")
 
     def __init__(self) -> None:
         self._epoll = select.epoll()
@@ -123,6 +126,10 @@ class SocketSelector(selectors.BaseSelector):
             self._epoll.modify(key.fd, _for_epoll(events))
         key = self._keys[key.fd] = selectors.SelectorKey(fileobj, key.fd, events, data)
         return key
+
+    def get_key(self, fileobj: Any) -> selectors.SelectorKey:
+        """Return what is watched of a file of asyncio's; raise KeyError if it is not."""
+        return self._keys[_descriptor(fileobj)]
 
     def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
         """Return what asyncio watches, by file or descriptor."""

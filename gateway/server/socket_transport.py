@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from typing import Any
+from typing import Any, cast
 
 from gateway.server.socket_selector import READ, READ_SIZE, WRITE, SocketSelector
 
@@ -16,9 +16,10 @@ MAXIMUM_PIECES = 64
 """Pieces that are sent at once; the kernel takes 1,024."""
 
 
-class SocketTransport(asyncio.Transport):
+class SocketTransport:
     """Reads and writes one socket; the protocol sees what it would see of asyncio's transport.
 
+    It has what clients and TLS use of `asyncio.Transport` and is none, which would not be compiled.
     `write` sends at once what the kernel takes and keeps the rest, without a copy: its data belong
     to the transport from then on. The protocol's end comes by a call of the loop's, never while one
     of its methods runs.
@@ -67,7 +68,7 @@ class SocketTransport(asyncio.Transport):
         """
         self._address = address
         self._watch(READ)
-        self._protocol.connection_made(self)
+        self._protocol.connection_made(cast("asyncio.Transport", self))
         self._address = None
 
     def ready(self, events: int) -> None:

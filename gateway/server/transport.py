@@ -24,8 +24,11 @@ CLOSE_TIMEOUT = 5.0
 MISTAKE = "unexpected error; closing client at %s"
 
 
-class ClientTransport(asyncio.Protocol):
-    """Carries bytes between a socket and the broker; writes only at the end of a turn."""
+class ClientTransport:
+    """Carries bytes between a socket and the broker; writes only at the end of a turn.
+
+    It has what `asyncio.Protocol` has and is none: what derives from it would not be compiled.
+    """
 
     __slots__ = (
         "_abort",
@@ -66,7 +69,7 @@ class ClientTransport(asyncio.Protocol):
             self._authenticator,
             peer_name(transport),
             self._touch,
-            self._turn.instant,
+            self._turn.now(),
             self._arrival(transport),
         )
 
@@ -77,7 +80,7 @@ class ClientTransport(asyncio.Protocol):
             return
         turn = self._turn
         try:
-            while turn.broker.receive(client, data, turn.instant):
+            while turn.broker.receive(client, data, turn.now()):
                 data = b""
                 turn.end()
         except Exception:
@@ -219,4 +222,4 @@ class ClientTransport(asyncio.Protocol):
     def _leave(self) -> None:
         client, self._client = self._client, None
         if client is not None:
-            self._turn.broker.lost(client, self._turn.instant)
+            self._turn.broker.lost(client, self._turn.now())

@@ -33,6 +33,21 @@ class Flushable(Protocol):
 class Turn:
     """Gathers what one turn of the loop changes and carries it out at its end."""
 
+    __slots__ = (
+        "_armed_for",
+        "_clock",
+        "_held",
+        "_instant",
+        "_promises",
+        "_scheduled",
+        "_sockets",
+        "_timer",
+        "_touched",
+        "_writer",
+        "broker",
+        "loop",
+    )
+
     def __init__(self, broker: Broker, writer: Writer, clock: Clock) -> None:
         self.broker = broker
         self._writer = writer
@@ -55,6 +70,10 @@ class Turn:
     @property
     def instant(self) -> Instant:
         """The moment of this turn: the clock is read once for all its packets."""
+        return self.now()
+
+    def now(self) -> Instant:
+        """Return `instant`, as what runs for every packet asks for it."""
         if self._instant is None:
             clock = self._clock
             # what Instant(...) comes to, without a function of Python's in between
@@ -82,7 +101,7 @@ class Turn:
         self._scheduled = True  # what is touched by the writing is written here, not next time
         self._writer.hand_over()
         if self._touched:
-            self._flush(self._instant or self.instant)
+            self._flush(self.now())
             self.broker.traffic.begin_turn()  # bytes that nobody was given fill no turn
         self._instant = None
         self._scheduled = False  # what comes of a promise kept belongs to the next turn

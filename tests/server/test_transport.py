@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.broker.broker import Broker
-from gateway.broker.client import Client
-from gateway.broker.instant import Instant
+from gateway.broker import sessions
+from gateway.broker.handlers import HANDLERS
 from gateway.mqtt import connection as connection_module
 from gateway.mqtt.encode import encode
 from gateway.mqtt.output import Pledge
@@ -291,11 +290,11 @@ async def test_a_mistake_of_ours_ends_that_connection_alone(
     other = await held.clients.connect("other")
     client = await held.clients.connect("c")
 
-    def faulty(broker: Broker, client: Client, data: bytes, instant: Instant) -> None:
+    def faulty(*_: object) -> None:
         raise RuntimeError("a mistake")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Broker, "receive", faulty)
+        patch.setitem(HANDLERS, PingReq, faulty)
         await client.send(PingReq())
         (disconnect,) = await client.until_closed()
     assert isinstance(disconnect, Disconnect)
@@ -377,11 +376,11 @@ async def test_a_mistake_when_a_client_leaves_keeps_no_place(
 ) -> None:
     client = await held.clients.connect("c")
 
-    def faulty(broker: Broker, client: Client, instant: Instant) -> None:
+    def faulty(*_: object) -> None:
         raise RuntimeError("a mistake")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Broker, "lost", faulty)
+        patch.setattr(sessions, "leave", faulty)
         await client.close()
         await until(lambda: held.counters.values["tidegate/connections/open"] == 0)
     assert held.counters.count("tidegate/clients/errors") == 1

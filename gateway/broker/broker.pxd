@@ -1,0 +1,43 @@
+import cython
+
+from gateway.broker.client cimport Client
+from gateway.counters cimport Counters
+from gateway.routing.router cimport Router
+from gateway.session.traffic cimport Traffic
+
+cdef class Broker:
+    cdef object _packets_received
+    cdef object _packets_sent
+    cdef public object alias_budget
+    cdef public object budget
+    cdef public object clients
+    cdef public object clock_ahead
+    cdef public object connections
+    cdef public object connects
+    cdef public Counters counters
+    cdef public object deadlines
+    cdef public object durability
+    cdef public object durability_classes
+    cdef public object expressions
+    cdef public object inbound_alias_figures
+    cdef public object new_client_id
+    cdef public object on_silence
+    cdef public object persistent_sessions
+    cdef public object queue_memory
+    cdef public object retained
+    cdef public Router router
+    cdef public object session_limits
+    cdef public object sessions
+    cdef public object settings
+    cdef public object sockets
+    cdef public object store
+    cdef public object subscription_filters
+    cdef public object topic_limits
+    cdef public Traffic traffic
+
+    @cython.locals(traffic=Traffic, last_topic=tuple)
+    cpdef bint receive(self, Client client, bytes data, instant) except -1
+    @cython.locals(traffic=Traffic)
+    cdef bint _handle_packets(self, Client client, instant) except -1
+    cdef _fail(self, Client client, error)
+    cdef _refuse(self, Client client, error)

@@ -1,0 +1,32 @@
+import cython
+
+from gateway.server.socket_selector cimport SocketSelector
+
+@cython.final
+cdef class SocketTransport:
+    cdef object _address
+    cdef bint _closing
+    cdef bint _eof
+    cdef int _events
+    cdef Py_ssize_t _high
+    cdef object _loop
+    cdef bint _paused
+    cdef object _protocol
+    cdef SocketSelector _selector
+    cdef object _socket
+    cdef readonly list _unsent
+    cdef Py_ssize_t _unsent_bytes
+
+    @cython.locals(data=bytes)
+    cpdef ready(self, int events)
+    cpdef bint is_closing(self)
+    @cython.locals(size=Py_ssize_t, sent=Py_ssize_t)
+    cpdef write(self, data)
+    cdef _keep(self, rest)
+    cpdef close(self)
+    @cython.locals(sent=Py_ssize_t)
+    cdef _send_unsent(self, list unsent)
+    cdef _all_sent(self)
+    cdef _shut_down(self)
+    cdef _fail(self, error)
+    cdef _watch(self, int events)

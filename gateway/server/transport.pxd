@@ -1,0 +1,28 @@
+import cython
+
+from gateway.broker.client cimport Client
+from gateway.mqtt.connection cimport Connection
+from gateway.server.turn cimport Turn
+from gateway.session.session cimport Session
+
+@cython.final
+cdef class ClientTransport:
+    cdef object _abort
+    cdef object _arrival
+    cdef object _authenticator
+    cdef Client _client
+    cdef bint _finished
+    cdef bint _held_back
+    cdef object _on_lost
+    cdef readonly bint _paused
+    cdef readonly object _transport
+    cdef Turn _turn
+
+    @cython.locals(client=Client, turn=Turn)
+    cpdef data_received(self, bytes data)
+    @cython.locals(client=Client, connection=Connection, session=Session)
+    cpdef flush(self, long long committed, now)
+    @cython.locals(connection=Connection)
+    cdef _see_to(self, Client client, transport)
+    cdef _expire(self, transport)
+    cdef _finish(self, transport)
