@@ -2,8 +2,8 @@ import cython
 
 @cython.final
 cdef class _Level:
-    cdef dict below
-    cdef str topic
+    cdef readonly dict below
+    cdef readonly str topic
 
 @cython.final
 cdef class RetainedTopics:
