@@ -46,6 +46,8 @@ def cythonized(sources: list[Path]) -> list[Extension]:
     directives = {
         "language_level": "3",
         "annotation_typing": False,  # the .pxd alone gives types
+        "auto_pickle": False,  # a tenth of all code, for what nobody pickles
+        "binding": False,  # functions without signatures and annotations: another tenth
         "nonecheck": True,  # None raises, as in Python, instead of crashing
     }
     translated: list[Extension] = cythonize(  # type: ignore[no-untyped-call]  # not annotated

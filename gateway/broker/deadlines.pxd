@@ -3,7 +3,7 @@ import cython
 @cython.final
 cdef class Deadlines:
     cdef Py_ssize_t _count
-    cdef list _heap
+    cdef readonly list _heap
     cdef dict _places
     cdef readonly double earliest
 

@@ -2,6 +2,7 @@ import cython
 
 from gateway.mqtt.output cimport Pledge
 
+@cython.auto_pickle(True)  # storage makes copies of it
 cdef class Message:
     cdef public object _decoded
     cdef public object _json
