@@ -3,7 +3,7 @@ import cython
 from gateway.broker.client cimport Client
 from gateway.broker cimport numbered_runs, retained_runs
 from gateway.mqtt.connection cimport Connection
-from gateway.mqtt.framing cimport PacketRun
+from gateway.mqtt.packet_run cimport PacketRun
 from gateway.routing.recipient cimport Recipient
 from gateway.session cimport runs
 from gateway.session.session cimport Session

@@ -134,7 +134,7 @@ def _send(
 ) -> None:
     """Pass on the packet that was taken last, and those behind it that have the same head."""
     run = connection.take_run(head, largest)
-    count = len(run.starts)
+    count = run.count
     properties = connection.version == MQTT_5
     payload_bytes = run.bytes_behind(len(head))
     broker.traffic.messages_received += count

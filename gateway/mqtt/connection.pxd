@@ -8,10 +8,12 @@ from gateway.mqtt.acknowledgement_run cimport (
 )
 from gateway.mqtt.decode cimport check_first_packet, decode
 from gateway.mqtt.fields cimport write_string
-from gateway.mqtt.framing cimport Framer, PacketRun
+from gateway.mqtt.framing cimport Framer
+from gateway.mqtt.packet_run cimport PacketRun
 from gateway.mqtt.output cimport Output, Pledge
 from gateway.mqtt.plain_publishes cimport PlainPublishes
-from gateway.mqtt.publish_run cimport PublishRun
+from gateway.mqtt.publish_form cimport behind_topic
+from gateway.mqtt.publish_run cimport PublishRun, publish_run
 
 @cython.final
 cdef class Connection:

@@ -15,9 +15,10 @@ from gateway.mqtt.decode import check_first_packet, decode
 from gateway.mqtt.encode import encode, without_reason
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.fields import write_string
-from gateway.mqtt.framing import Framer, PacketRun
+from gateway.mqtt.framing import Framer
 from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.output import Output, Pledge
+from gateway.mqtt.packet_run import PacketRun
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
@@ -160,7 +161,7 @@ class Connection:
 
         Its packet identifier and what stands behind that is for `find_run` to look at.
         """
-        least = len(topic) + behind_topic(1, properties=self.version == MQTT_5)
+        least = len(topic) + behind_topic(1, self.version == MQTT_5)
         return self._framer.like(first_byte, topic, least)
 
     def begin_run(self, size: int) -> None:
@@ -180,7 +181,7 @@ class Connection:
         too. Those behind it have at most `largest` bytes. Returns all of them.
         """
         run = self._framer.run(head, len(head), largest, NO_LIMIT)
-        self._pass_over(run.data, len(run.starts))
+        self._pass_over(run.data, run.count)
         return run
 
     def plain_publishes(self, qos: int) -> PlainPublishes:
@@ -204,9 +205,9 @@ class Connection:
         `take_numbered_run` takes them.
         """
         properties = self.version == MQTT_5
-        least = len(topic) + behind_topic(1, properties=properties)
+        least = len(topic) + behind_topic(1, properties)
         run = self._framer.run(topic, least, largest, most)
-        return publish_run(run, len(topic), properties=properties)
+        return publish_run(run, len(topic), properties)
 
     def take_numbered_run(self, run: PublishRun) -> None:
         """Take the packets that `find_run` has just found, as PUBLISHes to be acknowledged."""

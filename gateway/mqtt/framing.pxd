@@ -1,15 +1,8 @@
 import cython
 
+from gateway.mqtt.packet_run cimport PacketRun
+
 cdef int _LAST_SHIFT
-
-@cython.final
-cdef class PacketRun:
-    cdef readonly object bodies
-    cdef readonly bytes data
-    cdef readonly object starts
-
-    @cython.locals(count=Py_ssize_t)
-    cpdef Py_ssize_t bytes_behind(self, Py_ssize_t place)
 
 @cython.final
 cdef class Framer:

@@ -1,45 +1,13 @@
 """Cuts a stream of bytes into packets (MQTT 5, section 2.1)."""
 
-from collections.abc import Sequence
-
 from gateway.mqtt.errors import MalformedPacket
+from gateway.mqtt.packet_run import PacketRun
 from gateway.mqtt.reason_codes import ReasonCode
 
 SHORT = 2 + 0x7F
 """Bytes of the longest packet whose remaining length is a single byte (section 2.1.4)."""
 
 _LAST_SHIFT = 21  # a remaining length is four bytes of seven bits (section 2.1.4)
-
-
-class PacketRun:
-    """Packets one behind the other: their bytes, where each starts there, and where its body."""
-
-    __slots__ = ("bodies", "data", "starts")
-
-    def __init__(self, data: bytes, starts: Sequence[int], bodies: Sequence[int]) -> None:
-        self.data = data
-        self.starts = starts
-        self.bodies = bodies
-
-    def bytes_behind(self, place: int) -> int:
-        """Return how many bytes of all packets stand at `place` of their bodies, or behind it."""
-        bodies, count = self.bodies, len(self.bodies)
-        if isinstance(bodies, range):  # of one length: one by one is a tenth of all the work
-            heads = bodies.start * count
-        else:
-            heads = sum(bodies) - sum(self.starts)
-        return len(self.data) - heads - count * place
-
-    def part(self, first: int, end: int) -> "PacketRun":
-        """Return those with numbers from `first` on, up to `end`, which is not among them."""
-        starts, bodies = self.starts, self.bodies
-        start = starts[first]
-        data = self.data[start : starts[end] if end < len(starts) else len(self.data)]
-        if isinstance(starts, range) and isinstance(bodies, range):
-            size = starts.step
-            return PacketRun(data, range(0, len(data), size), range(bodies[0], len(data), size))
-        parts = [[place - start for place in places[first:end]] for places in (starts, bodies)]
-        return PacketRun(data, *parts)
 
 
 class Framer:
@@ -159,9 +127,7 @@ class Framer:
         while end <= last and buffer.startswith(like, end):
             end += size
         count = (end - start) // size
-        run = PacketRun(
-            buffer[start:end], range(0, end - start, size), range(body, end - start, size)
-        )
+        run = PacketRun(buffer[start:end], size, body)
         if (
             count < most
             and end < len(buffer)
@@ -187,8 +153,8 @@ class Framer:
             starts.append(end - start)
             bodies.append(body - start)
             end = stop
-        if len(starts) > len(run.starts):
-            run.data, run.starts, run.bodies = buffer[start:end], starts, bodies
+        if len(starts) > run.count:
+            run.differ(buffer[start:end], starts, bodies)
 
     def like(self, first_byte: int, alike: bytes, least: int = 0) -> int:
         """Return the bytes of the next packet if it has this first byte and its body begins alike.

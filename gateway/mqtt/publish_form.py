@@ -1,14 +1,14 @@
 """The packets of a run as receivers get them at another QoS, or in another protocol version."""
 
 from gateway.mqtt.fields import write_byte, write_variable_byte_integer
-from gateway.mqtt.framing import PacketRun
+from gateway.mqtt.packet_run import PacketRun, uneven_run
 from gateway.mqtt.publish import publish_first_byte
 
 GROWTH = 2
 """Bytes by which a packet may grow: a property length, and a remaining length of a byte more."""
 
 
-def behind_topic(qos: int, *, properties: bool) -> int:
+def behind_topic(qos: int, properties: bool) -> int:
     """Return the bytes between topic name and payload of a PUBLISH without properties.
 
     In MQTT 5 a byte says that there are no `properties`.
@@ -23,7 +23,7 @@ def rewrite(run: PacketRun, topic: bytes, payload: int, qos: int, *, properties:
     of `run`. The packet identifiers are 0.
     """
     data, bodies = run.data, run.bodies
-    behind = topic + bytes(behind_topic(qos, properties=properties))
+    behind = topic + bytes(behind_topic(qos, properties))
     first_byte = write_byte(publish_first_byte(qos, retain=False, dup=False))
     heads: dict[int, bytes] = {}
     parts: list[bytes] = []
@@ -43,6 +43,7 @@ def rewrite(run: PacketRun, topic: bytes, payload: int, qos: int, *, properties:
     size = start // len(starts)
     if len(heads) == 1:
         body = size - len(behind) - len(parts[1])
-        return PacketRun(b"".join(parts), range(0, start, size), range(body, start, size))
+        return PacketRun(b"".join(parts), size, body)
     sizes = zip(starts, parts[::2], strict=True)
-    return PacketRun(b"".join(parts), starts, [at + len(head) - len(behind) for at, head in sizes])
+    bodies = [at + len(head) - len(behind) for at, head in sizes]
+    return uneven_run(b"".join(parts), starts, bodies)

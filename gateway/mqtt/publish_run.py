@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gateway.mqtt.framing import PacketRun
+from gateway.mqtt.packet_run import NOT_LISTED, PacketRun
 from gateway.mqtt.publish_form import behind_topic
 
 HIGH = b"".join(bytes((high,)) * 256 for high in range(256))
@@ -31,7 +31,7 @@ class PublishRun:
     their bodies; `high` and `low` are the bytes of their packet identifiers.
     """
 
-    __slots__ = ("_places", "count", "high", "low", "packets", "payload", "payload_bytes")
+    __slots__ = ("_place", "_places", "count", "high", "low", "packets", "payload", "payload_bytes")
 
     def __init__(self, packets: PacketRun, topic: int, *, properties: bool) -> None:
         """Take PUBLISHes whose topic name takes `topic` bytes at the start of each body.
@@ -39,31 +39,30 @@ class PublishRun:
         In MQTT 5 a byte says that there are no `properties`.
         """
         self.packets = packets
-        self.payload = topic + behind_topic(qos=1, properties=properties)
-        data, bodies = packets.data, packets.bodies
-        self.count = len(bodies)
-        self._places: Sequence[int]
-        if isinstance(bodies, range):
-            first, step = bodies.start + topic, bodies.step
-            self._places = range(first, len(data), step)
-            self.high = data[first::step]
-            self.low = data[first + 1 :: step]
+        self.payload = topic + behind_topic(1, properties)
+        self.count = packets.count
+        data, size = packets.data, packets.size
+        self._place = first = packets.body + topic  # of the first packet identifier
+        self._places = NOT_LISTED  # of all, where the packets are not all as long
+        if size:
+            self.high = data[first::size]
+            self.low = data[first + 1 :: size]
         else:
-            self._places = places = [body + topic for body in bodies]
+            self._places = places = [body + topic for body in packets.bodies]
             self.high = bytes([data[place] for place in places])
             self.low = bytes([data[place + 1] for place in places])
         self.payload_bytes = packets.bytes_behind(self.payload)
 
     def numbered(self, first: int) -> bytearray:
         """Return the packets with the packet identifiers from `first` on."""
-        data = bytearray(self.packets.data)
-        places = self._places
+        packets = self.packets
+        data, size = bytearray(packets.data), packets.size
         high, low = HIGH[first : first + self.count], LOW[first : first + self.count]
-        if isinstance(places, range):
-            data[places.start :: places.step] = high
-            data[places.start + 1 :: places.step] = low
+        if size:
+            data[self._place :: size] = high
+            data[self._place + 1 :: size] = low
         else:
-            for place, upper, lower in zip(places, high, low, strict=True):
+            for place, upper, lower in zip(self._places, high, low, strict=True):
                 data[place] = upper
                 data[place + 1] = lower
         return data
@@ -80,27 +79,27 @@ class PublishRun:
         return packet_ids(self.high, self.low)
 
 
-def publish_run(packets: PacketRun, topic: int, *, properties: bool) -> PublishRun | None:
+def publish_run(packets: PacketRun, topic: int, properties: bool) -> PublishRun | None:
     """Return as many of the packets as are PUBLISHes without properties, from the first on.
 
     Their bodies begin with the same topic name, which takes `topic` bytes, and have what stands
     behind it. The packet identifier 0 is an error [MQTT-2.2.1-3]. None if the first is none.
     """
-    data, starts, bodies = packets.data, packets.starts, packets.bodies
     run = PublishRun(packets, topic, properties=properties)
     count = run.count
     if properties:
-        if isinstance(bodies, range):
-            marks = data[bodies.start + topic + 2 :: bodies.step]
+        data, place = packets.data, topic + 2
+        if packets.size:
+            marks = data[packets.body + place :: packets.size]
         else:
-            marks = bytes([data[body + topic + 2] for body in bodies])
+            marks = bytes([data[body + place] for body in packets.bodies])
         count -= len(marks.lstrip(b"\0"))
     if 0 in run.high and 0 in run.low:
-        pairs = zip(run.high, run.low, strict=True)
-        count = next((n for n, pair in enumerate(pairs) if pair == (0, 0) and n < count), count)
+        numbers = list(run.packet_ids)
+        if 0 in numbers:
+            count = min(count, numbers.index(0))
     if count == run.count:
         return run
     if not count:
         return None
-    whole = PacketRun(data[: starts[count]], starts[:count], bodies[:count])
-    return PublishRun(whole, topic, properties=properties)
+    return PublishRun(packets.part(0, count), topic, properties=properties)

@@ -27,9 +27,7 @@ def stored_run(data: bytes, topic: str, *, properties: bool) -> PublishRun:
     if frame is None or frame[1] not in _FIRST_BYTES or not data.startswith(begin, frame[2]):
         raise ValueError("a run of packets that are no PUBLISH of their topic")
     least = len(begin) + 2 + properties
-    run = publish_run(
-        framer.run(begin, least, MAXIMUM_BYTES, len(data)), len(begin), properties=properties
-    )
+    run = publish_run(framer.run(begin, least, MAXIMUM_BYTES, len(data)), len(begin), properties)
     if run is None or len(run.packets.data) != len(data):
         raise ValueError("a run of packets with others among them")
     return run

@@ -1,6 +1,6 @@
 import cython
 
-from gateway.mqtt.framing cimport PacketRun
+from gateway.mqtt.packet_run cimport PacketRun
 from gateway.mqtt.output cimport Pledge
 from gateway.mqtt.publish_run cimport PublishRun
 

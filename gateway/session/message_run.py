@@ -3,10 +3,10 @@
 from typing import Final, cast
 
 from gateway.mqtt.fields import write_string
-from gateway.mqtt.framing import PacketRun
 from gateway.mqtt.message import Message
 from gateway.mqtt.message_size import message_bytes
 from gateway.mqtt.output import Pledge
+from gateway.mqtt.packet_run import PacketRun
 from gateway.mqtt.packets import MQTT_5
 from gateway.mqtt.publish_form import rewrite
 from gateway.mqtt.publish_run import PublishRun

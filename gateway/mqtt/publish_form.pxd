@@ -1,0 +1,1 @@
+cpdef Py_ssize_t behind_topic(int qos, bint properties)
