@@ -24,7 +24,7 @@ def take_alone(client: Client, data: bytes, instant: Instant) -> int:
     bytes are done with; the others, all where it is anything else, are not received yet.
     """
     session, connection = client.session, client.connection
-    if session is None or not _expects(session, data[0]):
+    if data[0] < _PUBACK or session is None or not _expects(session, data[0]):
         return 0
     run = connection.acknowledgements_alone(data)
     if run is None:
@@ -43,7 +43,7 @@ def take_run(client: Client, instant: Instant) -> bool:
     """
     session, connection = client.session, client.connection
     first_byte = connection.next_byte
-    if session is None or not _expects(session, first_byte):
+    if first_byte < _PUBACK or session is None or not _expects(session, first_byte):
         return False
     run = connection.find_acknowledgements(first_byte)
     count = 0 if run is None else _take(client, session, run, first_byte, instant.monotonic)

@@ -19,7 +19,7 @@ cpdef bint pass_on_again(
     broker, Client client, int first_byte, name, bytes topic, instant) except -1
 
 @cython.locals(connection=Connection, size=Py_ssize_t, room=Py_ssize_t, largest="long long",
-               lends=bint, recipient=Recipient, packets=PublishRun, run=MessageRun)
+               kept=bint, away=bint, recipient=Recipient, packets=PublishRun, run=MessageRun)
 cdef bint _pass_on(
     broker, Client client, Session session, int qos, name, bytes topic, Py_ssize_t packet_size,
     list recipients, instant) except -1

@@ -9,7 +9,7 @@ from gateway.mqtt.connection import NO_LIMIT
 from gateway.mqtt.fields import write_string
 from gateway.mqtt.message_size import MESSAGE_OVERHEAD
 from gateway.mqtt.output import Pledge
-from gateway.mqtt.packets import PubAck, Publish, PubRec
+from gateway.mqtt.packets import MQTT_3_1_1, PubAck, Publish, PubRec
 from gateway.mqtt.publish import QOS_SHIFT, publish_first_byte
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.recipient import Recipient
@@ -21,6 +21,10 @@ from gateway.session.traffic import TURN_BYTES
 
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
+
+_TAKEN = alike(PubAck, ReasonCode.SUCCESS, MQTT_3_1_1)
+_RECEIVED = alike(PubRec, ReasonCode.SUCCESS, MQTT_3_1_1)
+"""Answers to messages that somebody gets, the same in every protocol version."""
 
 
 def pass_on(
@@ -87,7 +91,7 @@ def _pass_on(
     size = MESSAGE_OVERHEAD + packet_size
     room = _room(client, session, qos, size, len(recipients))
     largest = NO_LIMIT
-    lends = False
+    kept = away = False
     for recipient in recipients:
         receiver = recipient.subscriber
         if recipient.identifiers or not isinstance(receiver, Session):
@@ -97,9 +101,10 @@ def _pass_on(
         )
         if recipient.qos:
             room = min(room, runs.room(receiver, size))
-            lends = lends or receiver.journal is not NO_JOURNAL
-    lends = lends and within is not None
-    if packet_size > largest or room < 1 or (lends and broker.store.full):
+            if receiver.journal is not NO_JOURNAL:
+                kept = within is not None
+                away = away or receiver.connection is None
+    if packet_size > largest or room < 1 or (kept and broker.store.full):
         return False
     packets = connection.find_run(topic, largest, room)
     if packets is None or (qos == 2 and not session.incoming.add_run(packets.packet_ids)):
@@ -117,18 +122,16 @@ def _pass_on(
         instant.wall,
         instant.monotonic,
         within,
-        client.pledge(instant) if lends else None,
+        client.pledge(instant) if kept else None,
         size,
     )
-    gathered = broker.gathered if lends else 0
+    gathered = broker.gathered if away else 0
     for recipient in recipients:
         runs.send_numbered(cast("Session", recipient.subscriber), run, recipient.qos)
-    if not lends:
-        _answer(client, run, len(recipients), 0, None)
-    elif broker.gathered == gathered:
-        _answer(client, run, len(recipients), broker.store.lent_mark, run.pledge)
-    else:  # who is away cannot acknowledge before it is on disk
+    if away and broker.gathered != gathered:  # who is away cannot acknowledge first
         _answer(client, run, len(recipients), broker.durability.mark(), None)
+    else:
+        _answer(client, run, len(recipients), broker.store.lent_mark if kept else 0, run.pledge)
     return True
 
 
@@ -149,10 +152,12 @@ def _answer(
     client: Client, run: MessageRun, receivers: int, mark: int, pledge: Pledge | None
 ) -> None:
     connection, packets = client.connection, run.packets
-    code = ReasonCode.SUCCESS if receivers else ReasonCode.NO_MATCHING_SUBSCRIBERS
+    if receivers:
+        packet = _TAKEN if run.qos == 1 else _RECEIVED
+    else:
+        kind = PubAck if run.qos == 1 else PubRec
+        packet = alike(kind, ReasonCode.NO_MATCHING_SUBSCRIBERS, connection.version)
     if run.qos == 1:
-        packet = alike(PubAck, code, connection.version)
         connection.acknowledge_run(packet, packets, mark, pledge)
     else:
-        packet = alike(PubRec, code, connection.version)
         connection.answer_run(packet, packets.high, packets.low, mark, pledge)

@@ -8,6 +8,7 @@ from gateway.session.inflight_run cimport InflightRun
 from gateway.session.message_run cimport MessageRun
 from gateway.session.session cimport Session
 
+@cython.locals(connection=Connection)
 cpdef long long largest(Session session, int version) except -1
 
 cpdef long long largest_numbered(Session session, int version, int qos, within) except -1

@@ -3,7 +3,7 @@
 from typing import cast
 
 from gateway.mqtt.acknowledgement_run import AcknowledgementRun
-from gateway.mqtt.connection import NO_LIMIT, Connection
+from gateway.mqtt.connection import MAXIMUM_UNSENT, NO_LIMIT, Connection
 from gateway.mqtt.packets import MQTT_5
 from gateway.mqtt.publish_form import GROWTH
 from gateway.session.delivery import Delivery
@@ -20,7 +20,13 @@ def largest(session: Session, version: int) -> int:
     0 if they cannot be. `version` is the protocol version of those packets.
     """
     connection = session.connection
-    if connection is None or connection.outbound_aliases is not None or not session.ready(0):
+    if (
+        connection is None
+        or connection.outbound_aliases is not None
+        or connection.output.size >= MAXIMUM_UNSENT
+        or not session.queue.empty
+        or session.inflight.to_send_again
+    ):
         return 0
     if (connection.version == MQTT_5) == (version == MQTT_5):
         return connection.maximum_packet_size
