@@ -148,7 +148,7 @@ async def test_a_folder_that_cannot_be_written_is_said_and_tried_again(
         landing.unlink()
         await connected(uplink)
         assert store.counters.values["tidegate/uplink/error"] == ""
-    assert store.outbox.rows == 0
+        await until(lambda: store.outbox.rows == 0)
 
 
 async def test_paused_rows_stay_in_the_outbox(store: Store, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Coroutine
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import gateway.storage.ledger_pages as pages_module
+import gateway.storage.writer as writer_module
 import gateway.uplink.ledger_reports as reports_module
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.fate import Fate
@@ -60,6 +62,22 @@ class Fleet:
             for number in range(first, last + 1):
                 name = (entry["epoch"], entry["stream"], number)
                 self.said.setdefault(name, (fate, cause))
+
+
+def at_one_moment(reader: sqlite3.Connection) -> list[list[Any]]:
+    """Return the rows of outbox, ledger and starts as one commit left them."""
+    reader.execute("BEGIN")
+    try:
+        return [
+            reader.execute(statement).fetchall()
+            for statement in (
+                "SELECT epoch, stream, seq FROM outbox",
+                "SELECT epoch, stream, first, last, fate, cause FROM ledger",
+                "SELECT epoch, last, previous FROM starts",
+            )
+        ]
+    finally:
+        reader.execute("COMMIT")
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -201,20 +219,16 @@ class LedgerMachine(RuleBasedStateMachine):
         self,
     ) -> tuple[set[Name], dict[Name, tuple[str, str]], dict[str, dict[str, int]]]:
         """Return the waiting names, the ledger's, and the last numbers, as a crash leaves them."""
-        query = self.kept.store.database.reader.query
-
-        async def rows(statement: str) -> list[Any]:
-            return await query(statement, (), lambda cursor: cursor.fetchall())
-
-        waiting = {(*row,) for row in await rows("SELECT epoch, stream, seq FROM outbox")}
+        reader = self.kept.store.database.reader
+        outbox, ledger, starts = await reader.run(lambda: at_one_moment(reader._conn))
+        waiting = {(*row,) for row in outbox}
         ranges: dict[Name, tuple[str, str]] = {}
-        statement = "SELECT epoch, stream, first, last, fate, cause FROM ledger"
-        for epoch, stream, first, to, fate, cause in await rows(statement):
+        for epoch, stream, first, to, fate, cause in ledger:
             for number in range(first, to + 1):
                 assert (epoch, stream, number) not in ranges, "two ranges have one number"
                 ranges[epoch, stream, number] = (fate, cause)
         last: dict[str, dict[str, int]] = {epoch: {} for epoch in self.epochs}
-        for epoch, text, before in await rows("SELECT epoch, last, previous FROM starts"):
+        for epoch, text, before in starts:
             last[epoch] = json.loads(text)
             if before is not None:
                 known = json.loads(before)
@@ -238,6 +252,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
 @pytest.fixture(autouse=True)
 def _small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer_module, "SPACE_LOOK_SECONDS", 3_600.0)  # commits nothing by itself
     monkeypatch.setattr(pages_module, "MAX_LEDGER_RANGES", 4)
     monkeypatch.setattr(pages_module, "COARSE_PAGE", 3)
     monkeypatch.setattr(pages_module, "GROWTH", 1.0)
