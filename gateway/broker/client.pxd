@@ -16,6 +16,7 @@ cdef class Client:
     cdef public tuple last_numbered
     cdef public double last_received
     cdef public tuple last_topic
+    cdef public tuple only_receiver
     cdef public object peer
     cdef public bint problem_information
     cdef public bint said_goodbye

@@ -22,6 +22,10 @@ NOTHING_PLEDGED: Final = Pledge(0)
 """Stands for the first pledge of a client, which is made when it is needed."""
 
 
+NOBODY: Final[tuple[int, Session | None]] = (-1, None)
+"""Stands for who gets what a client publishes, where that is not known or not one session."""
+
+
 class Client:
     """One network connection of a client; `session` is None until its CONNECT was accepted."""
 
@@ -37,6 +41,7 @@ class Client:
         "last_numbered",
         "last_received",
         "last_topic",
+        "only_receiver",
         "peer",
         "problem_information",
         "said_goodbye",
@@ -60,6 +65,7 @@ class Client:
         self.keep_alive = 0
         self.last_received = now
         self.last_topic: tuple[str, bytes] | None = None  # of a run, and the head of its packets
+        self.only_receiver = NOBODY  # of `last_topic`, while `RouteCache.changes` stays the same
         self.last_numbered: tuple[int, str, bytes] | None = None  # first byte, topic, its bytes
         self.closing = False  # the network connection ends once its output is sent
         self.said_goodbye = False  # by DISCONNECT: the client sends nothing more [MQTT-3.14.4-1]

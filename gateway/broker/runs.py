@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, cast
 
 from gateway.broker import numbered_runs, retained_runs
 from gateway.broker.access import may_publish
-from gateway.broker.client import Client
+from gateway.broker.client import NOBODY, Client
 from gateway.broker.instant import Instant
 from gateway.mqtt.connection import NO_LIMIT, Connection
 from gateway.mqtt.packets import MQTT_5, Publish
@@ -55,6 +55,7 @@ def _pass_on(
         return False
     head = connection.head(packet.topic)
     client.last_topic = packet.topic, head
+    client.only_receiver = NOBODY
     _send(broker, connection, head, recipients, largest)
     return True
 
@@ -101,19 +102,19 @@ def pass_on_alone(broker: "Broker", client: Client, data: bytes, topic: str, hea
     payload_bytes = connection.payload_alone(data, head)
     if payload_bytes < 0:
         return False
-    recipients = broker.router.plain_recipients(topic, 0)
-    if recipients is None:
-        return False
-    size, version = len(data), connection.version
-    receivers = []
-    for recipient in recipients:
-        subscriber = recipient.subscriber
-        if recipient.identifiers or not isinstance(subscriber, Session):
-            return False
-        receiver = subscriber.open_to(version, size)
+    routes = broker.router.routes
+    changes, session = client.only_receiver
+    if session is not None and changes == routes.changes:
+        receiver = session.open_to(connection.version, len(data))
         if receiver is None:
             return False
-        receivers.append(receiver)
+        receivers = [receiver]
+        routes.hits += 1
+    else:
+        found = _receivers_alone(broker, client, topic, len(data))
+        if found is None:
+            return False
+        receivers = found
     connection.packets_received += 1
     traffic = broker.traffic
     traffic.messages_received += 1
@@ -123,6 +124,32 @@ def pass_on_alone(broker: "Broker", client: Client, data: bytes, topic: str, hea
         traffic.messages_sent += 1
         traffic.bytes_sent += payload_bytes
     return True
+
+
+def _receivers_alone(
+    broker: "Broker", client: Client, topic: str, size: int
+) -> list[Connection] | None:
+    """Return the connections that can be sent a packet of `size` bytes just as it came.
+
+    None if it is not that easy for one of those that get it. If there is but one, the client
+    remembers it for the next packet.
+    """
+    recipients = broker.router.plain_recipients(topic, 0)
+    if recipients is None:
+        return None
+    receivers: list[Connection] = []
+    for recipient in recipients:
+        session = recipient.subscriber
+        if recipient.identifiers or not isinstance(session, Session):
+            return None
+        receiver = session.open_to(client.connection.version, size)
+        if receiver is None:
+            return None
+        receivers.append(receiver)
+    if len(receivers) == 1:
+        session = cast("Session", recipients[0].subscriber)
+        client.only_receiver = broker.router.routes.changes, session
+    return receivers
 
 
 def _send(

@@ -20,9 +20,9 @@ cdef class Connection:
     cdef object _alias_figures
     cdef Py_ssize_t _alias_maximum
     cdef object _aliases
-    cdef Py_ssize_t _answers
     cdef Framer _framer
     cdef Py_ssize_t _publishes
+    cdef readonly Py_ssize_t answers
     cdef public long long maximum_packet_size
     cdef public object on_output
     cdef public object outbound_aliases

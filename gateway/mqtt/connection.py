@@ -70,9 +70,9 @@ class Connection:
         "_alias_figures",
         "_alias_maximum",
         "_aliases",
-        "_answers",
         "_framer",
         "_publishes",
+        "answers",
         "maximum_packet_size",
         "on_output",
         "outbound_aliases",
@@ -98,7 +98,7 @@ class Connection:
         self._aliases: InboundAliases | None = None  # made with the first
         self.outbound_aliases: OutboundAliases | None = None  # a client asks for them in CONNECT
         self.output = Output()
-        self._answers = 0  # bytes of the output that are no messages, at most
+        self.answers = 0  # bytes of the output that are no messages, at most
         self.on_output = on_output  # called once before each data_to_send that has news
         self.touched = False
         self.version = 0  # unknown until CONNECT
@@ -293,7 +293,7 @@ class Connection:
 
         It is smaller than every CONNACK, and so within the client's Maximum Packet Size.
         """
-        self._answers += len(packet)
+        self.answers += len(packet)
         self.send_encoded(numbered(packet, packet_id), mark, pledge)
         self.output.note_acknowledgements(1)
 
@@ -316,7 +316,7 @@ class Connection:
         It is smaller than every CONNACK, and so within the client's Maximum Packet Size.
         """
         data = write_run(packet, high, low)
-        self._answers += len(data)
+        self.answers += len(data)
         self.packets_sent += len(high) - 1
         self.send_encoded(data, mark, pledge)
 
@@ -332,7 +332,7 @@ class Connection:
             data = encode(without_reason(packet), self.version)
             if len(data) > self.maximum_packet_size:
                 return False
-        self._answers += len(data)
+        self.answers += len(data)
         self.send_encoded(data, mark, pledge)
         return True
 
@@ -350,8 +350,9 @@ class Connection:
         """Queue the bytes of `count` packets that somebody else encoded."""
         self.packets_sent += count
         self.output.append(data)
-        if not self.touched:
-            self.touch()
+        if not self.touched:  # as `touch` does
+            self.touched = True
+            self.on_output()
 
     def touch(self) -> None:
         """Say that `data_to_send` may have news."""
@@ -364,7 +365,7 @@ class Connection:
         self.touched = False
         data = self.output.take(committed)
         if not self.output.size:
-            self._answers = 0
+            self.answers = 0
         return data
 
     def close(self) -> None:
@@ -380,7 +381,7 @@ class Connection:
 
         Messages alone don't make it so: a slow subscriber is heard, and its keep alive too.
         """
-        return self._answers >= MAXIMUM_UNSENT
+        return self.answers >= MAXIMUM_UNSENT
 
     @property
     def congested(self) -> bool:

@@ -6,7 +6,8 @@ cdef class RouteCache:
     cdef Py_ssize_t _old_bytes
     cdef dict _young
     cdef Py_ssize_t _young_bytes
-    cdef readonly Py_ssize_t hits
+    cdef readonly long long changes
+    cdef public Py_ssize_t hits
     cdef public Py_ssize_t maximum_bytes
     cdef readonly Py_ssize_t misses
 

@@ -16,12 +16,22 @@ class RouteCache:
     holds half of the bytes it becomes the old one, and what was in the old one is forgotten.
     """
 
-    __slots__ = ("_old", "_old_bytes", "_young", "_young_bytes", "hits", "maximum_bytes", "misses")
+    __slots__ = (
+        "_old",
+        "_old_bytes",
+        "_young",
+        "_young_bytes",
+        "changes",
+        "hits",
+        "maximum_bytes",
+        "misses",
+    )
 
     def __init__(self, maximum_bytes: int = MAXIMUM_BYTES) -> None:
         self.maximum_bytes = maximum_bytes
         self.hits = 0
         self.misses = 0
+        self.changes = 0  # while it stays the same, every route does, kept here or not
         self._young: dict[str, Route] = {}
         self._old: dict[str, Route] = {}
         self._young_bytes = 0
@@ -75,6 +85,7 @@ class RouteCache:
 
         Without a wildcard that is the route of one topic; otherwise it is all of them.
         """
+        self.changes += 1
         if "+" in topic_filter or "#" in topic_filter:
             self._young, self._old = {}, {}
             self._young_bytes = self._old_bytes = 0

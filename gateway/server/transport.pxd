@@ -18,11 +18,13 @@ cdef class ClientTransport:
     cdef readonly object _transport
     cdef Turn _turn
 
-    @cython.locals(client=Client, turn=Turn)
+    @cython.locals(client=Client, turn=Turn, connection=Connection)
     cpdef data_received(self, bytes data)
     @cython.locals(client=Client, connection=Connection, session=Session)
     cpdef flush(self, long long committed, now)
     @cython.locals(connection=Connection)
     cdef _see_to(self, Client client, transport)
+    @cython.locals(turn=Turn)
+    cpdef _touch(self)
     cdef _expire(self, transport)
     cdef _finish(self, transport)

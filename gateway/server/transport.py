@@ -89,7 +89,8 @@ class ClientTransport:
             logger.exception(MISTAKE, client.peer)
             self._turn.broker.counters.add("tidegate/clients/errors")
             client.disconnect(ReasonCode.UNSPECIFIED_ERROR)
-        if client.connection.unread and self._transport is not None:
+        connection = client.connection
+        if connection.answers and connection.unread and self._transport is not None:
             self._held_back = True  # answers that nobody reads must not pile up
             self._transport.pause_reading()
 
@@ -183,7 +184,11 @@ class ClientTransport:
             self._client.disconnect(reason_code, reason)
 
     def _touch(self) -> None:
-        self._turn.touch(self)
+        """Do what `Turn.touch` does, without another call for each message."""
+        turn = self._turn
+        turn.touched[self] = None
+        if not turn.scheduled:
+            turn.schedule()
 
     @staticmethod
     def _may_close(client: Client, transport: asyncio.Transport) -> bool:

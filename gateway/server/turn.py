@@ -39,13 +39,13 @@ class Turn:
         "_held",
         "_instant",
         "_promises",
-        "_scheduled",
         "_sockets",
         "_timer",
-        "_touched",
         "_writer",
         "broker",
         "loop",
+        "scheduled",
+        "touched",
     )
 
     def __init__(self, broker: Broker, writer: Writer, clock: Clock) -> None:
@@ -54,8 +54,8 @@ class Turn:
         self._clock = clock
         self.loop = asyncio.get_running_loop()
         self._instant: Instant | None = None
-        self._scheduled = False
-        self._touched: dict[Flushable, None] = {}
+        self.scheduled = False
+        self.touched: dict[Flushable, None] = {}
         self._held: dict[Flushable, int] = {}  # the batch that each waits for
         self._promises: deque[tuple[int, Callable[[], None]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
@@ -79,32 +79,32 @@ class Turn:
             # what Instant(...) comes to, without a function of Python's in between
             self._instant = tuple.__new__(Instant, (clock.monotonic(), clock.wall_ms()))
             if self._sockets is not None and self._sockets.serving:
-                self._scheduled = True  # the selector ends the turn
-            elif not self._scheduled:
-                self._schedule()
+                self.scheduled = True  # the selector ends the turn
+            elif not self.scheduled:
+                self.schedule()
         return self._instant
 
     def touch(self, connection: Flushable) -> None:
         """Let the connection write at the end of this turn."""
-        self._touched[connection] = None
-        if not self._scheduled:
-            self._schedule()
+        self.touched[connection] = None
+        if not self.scheduled:
+            self.schedule()
 
     def when_on_disk(self, callback: Callable[[], None]) -> None:
         """Call back once everything that was gathered up to now is on disk."""
         self._promises.append((self._writer.mark(), callback))
-        if not self._scheduled:
-            self._schedule()
+        if not self.scheduled:
+            self.schedule()
 
     def end(self) -> None:
         """Hand over the rows and write what is free to leave."""
-        self._scheduled = True  # what is touched by the writing is written here, not next time
+        self.scheduled = True  # what is touched by the writing is written here, not next time
         self._writer.hand_over()
-        if self._touched:
-            self._flush(self.now())
+        if self.touched:
+            self._flush(self._instant or self.now())
             self.broker.traffic.begin_turn()  # bytes that nobody was given fill no turn
         self._instant = None
-        self._scheduled = False  # what comes of a promise kept belongs to the next turn
+        self.scheduled = False  # what comes of a promise kept belongs to the next turn
         if self._promises:
             self._keep_promises()
         if self._timer is None or self.broker.deadlines.earliest < self._armed_for:
@@ -115,15 +115,16 @@ class Turn:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _schedule(self) -> None:
-        self._scheduled = True
+    def schedule(self) -> None:
+        """See to it that the turn ends: the selector does, or the loop has to."""
+        self.scheduled = True
         if self._sockets is None or not self._sockets.serving:
             self.loop.call_soon(self.end)
 
     def _flush(self, now: Instant) -> None:
         committed, held = self._writer.committed, self._held
-        while self._touched:
-            touched, self._touched = self._touched, {}
+        while self.touched:
+            touched, self.touched = self.touched, {}
             for connection in touched:
                 batch = connection.flush(committed, now)
                 if batch:
@@ -134,9 +135,9 @@ class Turn:
     def _committed(self, committed: int) -> None:
         for connection, batch in self._held.items():
             if batch <= committed:
-                self._touched[connection] = None
-        if not self._scheduled:
-            self._schedule()
+                self.touched[connection] = None
+        if not self.scheduled:
+            self.schedule()
 
     def _keep_promises(self) -> None:
         """Run what waited for a commit, in the order it was asked for."""

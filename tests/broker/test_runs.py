@@ -16,6 +16,7 @@ from gateway.mqtt.packets import (
     Disconnect,
     Publish,
     SubscriptionRequest,
+    Unsubscribe,
 )
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
@@ -165,6 +166,30 @@ def test_a_packet_above_a_receiver_s_maximum_is_not_passed_on_again(again: list[
         publisher.send(Publish("a/b", b"x" * size))
     assert [len(payload) for payload in payloads(subscriber)] == [1, 2]
     assert again == [False, True]
+
+
+def test_who_alone_gets_a_topic_is_known_but_asked_each_time(again: list[bool]) -> None:
+    harness = Harness()
+    subscriber = harness.connect("small", properties=Properties(maximum_packet_size=100))
+    subscriber.subscribe("a/b")
+    publisher = harness.connect("publisher")
+    for size in (1, 2, 3, 200, 4):
+        publisher.send(Publish("a/b", b"x" * size))
+    assert [len(payload) for payload in payloads(subscriber)] == [1, 2, 3, 4]
+    assert again == [True, True, False, True]
+    assert harness.broker.router.routes.values()["hits"] == 6
+    other = harness.connect("other")
+    other.subscribe("a/b")
+    publisher.send(Publish("a/b", b"to both"))
+    publisher.send(Publish("a/b", b"again"))
+    other.send(Unsubscribe(2, ["a/b"]))
+    publisher.send(Publish("a/b", b"to one"))
+    assert payloads(subscriber) == [b"to both", b"again", b"to one"]
+    other.take()
+    publisher.send(Publish("a/c", b"to nobody"))
+    publisher.send(Publish("a/c", b"to nobody"))
+    assert not subscriber.take()
+    assert not other.take()
 
 
 def test_one_packet_alone_is_passed_on_without_looking_further(
