@@ -9,8 +9,8 @@ from gateway.mqtt.alias_budget import CLIENT_BYTES, HARD_BYTES, SOFT_BYTES
 from gateway.mqtt.topics import TOPIC_LIMIT
 from gateway.routing.route_cache import MAXIMUM_BYTES as MAXIMUM_ROUTE_BYTES
 from gateway.routing.router import MAXIMUM_BYTES as MAXIMUM_SUBSCRIPTION_BYTES
-from gateway.session.delivery_queue import MAXIMUM_BYTES, MAXIMUM_MESSAGES
 from gateway.session.limits import MAXIMUM_INFLIGHT
+from gateway.session.queue_bounds import MAXIMUM_BYTES, MAXIMUM_MESSAGES
 from gateway.session.queue_memory import MAXIMUM_DISK_BYTES
 from gateway.session.session import NEVER
 

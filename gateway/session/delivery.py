@@ -36,6 +36,12 @@ class Delivery:
         """The bytes of memory it occupies, its message included although others may share that."""
         return DELIVERY_OVERHEAD + message_size(self.message)
 
+    def settle(self) -> None:
+        """Let its publisher's answer wait for this delivery no longer."""
+        pledge, self.pledge = self.pledge, None
+        if pledge is not None:
+            pledge.settle()
+
     def expired(self, now: float) -> bool:
         """Tell whether the Message Expiry Interval has passed; `now` is monotonic seconds."""
         return expired(self.message, now)

@@ -7,42 +7,21 @@ from typing import Final
 
 from gateway.mqtt.message import Message
 from gateway.mqtt.message_expiry import expires
-from gateway.mqtt.message_size import MESSAGE_OVERHEAD
 from gateway.session.delivery import Delivery
-from gateway.session.queue_memory import DELIVERY_OVERHEAD, QueueMemory
-from gateway.session.rest import Rest
+from gateway.session.queue_bounds import (
+    HEAD_BYTES,
+    HEAD_MESSAGES,
+    MAXIMUM_BYTES,
+    MAXIMUM_MEMORY,
+    MAXIMUM_MESSAGES,
+    MOST_OF_RUN,
+)
+from gateway.session.queue_memory import QueueMemory
+from gateway.session.rest import NO_REST, Rest
 from gateway.session.waiting_run import Waiting, WaitingRun
-
-MAXIMUM_MESSAGES = 1_000_000
-"""Deliveries that wait for one session: eleven days without the client at one a second."""
-
-MAXIMUM_BYTES = 256 * 1024 * 1024
-"""Bytes of what waits for one session, on disk; 900,000 messages of 200 bytes fit."""
-
-MAXIMUM_MEMORY = 64 * 1024 * 1024
-"""Bytes of what waits for one session in memory: it is kept there alone, or not yet on disk."""
-
-HEAD_MESSAGES = 1_000
-"""Deliveries of one session that stay in memory although they are on disk: those sent next.
-
-The last run of them may exceed it.
-"""
-
-HEAD_BYTES = 1024 * 1024
-"""Bytes of the same; the last may exceed it."""
-
-
-LARGEST_OF_RUN = 16 * 1024
-"""Bytes of the largest packet that is queued with others in one step (`restore_all`)."""
-
-_MOST_OF_RUN = LARGEST_OF_RUN + MESSAGE_OVERHEAD + DELIVERY_OVERHEAD
-
 
 NO_DELIVERIES: Final[deque[Waiting]] = deque(maxlen=0)
 """Stands for the deque that is made when it is needed: 760 bytes, even while it is empty."""
-
-NO_REST: Final = Rest()
-"""The rest of every queue that has none: nothing of it is counted or loaded."""
 
 
 class DeliveryQueue:
@@ -140,7 +119,7 @@ class DeliveryQueue:
             memory.maximum_bytes - memory.bytes,
             memory.maximum_disk_bytes - memory.disk_bytes,
         )
-        return min(self.maximum_messages - len(self), left // _MOST_OF_RUN)
+        return min(self.maximum_messages - len(self), left // MOST_OF_RUN)
 
     @property
     def memory_full(self) -> bool:
@@ -273,8 +252,7 @@ class DeliveryQueue:
 
     def popleft(self) -> Delivery:
         """Remove and return the delivery that is next; raises IndexError if none is in memory."""
-        delivery = self.first()
-        self._from_head(delivery)
+        self._from_head(delivery := self.first())
         return delivery
 
     @property
@@ -299,16 +277,15 @@ class DeliveryQueue:
 
     def take(self, taken: Sequence[Delivery]) -> None:
         """Remove the first of `head`, which are these."""
-        head = self._head
         for _ in taken:
-            head.popleft()
+            self._head.popleft()
         size = self._memory.remove_all(each.message for each in taken)
         self._head_messages -= len(taken)
         self._head_bytes -= size
         self._memory_bytes -= size
         self._bytes -= sum(each.kept or each.size for each in taken)
         self._memory.keep(-sum(each.kept for each in taken))
-        if not head:
+        if not self._head:
             self._refill()
 
     def clear(self) -> None:

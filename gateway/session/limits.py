@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from gateway.session.delivery_queue import MAXIMUM_BYTES, MAXIMUM_MESSAGES
 from gateway.session.incoming import MAXIMUM_INCOMING
+from gateway.session.queue_bounds import MAXIMUM_BYTES, MAXIMUM_MESSAGES
 from gateway.session.queue_memory import QueueMemory
 
 MAXIMUM_INFLIGHT = 1_000

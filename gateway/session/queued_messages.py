@@ -10,7 +10,7 @@ from gateway.mqtt.publish import publish_first_byte
 from gateway.mqtt.publish_form import GROWTH
 from gateway.mqtt.publish_wire import publish_wire
 from gateway.session.delivery import Delivery
-from gateway.session.delivery_queue import LARGEST_OF_RUN
+from gateway.session.queue_bounds import LARGEST_OF_RUN
 from gateway.session.templates import properties_of
 from gateway.session.waiting_run import WaitingRun
 

@@ -52,3 +52,7 @@ class Rest:
     def holds(self, place: int) -> bool:
         """Tell whether the place is on disk alone, if there is such a place."""
         return self.after < place <= self.up_to
+
+
+NO_REST: Final = Rest()
+"""The rest of every queue that has none: nothing of it is counted or loaded."""

@@ -7,9 +7,9 @@ from gateway.mqtt.connection import MAXIMUM_UNSENT, NO_LIMIT, Connection
 from gateway.mqtt.packets import MQTT_5
 from gateway.mqtt.publish_form import GROWTH
 from gateway.session.delivery import Delivery
-from gateway.session.delivery_queue import LARGEST_OF_RUN
 from gateway.session.journal import NO_JOURNAL
 from gateway.session.message_run import MessageRun
+from gateway.session.queue_bounds import LARGEST_OF_RUN
 from gateway.session.session import Session
 from gateway.session.waiting_run import FEW, MOST
 

@@ -8,9 +8,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gateway.session.delivery import SharedDelivery
-from gateway.session.delivery_queue import HEAD_BYTES, HEAD_MESSAGES
 from gateway.session.journal import Take
 from gateway.session.kept import CLOCK_SET
+from gateway.session.queue_bounds import HEAD_BYTES, HEAD_MESSAGES
 from gateway.session.waiting_run import Waiting
 from gateway.storage.gathering import Gathering
 from gateway.storage.kept_deliveries import READ, DeliveryReader
@@ -204,7 +204,7 @@ class _End:
             last = await self._share_out(found[-1][0])
             found = [values for values in found if values[0] <= last]
         for place, message, size, alone, messages, _ in found:
-            journal.forget(place, message, size, alone=bool(alone), messages=messages)
+            journal.forget(place, message, size, alone=bool(alone), count=messages)
         pager.now()
         pager.changed()
         return False

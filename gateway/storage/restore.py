@@ -6,7 +6,6 @@ from itertools import chain
 from gateway.mqtt.packets import Will
 from gateway.mqtt.properties import Properties
 from gateway.routing.where.message import Message
-from gateway.session.delivery_queue import HEAD_BYTES, HEAD_MESSAGES
 from gateway.session.kept import (
     Kept,
     KeptDelivery,
@@ -16,6 +15,7 @@ from gateway.session.kept import (
     KeptWill,
 )
 from gateway.session.limits import MAXIMUM_INFLIGHT
+from gateway.session.queue_bounds import HEAD_BYTES, HEAD_MESSAGES
 from gateway.session.queue_memory import MAXIMUM_HEAD_BYTES
 from gateway.storage import message_row, will_store
 from gateway.storage.broker_store import BrokerStore

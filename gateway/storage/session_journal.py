@@ -64,44 +64,9 @@ class SessionJournal:
         self.in_runs: dict[int, RunRow] = {}  # by place: single deliveries without a row
 
     @property
-    def writes(self) -> bool:
-        """Whether anything that it owes is to be written with the next batch."""
-        changes = self._changes
-        return changes is not None and bool(changes.owed or changes.owed_runs or changes.runs)
-
-    def open_runs(self) -> None:
-        """Go on with single deliveries: some are about to be written."""
-        changes = self._changes
-        if changes is not None:
-            for sent in [*changes.owed_runs.values(), *changes.lent_runs.values()]:
-                sent.open()
-
-    @property
-    def owed_messages(self) -> list[int]:
-        """The rows of the messages that are to be written with the next batch."""
-        changes = self._changes
-        if changes is None:
-            return []
-        rows = [each.message.row for each in changes.owed.values()]
-        for row in changes.runs.values():
-            rows += row.messages
-        return rows
-
-    def lent_before(self, messages: set[int]) -> set[int]:
-        """Return the rows of lent messages that one to be written now stands behind.
-
-        A crash must not leave the later one alone: the earlier one, which its publisher sends
-        again, would come behind it [MQTT-4.6.0-6]. Order is that of one QoS; only QoS 1 is lent.
-        """
-        changes = self._changes
-        if changes is None or not changes.lent:
-            return set()
-        written = [place for place, each in changes.owed.items() if each.qos == 1]
-        written += [row.last for row in changes.runs.values()]
-        lent = {place: each.message.row for place, each in changes.lent.items()}
-        written += [place for place, row in lent.items() if row in messages]
-        last = max(written, default=0)
-        return {row for place, row in lent.items() if place < last}
+    def changes(self) -> Changes | None:
+        """What is to be written of it; None if nothing is."""
+        return self._changes
 
     def take_changes(self, messages: set[int]) -> Changes:
         """Return what is to be written now, and begin anew.
@@ -235,7 +200,7 @@ class SessionJournal:
         if row is not None:
             row.done(place, 1)
             return
-        settle(delivery)
+        delivery.settle()
         changes, writer = self._begun(), self._store.gathering.writer
         if changes.lent.pop(place, None) or changes.owed.pop(place, None):
             changes.packet_ids.pop(place, None)
@@ -259,7 +224,7 @@ class SessionJournal:
                 self.done(delivery)
             elif place:
                 delivery.place = 0
-                settle(delivery)
+                delivery.settle()
                 places.append(place)
                 elided += release(delivery.message)
         if places:
@@ -327,13 +292,11 @@ class SessionJournal:
         """Read what the queue has on disk alone."""
         self._store.pager.load(self, after, up_to, take)
 
-    def forget(
-        self, place: int, message: int, size: int, *, alone: bool, messages: int = 1
-    ) -> None:
+    def forget(self, place: int, message: int, size: int, *, alone: bool, count: int = 1) -> None:
         """Delete a row of so many deliveries that is on disk alone, and its message."""
         changes = self._begun()
         changes.gone.append(place)
-        changes.gone_messages += messages
+        changes.gone_messages += count
         self._store.messages.forget(message, size, alone=alone)
 
     def close(self, owed: Sequence[Waiting]) -> None:
@@ -371,10 +334,3 @@ class SessionJournal:
             self._changes = Changes()
             self._store.changed(self)
         return self._changes
-
-
-def settle(delivery: Delivery) -> None:
-    """Let its publisher's answer wait for this delivery no longer."""
-    pledge, delivery.pledge = delivery.pledge, None
-    if pledge is not None:
-        pledge.settle()

@@ -91,12 +91,12 @@ class SessionStore:
         """Give the writer the rows of all changes; it is about to close a batch."""
         add = self.gathering.writer.add
         self._delete_ended(add)
-        journals = self._changed
-        if any(journal.writes for journal in journals):
-            for journal in journals:
-                journal.open_runs()
         journals, self._changed = self._changed, {}
-        messages = _to_write(journals)
+        begun = [journal.changes for journal in journals if journal.changes is not None]
+        if any(changes.owes for changes in begun):
+            for changes in begun:
+                changes.open_runs()
+        messages = _to_write(begun)
         changed = [(journal, journal.take_changes(messages)) for journal in journals]
         add_rows = self.gathering.writer.add_rows
         emptied = self._count(changed)
@@ -152,17 +152,17 @@ class SessionStore:
                 add(session_rows.DONE, (journal.number, first, last))
 
 
-def _to_write(journals: Iterable[SessionJournal]) -> set[int]:
+def _to_write(begun: Iterable[Changes]) -> set[int]:
     """Return the rows of the messages to write: what is owed, and what was lent before it.
 
     A message is written for all its sessions at once, and may stand behind a lent one in each.
     """
-    messages = {row for journal in journals for row in journal.owed_messages}
+    messages = {row for changes in begun for row in changes.owed_messages()}
     found = len(messages)
     while found:
         before = len(messages)
-        for journal in journals:
-            messages |= journal.lent_before(messages)
+        for changes in begun:
+            messages |= changes.lent_before(messages)
         found = len(messages) - before
     return messages
 

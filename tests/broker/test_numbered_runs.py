@@ -27,7 +27,7 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.session.delivery_queue import LARGEST_OF_RUN
+from gateway.session.queue_bounds import LARGEST_OF_RUN
 from tests.support.broker_harness import Harness, Inline, MemoryClient
 from tests.support.durable_broker import DurableHarness
 from tests.support.queues import messages

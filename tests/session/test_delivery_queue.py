@@ -9,7 +9,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from gateway.mqtt.message_size import message_size
 from gateway.routing.where.message import Message
 from gateway.session.delivery import Delivery
-from gateway.session.delivery_queue import MAXIMUM_MEMORY, DeliveryQueue
+from gateway.session.delivery_queue import DeliveryQueue
+from gateway.session.queue_bounds import MAXIMUM_MEMORY
 from gateway.session.queue_memory import DELIVERY_OVERHEAD, QueueMemory
 
 

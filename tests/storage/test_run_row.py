@@ -13,6 +13,7 @@ from gateway.mqtt.properties import Properties
 from gateway.routing.where.message import Message
 from gateway.session.queue_memory import QueueMemory
 from gateway.session.waiting_run import FEW, MOST
+from gateway.storage import session_rows
 from gateway.storage.fate_reader import FateReader, Owed
 from gateway.storage.migrations import migrate
 from tests.support.broker_harness import Harness, MemoryClient
@@ -77,6 +78,25 @@ def test_a_run_is_one_row_until_all_is_acknowledged(version: int, crash: bool) -
     client = harness.persistent("away", version)
     assert payloads(client) == numbers(0, RUN)
     acknowledge(client, *range(1, RUN + 1))
+    nothing_is_left(harness)
+
+
+def test_rows_of_which_nothing_is_left_are_deleted_together() -> None:
+    harness = DurableHarness()
+    away(harness)
+    for first in range(0, 5 * RUN, RUN):
+        publish(harness, RUN, first)
+    client = harness.persistent("away")
+    harness.commits = False
+    acknowledge(client, *range(1, 2 * RUN + 1))
+    harness.disk.rows.clear()
+    for gather in harness.disk.before_batch:
+        gather()
+    assert harness.disk.rows == [(session_rows.DONE, (1, 1, 2 * RUN))]
+    harness.commits = True
+    harness.commit()
+    acknowledge(client, *range(2 * RUN + 1, 5 * RUN + 1))
+    client.take()
     nothing_is_left(harness)
 
 
