@@ -1,6 +1,7 @@
 """Log lines: to standard error for people and the journal, and to `$SYS` for screens."""
 
 import asyncio
+import io
 import json
 import logging
 import os
@@ -8,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TextIO
 
 TOPIC = "$SYS/broker/tidegate/log"
 
@@ -89,11 +90,36 @@ class JournalFormatter(logging.Formatter):
         return "\n".join(f"<{priority}>{line}" for line in super().format(record).splitlines())
 
 
+class WithoutLock(logging.Handler):
+    """A handler whose `emit` any threads may run at the same time."""
+
+    def createLock(self) -> None:  # noqa: N802 - the base class's name
+        """Do without."""
+        self.lock = None
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        """Emit the record, whatever it is: there are no filters."""
+        self.emit(record)
+        return True
+
+
+class LineOutput(WithoutLock, logging.StreamHandler[TextIO]):
+    """Writes a line as one piece, which leaves at once without being flushed."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True)  # as standard error is, unless replaced
+
+    def flush(self) -> None:
+        """Do nothing."""
+
+
 def set_up(level: str = "INFO") -> None:
     """Send log lines of this level and above to standard error."""
     logging.setLogRecordFactory(Line)
     logging._srcfile = None  # noqa: SLF001 - as the Logging HOWTO has it
-    handler = logging.StreamHandler(sys.stderr)
+    handler = LineOutput(sys.stderr)
     if os.environ.get("JOURNAL_STREAM"):
         handler.setFormatter(JournalFormatter("%(message)s"))
     else:
@@ -101,7 +127,7 @@ def set_up(level: str = "INFO") -> None:
     logging.basicConfig(level=level, handlers=[handler], force=True)
 
 
-class SysHandler(logging.Handler):
+class SysHandler(WithoutLock):
     """Publishes log lines of the gateway as JSON messages; safe to use from any thread.
 
     `wanted` says, on the loop's thread, whether a message of this topic would reach anybody.
