@@ -18,7 +18,7 @@ cdef class ClientTransport:
     cdef readonly object _transport
     cdef Turn _turn
 
-    @cython.locals(client=Client, turn=Turn, connection=Connection)
+    @cython.locals(client=Client, turn=Turn, connection=Connection, unknown=bint)
     cpdef data_received(self, bytes data)
     @cython.locals(client=Client, connection=Connection, session=Session)
     cpdef flush(self, long long committed, now)

@@ -79,6 +79,7 @@ class ClientTransport:
         if client is None or client.closing:
             return
         turn = self._turn
+        unknown = client.session is None
         try:
             while turn.broker.receive(client, data, turn.now()):
                 data = b""
@@ -89,6 +90,8 @@ class ClientTransport:
             logger.exception(MISTAKE, client.peer)
             self._turn.broker.counters.add("tidegate/clients/errors")
             client.disconnect(ReasonCode.UNSPECIFIED_ERROR)
+        if unknown and client.session is not None:
+            turn.write_early(self)  # while it reads CONNACK, others are let in
         connection = client.connection
         if connection.answers and connection.unread and self._transport is not None:
             self._held_back = True  # answers that nobody reads must not pile up

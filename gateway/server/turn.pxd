@@ -20,6 +20,8 @@ cdef class Turn:
 
     cpdef now(self)
     cpdef touch(self, connection)
+    @cython.locals(batch="long long")
+    cpdef write_early(self, connection)
     cpdef when_on_disk(self, callback)
     cpdef end(self)
     cpdef schedule(self)

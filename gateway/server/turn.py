@@ -90,6 +90,13 @@ class Turn:
         if not self.scheduled:
             self.schedule()
 
+    def write_early(self, connection: Flushable) -> None:
+        """Let the connection write at once what nothing holds back, and the rest as ever."""
+        self.touched.pop(connection, None)
+        batch = connection.flush(self._writer.committed, self.now())
+        if batch:
+            self._held[connection] = batch
+
     def when_on_disk(self, callback: Callable[[], None]) -> None:
         """Call back once everything that was gathered up to now is on disk."""
         self._promises.append((self._writer.mark(), callback))

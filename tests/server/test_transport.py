@@ -342,6 +342,16 @@ async def test_a_client_that_said_goodbye_is_not_waited_for(held: Server) -> Non
     assert not held.broker.connections
 
 
+async def test_a_connack_does_not_wait_for_others(held: Server) -> None:
+    """It leaves before those behind it in the same turn are read."""
+    with socket.create_connection((HOST, held.port)) as peer:
+        await until(lambda: len(held.listener._clients) == 1)
+        (transport,) = held.listener._clients
+        transport.data_received(encode(Connect("c", MQTT_3_1_1), MQTT_3_1_1))
+        peer.settimeout(0)  # the loop has not run since
+        assert peer.recv(100) == b"\x20\x02\0\0"
+
+
 async def test_what_waits_for_the_disk_leaves_after_a_goodbye(
     held: Server, held_writer: HeldWriter
 ) -> None:

@@ -96,6 +96,22 @@ async def test_a_connection_is_asked_again_after_the_commit_it_waits_for(
     assert waiting.flushed == [0, 2]
 
 
+async def test_what_is_written_early_is_not_written_again(
+    turn: Turn, held_writer: HeldWriter
+) -> None:
+    free, waiting = Line(), Line(waits_for=1)
+    for line in (free, waiting):
+        turn.touch(line)
+        turn.write_early(line)
+        assert line.flushed == [0]
+    await turns_pass()
+    assert held_writer.turns == 1
+    held_writer.commit()
+    await turns_pass()
+    assert free.flushed == [0]
+    assert waiting.flushed == [0, 1]
+
+
 async def test_promises_are_kept_in_order_once_the_rows_are_on_disk(
     turn: Turn, held_writer: HeldWriter
 ) -> None:
