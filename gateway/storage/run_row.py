@@ -21,7 +21,7 @@ class RunRow:
 
     Bits of `gone` are set for those that are not owed any more, or have rows of their own. The
     row is there with the first batch behind which one is left, and until none is; on disk it
-    stands for `written` messages.
+    stands for `written` messages. Once the journal is closed nothing is noted any more.
     """
 
     __slots__ = ("_journal", "batch", "count", "gone", "place", "run", "whole", "written")
@@ -57,16 +57,19 @@ class RunRow:
 
     def done(self, place: int, count: int) -> None:
         """Take messages out of it."""
+        if not self._journal.open:
+            return
         self.gone |= ((1 << count) - 1) << (place - self.place)
         self._journal.changed_run(self)
 
     def opened(self, place: int, deliveries: Sequence[Delivery]) -> None:
         """Stand for these from now on."""
         for number, delivery in enumerate(deliveries, place):
-            delivery.place = number
             delivery.kept = kept_size(delivery.message)
-            delivery.batch = self.batch
-            self._journal.in_runs[number] = self
+            if self._journal.open:
+                delivery.place = number
+                delivery.batch = self.batch
+                self._journal.in_runs[number] = self
 
     def waiting(self) -> list[WaitingRun]:
         """Return what it stands for, in order."""

@@ -388,6 +388,34 @@ def test_a_row_whose_numbers_do_not_agree_is_left_out(caplog: pytest.LogCaptureF
     assert "delivery to session (1, 20): ValueError: 20 messages of 19" in caplog.text
 
 
+@pytest.mark.parametrize("window", [8, 3 * RUN])
+@pytest.mark.parametrize("first", [1, 2])
+def test_a_session_that_is_to_end_with_its_connection_goes_on_without_its_rows(
+    window: int, first: int
+) -> None:
+    harness = DurableHarness(BrokerSettings(maximum_inflight=window))
+    for name in ("away", "other"):
+        away(harness, name)
+    for number in range(0, 3 * RUN, RUN):
+        publish(harness, RUN, number)
+    client = harness.connect("away", clean_start=False)
+    harness.pass_time(2)
+    assert rows(harness.disk) == [(RUN, RUN), (2 * RUN, RUN), (3 * RUN, RUN)]  # the other's
+    got: list[tuple[bytes, bool]] = []
+    while new := [each for each in client.take() if isinstance(each, Publish)]:
+        got += [(each.payload, each.dup) for each in new]
+        acknowledge(client, *(each.packet_id for each in (*new[first - 1 :], *new[: first - 1])))
+    assert got == numbers(0, 3 * RUN)
+    client.drop()
+    harness.pass_time(2)
+    assert len(rows(harness.disk)) == 3
+    harness.crash()
+    client = harness.persistent("other")
+    while new := [each for each in client.take() if isinstance(each, Publish)]:
+        acknowledge(client, *(each.packet_id for each in new))
+    nothing_is_left(harness)
+
+
 def test_the_oldest_give_way_one_by_one() -> None:
     settings = BrokerSettings(maximum_queued_messages=RUN, queue_when_full="drop-oldest")
     harness = DurableHarness(settings)
@@ -462,15 +490,21 @@ def test_memory_counts_what_is_shared_once() -> None:
 
 
 class Life:
-    """A session that comes, goes and crashes while runs come for it; all is acknowledged once."""
+    """A session that comes, goes and crashes while runs come for it; all is acknowledged once.
+
+    `hold` lets turns pass without a commit: a crash then forgets what came since, and a message
+    whose acknowledgement it forgets may come again.
+    """
 
     def __init__(self, window: int) -> None:
         self.harness = DurableHarness(BrokerSettings(maximum_inflight=window))
         away(self.harness)
         self.client: MemoryClient | None = None
-        self.published = 0
+        self.published = self.safe = 0
         self.first_time: list[int] = []
+        self.sent: set[int] = set()
         self.finished: set[int] = set()
+        self.forgettable: set[int] = set()
         self.owed: list[tuple[int, int]] = []
 
     def publish(self, count: int) -> None:
@@ -478,8 +512,17 @@ class Life:
         self.published += count
         self.look()
 
+    def hold(self) -> None:
+        self.harness.commits = False
+
+    def commit(self) -> None:
+        self.harness.commits = True
+        self.harness.settle()
+        self.look()
+
     def come(self) -> None:
         if self.client is None:
+            self.commit()
             self.client = self.harness.persistent("away")
             self.look()
 
@@ -487,10 +530,17 @@ class Life:
         if self.client is not None:
             self.client.drop()
         self.client, self.owed = None, []
+        self.look()
 
     def crash(self) -> None:
         self.harness.crash()
         self.client, self.owed = None, []
+        self.finished -= self.forgettable
+        if self.forgettable or self.published > self.safe:
+            self.sent.clear()
+        self.published = self.safe
+        self.first_time = [number for number in self.first_time if number < self.safe]
+        self.commit()
 
     def acknowledge(self, count: int, skip: int) -> None:
         if self.client is not None:
@@ -498,19 +548,25 @@ class Life:
             del self.owed[skip : skip + count]
             acknowledge(self.client, *(packet_id for _, packet_id in answers))
             self.finished |= {number for number, _ in answers}
+            self.forgettable |= {number for number, _ in answers}
             self.look()
 
     def look(self) -> None:
+        if self.harness.commits:
+            self.safe = self.published
+            self.forgettable.clear()
         for packet in [] if self.client is None else self.client.take():
             assert isinstance(packet, Publish)
             number = int(packet.payload)
             assert number not in self.finished
-            assert packet.dup or number not in self.first_time
+            assert packet.dup or number not in self.sent
+            self.sent.add(number)
             if number not in self.first_time:
                 self.first_time.append(number)
             self.owed.append((number, packet.packet_id))
 
     def end(self) -> None:
+        self.commit()
         self.come()
         while self.owed:
             self.acknowledge(len(self.owed), 0)
@@ -523,7 +579,7 @@ LIVES = st.lists(
     st.one_of(
         st.tuples(st.just("publish"), st.integers(1, 12)),
         st.tuples(st.just("acknowledge"), st.integers(1, 9), st.sampled_from([0, 0, 0, 1, 3])),
-        st.tuples(st.sampled_from(["come", "come", "go", "crash"])),
+        st.tuples(st.sampled_from(["come", "come", "go", "crash", "hold", "commit"])),
     ),
     max_size=25,
 )
