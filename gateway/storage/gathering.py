@@ -49,12 +49,13 @@ class Gathering:
     `lent_mark` is the batch that brings the last of these to disk.
     """
 
-    __slots__ = ("changes", "lent", "lent_mark", "writer")
+    __slots__ = ("_lent_within", "changes", "lent", "lent_mark", "writer")
 
     def __init__(self, writer: BatchWriter) -> None:
         self.changes = 0
         self.lent = 0
         self.lent_mark = 0
+        self._lent_within = 0.0  # the shortest delay that was asked for with this mark
         self.writer = writer
 
     def firm(self, within: float = 0.0) -> None:
@@ -69,7 +70,10 @@ class Gathering:
         so that what came last has a chance, too.
         """
         self.lent += 1
-        self.lent_mark = self.writer.batch + 1
+        mark = self.writer.batch + 1
+        if mark == self.lent_mark and within >= self._lent_within:
+            return  # announced before
+        self.lent_mark, self._lent_within = mark, within
         half = self.writer.commit_delay / 2
         self.writer.want(max(within - half, half))
 

@@ -160,20 +160,22 @@ class SessionJournal:
         self._begun().lent_runs[sent.place] = sent
         sent.run.lent += 1
         pledge.add()
-        self._store.gathering.lend(sent.run.commit_within or 0.0)
+        gathering = self._store.gathering
+        gathering.lend(sent.run.commit_within or 0.0)
 
     def done_run(self, sent: InflightRun) -> None:
         """Never write it."""
         if not sent.place:
             return
-        changes = self._begun()
+        changes, run = self._begun(), sent.run
         if changes.lent_runs.pop(sent.place, None) is None:
             del changes.owed_runs[sent.place]
-        sent.run.lent -= 1
-        rows = 1 if sent.run.lent or sent.run.opened else 2  # the messages' own, if nobody's
-        self._store.gathering.writer.elided_rows += rows * sent.count
-        if sent.run.pledge is not None:
-            sent.run.pledge.settle()
+        run.lent -= 1
+        rows = 1 if run.lent or run.opened else 2  # the messages' own, if nobody's
+        gathering = self._store.gathering
+        gathering.writer.elided_rows += rows * sent.count
+        if run.pledge is not None:
+            run.pledge.settle()
 
     def _opened(self, sent: InflightRun) -> None:
         """Take down one by one what a run still owes."""

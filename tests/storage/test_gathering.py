@@ -1,6 +1,7 @@
 """How changes are announced, and how many rows become few statements."""
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -53,3 +54,18 @@ def test_a_mark_of_a_batch_that_is_on_its_way_makes_nothing_due() -> None:
     disk.mark = lambda: 1  # type: ignore[method-assign]  # as the writer says then
     assert gathering.mark() == 1
     assert disk.wanted is None
+
+
+def test_what_is_lent_again_is_announced_if_it_is_due_earlier() -> None:
+    disk = SqliteDisk()
+    gathering = Gathering(disk)
+    wanted: list[Any] = []
+    for within in (0.05, 0.06, 0.05, 0.01, 0.02):
+        disk.wanted = None
+        gathering.lend(within)
+        wanted.append(disk.wanted)
+    assert wanted == [pytest.approx(0.0475), None, None, pytest.approx(0.0075), None]
+    disk.commit()
+    gathering.lend(0.06)
+    assert disk.wanted == pytest.approx(0.0575)
+    assert (gathering.lent, gathering.lent_mark) == (6, 3)
