@@ -9,7 +9,7 @@ from gateway.routing.retained cimport RetainedMessages
 from gateway.routing.router cimport Router
 from gateway.session.session cimport Session
 
-@cython.locals(connection=Connection, qos=int, room=Py_ssize_t, origin=Origin,
+@cython.locals(connection=Connection, qos=int, room="long long", origin=Origin,
                message=PlainMessage, packets=PlainPublishes, kept=list, packet_ids=list)
 cpdef bint keep(broker, Client client, Session session, packet, instant) except -1
 

@@ -6,7 +6,7 @@ from gateway.broker.access import may_publish
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
 from gateway.mqtt.acknowledgement_run import alike
-from gateway.mqtt.connection import Connection
+from gateway.mqtt.connection import NO_LIMIT, Connection
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.mqtt.plain_message import Origin, PlainMessage
 from gateway.mqtt.reason_codes import ReasonCode
@@ -29,7 +29,7 @@ def keep(
     within = broker.durability_classes.commit_within(session.durability_class, packet.topic)
     if qos and within is not None and broker.store.full:
         return False
-    room = connection.room_for_publishes
+    room = connection.room_for_publishes if qos else NO_LIMIT
     if room < 1:
         return False
     origin = Origin(

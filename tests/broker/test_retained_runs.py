@@ -178,6 +178,13 @@ def test_more_than_the_receive_maximum_ends_the_connection(version: int) -> None
     assert last.reason_code == ReasonCode.RECEIVE_MAXIMUM_EXCEEDED
 
 
+def test_the_receive_maximum_does_not_bound_qos_0(taken: list[bool]) -> None:
+    harness = Harness(BrokerSettings(receive_maximum=3))
+    harness.connect().send(*retained("abcdef", qos=0))
+    assert taken == [True]
+    assert len(kept(harness)) == 6
+
+
 def test_peer_to_peer_topics_are_not_kept() -> None:
     harness = Harness(BrokerSettings(p2p=True))
     publisher = harness.connect("c")
