@@ -17,6 +17,7 @@ from gateway.broker.handlers import handle
 from gateway.broker.inline import InlineClient
 from gateway.broker.instant import Instant
 from gateway.broker.keep_alive import end_if_silent
+from gateway.broker.numbered_runs import pass_on_alone as pass_on_numbered
 from gateway.broker.runs import pass_on, pass_on_again, pass_on_alone
 from gateway.broker.settings import BrokerSettings
 from gateway.broker.store import Durability, InMemory, KeepsNothing, Store
@@ -177,11 +178,13 @@ class Broker:
         Returns True where that gave connections so much to send that it should be written first:
         then call again, without data.
         """
-        traffic, last_topic = self.traffic, client.last_topic
+        traffic, last_topic, last = self.traffic, client.last_topic, client.last_numbered
         try:
             if data:
                 traffic.network_received += len(data)
-                if last_topic is not None and pass_on_alone(self, client, data, *last_topic):
+                if (last_topic is not None and pass_on_alone(self, client, data, *last_topic)) or (
+                    last is not None and pass_on_numbered(self, client, data, last, instant)
+                ):
                     done = len(data)
                 else:
                     done = take_alone(client, data, instant)

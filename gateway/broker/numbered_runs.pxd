@@ -4,7 +4,7 @@ from gateway.broker.client cimport Client
 from gateway.mqtt.connection cimport Connection
 from gateway.mqtt.fields cimport write_string
 from gateway.mqtt.output cimport Pledge
-from gateway.mqtt.publish_run cimport PublishRun
+from gateway.mqtt.publish_run cimport PublishRun, publish_alone
 from gateway.routing.recipient cimport Recipient
 from gateway.session cimport runs
 from gateway.session.message_run cimport MessageRun
@@ -18,11 +18,15 @@ cpdef bint pass_on(
 cpdef bint pass_on_again(
     broker, Client client, int first_byte, name, bytes topic, instant) except -1
 
+@cython.locals(session=Session, connection=Connection, rest=Py_ssize_t, packets=PublishRun, qos=int,
+               recipients=list)
+cpdef bint pass_on_alone(broker, Client client, bytes data, tuple last, instant) except -1
+
 @cython.locals(connection=Connection, size=Py_ssize_t, room=Py_ssize_t, largest="long long",
                kept=bint, away=bint, recipient=Recipient, packets=PublishRun, run=MessageRun)
 cdef bint _pass_on(
     broker, Client client, Session session, int qos, name, bytes topic, Py_ssize_t packet_size,
-    list recipients, instant) except -1
+    list recipients, instant, PublishRun alone=*) except -1
 
 @cython.locals(room=Py_ssize_t)
 cdef Py_ssize_t _room(

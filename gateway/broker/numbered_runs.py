@@ -9,8 +9,9 @@ from gateway.mqtt.connection import NO_LIMIT
 from gateway.mqtt.fields import write_string
 from gateway.mqtt.message_size import MESSAGE_OVERHEAD
 from gateway.mqtt.output import Pledge
-from gateway.mqtt.packets import MQTT_3_1_1, PubAck, Publish, PubRec
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Publish, PubRec
 from gateway.mqtt.publish import QOS_SHIFT, publish_first_byte
+from gateway.mqtt.publish_run import PublishRun, publish_alone
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.recipient import Recipient
 from gateway.session import runs
@@ -74,6 +75,29 @@ def pass_on_again(
     return False
 
 
+def pass_on_alone(
+    broker: "Broker", client: Client, data: bytes, last: tuple[int, str, bytes], instant: Instant
+) -> bool:
+    """Do the same with what was just read, if that is one such packet and nothing else.
+
+    `last` has what `pass_on_again` is told. What is not busy sends so; it need not be looked for
+    packets then. `data` is not received yet.
+    """
+    first_byte, name, topic = last
+    session, connection = client.session, client.connection
+    rest = connection.bytes_alone(data, topic, first_byte)
+    packets = publish_alone(data, rest, len(topic), connection.version == MQTT_5)
+    if packets is None or session is None:
+        return False
+    qos = first_byte >> QOS_SHIFT & 3
+    recipients = broker.router.plain_recipients(name, qos)
+    if recipients is None:
+        return False
+    return _pass_on(
+        broker, client, session, qos, name, topic, len(data), recipients, instant, packets
+    )
+
+
 def _pass_on(
     broker: "Broker",
     client: Client,
@@ -84,8 +108,12 @@ def _pass_on(
     packet_size: int,
     recipients: list[Recipient],
     instant: Instant,
+    alone: PublishRun | None = None,
 ) -> bool:
-    """Pass on the packet that was taken last, and those behind it; `topic` is `name` in bytes."""
+    """Pass on the packet that was taken last, and those behind it; `topic` is `name` in bytes.
+
+    Or the one that came `alone`, and was not taken.
+    """
     connection = client.connection
     within = broker.durability_classes.commit_within(session.durability_class, name)
     size = MESSAGE_OVERHEAD + packet_size
@@ -106,10 +134,14 @@ def _pass_on(
                 away = away or receiver.connection is None
     if packet_size > largest or room < 1 or (kept and broker.store.full):
         return False
-    packets = connection.find_run(topic, largest, room)
+    packets = connection.find_run(topic, largest, room) if alone is None else alone
     if packets is None or (qos == 2 and not session.incoming.add_run(packets.packet_ids)):
         return False
-    connection.take_numbered_run(packets)
+    if alone is None:
+        connection.take_numbered_run(packets)
+    else:
+        connection.packets_received += 1
+        connection.count_publish()
     broker.traffic.messages_received += packets.count
     broker.traffic.bytes_received += packets.payload_bytes
     run = MessageRun(

@@ -99,7 +99,7 @@ def pass_on_alone(broker: "Broker", client: Client, data: bytes, topic: str, hea
     What is not busy sends so; it need not be looked for packets then. `data` is not received yet.
     """
     connection = client.connection
-    payload_bytes = connection.payload_alone(data, head)
+    payload_bytes = connection.bytes_alone(data, head)
     if payload_bytes < 0:
         return False
     routes = broker.router.routes

@@ -38,7 +38,7 @@ cdef class Connection:
     cpdef next_packet(self)
     cpdef bytes head(self, topic)
     cpdef Py_ssize_t begins_with(self, bytes head) except -1
-    cpdef Py_ssize_t payload_alone(self, bytes data, bytes head) except? -1
+    cpdef Py_ssize_t bytes_alone(self, bytes data, bytes head, int first_byte=*) except? -1
     @cython.locals(least=Py_ssize_t)
     cpdef Py_ssize_t begins_numbered(self, int first_byte, bytes topic) except -1
     cpdef begin_run(self, Py_ssize_t size)

@@ -149,12 +149,12 @@ class Connection:
         """
         return self._framer.like(PUBLISH, head)
 
-    def payload_alone(self, data: bytes, head: bytes) -> int:
-        """Return the bytes of the payload if `data` is one PUBLISH of QoS 0 with this `head` alone.
+    def bytes_alone(self, data: bytes, head: bytes, first_byte: int = PUBLISH) -> int:
+        """Return the bytes behind the `head` if `data` is one packet alone whose body begins so.
 
         `data` is what `receive` would take next; -1 if it has to. Who does without counts it.
         """
-        return self._framer.alone(data, PUBLISH, head)
+        return self._framer.alone(data, first_byte, head)
 
     def begins_numbered(self, first_byte: int, topic: bytes) -> int:
         """Return the same for a PUBLISH of QoS 1 or 2 that has this first byte and topic name.

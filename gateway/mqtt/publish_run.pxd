@@ -22,3 +22,5 @@ cdef class PublishRun:
 
 @cython.locals(run=PublishRun, count=Py_ssize_t, data=bytes, place=Py_ssize_t, marks=bytes)
 cpdef PublishRun publish_run(PacketRun packets, Py_ssize_t topic, bint properties)
+
+cpdef PublishRun publish_alone(bytes data, Py_ssize_t rest, Py_ssize_t topic, bint properties)

@@ -103,3 +103,13 @@ def publish_run(packets: PacketRun, topic: int, properties: bool) -> PublishRun 
     if not count:
         return None
     return PublishRun(packets.part(0, count), topic, properties=properties)
+
+
+def publish_alone(data: bytes, rest: int, topic: int, properties: bool) -> PublishRun | None:
+    """Return the packet that `data` is, with `rest` bytes behind its topic name, as such a run.
+
+    Otherwise this is as with `publish_run`; None too if there is not enough `rest`.
+    """
+    if rest < behind_topic(1, properties):
+        return None
+    return publish_run(PacketRun(data, len(data), len(data) - rest - topic), topic, properties)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.broker.acknowledgement_runs import take_alone, take_run
+from gateway.broker.numbered_runs import pass_on_alone
 from gateway.broker.runs import pass_on, pass_on_again
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.encode import encode
@@ -59,6 +60,19 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     monkeypatch.setattr(PASS_ON, noting)
     monkeypatch.setattr(PASS_ON_AGAIN, noting_again)
     return counts
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Give for each read that was asked about whether it was passed on as one packet alone."""
+    answers: list[bool] = []
+
+    def noting(*arguments: Any) -> bool:
+        answers.append(pass_on_alone(*arguments))
+        return answers[-1]
+
+    monkeypatch.setattr("gateway.broker.broker.pass_on_numbered", noting)
+    return answers
 
 
 @pytest.fixture
@@ -436,6 +450,67 @@ def test_what_begins_like_the_last_run_may_be_no_run(taken: list[int]) -> None:
     assert taken == [2, 2, 0, 0, 0]
     assert [each.payload for each in published(subscriber)] == [b"%d" % n for n in range(1, 8)]
     assert publisher.take() == [PubAck(number) for number in range(1, 8)]
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
+def test_one_packet_alone_is_passed_on_without_looking_further(
+    version: int, qos: int, taken: list[int], alone: list[bool]
+) -> None:
+    harness = Harness()
+    subscriber = harness.connect("c", version)
+    subscriber.subscribe("a/b", qos)
+    publisher = harness.connect("publisher", version)
+    for packet in publishes(3, qos):
+        publisher.send(packet)
+    assert (taken, alone) == ([1], [True, True])
+    assert published(subscriber) == publishes(3, qos)
+    answer = PubAck if qos == 1 else PubRec
+    assert publisher.take() == [answer(number) for number in (1, 2, 3)]
+    traffic = harness.broker.traffic
+    assert (traffic.messages_received, traffic.messages_sent) == (3, 3)
+    assert (traffic.bytes_received, traffic.bytes_sent) == (3, 3)
+    assert publisher.client.connection.packets_received == 1 + 3
+    assert publisher.client.connection.unacknowledged == (0 if qos == 1 else 3)
+
+
+NOT_ALONE = {
+    "another topic": encode(Publish("a/c", b"4", 1, packet_id=4), MQTT_5),
+    "another QoS": encode(Publish("a/b", b"4", 2, packet_id=4), MQTT_5),
+    "properties": encode(
+        Publish("a/b", b"4", 1, packet_id=4, properties=Properties(content_type="t")), MQTT_5
+    ),
+    "two": encode(Publish("a/b", b"4", 1, packet_id=4), MQTT_5) * 2,
+    "not whole": encode(Publish("a/b", b"4", 1, packet_id=4), MQTT_5)[:-1],
+    "no identifier": b"\x32\x08\0\3a/b\0\0\0",
+    "nothing behind the topic": b"\x32\x05\0\3a/b",
+}
+
+
+@pytest.mark.parametrize("data", NOT_ALONE.values(), ids=NOT_ALONE)
+def test_what_is_not_like_the_last_packet_is_looked_at(data: bytes, alone: list[bool]) -> None:
+    harness = Harness()
+    harness.connect("c").subscribe("#", 2)
+    publisher = harness.connect("publisher")
+    for packet in publishes(2, 1):
+        publisher.send(packet)
+    publisher.send_bytes(data)
+    assert alone == [True, False]
+
+
+def test_who_gets_what_comes_alone_is_looked_up_each_time(alone: list[bool]) -> None:
+    harness = Harness()
+    subscriber = harness.connect("c", properties=Properties(receive_maximum=3))
+    subscriber.subscribe("a/b", 1)
+    publisher = harness.connect("publisher")
+    for packet in publishes(4, 1):  # the window is full then
+        publisher.send(packet)
+    assert alone == [True, True, False]
+    filtered = harness.connect("filtered")
+    filtered.subscribe_all([SubscriptionRequest("a/b", 1)], where="value > 0")
+    publisher.send(*publishes(1, 1, 5))
+    assert alone == [True, True, False, False]
+    assert publisher.take() == [PubAck(number) for number in range(1, 6)]
 
 
 def test_receivers_at_qos_0_share_what_is_written_for_them() -> None:
