@@ -30,6 +30,7 @@ from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.queue_bounds import LARGEST_OF_RUN
 from tests.support.broker_harness import Harness, Inline, MemoryClient
+from tests.support.counted_rows import everything_is_counted
 from tests.support.durable_broker import DurableHarness
 from tests.support.queues import messages
 
@@ -702,6 +703,8 @@ def test_a_crash_leaves_the_same_as_without_runs(steps: list[Any]) -> None:
         with how():
             harness = DurableHarness()
             Scene(harness, steps)
+            harness.disk.commit()
+        everything_is_counted(harness)
         harness.crash()
         left.append(
             [

@@ -17,6 +17,7 @@ from gateway.storage import session_rows
 from gateway.storage.fate_reader import FateReader, Owed
 from gateway.storage.migrations import migrate
 from tests.support.broker_harness import Harness, MemoryClient
+from tests.support.counted_rows import everything_is_counted
 from tests.support.durable_broker import DurableHarness
 from tests.support.queues import messages
 from tests.support.sqlite_disk import SqliteDisk
@@ -58,6 +59,7 @@ def acknowledge(client: MemoryClient, *packet_ids: int) -> None:
 def nothing_is_left(harness: DurableHarness) -> None:
     memory, disk = harness.broker.queue_memory, harness.disk
     harness.pass_time(2)
+    everything_is_counted(harness)
     assert (memory.bytes, memory.deliveries, memory.disk_bytes, memory.messages) == (0, 0, 0, 0)
     assert (disk.count("delivery"), disk.count("message")) == (0, 0)
 
@@ -553,6 +555,7 @@ class Life:
 
     def look(self) -> None:
         if self.harness.commits:
+            everything_is_counted(self.harness)
             self.safe = self.published
             self.forgettable.clear()
         for packet in [] if self.client is None else self.client.take():
