@@ -32,6 +32,10 @@ class Reserve:
         """Return whether the room is held now."""
         return self._path.exists()
 
+    def is_scarce(self, needed: int) -> bool:
+        """Return whether less is free than `needed` bytes and as much again as the reserve has."""
+        return free_bytes(self._folder) < needed + self._size()
+
     def hold(self) -> bool:
         """Hold the room if it is free, and as much again beside it; return whether it is held."""
         if self.is_held:

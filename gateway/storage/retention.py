@@ -81,10 +81,14 @@ def for_rows(maximum_bytes: int) -> int:
     return maximum_bytes - min(LOG_SHARE, maximum_bytes // 4)
 
 
-def log_excess(database: Path) -> int:
-    """Return the bytes by which the write-ahead log of `database` is beyond LOG_SHARE."""
+def log_bytes(database: Path) -> int:
+    """Return the bytes of the write-ahead log of `database`."""
     try:
-        size = database.with_name(f"{database.name}-wal").stat().st_size
+        return database.with_name(f"{database.name}-wal").stat().st_size
     except FileNotFoundError:
         return 0
-    return max(0, size - LOG_SHARE)
+
+
+def log_excess(database: Path) -> int:
+    """Return the bytes by which the write-ahead log of `database` is beyond LOG_SHARE."""
+    return max(0, log_bytes(database) - LOG_SHARE)

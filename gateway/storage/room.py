@@ -5,15 +5,21 @@ import contextlib
 import logging
 import sqlite3
 from collections.abc import Callable
+from pathlib import Path
 
 from gateway.storage.connection import Connection
+from gateway.storage.database import BUSY_TIMEOUT_MS
 from gateway.storage.reserve import Reserve
+from gateway.storage.retention import log_bytes
 from gateway.storage.vacuum import give_space_back
 
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 """Seconds between two looks whether there is room again."""
+
+FOLDED_LOG_BYTES = 64 * 1024
+"""A log of no more than this is left alone while room is scarce."""
 
 FULL = "the disk is full: publishers are refused until there is room again"
 
@@ -29,11 +35,13 @@ class Room:
 
     def __init__(
         self,
+        database: Path,
         connection: Connection,
         reserve: Reserve,
         alarm: Callable[[str], None] = lambda text: None,  # noqa: ARG005 - keeps the name
     ) -> None:
         self.short = False
+        self._database = database
         self._connection = connection
         self._reserve = reserve
         self._alarm = alarm
@@ -50,6 +58,18 @@ class Room:
         self._run_short()
         await self._fold_log()
         return released
+
+    async def look(self) -> None:
+        """Keep the log short where room is scarce, after each commit.
+
+        A full disk has no room any more for the pages that a long log adds to the database, and
+        without moving them there its own room cannot be used again.
+        """
+        log = log_bytes(self._database)
+        if log > FOLDED_LOG_BYTES and self._reserve.is_scarce(log):
+            await self._set_patience(0)  # a commit does not wait for who reads
+            await self._fold_log()
+            await self._set_patience(BUSY_TIMEOUT_MS)
 
     async def close(self) -> None:
         """Look for room no more."""
@@ -83,3 +103,8 @@ class Room:
             await self._connection.query(
                 "PRAGMA wal_checkpoint(TRUNCATE)", (), lambda cursor: cursor.fetchall()
             )
+
+    async def _set_patience(self, milliseconds: int) -> None:
+        await self._connection.query(
+            f"PRAGMA busy_timeout = {milliseconds}", (), lambda cursor: cursor.fetchall()
+        )

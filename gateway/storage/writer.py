@@ -294,6 +294,8 @@ class Writer:
             else:
                 self._figures.count(sum(len(rows) for _, rows in batch), clock() - began)
                 self._recovered()
+                if self.room is not None:
+                    await self.room.look()
                 return True
             if self._closing.is_set():
                 return False
