@@ -4,11 +4,11 @@ import asyncio
 import errno
 import logging
 import socket
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from typing import cast
 
 from gateway.server.gateway_loop import GatewayLoop
+from gateway.server.socket_selector import READ
 from gateway.server.socket_transport import SocketTransport
 
 logger = logging.getLogger(__name__)
@@ -28,48 +28,60 @@ class Acceptor:
     def __init__(
         self,
         loop: GatewayLoop,
-        sockets: Sequence[socket.socket],
+        listening: socket.socket,
         make_protocol: Callable[[], asyncio.BaseProtocol],
     ) -> None:
         self._loop = loop
-        self._sockets = sockets
+        self._listening = listening
         self._make_protocol = make_protocol
+        self._kind = int(listening.family), int(listening.type), listening.proto
 
     def start(self, backlog: int) -> None:
         """Listen, and accept from now on; raise OSError if another took the address first."""
-        for each in self._sockets:
-            each.settimeout(0)
-            if each.family != socket.AF_UNIX:  # one write for each turn; connections inherit it
-                each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            each.listen(backlog)
-            self._loop.add_reader(each, self._accept, each)
+        listening = self._listening
+        listening.settimeout(0)
+        if listening.family != socket.AF_UNIX:  # one write for each turn; connections inherit it
+            listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listening.listen(backlog)
+        self._watch(READ)
 
     def close(self) -> None:
         """Accept no more."""
-        for each in self._sockets:
-            self._loop.remove_reader(each)
-            each.close()
+        self._watch(0)
+        self._listening.close()
 
-    def _accept(self, listening: socket.socket) -> None:
-        kind = int(listening.family), int(listening.type), listening.proto
-        for _ in range(ACCEPTED_AT_ONCE):
-            try:
+    def ready(self, _events: int) -> None:
+        """Accept what waits, as the selector asks."""
+        try:
+            for _ in range(ACCEPTED_AT_ONCE):
                 # what accept() calls: its object for the descriptor costs as much as the call
-                descriptor, address = listening._accept()  # type: ignore[attr-defined]  # noqa: SLF001
-            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-                return
-            except OSError as error:
-                if error.errno not in NO_ROOM:
-                    raise
-                logger.error("no room for new connections: %s", error)  # noqa: TRY400 - says all
-                self._loop.remove_reader(listening)
-                self._loop.call_later(PAUSE, partial(self._resume, listening))
-                return
-            sock = socket.SocketType(*kind, descriptor)
-            protocol = cast("asyncio.Protocol", self._make_protocol())
-            transport = SocketTransport(sock, protocol, self._loop.sockets, self._loop)
-            transport.start(address)
+                descriptor, address = self._listening._accept()  # type: ignore[attr-defined]  # noqa: SLF001
+                self._begin(socket.SocketType(*self._kind, descriptor), address)
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+            return
+        except OSError as error:
+            if error.errno in NO_ROOM:
+                self._pause(error)
+            else:
+                context = {"message": "cannot accept", "exception": error}
+                self._loop.call_exception_handler(context)
 
-    def _resume(self, listening: socket.socket) -> None:
-        if listening.fileno() >= 0:
-            self._loop.add_reader(listening, self._accept, listening)
+    def _begin(self, sock: socket.SocketType, address: object) -> None:
+        try:
+            protocol = cast("asyncio.Protocol", self._make_protocol())
+            SocketTransport(sock, protocol, self._loop.sockets, self._loop).start(address)
+        except Exception:
+            # the transport's border (ARCHITECTURE.md): a mistake of ours ends this connection alone
+            logger.exception("unexpected error; closing a new connection")
+            self._loop.sockets.serve(sock.fileno(), self, 0)
+            sock.close()
+
+    def _pause(self, error: OSError) -> None:
+        logger.error("no room for new connections: %s", error)
+        self._watch(0)
+        self._loop.call_later(PAUSE, self._watch, READ)
+
+    def _watch(self, events: int) -> None:
+        descriptor = self._listening.fileno()
+        if descriptor >= 0:  # not closed meanwhile
+            self._loop.sockets.serve(descriptor, self, events)

@@ -85,7 +85,7 @@ class Listener:
         self._gate = Gate(self.address, settings, broker.counters, room)
         self._server: asyncio.Server | None = None
         self._unix_socket: socket.socket | None = None
-        self._acceptor: Acceptor | None = None
+        self._acceptors: list[Acceptor] = []
         self._clients: set[ClientTransport] = set()
 
     @property
@@ -141,9 +141,9 @@ class Listener:
         loop = asyncio.get_running_loop()
         try:
             if isinstance(loop, GatewayLoop) and self.layers.none:
-                sockets = [each.dup() for each in self._server.sockets]
-                self._acceptor = Acceptor(loop, sockets, self._accept)
-                self._acceptor.start(BACKLOG)
+                for each in self._server.sockets:
+                    self._acceptors.append(Acceptor(loop, each.dup(), self._accept))
+                    self._acceptors[-1].start(BACKLOG)
                 return
             await self._server.start_serving()
             for each in self._server.sockets:
@@ -160,8 +160,8 @@ class Listener:
         if self._server is None:
             return
         self._server.close()
-        if self._acceptor is not None:
-            self._acceptor.close()
+        for acceptor in self._acceptors:
+            acceptor.close()
         if self._unix_socket is not None:
             remove_unix_socket(Path(self.address), self._unix_socket)
         self.layers.abort_handshakes()

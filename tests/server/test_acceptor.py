@@ -55,7 +55,7 @@ async def test_without_room_it_tries_again_later(monkeypatch: pytest.MonkeyPatch
         made.append(Protocol())
         return made[-1]
 
-    acceptor = Acceptor(loop, [sock], make)
+    acceptor = Acceptor(loop, sock, make)
     monkeypatch.setattr(Full, "refusals", 2)
     acceptor.start(10)
     await connect(sock)
@@ -69,7 +69,7 @@ async def test_what_is_written_leaves_at_once() -> None:
     loop = cast("GatewayLoop", asyncio.get_running_loop())
     sock = listening()
     protocol = Protocol()
-    acceptor = Acceptor(loop, [sock], lambda: protocol)
+    acceptor = Acceptor(loop, sock, lambda: protocol)
     acceptor.start(10)
     await connect(sock)
     await until(lambda: protocol.transport is not None)
@@ -88,7 +88,7 @@ async def test_a_pause_that_outlives_the_listener_is_harmless(
     loop = cast("GatewayLoop", asyncio.get_running_loop())
     sock = listening()
     monkeypatch.setattr(Full, "refusals", 1)
-    acceptor = Acceptor(loop, [sock], Protocol)
+    acceptor = Acceptor(loop, sock, Protocol)
     acceptor.start(10)
     await connect(sock)
     await until(lambda: Full.refusals == 0)
@@ -105,8 +105,40 @@ async def test_any_other_error_is_a_mistake_that_asyncio_reports(
     sock = listening()
     monkeypatch.setattr(Full, "refusals", 1)
     monkeypatch.setattr(Full, "error", errno.EBADMSG)
-    acceptor = Acceptor(loop, [sock], Protocol)
+    acceptor = Acceptor(loop, sock, Protocol)
     acceptor.start(10)
     await connect(sock)
     await until(lambda: bool(reported))
+    acceptor.close()
+
+
+@pytest.mark.parametrize("late", [False, True])
+async def test_a_mistake_of_ours_ends_a_new_connection_alone(
+    caplog: pytest.LogCaptureFixture, *, late: bool
+) -> None:
+    loop = cast("GatewayLoop", asyncio.get_running_loop())
+    sock = listening()
+    made: list[Protocol] = []
+
+    class Faulty(Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            raise RuntimeError("a mistake")
+
+    def make() -> Protocol:
+        if not made and not late:
+            made.append(Protocol())
+            raise RuntimeError("a mistake")
+        made.append(Protocol() if made else Faulty())
+        return made[-1]
+
+    acceptor = Acceptor(loop, sock, make)
+    acceptor.start(10)
+    reader, writer = await asyncio.open_connection("127.0.0.1", sock.getsockname()[1])
+    assert await reader.read() == b""
+    writer.close()
+    (record,) = caplog.records
+    assert record.exc_info is not None
+    await connect(sock)
+    await until(lambda: made[-1].transport is not None)
+    cast("asyncio.Transport", made[-1].transport).abort()
     acceptor.close()
