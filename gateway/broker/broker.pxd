@@ -1,6 +1,7 @@
 import cython
 
 from gateway.broker.client cimport Client
+from gateway.broker.deadlines cimport Deadlines
 from gateway.counters cimport Counters
 from gateway.routing.router cimport Router
 from gateway.session.traffic cimport Traffic
@@ -15,7 +16,7 @@ cdef class Broker:
     cdef public object connections
     cdef public object connects
     cdef public Counters counters
-    cdef public object deadlines
+    cdef public Deadlines deadlines
     cdef public object durability
     cdef public object durability_classes
     cdef public object expressions

@@ -7,6 +7,7 @@ from gateway.server.socket_selector cimport SocketSelector
 cdef class Turn:
     cdef double _armed_for
     cdef object _clock
+    cdef object _due
     cdef dict _held
     cdef object _instant
     cdef object _promises

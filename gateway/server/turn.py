@@ -36,6 +36,7 @@ class Turn:
     __slots__ = (
         "_armed_for",
         "_clock",
+        "_due",
         "_held",
         "_instant",
         "_promises",
@@ -51,6 +52,7 @@ class Turn:
     def __init__(self, broker: Broker, writer: Writer, clock: Clock) -> None:
         self.broker = broker
         self._writer = writer
+        self._due = writer.due
         self._clock = clock
         self.loop = asyncio.get_running_loop()
         self._instant: Instant | None = None
@@ -106,7 +108,8 @@ class Turn:
     def end(self) -> None:
         """Hand over the rows and write what is free to leave."""
         self.scheduled = True  # what is touched by the writing is written here, not next time
-        self._writer.hand_over()
+        if self._due.wanted:
+            self._writer.hand_over()
         if self.touched:
             self._flush(self._instant or self.now())
             self.broker.traffic.begin_turn()  # bytes that nobody was given fill no turn

@@ -96,7 +96,7 @@ class Writer:
         self._gathered: list[tuple[str, list[Row]]] = []
         self._gathered_rows = 0
         self._gathered_bytes = 0
-        self._due = CommitDue()
+        self.due = CommitDue()  # a turn does without `hand_over` while nothing is wanted
         self._figures = CommitFigures(counters)
         self._rows_since_look = SPACE_LOOK_ROWS  # what an earlier run left
         self._task: asyncio.Task[None] | None = None
@@ -161,7 +161,7 @@ class Writer:
             within = MEMORY_DELAY
         elif not self.durable:
             within = max(within, MEMORY_DELAY)
-        self._due.want(within, self.commit_delay, self.stretch)
+        self.due.want(within, self.commit_delay, self.stretch)
 
     def mark(self) -> int:
         """Return the newest batch with work that is not on disk, 0 if there is none to wait for.
@@ -171,22 +171,22 @@ class Writer:
         """
         if not self.durable:
             return 0
-        if self._due.wanted:
+        if self.due.wanted:
             return self.batch
         return self.batch - 1 if self.committed < self.batch - 1 else 0
 
     def hand_over(self) -> None:
         """End a turn: start to commit if something is due, unless a commit is running."""
-        if not self._due.wanted:
+        if not self.due.wanted:
             return
-        self._due.end_turn()
+        self.due.end_turn()
         if self._task is not None:
             return
         if self._is_due():
             self._begin()
-        elif self._timer is None or self._timer.when() > self._due.at:
+        elif self._timer is None or self._timer.when() > self.due.at:
             self._disarm()
-            self._timer = asyncio.get_running_loop().call_at(self._due.at, self._begin)
+            self._timer = asyncio.get_running_loop().call_at(self.due.at, self._begin)
 
     async def close(self) -> None:
         """Commit what is left; return when it is on disk or the disk has refused it once more.
@@ -205,7 +205,7 @@ class Writer:
 
     def _is_due(self) -> bool:
         """Return True when the next commit is not to be put off any more."""
-        return self._due.wanted and (self._closing.is_set() or self._due.passed)
+        return self.due.wanted and (self._closing.is_set() or self.due.passed)
 
     def _begin(self) -> None:
         self._disarm()
@@ -265,7 +265,7 @@ class Writer:
         number = self.batch
         self.batch += 1
         self._gathered, self._gathered_rows, self._gathered_bytes = [], 0, 0
-        self._due.clear()
+        self.due.clear()
         if batch and not await self._write(batch):
             return
         self.committed = number

@@ -3,6 +3,7 @@
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 from gateway.broker.access import Anonymous, Authenticator
 from gateway.broker.broker import Broker
@@ -34,6 +35,7 @@ class HeldWriter:
         self.pending_rows = 0
         self.turns = 0
         self.full = False
+        self.due = SimpleNamespace(wanted=True)  # each turn is counted
 
     def add(self, statement: str, row: tuple[object, ...], within: float = 0.0) -> int:
         self.rows.append((statement, row))
