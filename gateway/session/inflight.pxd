@@ -15,7 +15,7 @@ cdef class Inflight:
     cdef readonly object to_send_again
 
     @cython.locals(first=Py_ssize_t, taken=Py_ssize_t, count=Py_ssize_t, by_size="long long",
-                   packet_id=Py_ssize_t)
+                   packet_id=Py_ssize_t, sent=InflightRun)
     cpdef Py_ssize_t room_for_run(self, Py_ssize_t size)
     @cython.locals(sent=InflightRun)
     cpdef InflightRun add_run(self, MessageRun run, int qos)

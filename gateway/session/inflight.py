@@ -91,8 +91,10 @@ class Inflight:
             for packet_id in self._messages:
                 if first <= packet_id < taken:
                     taken = packet_id
-        if self._runs and self._runs[0].next >= first:  # of all runs the first to be met again
-            taken = min(taken, self._runs[0].next)
+        if self._runs:
+            sent = self._runs[0]  # of all runs the first to be met again
+            if sent.first + sent.done >= first:
+                taken = min(taken, sent.first + sent.done)
         by_size = -((self._bytes - MAXIMUM_BYTES) // size)
         return min(taken - first, by_size, self.limit - count)
 
@@ -120,7 +122,7 @@ class Inflight:
     def first_unreleased(self) -> InflightRun | None:
         """Return the QoS 2 run whose messages are to be answered with PUBREC first."""
         for sent in self._runs:
-            if sent.qos == 2 and sent.unreleased:
+            if sent.qos == 2 and sent.released < sent.count:
                 return sent
         return None
 

@@ -18,5 +18,6 @@ cdef class InflightRun:
 
     @cython.locals(sent=Py_ssize_t)
     cpdef Py_ssize_t acknowledged(self, AcknowledgementRun acknowledgements, Py_ssize_t start)
+    @cython.locals(left=Py_ssize_t)
     cpdef Py_ssize_t received(self, AcknowledgementRun acknowledgements, Py_ssize_t start)
     cpdef list open(self)

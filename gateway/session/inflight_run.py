@@ -43,24 +43,15 @@ class InflightRun:
         self.row: RunRow | None = None
         self.deliveries: list[Delivery] | None = None
 
-    @property
-    def next(self) -> int:
-        """The packet identifier of the first that is not done."""
-        return self.first + self.done
-
-    @property
-    def unreleased(self) -> int:
-        """How many have not had their PUBREC."""
-        return self.count - self.released
-
     def acknowledged(self, acknowledgements: AcknowledgementRun, start: int) -> int:
         """Return how many of the first that are not done are acknowledged from `start` on."""
         sent = self.count if self.qos == 1 else self.released
-        return acknowledgements.matches(start, self.next, sent - self.done)
+        return acknowledgements.matches(start, self.first + self.done, sent - self.done)
 
     def received(self, acknowledgements: AcknowledgementRun, start: int) -> int:
         """Return how many of the first that are not released have their PUBREC there."""
-        return acknowledgements.matches(start, self.first + self.released, self.unreleased)
+        left = self.count - self.released
+        return acknowledgements.matches(start, self.first + self.released, left)
 
     def open(self) -> list[Delivery]:
         """Return what is not done as deliveries of their own."""

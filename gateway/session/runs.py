@@ -24,7 +24,7 @@ def largest(session: Session, version: int) -> int:
         connection is None
         or connection.outbound_aliases is not None
         or connection.output.size >= MAXIMUM_UNSENT
-        or not session.queue.empty
+        or session.queue
         or session.inflight.to_send_again
     ):
         return 0

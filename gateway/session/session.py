@@ -110,7 +110,7 @@ class Session:
         self.connection = None
         if len(self.inflight):
             self.inflight.hold(self.limits.memory)
-        dropped = 0 if self.queue.empty else self.queue.remove_qos_0()
+        dropped = self.queue.remove_qos_0() if self.queue else 0
         if dropped:
             self.counters.add("publish/messages/dropped", dropped)
 
@@ -121,7 +121,7 @@ class Session:
 
     def discard(self) -> None:
         """Give up what is still owed: the session has ended, and has no connection."""
-        if not self.queue.empty:
+        if self.queue:
             self.queue.clear()
         if self._incoming is not None:
             self._incoming.clear()
@@ -136,7 +136,7 @@ class Session:
         QoS 2 message whose delivery has begun. What is on disk alone is not among it: see
         `Journal.close`.
         """
-        if not len(self.inflight) and self.queue.empty:
+        if not len(self.inflight) and not self.queue:
             return []
         begun = [message.delivery for message in self.inflight if message.delivery.qos == 1]
         owed = [*begun, *self.queue]
@@ -177,7 +177,7 @@ class Session:
         return (
             connection is not None
             and not connection.congested
-            and self.queue.empty
+            and not self.queue
             and not self.inflight.to_send_again
             and (qos == 0 or self.inflight.has_room)
         )
@@ -195,7 +195,7 @@ class Session:
             or connection.outbound_aliases is not None
             or size > connection.maximum_packet_size
             or connection.output.size >= MAXIMUM_UNSENT
-            or not self.queue.empty
+            or self.queue
             or self.inflight.to_send_again
         ):
             return None
@@ -240,7 +240,7 @@ class Session:
             return
         if self.inflight.to_send_again:
             self._send_again(connection, now)
-        if not self.queue.empty:
+        if self.queue:
             self._send_queued(connection, now)
             self.page_in()
 
