@@ -23,10 +23,14 @@ cpdef bint pass_on_again(
 cpdef bint pass_on_alone(broker, Client client, bytes data, tuple last, instant) except -1
 
 @cython.locals(connection=Connection, size=Py_ssize_t, room=Py_ssize_t, largest="long long",
-               kept=bint, away=bint, recipient=Recipient, packets=PublishRun, run=MessageRun)
+               kept=bint, away=bint, receivers=list, recipient=Recipient, packets=PublishRun,
+               run=MessageRun)
 cdef bint _pass_on(
     broker, Client client, Session session, int qos, name, bytes topic, Py_ssize_t packet_size,
     list recipients, instant, PublishRun alone=*) except -1
+
+@cython.locals(receiver=Session, qos=int)
+cdef _send(broker, Client client, MessageRun run, list receivers, bint kept, bint away)
 
 @cython.locals(room=Py_ssize_t)
 cdef Py_ssize_t _room(

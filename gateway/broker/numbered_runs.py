@@ -1,6 +1,6 @@
 """Runs at QoS 1 and 2: they get other packet identifiers, and are answered."""
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
@@ -93,9 +93,13 @@ def pass_on_alone(
     recipients = broker.router.plain_recipients(name, qos)
     if recipients is None:
         return False
-    return _pass_on(
+    if not _pass_on(
         broker, client, session, qos, name, topic, len(data), recipients, instant, packets
-    )
+    ):
+        return False
+    connection.packets_received += 1
+    connection.count_publish()
+    return True
 
 
 def _pass_on(
@@ -110,16 +114,14 @@ def _pass_on(
     instant: Instant,
     alone: PublishRun | None = None,
 ) -> bool:
-    """Pass on the packet that was taken last, and those behind it; `topic` is `name` in bytes.
-
-    Or the one that came `alone`, and was not taken.
-    """
+    """Pass on the packet that was taken last, and those behind it, or the one that came `alone`."""
     connection = client.connection
     within = broker.durability_classes.commit_within(session.durability_class, name)
     size = MESSAGE_OVERHEAD + packet_size
     room = _room(client, session, qos, size, len(recipients))
     largest = NO_LIMIT
     kept = away = False
+    receivers: list[tuple[Session, int]] = []
     for recipient in recipients:
         receiver = recipient.subscriber
         if recipient.identifiers or not isinstance(receiver, Session):
@@ -127,6 +129,7 @@ def _pass_on(
         largest = min(
             largest, runs.largest_numbered(receiver, connection.version, recipient.qos, within)
         )
+        receivers.append((receiver, recipient.qos))
         if recipient.qos:
             room = min(room, runs.room(receiver, size))
             if receiver.journal is not NO_JOURNAL:
@@ -139,11 +142,6 @@ def _pass_on(
         return False
     if alone is None:
         connection.take_numbered_run(packets)
-    else:
-        connection.packets_received += 1
-        connection.count_publish()
-    broker.traffic.messages_received += packets.count
-    broker.traffic.bytes_received += packets.payload_bytes
     run = MessageRun(
         packets,
         connection.version,
@@ -157,14 +155,28 @@ def _pass_on(
         client.pledge(instant) if kept else None,
         size,
     )
-    gathered = broker.gathered if away else 0
-    for recipient in recipients:
-        runs.send_numbered(cast("Session", recipient.subscriber), run, recipient.qos)
-    if away and broker.gathered != gathered:  # who is away cannot acknowledge first
-        _answer(client, run, len(recipients), broker.durability.mark(), None)
-    else:
-        _answer(client, run, len(recipients), broker.store.lent_mark if kept else 0, run.pledge)
+    _send(broker, client, run, receivers, kept, away)
     return True
+
+
+def _send(
+    broker: "Broker",
+    client: Client,
+    run: MessageRun,
+    receivers: list[tuple[Session, int]],
+    kept: bool,
+    away: bool,
+) -> None:
+    """Send a run to the receivers, with the QoS of each, and answer who published it."""
+    broker.traffic.messages_received += run.packets.count
+    broker.traffic.bytes_received += run.packets.payload_bytes
+    gathered = broker.gathered if away else 0
+    for receiver, qos in receivers:
+        runs.send_numbered(receiver, run, qos)
+    if away and broker.gathered != gathered:  # who is away cannot acknowledge first
+        _answer(client, run, len(receivers), broker.durability.mark(), None)
+    else:
+        _answer(client, run, len(receivers), broker.store.lent_mark if kept else 0, run.pledge)
 
 
 def _room(client: Client, session: Session, qos: int, size: int, receivers: int) -> int:

@@ -79,7 +79,9 @@ def send_numbered(session: Session, run: MessageRun, qos: int) -> None:
         data = run.numbered(sent.first, qos, connection.version)
     else:
         data = run.plain(connection.version)
-    send(session, data, packets.count, packets.payload_bytes)
+    connection.send_run(data, packets.count)
+    session.traffic.messages_sent += packets.count
+    session.traffic.bytes_sent += packets.payload_bytes
 
 
 def _keep(session: Session, run: MessageRun, qos: int) -> None:
@@ -114,7 +116,7 @@ def finish(session: Session, qos: int, acknowledgements: AcknowledgementRun, now
         inflight.finish_run(sent, count)
         if sent.row is not None:
             sent.row.done(sent.place + sent.done - count, count)
-        elif sent.done == sent.count:
+        elif sent.done == sent.count and session.journal is not NO_JOURNAL:
             session.journal.done_run(sent)
         start += count
     if start:
