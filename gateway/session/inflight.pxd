@@ -9,6 +9,7 @@ cdef class Inflight:
     cdef long long _bytes
     cdef public Py_ssize_t _last
     cdef dict _messages
+    cdef Py_ssize_t _order
     cdef list _runs
     cdef readonly Py_ssize_t in_runs
     cdef public Py_ssize_t limit
@@ -27,12 +28,14 @@ cdef class Inflight:
     @cython.locals(sent=InflightRun)
     cdef _open_runs(self)
     cdef Py_ssize_t _next(self)
+    @cython.locals(first=Py_ssize_t, sent=InflightRun, end=Py_ssize_t)
+    cdef bint _clear_of_runs(self, Py_ssize_t count) except -1
     cpdef begin(self, Py_ssize_t limit)
     cpdef tuple send_again(self)
     cpdef Py_ssize_t add(self, delivery)
     @cython.locals(messages=dict, packet_id=Py_ssize_t, size="long long")
     cpdef list add_all(self, deliveries)
     @cython.locals(messages=dict, found=list, size="long long")
-    cpdef list finish(self, packet_ids)
+    cpdef list finish(self, packet_ids, Py_ssize_t start=*)
     cpdef find(self, Py_ssize_t packet_id)
     cpdef remove(self, Py_ssize_t packet_id)

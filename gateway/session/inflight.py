@@ -24,18 +24,20 @@ NONE_AGAIN: Final[deque[int]] = deque(maxlen=0)
 class InflightMessage:
     """A delivery on its way; `released` once its PUBREC came and its PUBREL was sent.
 
-    `noted` is True once the session's journal has its packet identifier.
+    `noted` is True once the session's journal has its packet identifier. `order` is higher for
+    what was sent later.
     """
 
     delivery: Delivery
     released: bool = False
     noted: bool = False
+    order: int = 0
 
 
 class Inflight:
     """The window of one session's outgoing messages, by packet identifier, in sending order.
 
-    What was sent in runs stands behind all else, and is counted, numbered and acknowledged as
+    What was sent in runs stands beside all else, and is counted, numbered and acknowledged as
     runs; whatever else is asked of the window makes single messages of it first. `to_send_again`
     is not empty while a message of an earlier connection waits to be sent on this one.
     """
@@ -44,6 +46,7 @@ class Inflight:
         "_bytes",
         "_last",
         "_messages",
+        "_order",
         "_runs",
         "in_runs",
         "limit",
@@ -56,6 +59,7 @@ class Inflight:
         self._runs: list[InflightRun] = []
         self.in_runs = 0  # messages that were sent in runs
         self._last = 0
+        self._order = 0  # of what was sent last
         self._bytes = 0
         self.limit = limit  # the client's Receive Maximum, or ours where that is less
 
@@ -101,6 +105,7 @@ class Inflight:
     def add_run(self, run: MessageRun, qos: int) -> InflightRun:
         """Keep a run that `room_for_run` allowed, and give it packet identifiers."""
         sent = InflightRun(run, self._next(), qos)
+        self._order = sent.order = self._order + 1
         self._runs.append(sent)
         self.in_runs += sent.count
         self._bytes += sent.count * run.size
@@ -137,13 +142,16 @@ class Inflight:
     def _open_runs(self) -> None:
         """Go on with single messages."""
         runs, self._runs = self._runs, []
+        mixed = bool(runs and self._messages)
         self.in_runs = 0
         for sent in runs:
             self._bytes -= (sent.count - sent.done) * sent.run.size
             for number, delivery in enumerate(sent.open(), sent.done):
-                message = InflightMessage(delivery, number < sent.released)
+                message = InflightMessage(delivery, number < sent.released, order=sent.order)
                 self._messages[sent.first + number] = message
                 self._bytes += message_size(delivery.message)
+        if mixed:
+            self._messages = dict(sorted(self._messages.items(), key=_sending_order))
 
     def _next(self) -> int:
         """Return the packet identifier behind the last one that was given."""
@@ -169,23 +177,32 @@ class Inflight:
 
     def add_all(self, deliveries: Sequence[Delivery]) -> list[int]:
         """Do that with each; `room` says for how many there is room."""
-        if self._runs:
+        if self._runs and not self._clear_of_runs(len(deliveries)):
             self._open_runs()
         messages = self._messages
+        self._order = order = self._order + 1
         found = []
         size = 0
         for delivery in deliveries:
             self._last = packet_id = self._next()
             while packet_id in messages:
                 self._last = packet_id = self._next()
-            messages[packet_id] = InflightMessage(delivery)
+            messages[packet_id] = InflightMessage(delivery, order=order)
             found.append(packet_id)
             size += message_size(delivery.message)
         self._bytes += size
         return found
 
-    def finish(self, packet_ids: Sequence[int]) -> list[Delivery]:
-        """Forget QoS 1 messages that were sent by themselves, and return them.
+    def _clear_of_runs(self, count: int) -> bool:
+        """Return whether so many packet identifiers are surely none of a run."""
+        first, sent = self._next(), self._runs[0]  # of all runs the first to be met again
+        end = sent.first + sent.done
+        if end < first:
+            end = MAXIMUM_PACKET_ID + 1
+        return first + count + len(self._messages) <= end
+
+    def finish(self, packet_ids: Sequence[int], start: int = 0) -> list[Delivery]:
+        """Forget QoS 1 messages that were sent by themselves, from `start` on, and return them.
 
         It ends with the first packet identifier that is of no such message; at once while
         anything is `to_send_again`.
@@ -195,7 +212,7 @@ class Inflight:
         if self.to_send_again:
             return found
         size = 0
-        for packet_id in packet_ids:
+        for packet_id in packet_ids[start:]:
             message = messages.get(packet_id)
             if message is None or message.delivery.qos != 1:
                 break
@@ -259,3 +276,7 @@ class Inflight:
         """Undo `hold`."""
         for message in self:
             memory.remove(message.delivery.message)
+
+
+def _sending_order(item: tuple[int, InflightMessage]) -> int:
+    return item[1].order

@@ -10,6 +10,7 @@ cdef class InflightRun:
     cdef public Py_ssize_t done
     cdef readonly Py_ssize_t first
     cdef public object on_opened
+    cdef public Py_ssize_t order
     cdef public long long place
     cdef readonly int qos
     cdef public Py_ssize_t released

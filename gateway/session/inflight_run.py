@@ -24,6 +24,7 @@ class InflightRun:
         "done",
         "first",
         "on_opened",
+        "order",
         "place",
         "qos",
         "released",
@@ -36,6 +37,7 @@ class InflightRun:
         self.qos = qos  # that they were sent with
         self.count = run.packets.count  # that were sent
         self.first = first
+        self.order = 0  # of its sending, among what else is in the window
         self.done = 0
         self.released = 0
         self.place = 0

@@ -20,7 +20,11 @@ cpdef Py_ssize_t room(Session session, Py_ssize_t size) except? -1
 @cython.locals(connection=Connection, sent=InflightRun, packets=PublishRun)
 cpdef send_numbered(Session session, MessageRun run, int qos)
 
-@cython.locals(inflight=Inflight, start=Py_ssize_t, count=Py_ssize_t, sent=InflightRun)
+@cython.locals(inflight=Inflight, count=Py_ssize_t, sent=InflightRun)
+cdef Py_ssize_t _finish_run(
+    Session session, int qos, AcknowledgementRun acknowledgements, Py_ssize_t start) except -1
+
+@cython.locals(start=Py_ssize_t, single=bint, count=Py_ssize_t)
 cpdef Py_ssize_t finish(
     Session session, int qos, AcknowledgementRun acknowledgements, double now) except -1
 

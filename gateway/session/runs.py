@@ -99,29 +99,40 @@ def _keep(session: Session, run: MessageRun, qos: int) -> None:
 def finish(session: Session, qos: int, acknowledgements: AcknowledgementRun, now: float) -> int:
     """Forget what PUBACK or PUBCOMP packets finish, as far as they come in the order of runs.
 
-    Before the runs come QoS 1 messages that were sent by themselves, in any order. Returns how
+    Between the runs may be QoS 1 messages that were sent by themselves, in any order. Returns how
     many packets that are.
     """
-    inflight = session.inflight
     start = 0
-    if qos == 1 and inflight.alone:  # they stand before all runs
-        finished = inflight.finish(acknowledgements.packet_ids)
-        session.journal.done_all(finished)
-        start = len(finished)
+    single = qos == 1 and session.inflight.alone > 0
     while start < acknowledgements.count:
-        sent = inflight.first_run(qos)
-        count = 0 if sent is None else sent.acknowledged(acknowledgements, start)
-        if sent is None or not count:
+        count = _finish_run(session, qos, acknowledgements, start)
+        if not count and single:
+            finished = session.inflight.finish(acknowledgements.packet_ids, start)
+            session.journal.done_all(finished)
+            count = len(finished)
+        if not count:
             break
-        inflight.finish_run(sent, count)
-        if sent.row is not None:
-            sent.row.done(sent.place + sent.done - count, count)
-        elif sent.done == sent.count and session.journal is not NO_JOURNAL:
-            session.journal.done_run(sent)
         start += count
     if start:
         session.pump(now)
     return start
+
+
+def _finish_run(
+    session: Session, qos: int, acknowledgements: AcknowledgementRun, start: int
+) -> int:
+    """Forget what acknowledgements from `start` on finish of the run that is next."""
+    inflight = session.inflight
+    sent = inflight.first_run(qos)
+    count = 0 if sent is None else sent.acknowledged(acknowledgements, start)
+    if sent is None or not count:
+        return 0
+    inflight.finish_run(sent, count)
+    if sent.row is not None:
+        sent.row.done(sent.place + sent.done - count, count)
+    elif sent.done == sent.count and session.journal is not NO_JOURNAL:
+        session.journal.done_run(sent)
+    return count
 
 
 def release(session: Session, acknowledgements: AcknowledgementRun) -> int:

@@ -199,6 +199,44 @@ def test_an_identifier_that_is_taken_makes_single_messages() -> None:
     nothing_is_left(harness)
 
 
+def test_single_messages_stand_between_runs_in_the_order_in_which_they_were_sent() -> None:
+    harness = DurableHarness()
+    away(harness)
+    for first in (0, RUN + 1, 2 * RUN + 2):
+        publish(harness, RUN, first)
+        harness.publish("a/b", b"%d" % (first + RUN), 1)
+    inflight = harness.session("away").inflight
+    client = harness.persistent("away")
+    last = 3 * RUN + 3
+    assert payloads(client) == numbers(0, last)
+    assert (inflight.in_runs, inflight.alone) == (3 * RUN, 3)
+    acknowledge(client, *range(1, RUN + 8))  # into the second run
+    assert (inflight.in_runs, inflight.alone) == (2 * RUN - 6, 2)
+    acknowledge(client, last, RUN + 9)  # the second makes single messages
+    assert (inflight.in_runs, inflight.alone) == (0, 2 * RUN - 6)
+    client.drop()
+    client = harness.persistent("away")
+    left = [n for n in range(RUN + 7, last - 1) if n != RUN + 8]
+    assert payloads(client) == [(b"%d" % n, True) for n in left]
+    acknowledge(client, *(n + 1 for n in left))
+    nothing_is_left(harness)
+
+
+def test_a_single_message_gets_no_identifier_of_a_run() -> None:
+    harness = DurableHarness()
+    away(harness)
+    publish(harness)
+    client = harness.persistent("away")
+    inflight = harness.session("away").inflight
+    inflight._last = 65_535
+    client.take()
+    harness.publish("a/b", b"x", 1)
+    assert [each.packet_id for each in client.take() if isinstance(each, Publish)] == [RUN + 1]
+    assert inflight.alone == RUN + 1
+    acknowledge(client, *range(1, RUN + 2))
+    nothing_is_left(harness)
+
+
 @pytest.mark.parametrize("crash", [False, True])
 def test_out_of_order_a_row_says_which_are_gone(crash: bool) -> None:
     harness = DurableHarness()
