@@ -34,14 +34,15 @@ class Reserve:
 
     def is_scarce(self, needed: int) -> bool:
         """Return whether less is free than `needed` bytes and as much again as the reserve has."""
-        return free_bytes(self._folder) < needed + self._size()
+        found = os.statvfs(self._folder)
+        return found.f_bavail * found.f_frsize < needed + _size(found)
 
     def hold(self) -> bool:
         """Hold the room if it is free, and as much again beside it; return whether it is held."""
         if self.is_held:
             return True
         try:
-            size = self._size()
+            size = _size(os.statvfs(self._folder))
             if free_bytes(self._folder) < 2 * size:
                 return False
             self._allocate(size)
@@ -57,11 +58,6 @@ class Reserve:
             return False
         return True
 
-    def _size(self) -> int:
-        found = os.statvfs(self._folder)
-        part = found.f_blocks * found.f_frsize // PART_OF_DISK
-        return max(SMALLEST_RESERVE, min(RESERVE_BYTES, part))
-
     def _allocate(self, size: int) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
         descriptor = os.open(self._path, flags, 0o640)
@@ -72,3 +68,9 @@ class Reserve:
             raise
         finally:
             os.close(descriptor)
+
+
+def _size(disk: os.statvfs_result) -> int:
+    """Return how many bytes are held of a disk."""
+    part = disk.f_blocks * disk.f_frsize // PART_OF_DISK
+    return max(SMALLEST_RESERVE, min(RESERVE_BYTES, part))

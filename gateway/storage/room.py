@@ -10,13 +10,20 @@ from pathlib import Path
 from gateway.storage.connection import Connection
 from gateway.storage.database import BUSY_TIMEOUT_MS
 from gateway.storage.reserve import Reserve
-from gateway.storage.retention import log_bytes
+from gateway.storage.retention import log_bytes, log_of
 from gateway.storage.vacuum import give_space_back
 
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 """Seconds between two looks whether there is room again."""
+
+LOOK_AT_LOG_SECONDS = 0.01
+"""Seconds between two looks at the log."""
+
+LOGS_FREE = 4
+"""Room is scarce where less is free than so many logs: by the next look this one may have grown,
+and SQLite itself may have moved all of it into the database, which needs its size once more."""
 
 FOLDED_LOG_BYTES = 64 * 1024
 """A log of no more than this is left alone while room is scarce."""
@@ -41,7 +48,8 @@ class Room:
         alarm: Callable[[str], None] = lambda text: None,  # noqa: ARG005 - keeps the name
     ) -> None:
         self.short = False
-        self._database = database
+        self._log = log_of(database)
+        self._next_look = 0.0
         self._connection = connection
         self._reserve = reserve
         self._alarm = alarm
@@ -59,14 +67,17 @@ class Room:
         await self._fold_log()
         return released
 
-    async def look(self) -> None:
-        """Keep the log short where room is scarce, after each commit.
+    async def look(self, now: float) -> None:
+        """Keep the log short where room is scarce; called with the loop's time after each commit.
 
         A full disk has no room any more for the pages that a long log adds to the database, and
         without moving them there its own room cannot be used again.
         """
-        log = log_bytes(self._database)
-        if log > FOLDED_LOG_BYTES and self._reserve.is_scarce(log):
+        if now < self._next_look:
+            return
+        self._next_look = now + LOOK_AT_LOG_SECONDS
+        log = log_bytes(self._log)
+        if log > FOLDED_LOG_BYTES and self._reserve.is_scarce(LOGS_FREE * log):
             await self._set_patience(0)  # a commit does not wait for who reads
             await self._fold_log()
             await self._set_patience(BUSY_TIMEOUT_MS)

@@ -292,10 +292,11 @@ class Writer:
                     continue
                 self._failed(error)
             else:
-                self._figures.count(sum(len(rows) for _, rows in batch), clock() - began)
+                ended = clock()
+                self._figures.count(sum(len(rows) for _, rows in batch), ended - began)
                 self._recovered()
                 if self.room is not None:
-                    await self.room.look()
+                    await self.room.look(ended)
                 return True
             if self._closing.is_set():
                 return False

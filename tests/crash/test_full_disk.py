@@ -56,8 +56,8 @@ async def test_killed_on_a_full_disk_all_that_was_acknowledged_is_there(
     async with aclosing(first), aclosing(second):
         await first.join(gateway.port)
         busy = asyncio.create_task(first.publish_freely())
-        assert await until_figure(gateway, "tidegate/storage/failures")
-        assert await retained(gateway.port, "$SYS/broker/tidegate/alarm/storage")
+        assert await until_figure(gateway, "tidegate/storage/rejected")
+        assert await retained(gateway.port, "$SYS/broker/tidegate/alarm/disk")
         await second.join(gateway.port)  # its answers wait for none of those before
         await second.publish(5)
         await until(lambda: refused(second), "a publisher is refused")
@@ -77,10 +77,10 @@ async def test_with_room_again_it_goes_on(
     async with aclosing(publisher):
         await publisher.join(gateway.port)
         busy = asyncio.create_task(publisher.publish_freely())
-        assert await until_figure(gateway, "tidegate/storage/failures")
+        assert await until_figure(gateway, "tidegate/storage/rejected")
         mount(small, "remount", f"size={LARGE}")
         await until_kept(publisher, 100)
-        assert await retained(gateway.port, "$SYS/broker/tidegate/alarm/storage") == ""
+        assert await retained(gateway.port, "$SYS/broker/tidegate/alarm/disk") == ""
         gateway.kill()
         await busy
     assert compare(gateway, [publisher], tmp_path / "scratch") == []
