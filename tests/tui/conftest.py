@@ -45,9 +45,11 @@ def rendered(app: App[None]) -> str:
     return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
 
 
-async def until(condition: Callable[[], object], told: Callable[[], str] = str) -> None:
+async def until(
+    condition: Callable[[], object], told: Callable[[], str] = str, deadline: float = DEADLINE
+) -> None:
     """Return when the condition holds; fail at the deadline with what is `told`."""
-    end = time.monotonic() + DEADLINE
+    end = time.monotonic() + deadline
     while not condition():
         assert time.monotonic() < end, f"not in time: {told()}"
         await asyncio.sleep(0.02)

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+from contextlib import suppress
 from typing import cast
 
 import pytest
@@ -144,6 +146,7 @@ async def test_the_uplink_is_paused_and_resumed(
         publisher.tell(tidegate__uplink__state="paused")
         await shown(pilot, "‖ paused", "the uplink is paused", "Resume uplink", "─‖ ▷")
         await press(pilot, "p")
+        await shown(pilot, "ordered the uplink to resume")
         publisher.tell(tidegate__uplink__state="connecting")
         await shown(pilot, "the uplink is connecting", "Pause uplink")
     assert publisher.orders == ["pause", "resume"]
@@ -233,6 +236,16 @@ async def test_the_cursor_stays_on_its_sensor(application: TidegateApp) -> None:
         assert at_cursor(await shown(pilot, "Sensors 4")) == "c"
 
 
+async def click(
+    pilot: Pilot[None], line: int, effect: Callable[[], object], times: int = 1
+) -> None:
+    """Click on a line of the table until that shows: on a screen that moves a click may miss."""
+    while not effect():
+        await pilot.click("#sensor-table", offset=(5, line), times=times)
+        with suppress(AssertionError):
+            await until(effect, deadline=2.0)  # longer than between the clicks of a double click
+
+
 async def test_the_mouse_moves_the_cursor_and_opens(application: TidegateApp) -> None:
     async with application.run_test(size=(100, 30)) as pilot:
         await connected(pilot)
@@ -240,12 +253,11 @@ async def test_the_mouse_moves_the_cursor_and_opens(application: TidegateApp) ->
             application.state.apply(f"sensors/{name}", b"1", now())
         await shown(pilot, "Sensors 3")
         await until(lambda: at_cursor(rendered(application)) == "a")  # the rows are there, too
-        await pilot.click("#sensor-table", offset=(5, 2))
-        await until(lambda: at_cursor(rendered(application)) == "b")
+        await click(pilot, 2, lambda: at_cursor(rendered(application)) == "b")
         await pilot.click("#sensor-table", offset=(5, 9))
         await pilot.click("#sensor-table", offset=(5, 0))
         assert at_cursor(rendered(application)) == "b"
-        await pilot.double_click("#sensor-table", offset=(5, 3))
+        await click(pilot, 3, lambda: "sensors/c" in rendered(application), times=2)
         await shown(pilot, "sensors/c", "escape: back")
 
 
@@ -259,6 +271,21 @@ async def test_new_sensors_do_not_pull_a_scrolled_view_back(application: Tidegat
         await shown(pilot, "n55")
         application.state.apply("sensors/another", b"1", now())
         await shown(pilot, "Sensors 101", "n55")
+
+
+async def test_a_resize_does_not_pull_a_scrolled_view_back(application: TidegateApp) -> None:
+    async with application.run_test(size=(100, 30)) as pilot:
+        await connected(pilot)
+        for number in range(100):
+            application.state.apply(f"sensors/n{number:02}", b"1", now())
+        await shown(pilot, "Sensors 100")
+        table = application.screen.query_one(SensorTable)
+        table.scroll_to(y=50, animate=False, force=True)
+        await shown(pilot, "n55")
+        table.on_resize()  # which also comes when a scrollbar has been laid out
+        await pilot._wait_for_screen()
+        assert table.scroll_offset.y == 50
+        assert "n55" in rendered(application)
 
 
 async def test_more_alarms_than_fit(application: TidegateApp, publisher: Publisher) -> None:

@@ -58,6 +58,7 @@ class SensorTable(ScrollView, can_focus=True):
         self._revision = -1
         self._now = 0.0
         self._drawn: list[Row | None] = []
+        self._rows_before = 1
 
     def filter(self, words: str) -> None:
         """Show only sensors whose topics contain each of these words."""
@@ -88,8 +89,10 @@ class SensorTable(ScrollView, can_focus=True):
         )
 
     def on_resize(self) -> None:
-        """Keep the cursor on the screen."""
-        self._put_cursor(self.cursor)
+        """Keep the cursor on the screen, if it was there: the mouse may have scrolled away."""
+        rows, self._rows_before = self._rows_before, self._rows
+        if 0 <= self.cursor - self.scroll_offset.y < rows:
+            self._put_cursor(self.cursor)
 
     def on_click(self, event: events.Click) -> None:
         """Move the cursor to the clicked row; open it at a double click."""
