@@ -182,7 +182,7 @@ class Broker:
         try:
             if data:
                 traffic.network_received += len(data)
-                if (last_topic is not None and pass_on_alone(self, client, data, *last_topic)) or (
+                if (last_topic is not None and pass_on_alone(self, client, data, last_topic)) or (
                     last is not None and pass_on_numbered(self, client, data, last, instant)
                 ):
                     done = len(data)

@@ -10,6 +10,7 @@ from gateway.mqtt.output import Pledge
 from gateway.mqtt.packets import MQTT_5, Disconnect, Packet
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.routing.route_cache import RouteCache
 from gateway.session.session import Session
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ NOTHING_PLEDGED: Final = Pledge(0)
 """Stands for the first pledge of a client, which is made when it is needed."""
 
 
-NOBODY: Final[tuple[int, Session | None]] = (-1, None)
+NOBODY: Final[tuple[RouteCache, int, Session | None]] = (RouteCache(0), -1, None)
 """Stands for who gets what a client publishes, where that is not known or not one session."""
 
 
@@ -65,7 +66,7 @@ class Client:
         self.keep_alive = 0
         self.last_received = now
         self.last_topic: tuple[str, bytes] | None = None  # of a run, and the head of its packets
-        self.only_receiver = NOBODY  # of `last_topic`, while `RouteCache.changes` stays the same
+        self.only_receiver = NOBODY  # of `last_topic`, while the cache's `changes` are so many
         self.last_numbered: tuple[int, str, bytes] | None = None  # first byte, topic, its bytes
         self.closing = False  # the network connection ends once its output is sent
         self.said_goodbye = False  # by DISCONNECT: the client sends nothing more [MQTT-3.14.4-1]

@@ -23,9 +23,9 @@ cpdef bint pass_on_again(broker, Client client, instant) except -1
 cdef bint _pass_on_again(broker, Client client, topic, bytes head) except -1
 
 @cython.locals(connection=Connection, payload_bytes=Py_ssize_t, routes=RouteCache,
-               changes="long long", session=Session, receivers=list, receiver=Connection,
+               changes="long long", head=bytes, session=Session, receivers=list, receiver=Connection,
                traffic=Traffic)
-cpdef bint pass_on_alone(broker, Client client, bytes data, topic, bytes head) except -1
+cpdef bint pass_on_alone(broker, Client client, bytes data, tuple last) except -1
 
 @cython.locals(recipients=list, receivers=list, recipient=Recipient, receiver=Connection)
 cdef list _receivers_alone(broker, Client client, topic, Py_ssize_t size)

@@ -93,17 +93,18 @@ def _pass_on_again(broker: "Broker", client: Client, topic: str, head: bytes) ->
     return True
 
 
-def pass_on_alone(broker: "Broker", client: Client, data: bytes, topic: str, head: bytes) -> bool:
+def pass_on_alone(broker: "Broker", client: Client, data: bytes, last: tuple[str, bytes]) -> bool:
     """Do the same with what was just read, if that is one such packet and nothing else.
 
-    What is not busy sends so; it need not be looked for packets then. `data` is not received yet.
+    `last` is `Client.last_topic`. What is not busy sends so; it need not be looked for packets
+    then. `data` is not received yet.
     """
+    topic, head = last
     connection = client.connection
     payload_bytes = connection.bytes_alone(data, head)
     if payload_bytes < 0:
         return False
-    routes = broker.router.routes
-    changes, session = client.only_receiver
+    routes, changes, session = client.only_receiver
     if session is not None and changes == routes.changes:
         receiver = session.open_to(connection.version, len(data))
         if receiver is None:
@@ -148,7 +149,8 @@ def _receivers_alone(
         receivers.append(receiver)
     if len(receivers) == 1:
         session = cast("Session", recipients[0].subscriber)
-        client.only_receiver = broker.router.routes.changes, session
+        routes = broker.router.routes
+        client.only_receiver = routes, routes.changes, session
     return receivers
 
 
