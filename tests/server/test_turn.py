@@ -175,6 +175,16 @@ async def test_an_earlier_deadline_is_not_missed(turn: Turn, broker: Broker) -> 
     assert ran == ["early"]
 
 
+async def test_a_turn_in_which_nobody_wanted_a_commit_hands_nothing_over(
+    turn: Turn, held_writer: HeldWriter
+) -> None:
+    for wanted, turns in ((False, 0), (True, 1), (False, 1)):
+        held_writer.due.wanted = wanted
+        assert turn.instant
+        await turns_pass()
+        assert held_writer.turns == turns
+
+
 async def test_a_stopped_turn_wakes_nobody(turn: Turn, broker: Broker) -> None:
     broker.deadlines.set("a", Clock().monotonic() + 3600, lambda *_: None)
     assert turn.instant
