@@ -36,7 +36,7 @@ def watch_for_damage(
     earliest = loop.time() + (SALVAGE_INTERVAL if database.salvage is not None else 0.0)
 
     def found(text: str) -> None:
-        gateway.writer.refuses = True
+        gateway.writer.refuses = "the database is damaged"
         wait = max(TELL_SECONDS, earliest - loop.time())
         what = STAYS
         if database.damage_noted:

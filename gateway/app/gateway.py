@@ -56,9 +56,22 @@ async def serve(
 
     Raises RestartError where only another start can mend what was found.
     """
-    loop = asyncio.get_running_loop()
     raise_limit()
     notify = SystemdNotify()
+    while await _serve_once(configuration, data, notify, on_ready, durable=durable):
+        logger.warning("starting anew")
+
+
+async def _serve_once(
+    configuration: Configuration,
+    data: Path,
+    notify: SystemdNotify,
+    on_ready: Callable[[], None],
+    *,
+    durable: bool,
+) -> bool:
+    """Run a gateway until it ends; return whether it is to start anew."""
+    loop = asyncio.get_running_loop()
     async with AsyncExitStack() as stack:
         gateway = Gateway(configuration, data, stack)
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -69,13 +82,15 @@ async def serve(
             raise StartError(f"{data}: {error}; start again") from error
         loop.add_signal_handler(signal.SIGHUP, reload_listeners, gateway)
         notify.ready(gateway.status)
-        stack.callback(notify.stopping)
         logger.info("tidegate %s: %s", VERSION, gateway.status)
         on_ready()
         await gateway.ended.wait()
         logger.info("stopping")
+        if not gateway.anew:
+            notify.stopping()
     if gateway.fault:
         raise RestartError(f"{data}: {gateway.fault}; start again")
+    return gateway.anew
 
 
 class Gateway:
@@ -95,6 +110,8 @@ class Gateway:
         self.ended = asyncio.Event()
         self.fault = ""
         """Why the gateway ends by itself."""
+        self.anew = False
+        """Whether it starts once more after its end."""
         self.at_stop: list[Callable[[], None]] = []
         """Called when nothing comes in any more, to gather rows for the last batch."""
 
@@ -129,7 +146,14 @@ class Gateway:
         """Let the gateway end, because of a `fault` or because it was asked to."""
         if not self.ended.is_set():
             self.fault = fault
+        self.anew = False
         self.ended.set()
+
+    def start_anew(self) -> None:
+        """Let the gateway end and start once more, unless it ends already."""
+        if not self.ended.is_set():
+            self.end()
+            self.anew = True
 
     def publish(self, message: Message) -> ReasonCode:
         """Publish a message of the gateway's own in this turn."""

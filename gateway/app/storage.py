@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from gateway.app.damage import watch_for_damage
 from gateway.app.durability import show_durability
+from gateway.app.no_disk import wait_for_disk
 from gateway.storage.database import Database, open_database
 from gateway.storage.meta import COUNT_START, start_number
 from gateway.storage.room import Room
@@ -12,11 +13,6 @@ from gateway.storage.writer import Writer
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
-
-IN_MEMORY = (
-    "{reason}: everything is kept in memory only, and what was acknowledged is gone with the next"
-    " stop; when the folder can be written again, restart the gateway"
-)
 
 
 async def open_storage(gateway: "Gateway", *, durable: bool) -> dict[str, str]:
@@ -28,7 +24,7 @@ async def open_storage(gateway: "Gateway", *, durable: bool) -> dict[str, str]:
     gateway.stack.push_async_callback(database.close)
     gateway.starts = await start_number(database)
     durable = durable and not database.in_memory
-    alarms = _alarms(gateway, database)
+    alarms = _salvaged(gateway, database)
     gateway.writer = Writer(
         database.writer,
         gateway.counters,
@@ -38,17 +34,17 @@ async def open_storage(gateway: "Gateway", *, durable: bool) -> dict[str, str]:
     )
     show_durability(gateway.configuration, gateway.counters, durable=durable)
     watch_for_damage(gateway, database, partial(_alarm, gateway, alarms))
-    if not database.in_memory:
+    if database.in_memory:
+        alarms["durability"] = wait_for_disk(gateway, database)
+    else:
         await _watch_room(gateway, database, alarms)
     return alarms
 
 
-def _alarms(gateway: "Gateway", database: Database) -> dict[str, str]:
+def _salvaged(gateway: "Gateway", database: Database) -> dict[str, str]:
     alarms = {}
     salvage = database.salvage
-    if database.in_memory:
-        alarms["durability"] = IN_MEMORY.format(reason=database.in_memory)
-    elif salvage is not None:
+    if salvage is not None and not database.in_memory:
         gateway.counters.add("tidegate/storage/salvaged", sum(salvage.salvaged.values()))
         gateway.counters.add("tidegate/storage/lost", salvage.all_lost)
         aside = database.set_aside

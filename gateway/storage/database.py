@@ -52,8 +52,16 @@ OLDEST_SQLITE = (3, 37, 0)
 """STRICT tables; an older library would read a sound file as a damaged one."""
 
 
+ATTEMPTS = 2
+"""How often the start asks a disk that gives an error: some errors pass."""
+
+
 class _NoDiskError(Exception):
     """The disk takes nothing; the text says why."""
+
+
+class _ReadOnlyError(_NoDiskError):
+    """Nor is it going to while somebody leaves it so."""
 
 
 @dataclass(slots=True)
@@ -61,9 +69,10 @@ class Database:
     """The open database; `reader` sees only what `writer` has committed.
 
     `set_aside` is the new name of the damaged file that this one replaces, or None, and
-    `salvage` says what came of it. `in_memory` is why nothing is on disk, empty when all is.
-    `damaged` is what was found to be wrong while the file was used; `on_damage` are called with
-    it. When `damage_noted`, the next start sets the file aside.
+    `salvage` says what came of it. `in_memory` is why nothing is on disk, empty when all is,
+    and `may_recover` says that the disk may take it later. `damaged` is what was found to be
+    wrong while the file was used; `on_damage` are called with it. When `damage_noted`, the next
+    start sets the file aside.
     """
 
     path: Path
@@ -72,6 +81,7 @@ class Database:
     set_aside: Path | None = None
     salvage: "Salvage | None" = None
     in_memory: str = ""
+    may_recover: bool = False
     damaged: str = ""
     damage_noted: bool = False
     on_damage: list[Callable[[str], None]] = field(default_factory=list)
@@ -112,17 +122,43 @@ async def open_database(folder: Path, clock: Clock, first: Batch = ()) -> Databa
     if sqlite3.sqlite_version_info < OLDEST_SQLITE:
         raise StartError(f"SQLite {sqlite3.sqlite_version} is too old, 3.37 is needed")
     path = folder / FILE_NAME
-    try:
-        set_aside, salvage = await asyncio.to_thread(_prepare, path, clock)
-        writer, reader = await _connect_both(path, first)
-    except _NoDiskError as error:
-        from gateway.storage.memory_database import open_in_memory
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            return await _on_disk(path, clock, first)
+        except _ReadOnlyError as error:
+            return await _in_memory(path, first, str(error), may_recover=False)
+        except _NoDiskError as error:
+            logger.warning("%s (attempt %d of %d)", error, attempt, ATTEMPTS)
+            reason = str(error)
+    return await _in_memory(path, first, reason, may_recover=True)
 
-        logger.critical("%s: everything is kept in memory only", error)
-        connection, salvage = await open_in_memory(path)
-        await connection.write(first)
-        return Database(path, connection, connection, None, salvage, str(error))
+
+async def _on_disk(path: Path, clock: Clock, first: Batch) -> Database:
+    set_aside, salvage = await asyncio.to_thread(_prepare, path, clock)
+    writer, reader = await _connect_both(path, first)
     return Database(path, writer, reader, set_aside, salvage)
+
+
+async def _in_memory(path: Path, first: Batch, reason: str, *, may_recover: bool) -> Database:
+    from gateway.storage.memory_database import open_in_memory
+
+    logger.critical("%s: everything is kept in memory only", reason)
+    connection, salvage = await open_in_memory(path)
+    await connection.write(first)
+    return Database(path, connection, connection, None, salvage, reason, may_recover)
+
+
+def takes_again(path: Path) -> bool:
+    """Return whether a disk that took nothing takes a database by now, and has some room."""
+    try:
+        if not Reserve(path.parent).hold():
+            return False
+        _with_connection(path.absolute().as_uri(), _bring_up)
+    except (sqlite3.Error, OSError):
+        return False
+    except DamagedError:
+        return True  # the start sets it aside
+    return True
 
 
 async def _connect_both(path: Path, first: Batch) -> tuple[Connection, Connection]:
@@ -145,7 +181,7 @@ async def _connect_both(path: Path, first: Batch) -> tuple[Connection, Connectio
 def _prepare(path: Path, clock: Clock) -> "tuple[Path | None, Salvage | None]":
     """Leave a sound file at the newest schema; raise _NoDiskError or StartError."""
     if is_read_only(path.parent):
-        raise _NoDiskError(f"{path.parent} is on a read-only file system")
+        raise _ReadOnlyError(f"{path.parent} is on a read-only file system")
     try:
         return _make_ready_or_replace(path, clock)
     except (sqlite3.Error, OSError) as error:
@@ -162,7 +198,7 @@ def _makes_room(error: Exception, path: Path) -> bool:
 def _refusal(error: Exception, path: Path) -> Exception:
     """Return what is to be raised of an error that no more room can help."""
     if is_read_only(path.parent):  # by now: some file systems answer an error of the disk so
-        return _NoDiskError(f"{path.parent} is on a read-only file system")
+        return _ReadOnlyError(f"{path.parent} is on a read-only file system")
     if is_full(error, path.parent):
         return _NoDiskError(f"no room for {path}: {error}")
     if is_write_error(error):

@@ -82,8 +82,8 @@ class Writer:
         self.durable = durable
         self.commit_delay = commit_delay
         self.failing = False
-        self.refuses = False
-        """Set by who knows that the database must not be given any more messages."""
+        self.refuses = ""
+        """Why the database must not be given any more messages, set by who knows it."""
         self.room: Room | None = None
         """What is asked for room when the disk is full."""
         self.pending_rows = 0
@@ -109,7 +109,7 @@ class Writer:
         """True while the disk refuses or is full, or more is pending than a bound allows."""
         return (
             self.failing
-            or self.refuses
+            or bool(self.refuses)
             or (self.room is not None and self.room.short)
             or self.pending_rows >= MAX_PENDING_ROWS
             or self.pending_bytes >= MAX_PENDING_BYTES

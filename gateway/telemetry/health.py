@@ -10,7 +10,7 @@ def trouble(writer: Writer, heartbeat: Heartbeat) -> str:
     A gateway whose loop stands still gives no answer at all: who asks needs a time-out.
     """
     if writer.refuses:
-        return "the database is damaged: publishers are refused"
+        return f"{writer.refuses}: publishers are refused"
     if writer.failing:
         return "the database takes no more: publishers are refused"
     if writer.room is not None and writer.room.short:

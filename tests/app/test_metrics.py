@@ -98,10 +98,10 @@ async def test_health(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     storage.failing = True
     status, _, text = await asked.get("/healthz")
     assert (status, text) == (503, "the database takes no more: publishers are refused\n")
-    storage.failing, storage.refuses = False, True
+    storage.failing, storage.refuses = False, "the database is damaged"
     status, _, text = await asked.get("/healthz")
     assert (status, text) == (503, "the database is damaged: publishers are refused\n")
-    storage.refuses = False
+    storage.refuses = ""
     assert (await asked.get("/healthz"))[0] == 200
 
 

@@ -250,16 +250,29 @@ def test_a_start_with_a_full_disk_and_room_that_comes_later(
     publisher.close()
 
 
-def test_a_start_without_any_room_is_in_memory(gateway: GatewayProcess, disk: SmallDisk) -> None:
+def test_a_start_without_any_room_refuses_until_there_is_some(
+    gateway: GatewayProcess, disk: SmallDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     disk.fill()
     gateway.start()
     figures, publisher = SysFigures(gateway.port), Publisher(gateway.port)
     figures.until("alarm/durability", "no room")
     figures.until("storage/durability", "memory")
-    assert publisher.publish("sensors/n1/x", numbered(1)) == 0
-    figures.until("outbox/rows", "1")
+    assert publisher.publish("sensors/n1/x", numbered(1)) == 0x97
+    figures.until("outbox/rows", "0")
     figures.close()
     publisher.close()
+    disk.empty()
+    until(lambda: gateway.log().count("listens on") == 2, "it has started anew", gateway.log)
+    assert gateway.process is not None
+    assert gateway.process.poll() is None
+    figures, publisher = SysFigures(gateway.port), Publisher(gateway.port)
+    figures.until("storage/durability", "commit")
+    assert not figures.get("alarm/durability")
+    assert publisher.publish("sensors/n1/x", numbered(1)) == 0
+    figures.close()
+    publisher.close()
+    assert gateway.stop() == 0
 
 
 def test_a_read_only_folder_starts_in_memory_with_what_is_there(

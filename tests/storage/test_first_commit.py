@@ -52,10 +52,21 @@ async def earlier(tmp_path: Path) -> None:
 async def test_everything_is_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, why: str
 ) -> None:
-    Refusals(monkeypatch, code, 1)
+    Refusals(monkeypatch, code, database_module.ATTEMPTS)
     database, number = await opened(tmp_path)
     assert why in database.in_memory
+    assert database.may_recover
     assert number == 2
+    await database.close()
+
+
+async def test_an_error_that_passes_is_no_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusals = Refusals(monkeypatch, sqlite3.SQLITE_IOERR_WRITE, 1)
+    database, number = await opened(tmp_path)
+    assert not database.in_memory
+    assert (number, refusals.writes) == (2, 2)
     await database.close()
 
 
@@ -79,6 +90,7 @@ async def test_a_file_system_that_became_read_only(
     Refusals(monkeypatch, sqlite3.SQLITE_READONLY, 1)
     database, number = await opened(tmp_path)
     assert "is on a read-only file system" in database.in_memory
+    assert not database.may_recover
     assert number == 2
     await database.close()
 

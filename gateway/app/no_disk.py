@@ -1,0 +1,42 @@
+"""A disk that took nothing at the start: publishers are refused, and the gateway waits for it."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from gateway.storage.database import Database, takes_again
+
+if TYPE_CHECKING:
+    from gateway.app.gateway import Gateway
+
+LOOK_SECONDS = 5.0
+"""Seconds between two looks whether the disk takes a database."""
+
+REFUSES = "the disk took nothing at the start"
+
+READ_ONLY = (
+    "{reason}: everything is kept in memory only, and what was acknowledged is gone with the next"
+    " stop; when the folder can be written again, restart the gateway"
+)
+
+WAITS = (
+    "{reason}: publishers are refused until the disk takes something; then the gateway starts anew"
+    " with what is on it"
+)
+
+
+def wait_for_disk(gateway: "Gateway", database: Database) -> str:
+    """Return the text of the alarm; where the disk may recover, refuse publishers until then."""
+    if not database.may_recover:
+        return READ_ONLY.format(reason=database.in_memory)
+    gateway.writer.refuses = REFUSES
+    looking = asyncio.get_running_loop().create_task(_until_it_takes(gateway, database))
+    gateway.stack.callback(looking.cancel)
+    return WAITS.format(reason=database.in_memory)
+
+
+async def _until_it_takes(gateway: "Gateway", database: Database) -> None:
+    while True:
+        if await asyncio.to_thread(takes_again, database.path):
+            gateway.start_anew()
+            return
+        await asyncio.sleep(LOOK_SECONDS)
