@@ -1,10 +1,15 @@
 """How a session goes on with another connection, or in another run of the gateway."""
 
+from typing import Final
+
 from gateway.session.delivery import Delivery
+from gateway.session.delivery_queue import DeliveryQueue
 from gateway.session.inflight import InflightMessage
 from gateway.session.kept import KeptDelivery, KeptRest
 from gateway.session.session import Session
 from gateway.session.waiting_run import Waiting
+
+NOTHING: Final = KeptRest(0, 0, 0, 0)
 
 
 def note_departure(session: Session, wall: int) -> None:
@@ -33,10 +38,11 @@ def restore(
     as many as fitted into the window are taken for sent, and so come with DUP.
     """
     begun: list[tuple[int, InflightMessage]] = []
+    queued: list[Waiting] = []
     window = session.limits.maximum_inflight
     for kept in deliveries:
         delivery, packet_id = kept.delivery, kept.packet_id
-        maybe = connected and delivery.qos == 1 and not len(session.queue) and len(begun) < window
+        maybe = connected and delivery.qos == 1 and not queued and len(begun) < window
         if isinstance(delivery, Delivery):
             if packet_id or maybe:
                 message = InflightMessage(delivery, kept.released, bool(packet_id))
@@ -46,14 +52,20 @@ def restore(
             opened = delivery.open()
             sent = opened[: window - len(begun)]
             begun += [(0, InflightMessage(each)) for each in sent]
-            for each in opened[len(sent) :]:
-                session.queue.restore(each)
+            queued += opened[len(sent) :]
             continue
-        session.queue.restore(delivery)
-    if rest is not None:
-        session.queue.restore_rest(rest.after, rest.up_to, rest.messages, rest.bytes)
+        queued.append(delivery)
+    _restore_queue(session.queue, queued, rest or NOTHING)
     session.inflight.restore(begun)
     session.inflight.hold(session.limits.memory)
+
+
+def _restore_queue(queue: DeliveryQueue, read: list[Waiting], rest: KeptRest) -> None:
+    """Let the queue take what was read for its first page, which stands before all the rest."""
+    messages = rest.messages + sum(each.count for each in read)
+    size = rest.bytes + sum(each.kept for each in read)
+    queue.restore_rest(rest.after, rest.up_to, messages, size)
+    queue.take_page(read, complete=False)
 
 
 def owed(session: Session) -> list[Waiting]:

@@ -172,7 +172,7 @@ class DeliveryQueue:
         self._memory.keep(sum(each.kept for each in deliveries))
 
     def restore_rest(self, after: int, up_to: int, messages: int, size: int) -> None:
-        """Take up what an earlier run left on disk behind what is in memory."""
+        """Take up what an earlier run left on disk; the first page may have been read already."""
         self._rest = Rest(after, up_to, messages, size)
         self._bytes += size
         self._memory.keep(size)
@@ -320,7 +320,7 @@ class DeliveryQueue:
 
     @property
     def _head_has_room(self) -> bool:
-        return (
+        return not self._head or (  # what is next is in memory, or to be read
             self._head_messages < HEAD_MESSAGES
             and self._head_bytes < HEAD_BYTES
             and not self._memory.heads_full

@@ -13,7 +13,7 @@ MAXIMUM_DISK_BYTES = 1024 * 1024 * 1024
 """Bytes of what all sessions hold on disk; a message that several wait for counts for each."""
 
 MAXIMUM_HEAD_BYTES = 32 * 1024 * 1024
-"""Bytes in memory beyond which no queue keeps there what is on disk."""
+"""Bytes in memory beyond which a queue keeps there no more of what is on disk than what is next."""
 
 DELIVERY_OVERHEAD = 110
 """Bytes of a delivery beside its message: the object and its place in the queue."""

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from gateway.mqtt.message import Message
-from gateway.session import delivery_queue
+from gateway.session import delivery_queue, queue_memory
 from gateway.session.delivery import Delivery
 from gateway.session.delivery_queue import DeliveryQueue
 from gateway.session.queue_memory import QueueMemory
@@ -137,12 +137,13 @@ class PagedQueueMachine(RuleBasedStateMachine):
         for delivery in left:
             delivery.message.holders = 0  # what is read is a message of its own
         self.begin()
-        for delivery in left[:HEAD]:
-            self.queue.restore(delivery)
-        if rest := left[HEAD:]:
-            after = left[HEAD - 1].place
-            self.queue.restore_rest(after, rest[-1].place, len(rest), KEPT * len(rest))
+        self.queue.restore_rest(0, left[-1].place if left else 0, len(left), KEPT * len(left))
+        self.queue.take_page(left[:HEAD], complete=False)
         self.owed = left
+
+    @rule(full=st.booleans())
+    def other_sessions_fill_the_memory(self, full: bool) -> None:
+        self.patch.setattr(queue_memory, "MAXIMUM_HEAD_BYTES", 0 if full else 1_000_000)
 
     @rule()
     def lose_a_row(self) -> None:
@@ -203,6 +204,18 @@ def test_what_is_not_on_disk_yet_stays_in_memory() -> None:
     queue.append(kept(12, batch=2))
     assert not queue.let_go(1)
     assert [each.place for each in queue] == [1, 2, 3, 11, 12]
+
+
+def test_what_is_next_is_in_memory_however_much_others_hold(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(queue_memory, "MAXIMUM_HEAD_BYTES", 0)
+    queue = DeliveryQueue()
+    for place in (1, 2):
+        queue.append(kept(place))
+    assert queue.first().place == 1
+    assert queue.let_go(1)
+    assert (len(queue), queue.paged) == (2, 1)
 
 
 def test_what_could_not_be_read_is_counted_no_more() -> None:

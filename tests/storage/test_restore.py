@@ -1,0 +1,100 @@
+"""What sessions are owed after a restart comes in order, also when their heads fill the memory."""
+
+import pytest
+
+from gateway.broker.settings import BrokerSettings
+from gateway.mqtt.packets import PubAck, Publish
+from gateway.session import delivery_queue, queue_memory
+from gateway.storage import pager, restore
+from tests.support.broker_harness import MemoryClient
+from tests.support.durable_broker import DurableHarness
+
+HEAD = 4
+PAGE = 3
+MESSAGES = 30
+RUN = 5
+NAMES = ("a", "b", "c")
+
+HEAD_BYTES = [1, 700, 1_500, 4_000]
+"""Bounds that the first session's head passes at once or in the middle, or that of another."""
+
+
+@pytest.fixture(autouse=True)
+def small_heads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery_queue, "HEAD_MESSAGES", HEAD)
+    monkeypatch.setattr(restore, "HEAD_MESSAGES", HEAD)
+    monkeypatch.setattr(pager, "PAGE_MESSAGES", PAGE)
+
+
+@pytest.fixture(params=HEAD_BYTES)
+def head_bytes(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    for module in (queue_memory, restore):
+        monkeypatch.setattr(module, "MAXIMUM_HEAD_BYTES", request.param)
+
+
+@pytest.fixture
+def harness() -> DurableHarness:
+    return DurableHarness(BrokerSettings(maximum_inflight=2))
+
+
+def subscribed(harness: DurableHarness, name: str) -> MemoryClient:
+    client = harness.persistent(name)
+    client.subscribe(f"t/{name}", 1)
+    return client
+
+
+def fill(harness: DurableHarness, name: str, run: int, messages: int = MESSAGES) -> None:
+    """Publish so many numbers, `run` of them one behind the other in a read."""
+    publisher = harness.connect("publisher")
+    for first in range(0, messages, run):
+        numbers = range(first, first + run)
+        publisher.send(*(Publish(f"t/{name}", b"%d" % n, 1, packet_id=n + 1) for n in numbers))
+        harness.settle()
+    assert len(publisher.take()) == messages
+
+
+def drain(client: MemoryClient) -> list[int]:
+    """Return everything that comes while each message is acknowledged."""
+    found: list[int] = []
+    while packets := [each for each in client.take() if isinstance(each, Publish)]:
+        for packet in packets:
+            found.append(int(packet.payload))
+            client.send(PubAck(packet.packet_id))
+    return found
+
+
+@pytest.mark.usefixtures("head_bytes")
+@pytest.mark.parametrize("run", [1, RUN])
+@pytest.mark.parametrize("connected", [False, True])
+def test_the_order_is_kept_when_heads_fill_the_memory(
+    harness: DurableHarness, run: int, connected: bool
+) -> None:
+    for name in NAMES:
+        subscribed(harness, name).drop()
+        fill(harness, name, run)
+    if connected:
+        for name in NAMES:
+            harness.persistent(name)
+    harness.crash()
+    memory = harness.broker.queue_memory
+    assert memory.heads_full
+    if not connected:
+        assert memory.deliveries <= len(NAMES) * max(HEAD, 2 * run - 1)
+    for name in NAMES:
+        fill(harness, name, run, RUN)  # comes behind all that
+    expected = [*range(MESSAGES), *range(RUN)]
+    found = {name: drain(harness.persistent(name)) for name in NAMES}
+    assert found == dict.fromkeys(NAMES, expected)
+    assert (memory.bytes, memory.disk_bytes, memory.paged, memory.paged_bytes) == (0, 0, 0, 0)
+
+
+@pytest.mark.usefixtures("head_bytes")
+@pytest.mark.parametrize("head_bytes", [1], indirect=True)
+def test_what_is_next_leaves_whatever_other_sessions_hold(harness: DurableHarness) -> None:
+    subscribed(harness, "a").drop()
+    fill(harness, "a", 1)
+    client = subscribed(harness, "b")
+    harness.commits = False  # the third waits for the window, and for the disk
+    for number in range(3):
+        harness.publish("t/b", b"%d" % number, 1)
+    assert drain(client) == [0, 1, 2]
