@@ -36,6 +36,11 @@ class Delivery:
         """The bytes of memory it occupies, its message included although others may share that."""
         return DELIVERY_OVERHEAD + message_size(self.message)
 
+    @property
+    def last(self) -> int:
+        """The place up to which nothing else stands: its own."""
+        return self.place
+
     def settle(self) -> None:
         """Let its publisher's answer wait for this delivery no longer."""
         pledge, self.pledge = self.pledge, None

@@ -45,7 +45,7 @@ class Rest:
 
     def loaded(self, waiting: "Waiting") -> None:
         """Note that everything up to this is in memory now."""
-        self.after = waiting.place + waiting.count - 1
+        self.after = max(self.after, waiting.last)
         self.messages -= waiting.count
         self.bytes -= waiting.kept
 

@@ -25,6 +25,11 @@ class RunRow(Protocol):
         """The batch that writes it; 0 before."""
         ...
 
+    @property
+    def last(self) -> int:
+        """The place of the last message that it was written with, which may be gone."""
+        ...
+
     def done(self, place: int, count: int) -> None:
         """Forget so many messages from this place on: they were acknowledged, or given up."""
         ...
@@ -59,6 +64,11 @@ class WaitingRun:
     def batch(self) -> int:
         """The batch that wrote it; 0 before."""
         return self.row.batch
+
+    @property
+    def last(self) -> int:
+        """The place up to which nothing stands that is not of its row."""
+        return self.row.last
 
     def expired(self, _now: float) -> bool:
         """Return False: messages without properties do not expire."""

@@ -225,7 +225,7 @@ class _End:
             READ, "delivery to session", reader.waiting, row, enough, texts=False
         )
         read = list(chain.from_iterable(found))
-        last = read[-1].place + read[-1].count - 1 if size >= PAGE_BYTES else up_to
+        last = read[-1].last if size >= PAGE_BYTES else up_to
         shared = [each for each in read if isinstance(each, SharedDelivery)]
         for delivery in shared:
             delivery.place = delivery.message.owed = 0  # whoever gets it has it written anew

@@ -156,8 +156,7 @@ class Restore:
         self._bytes += size
         more = queue.messages - count
         if more:
-            last = found[-1].delivery if found else None
-            after = last.place + last.count - 1 if last is not None else 0
+            after = found[-1].delivery.last if found else 0
             rest = queue.bytes - sum(each.delivery.kept for each in found)
             session.rest = KeptRest(after, queue.last_place, more, rest)
 

@@ -21,6 +21,8 @@ OVERHEAD = -300
 class Row:
     """A row that notes what it is told."""
 
+    last = 0  # nothing is read back
+
     def __init__(self, batch: int = 0) -> None:
         self.batch = batch
         self.told: list[tuple[int, int]] = []

@@ -98,3 +98,24 @@ def test_what_is_next_leaves_whatever_other_sessions_hold(harness: DurableHarnes
     for number in range(3):
         harness.publish("t/b", b"%d" % number, 1)
     assert drain(client) == [0, 1, 2]
+
+
+def test_a_run_whose_last_message_is_gone_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(restore, "HEAD_BYTES", 1)  # the second run is read with a page
+    harness = DurableHarness(BrokerSettings(maximum_inflight=2 * RUN))
+    subscribed(harness, "a").drop()
+    fill(harness, "a", RUN, 4 * RUN)
+    client = harness.persistent("a")
+    sent = [each for each in client.take() if isinstance(each, Publish)]
+    assert len(sent) == 2 * RUN
+    for last in (sent[RUN - 1], sent[-1]):
+        client.send(PubAck(last.packet_id))
+    client.take()
+    harness.settle()
+    harness.crash()
+    gone = {RUN - 1, 2 * RUN - 1}
+    expected = [number for number in range(4 * RUN) if number not in gone]
+    memory = harness.broker.queue_memory
+    assert (memory.deliveries, memory.paged) == (RUN - 1, len(expected) - RUN + 1)
+    assert drain(harness.persistent("a")) == expected
+    assert (memory.bytes, memory.disk_bytes, memory.paged, memory.paged_bytes) == (0, 0, 0, 0)
