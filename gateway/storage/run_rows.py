@@ -20,13 +20,9 @@ def write_begun_runs(add: Add, changed: Iterable[tuple[SessionJournal, Changes]]
     Belongs before what writes deliveries: one that was of a run may get the place of its row.
     """
     for journal, changes in changed:
-        gone: list[tuple[int, int]] = []
         for row in changes.begun_runs.values():
-            if row.left:
-                add(session_rows.PART_OF_RUN, row.part_values(journal.number))
-            else:
-                gone.append((row.place if row.whole else row.last, row.last))
-        for first, last in joined(gone):
+            add(session_rows.PART_OF_RUN, row.part_values(journal.number))
+        for first, last in joined(changes.gone_runs):
             add(session_rows.DONE, (journal.number, first, last))
 
 

@@ -5,6 +5,7 @@ cdef class Changes:
     cdef public dict begun_runs
     cdef public list gone
     cdef public Py_ssize_t gone_messages
+    cdef public list gone_runs
     cdef public dict incoming
     cdef public dict lent
     cdef public dict lent_runs

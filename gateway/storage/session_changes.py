@@ -13,6 +13,7 @@ class Changes:
         "begun_runs",
         "gone",
         "gone_messages",
+        "gone_runs",
         "incoming",
         "lent",
         "lent_runs",
@@ -32,9 +33,10 @@ class Changes:
         self.owed_runs: dict[int, InflightRun] = {}  # both by the place of the first
         self.lent_runs: dict[int, InflightRun] = {}
         self.runs: dict[int, RunRow] = {}  # rows to be written with the next batch
-        self.begun_runs: dict[int, RunRow] = {}  # rows of which a part is gone, or all
+        self.begun_runs: dict[int, RunRow] = {}  # rows of which a part is gone
+        self.gone_runs: list[tuple[int, int]] = []  # first and last places of rows that are gone
         self.gone: list[int] = []  # rows that are written, and to be deleted
-        self.gone_messages = 0  # that these stand for
+        self.gone_messages = 0  # that both stand for
         self.packet_ids: dict[int, int] = {}
         self.released: set[int] = set()
         self.incoming: dict[int, bool] = {}  # True: to be kept, False: to be forgotten

@@ -130,7 +130,12 @@ class SessionJournal:
             del changes.runs[row.place]
             self._store.gathering.writer.elided_rows += 1
         else:
-            changes.begun_runs[row.place] = row
+            if left:
+                changes.begun_runs[row.place] = row
+            else:  # its bytes are not kept until then
+                changes.begun_runs.pop(row.place, None)
+                changes.gone_runs.append((row.place if row.whole else row.last, row.last))
+                changes.gone_messages += row.written
             self._store.gathering.put_off()
         if not left:
             elided = self._store.messages.release_run(row.run)
@@ -316,7 +321,7 @@ class SessionJournal:
         if written < self.deliveries:
             left = self._begun()
             left.gone, left.gone_messages = changes.gone, changes.gone_messages
-            left.begun_runs = changes.begun_runs
+            left.begun_runs, left.gone_runs = changes.begun_runs, changes.gone_runs
             self._store.pager.end(self)
         else:
             self._store.end_owed(self)

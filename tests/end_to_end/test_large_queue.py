@@ -12,7 +12,7 @@ PAYLOAD = 200
 WINDOW = 2_000
 """Messages that the publisher has on their way."""
 
-MEMORY = 18 * 1024
+MEMORY = 12 * 1024
 """KiB by which the process may grow; the payloads alone are 20 MB."""
 
 STAYS = Properties(session_expiry_interval=3600)
