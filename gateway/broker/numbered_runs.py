@@ -129,13 +129,15 @@ def _pass_on(
         largest = min(
             largest, runs.largest_numbered(receiver, connection.version, recipient.qos, within)
         )
+        if packet_size > largest:
+            return False
         receivers.append((receiver, recipient.qos))
         if recipient.qos:
             room = min(room, runs.room(receiver, size))
             if receiver.journal is not NO_JOURNAL:
                 kept = within is not None
                 away = away or receiver.connection is None
-    if packet_size > largest or room < 1 or (kept and broker.store.full):
+    if room < 1 or (kept and broker.store.full):
         return False
     packets = connection.find_run(topic, largest, room) if alone is None else alone
     if packets is None or (qos == 2 and not session.incoming.add_run(packets.packet_ids)):

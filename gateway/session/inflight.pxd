@@ -15,7 +15,7 @@ cdef class Inflight:
     cdef public Py_ssize_t limit
     cdef readonly object to_send_again
 
-    @cython.locals(first=Py_ssize_t, taken=Py_ssize_t, count=Py_ssize_t, by_size="long long",
+    @cython.locals(first=Py_ssize_t, taken=Py_ssize_t, room=Py_ssize_t, by_size="long long",
                    packet_id=Py_ssize_t, sent=InflightRun)
     cpdef Py_ssize_t room_for_run(self, Py_ssize_t size)
     @cython.locals(sent=InflightRun)

@@ -87,20 +87,20 @@ class Inflight:
 
         That is for a session that has nothing `to_send_again`.
         """
+        by_size = -((self._bytes - MAXIMUM_BYTES) // size)
+        room = min(by_size, self.limit - len(self._messages) - self.in_runs)
+        if room < 1:
+            return room
         first = self._next()
         taken = MAXIMUM_PACKET_ID + 1
-        count = self.in_runs
-        if self._messages:
-            count += len(self._messages)
-            for packet_id in self._messages:
-                if first <= packet_id < taken:
-                    taken = packet_id
+        for packet_id in self._messages:
+            if first <= packet_id < taken:
+                taken = packet_id
         if self._runs:
             sent = self._runs[0]  # of all runs the first to be met again
             if sent.first + sent.done >= first:
                 taken = min(taken, sent.first + sent.done)
-        by_size = -((self._bytes - MAXIMUM_BYTES) // size)
-        return min(taken - first, by_size, self.limit - count)
+        return min(taken - first, room)
 
     def add_run(self, run: MessageRun, qos: int) -> InflightRun:
         """Keep a run that `room_for_run` allowed, and give it packet identifiers."""
