@@ -153,7 +153,7 @@ def takes_again(path: Path) -> bool:
     try:
         if not Reserve(path.parent).hold():
             return False
-        _with_connection(path.absolute().as_uri(), _bring_up)
+        _make(path)
     except (sqlite3.Error, OSError):
         return False
     except DamagedError:
@@ -212,7 +212,7 @@ def _make_ready_or_replace(path: Path, clock: Clock) -> "tuple[Path | None, Salv
         _make_ready(path)
     except DamagedError as damage:
         logger.warning("%s is damaged (%s): what can be read is salvaged", path, damage)
-        set_aside, salvage = replace(path, clock, _create)
+        set_aside, salvage = replace(path, clock, _make)
         logger.critical(
             "%s was damaged (%s): set aside as %s; %s", path, damage, set_aside.name, salvage
         )
@@ -232,7 +232,7 @@ def _make_ready(path: Path) -> None:
             uri = f"{path.absolute().as_uri()}?mode=ro"
             if not _with_connection(uri, lambda connection: check_pages(connection, seconds)):
                 logger.info("%s: not all pages were looked at within %g s", path, seconds)
-        _with_connection(path.absolute().as_uri(), _bring_up)
+        _make(path)
     except sqlite3.Error as error:
         wrong_table = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_ERROR
         if is_damage(error) or wrong_table:
@@ -240,7 +240,8 @@ def _make_ready(path: Path) -> None:
         raise
 
 
-def _create(path: Path) -> None:
+def _make(path: Path) -> None:
+    """Make the file if need be, at the newest schema; a page of it is written."""
     _with_connection(path.absolute().as_uri(), _bring_up)
 
 

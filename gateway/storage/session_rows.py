@@ -23,22 +23,10 @@ SUBSCRIBE = (
 )
 UNSUBSCRIBE = "DELETE FROM subscription WHERE session = ? AND topic_filter = ?"
 
+_DELIVERY = ("session", "place", "message", "qos", "retain", "packet_id", "released")
+
 OWE = insert_statement(
-    "delivery",
-    (
-        "session",
-        "place",
-        "message",
-        "qos",
-        "retain",
-        "packet_id",
-        "released",
-        "identifiers",
-        "shared_filter",
-        "size",
-        "alone",
-        "expires",
-    ),
+    "delivery", (*_DELIVERY, "identifiers", "shared_filter", "size", "alone", "expires")
 )
 OWE_PLAIN = (
     "INSERT INTO delivery (session, place, message, qos, retain, packet_id, released, size, alone)"
@@ -46,22 +34,7 @@ OWE_PLAIN = (
 )
 """OWE for what was not sent, of a subscription that says nothing of it, and does not expire."""
 
-OWE_RUN = insert_statement(
-    "delivery",
-    (
-        "session",
-        "place",
-        "message",
-        "qos",
-        "retain",
-        "packet_id",
-        "released",
-        "size",
-        "alone",
-        "messages",
-        "gone",
-    ),
-)
+OWE_RUN = insert_statement("delivery", (*_DELIVERY, "size", "alone", "messages", "gone"))
 """For the messages of a run."""
 
 PART_OF_RUN = "UPDATE delivery SET messages = ?, size = ?, gone = ? WHERE session = ? AND place = ?"
