@@ -54,7 +54,8 @@ def _salvaged(gateway: "Gateway", database: Database) -> dict[str, str]:
 
 async def _watch_room(gateway: "Gateway", database: Database, alarms: dict[str, str]) -> None:
     alarm = partial(_alarm, gateway, alarms, "disk")
-    room = gateway.writer.room = Room(database.path, database.writer, database.reserve, alarm)
+    room = Room(database.path, database.writer, database.reserve, alarm)
+    gateway.writer.attempts.room = room
     gateway.stack.push_async_callback(room.close)
     await room.begin()
 

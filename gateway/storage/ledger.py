@@ -132,7 +132,7 @@ class Ledger:
         self._gathered.add(epoch, stream, first, last, fate, cause)
         self._counters.add(f"tidegate/ledger/{fate.value}", last - first + 1)
         if self._gathered.full:
-            if self._writer.failing:
+            if self._writer.attempts.failing:
                 self._counters.add("tidegate/ledger/coarsened", self._gathered.make_coarse())
             else:
                 self._write_now()

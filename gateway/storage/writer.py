@@ -2,15 +2,12 @@
 
 import asyncio
 import logging
-import sqlite3
 from collections.abc import Callable
 
 from gateway.counters import Counters
+from gateway.storage.commit_attempts import CommitAttempts
 from gateway.storage.commit_due import CommitDue
-from gateway.storage.commit_figures import CommitFigures
 from gateway.storage.connection import Connection, Row
-from gateway.storage.damage import is_no_room
-from gateway.storage.room import Room
 from gateway.storage.vacuum import give_space_back
 
 logger = logging.getLogger(__name__)
@@ -36,10 +33,6 @@ acknowledge it."""
 
 MEMORY_DELAY = 1.0
 """Seconds by which a commit of the class `memory` is put off: nobody waits for it."""
-
-FIRST_RETRY = 0.1
-LONGEST_RETRY = 5.0
-"""Seconds between two attempts to write a batch that the disk refused; doubled each time."""
 
 
 class Writer:
@@ -81,36 +74,35 @@ class Writer:
         """The part of its window that a commit of the class `batch` waits: 1.0 is all of it."""
         self.durable = durable
         self.commit_delay = commit_delay
-        self.failing = False
         self.refuses = ""
         """Why the database must not be given any more messages, set by who knows it."""
-        self.room: Room | None = None
-        """What is asked for room when the disk is full."""
         self.pending_rows = 0
         self.pending_bytes = 0
         self.elided_rows = 0
         """Rows that stores need not write any more, because everyone has acknowledged before."""
         self._connection = connection
         self._counters = counters
-        self._alarm = alarm
         self._gathered: list[tuple[str, list[Row]]] = []
         self._gathered_rows = 0
         self._gathered_bytes = 0
         self.due = CommitDue()  # a turn does without `hand_over` while nothing is wanted
-        self._figures = CommitFigures(counters)
         self._rows_since_look = SPACE_LOOK_ROWS  # what an earlier run left
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._look_timer: asyncio.TimerHandle | None = None
         self._closing = asyncio.Event()
+        self.attempts = CommitAttempts(
+            connection, counters, self._closing, alarm, self._show_pending
+        )
 
     @property
     def full(self) -> bool:
         """True while the disk refuses or is full, or more is pending than a bound allows."""
+        attempts = self.attempts
         return (
-            self.failing
+            attempts.failing
             or bool(self.refuses)
-            or (self.room is not None and self.room.short)
+            or attempts.short_of_room
             or self.pending_rows >= MAX_PENDING_ROWS
             or self.pending_bytes >= MAX_PENDING_BYTES
         )
@@ -220,7 +212,7 @@ class Writer:
     async def _commit_gathered(self) -> None:
         try:
             await self._commit_one()
-            while self._is_due() and not (self.failing and self._closing.is_set()):
+            while self._is_due() and not (self.attempts.failing and self._closing.is_set()):
                 await self._commit_one()
             await self._look_for_space()
         finally:
@@ -249,7 +241,7 @@ class Writer:
             self.hand_over()
 
     async def _look_for_space(self) -> None:
-        if self._rows_since_look >= SPACE_LOOK_ROWS and not self.failing:
+        if self._rows_since_look >= SPACE_LOOK_ROWS and not self.attempts.failing:
             self._rows_since_look = 0
             if not await give_space_back(self._connection, self._called):
                 self._rows_since_look = SPACE_LOOK_ROWS  # the last batch finds the rest
@@ -266,63 +258,16 @@ class Writer:
         self.batch += 1
         self._gathered, self._gathered_rows, self._gathered_bytes = [], 0, 0
         self.due.clear()
-        if batch and not await self._write(batch):
+        if batch and not await self.attempts.write(batch):
             return
         self.committed = number
         self._counters.set("tidegate/storage/elided_rows", self.elided_rows)
         self.pending_rows -= rows
         self.pending_bytes -= size
         self._rows_since_look += rows
-        self._counters.set("tidegate/storage/pending_rows", self.pending_rows)
+        self._show_pending()
         for callback in self.on_committed:
             callback(number)
 
-    async def _write(self, batch: list[tuple[str, list[Row]]]) -> bool:
-        """Try until the batch is on disk; False when the writer closes and it still is not."""
-        delay = FIRST_RETRY
-        clock = asyncio.get_running_loop().time
-        while True:
-            began = clock()
-            try:
-                await self._connection.write(batch)
-            except (sqlite3.Error, ValueError, OverflowError) as error:
-                # ValueError and OverflowError: a value that SQLite cannot hold. Nothing
-                # behind it may be acknowledged as if it were stored.
-                if await self._made_room(error):
-                    continue
-                self._failed(error)
-            else:
-                ended = clock()
-                self._figures.count(sum(len(rows) for _, rows in batch), ended - began)
-                self._recovered()
-                if self.room is not None:
-                    await self.room.look(ended)
-                return True
-            if self._closing.is_set():
-                return False
-            await self._wait(delay)
-            delay = min(2 * delay, LONGEST_RETRY)
-
-    async def _made_room(self, error: Exception) -> bool:
-        """Return whether a full disk has some room for one more attempt at once."""
-        return self.room is not None and is_no_room(error) and await self.room.make()
-
-    async def _wait(self, delay: float) -> None:
-        try:
-            await asyncio.wait_for(self._closing.wait(), delay)
-        except TimeoutError:
-            return
-
-    def _failed(self, error: Exception) -> None:
-        self._counters.add("tidegate/storage/failures")
+    def _show_pending(self) -> None:
         self._counters.set("tidegate/storage/pending_rows", self.pending_rows)
-        if not self.failing:
-            self.failing = True
-            logger.critical("the database takes no more: %s; publishers are refused", error)
-            self._alarm(f"the database takes no more: {error}")
-
-    def _recovered(self) -> None:
-        if self.failing:
-            self.failing = False
-            logger.warning("the database takes rows again")
-            self._alarm("")

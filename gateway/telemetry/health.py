@@ -11,9 +11,9 @@ def trouble(writer: Writer, heartbeat: Heartbeat) -> str:
     """
     if writer.refuses:
         return f"{writer.refuses}: publishers are refused"
-    if writer.failing:
+    if writer.attempts.failing:
         return "the database takes no more: publishers are refused"
-    if writer.room is not None and writer.room.short:
+    if writer.attempts.short_of_room:
         return "the disk is full: publishers are refused"
     if writer.full:
         return f"{writer.pending_rows} rows wait for the disk: publishers are refused"

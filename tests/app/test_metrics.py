@@ -94,11 +94,12 @@ async def test_figures_are_those_of_the_moment(asked: Asked) -> None:
 async def test_health(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     assert await asked.get("/healthz") == (200, "text/plain; charset=utf-8", "ok\n")
     storage = asked.gateway.writer
-    monkeypatch.setattr(storage, "_recovered", lambda: None)  # by a commit of these moments
-    storage.failing = True
+    attempts = storage.attempts
+    monkeypatch.setattr(attempts, "_recovered", lambda: None)  # by a commit of these moments
+    attempts.failing = True
     status, _, text = await asked.get("/healthz")
     assert (status, text) == (503, "the database takes no more: publishers are refused\n")
-    storage.failing, storage.refuses = False, "the database is damaged"
+    attempts.failing, storage.refuses = False, "the database is damaged"
     status, _, text = await asked.get("/healthz")
     assert (status, text) == (503, "the database is damaged: publishers are refused\n")
     storage.refuses = ""
@@ -108,7 +109,7 @@ async def test_health(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_full_disk_and_a_full_writer_are_trouble(
     asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    room = asked.gateway.writer.room
+    room = asked.gateway.writer.attempts.room
     assert room is not None
     room.short = True
     status, _, text = await asked.get("/healthz")

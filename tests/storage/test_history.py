@@ -149,11 +149,11 @@ async def test_rules_are_known_as_long_as_messages_of_their_start(store: Store) 
 
 async def test_a_full_writer_skips(store: Store) -> None:
     history = await begun(store)
-    store.writer.failing = True
+    store.writer.attempts.failing = True
     history.add(message(), ())
     assert store.writer.pending_rows == 0
     assert store.counters.count("tidegate/history/skipped") == 1
-    store.writer.failing = False
+    store.writer.attempts.failing = False
     history.add(message(), ())
     assert store.counters.count("tidegate/history/recorded") == 1
 
@@ -188,7 +188,7 @@ async def test_a_disk_that_takes_nothing_at_the_start_is_asked_again(
         refuse_writes(failing, store)
         history = History(store.database, store.writer, store.counters, 3600, 1 << 20)
         await history.begin(EPOCH, 1, RULES)
-        await until(lambda: store.writer.failing)
+        await until(lambda: store.writer.attempts.failing)
     assert store.writer.full
     await store.settle()
     with open_history(store.database.path.parent) as reader:

@@ -125,11 +125,11 @@ async def test_ranges_in_memory_are_bounded(
         kept.filter(40, rule=f"{place % 2}@00000000")
     await until(lambda: kept.store.writer.committed == 2)
     assert len(await kept.on_disk()) == 10
-    kept.store.writer.failing = True
+    kept.store.writer.attempts.failing = True
     for place in range(10):
         kept.filter(40, rule=f"{place % 2}@00000000")
     assert kept.store.counters.count("tidegate/ledger/coarsened") == 9
-    kept.store.writer.failing = False
+    kept.store.writer.attempts.failing = False
     await kept.settle()
     assert (await kept.on_disk())[10:] == [
         (401, 761, "filtered", "0@00000000*200 1@00000000*161"),

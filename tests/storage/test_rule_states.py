@@ -114,7 +114,7 @@ async def test_a_disk_that_does_not_take_an_epoch_is_asked_again(
         refuse_writes(failing, store)
         states = await RuleStates(store.database, store.writer).restore([DOOR])
         states[DOOR].save("a", [1])
-        await until(lambda: store.writer.failing)
+        await until(lambda: store.writer.attempts.failing)
     await store.settle()
     image = crash_image(store.database.path.parent, tmp_path / "image")
     assert await restored(image, DOOR) == [(1, {"a": [1]})]

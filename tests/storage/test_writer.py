@@ -1,4 +1,4 @@
-"""Batches: gathered in a turn, committed in order, kept while the disk refuses."""
+"""Batches: gathered in a turn, committed in order."""
 
 import asyncio
 import sqlite3
@@ -10,26 +10,10 @@ import pytest
 import gateway.storage.vacuum as vacuum_module
 import gateway.storage.writer as writer_module
 from gateway.storage.vacuum import KEEP_FREE_PAGES
-from tests.support.storage import Store, open_store, until
+from tests.support.storage import Store, meta_names, open_store, until
 
 INSERT = "INSERT INTO meta VALUES (?, ?)"
 BLOB = "INSERT INTO node_frames VALUES (?, 0, 0, 0, ?)"
-
-
-async def _names(store: Store) -> list[str]:
-    statement = "SELECT name FROM meta ORDER BY name"
-    rows = await store.database.reader.query(statement, (), lambda cursor: cursor.fetchall())
-    return [name for (name,) in rows]
-
-
-async def _fill_the_disk(store: Store) -> None:
-    """Allow the file no further page: SQLITE_FULL, as on a full disk."""
-    pages = await store.database.writer.query("PRAGMA page_count", (), lambda c: c.fetchone()[0])
-    await store.database.writer.execute(f"PRAGMA max_page_count = {pages}")
-
-
-async def _free_the_disk(store: Store) -> None:
-    await store.database.writer.execute("PRAGMA max_page_count = 1000000")
 
 
 async def test_a_batch_is_on_disk_when_its_number_is_committed(store: Store) -> None:
@@ -40,7 +24,7 @@ async def test_a_batch_is_on_disk_when_its_number_is_committed(store: Store) -> 
     assert store.writer.pending_rows == 1
     store.writer.hand_over()
     await until(lambda: store.writer.committed == 1)
-    assert await _names(store) == ["a"]
+    assert await meta_names(store) == ["a"]
     assert numbers == [1]
     assert (store.writer.mark(), store.writer.pending_rows, store.writer.pending_bytes) == (0, 0, 0)
 
@@ -59,7 +43,7 @@ async def test_turns_during_a_commit_share_the_next_one(store: Store) -> None:
     await until(lambda: store.writer.committed == 2)
     assert store.counters.count("tidegate/storage/commits") == 2
     assert store.counters.count("tidegate/storage/rows") == 4
-    assert await _names(store) == ["a", "b", "c", "d"]
+    assert await meta_names(store) == ["a", "b", "c", "d"]
 
 
 async def test_statements_keep_their_order_within_a_batch(store: Store) -> None:
@@ -68,7 +52,7 @@ async def test_statements_keep_their_order_within_a_batch(store: Store) -> None:
     store.writer.add(INSERT, ("a", 2))
     store.writer.add(INSERT, ("b", 1))
     await store.settle()
-    assert await _names(store) == ["a", "b"]
+    assert await meta_names(store) == ["a", "b"]
 
 
 async def test_rows_that_come_together_are_rows_like_any_other(store: Store) -> None:
@@ -81,7 +65,7 @@ async def test_rows_that_come_together_are_rows_like_any_other(store: Store) -> 
     writer.add(INSERT, ("c", 3))
     assert writer.mark() == 1
     await store.settle()
-    assert await _names(store) == ["a", "bb", "c"]
+    assert await meta_names(store) == ["a", "bb", "c"]
     writer.add("DELETE FROM meta", ())
     for row in (("a", 1), ("bb", 2)):
         writer.add(INSERT, row)
@@ -118,7 +102,7 @@ async def test_what_is_wanted_now_is_committed_at_the_end_of_the_turn(store: Sto
     assert store.writer.mark() == 1
     store.writer.hand_over()
     await until(lambda: store.writer.committed == 1)
-    assert await _names(store) == ["a"]
+    assert await meta_names(store) == ["a"]
     assert store.writer.mark() == 0
 
 
@@ -135,7 +119,7 @@ async def test_what_may_wait_is_committed_within_its_time(store: Store) -> None:
     await until(lambda: not dirty.names)
     assert clock() - began >= 0.04
     await until(lambda: store.writer.committed == 1)
-    assert await _names(store) == ["a", "b", "c"]
+    assert await meta_names(store) == ["a", "b", "c"]
 
 
 async def test_the_commit_delay_counts_from_the_end_of_the_turn(store: Store) -> None:
@@ -158,7 +142,7 @@ async def test_a_row_that_is_due_takes_along_what_may_wait(store: Store) -> None
     assert store.writer.add(INSERT, ("b", 1)) == 1
     store.writer.hand_over()
     await until(lambda: store.writer.committed == 1)
-    assert await _names(store) == ["a", "b"]
+    assert await meta_names(store) == ["a", "b"]
 
 
 async def test_what_is_undone_before_its_batch_is_never_written(store: Store) -> None:
@@ -187,7 +171,7 @@ async def test_what_may_wait_is_not_committed_because_a_commit_has_ended(store: 
     dirty.set("b", 0.05)
     store.writer.hand_over()
     await until(lambda: store.writer.committed == 2)
-    assert await _names(store) == ["a", "b"]
+    assert await meta_names(store) == ["a", "b"]
 
 
 async def test_a_row_may_wait_too(store: Store) -> None:
@@ -239,7 +223,7 @@ async def test_close_commits_what_could_still_wait(tmp_path: Path) -> None:
     store.writer.hand_over()
     await store.close()
     again = await open_store(tmp_path)
-    assert await _names(again) == ["a"]
+    assert await meta_names(again) == ["a"]
     await again.close()
 
 
@@ -250,7 +234,7 @@ async def test_in_memory_mode_rows_are_written_and_nothing_waits(tmp_path: Path)
     await asyncio.sleep(0)
     assert (store.writer.mark(), store.writer.batch) == (0, 1)  # put off
     await store.settle()
-    assert await _names(store) == ["a"]
+    assert await meta_names(store) == ["a"]
     await store.close()
 
 
@@ -262,51 +246,8 @@ async def test_close_commits_what_is_left(tmp_path: Path) -> None:
     store.writer.add(INSERT, ("b", 1))
     await store.close()
     again = await open_store(tmp_path)
-    assert await _names(again) == ["a", "b"]
+    assert await meta_names(again) == ["a", "b"]
     await again.close()
-
-
-async def test_a_full_disk_refuses_until_there_is_room_and_loses_nothing(
-    store: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writer_module, "FIRST_RETRY", 0.01)
-    await _fill_the_disk(store)
-    store.writer.add(BLOB, (1, bytes(100_000)))
-    store.writer.hand_over()
-    await until(lambda: store.counters.count("tidegate/storage/failures") >= 3)
-    refused = store.writer.full
-    assert (store.writer.committed, store.writer.mark()) == (0, 1)
-    store.writer.add(INSERT, ("later", 1))
-    store.writer.hand_over()
-    assert store.writer.mark() == 2
-    assert store.alarms == ["the database takes no more: database or disk is full"]
-    assert [record.levelname for record in caplog.records] == ["CRITICAL"]  # once, not each time
-
-    await _free_the_disk(store)
-    await until(lambda: store.writer.committed == 2)
-    assert (refused, store.writer.full) == (True, False)
-    assert store.alarms[1:] == [""]
-    assert await _names(store) == ["later"]
-    size = "SELECT length(seen) FROM node_frames"
-    assert await store.database.reader.query(size, (), lambda c: c.fetchall()) == [(100_000,)]
-
-
-async def test_close_gives_up_on_a_full_disk_and_says_so(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    store = await open_store(tmp_path)
-    await _fill_the_disk(store)
-    store.writer.add(BLOB, (1, bytes(100_000)))
-    await store.close()
-    assert "1 rows could not be written before the stop" in caplog.text
-
-
-async def test_a_value_that_sqlite_cannot_hold_is_never_committed(store: Store) -> None:
-    store.writer.add(INSERT, ("a", 1))
-    store.writer.add(INSERT, ("b", 1 << 63))
-    store.writer.hand_over()
-    await until(lambda: store.writer.failing)
-    assert await _names(store) == []
 
 
 @pytest.mark.parametrize("bound", ["MAX_PENDING_ROWS", "MAX_PENDING_BYTES"])

@@ -70,6 +70,13 @@ def refuse_writes(monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
     monkeypatch.setattr(store.database.writer, "write", refuse)
 
 
+async def meta_names(store: Store) -> list[str]:
+    """Return the names in the table `meta`, which most tests of the writer write to."""
+    statement = "SELECT name FROM meta ORDER BY name"
+    rows = await store.database.reader.query(statement, (), lambda cursor: cursor.fetchall())
+    return [name for (name,) in rows]
+
+
 def crash_image(folder: Path, to: Path) -> Path:
     """Copy what a kill at this moment would leave on disk: the file and its WAL.
 

@@ -150,7 +150,7 @@ async def test_rows_whose_removal_is_not_on_disk_fill_the_window(
         await until(lambda: store.outbox.committed_id == 20)
         await store.database.writer.execute("PRAGMA max_page_count = 1")
         store.writer.add("INSERT INTO node_frames VALUES ('x', 0, 0, 0, ?)", (bytes(100_000),))
-        await until(lambda: store.writer.failing)
+        await until(lambda: store.writer.attempts.failing)
         await until(lambda: store.outbox.removing == 4)
         arrived = max(_numbers(fleet_broker))
         again = await open_store(crash_image(tmp_path / "data", tmp_path / "crashed"))

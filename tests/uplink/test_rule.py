@@ -122,9 +122,9 @@ async def test_an_equal_value_is_no_change(store: Store) -> None:
 
 async def test_a_refused_message_is_not_remembered(store: Store) -> None:
     rules = await rule_set(store, "CHANGED(payload.t)", "FALSE")
-    store.writer.failing = True
+    store.writer.attempts.failing = True
     assert rules.receive(message(1), ["s/#"]) == ReasonCode.QUOTA_EXCEEDED
-    store.writer.failing = False
+    store.writer.attempts.failing = False
     assert figures(store)["evaluated"] == 0
     assert taken(rules, store, 1, 1) == [True, False]
 

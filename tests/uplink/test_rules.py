@@ -101,7 +101,7 @@ async def test_a_full_outbox_refuses_only_what_a_rule_wants(tmp_path: Path) -> N
 
 async def test_a_disk_that_takes_no_more_refuses_and_is_counted_apart(store: Store) -> None:
     rules = RuleSet((), store.outbox, store.counters, EPOCH)
-    store.writer.failing = True
+    store.writer.attempts.failing = True
     assert rules.receive(_message(1), ["sensors/#"]) == ReasonCode.QUOTA_EXCEEDED
     assert store.counters.count("tidegate/storage/rejected") == 1
     assert store.counters.count("tidegate/outbox/rejected") == 0
