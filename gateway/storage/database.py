@@ -1,4 +1,4 @@
-"""The gateway's SQLite file: opened, checked, migrated, replaced when damaged, or in memory."""
+"""The gateway's SQLite database: its two connections, on disk or else in memory."""
 
 import asyncio
 import logging
@@ -7,43 +7,22 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from gateway.clock import Clock
 from gateway.errors import StartError
 from gateway.storage.connection import Batch, Connection
-from gateway.storage.damage import (
-    DamagedError,
-    is_damage,
-    is_full,
-    is_read_only,
-    is_write_error,
-    note_damage,
-)
-from gateway.storage.migrations.migrate import migrate, missing_columns
-from gateway.storage.replace import finish, replace
+from gateway.storage.damage import is_damage, note_damage
+from gateway.storage.database_file import BUSY_TIMEOUT_MS, prepare
+from gateway.storage.refusal import NoDiskError, ReadOnlyError, makes_room, refusal
 from gateway.storage.reserve import Reserve
-from gateway.storage.salvage.wal import PAGE_BYTES
-from gateway.storage.start_check import (
-    SECONDS_AFTER_A_CRASH,
-    SECONDS_AFTER_A_STOP,
-    check_log,
-    check_note,
-    check_pages,
-    was_left_open,
-)
 
 if TYPE_CHECKING:
     from gateway.storage.salvage.salvage import Salvage
 
 logger = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
 FILE_NAME = "tidegate.db"
-
-BUSY_TIMEOUT_MS = 5_000
-"""How long a connection waits for another's lock; a checkpoint holds it for a moment."""
 
 JOURNAL_SIZE_LIMIT = 16 * 1024 * 1024
 """Bytes to which the WAL file is cut back after a checkpoint; a burst may make it larger."""
@@ -51,17 +30,8 @@ JOURNAL_SIZE_LIMIT = 16 * 1024 * 1024
 OLDEST_SQLITE = (3, 37, 0)
 """STRICT tables; an older library would read a sound file as a damaged one."""
 
-
 ATTEMPTS = 2
 """How often the start asks a disk that gives an error: some errors pass."""
-
-
-class _NoDiskError(Exception):
-    """The disk takes nothing; the text says why."""
-
-
-class _ReadOnlyError(_NoDiskError):
-    """Nor is it going to while somebody leaves it so."""
 
 
 @dataclass(slots=True)
@@ -125,16 +95,16 @@ async def open_database(folder: Path, clock: Clock, first: Batch = ()) -> Databa
     for attempt in range(1, ATTEMPTS + 1):
         try:
             return await _on_disk(path, clock, first)
-        except _ReadOnlyError as error:
+        except ReadOnlyError as error:
             return await _in_memory(path, first, str(error), may_recover=False)
-        except _NoDiskError as error:
+        except NoDiskError as error:
             logger.warning("%s (attempt %d of %d)", error, attempt, ATTEMPTS)
             reason = str(error)
     return await _in_memory(path, first, reason, may_recover=True)
 
 
 async def _on_disk(path: Path, clock: Clock, first: Batch) -> Database:
-    set_aside, salvage = await asyncio.to_thread(_prepare, path, clock)
+    set_aside, salvage = await asyncio.to_thread(prepare, path, clock)
     writer, reader = await _connect_both(path, first)
     return Database(path, writer, reader, set_aside, salvage)
 
@@ -148,21 +118,8 @@ async def _in_memory(path: Path, first: Batch, reason: str, *, may_recover: bool
     return Database(path, connection, connection, None, salvage, reason, may_recover)
 
 
-def takes_again(path: Path) -> bool:
-    """Return whether a disk that took nothing takes a database by now, and has some room."""
-    try:
-        if not Reserve(path.parent).hold():
-            return False
-        _make(path)
-    except (sqlite3.Error, OSError):
-        return False
-    except DamagedError:
-        return True  # the start sets it aside
-    return True
-
-
 async def _connect_both(path: Path, first: Batch) -> tuple[Connection, Connection]:
-    """Return writer and reader once `first` is on disk; raise _NoDiskError or StartError."""
+    """Return writer and reader once `first` is on disk; raise NoDiskError or StartError."""
     async with AsyncExitStack() as opened:
         try:
             writer = await _connect(path, "PRAGMA synchronous = FULL")
@@ -170,115 +127,12 @@ async def _connect_both(path: Path, first: Batch) -> tuple[Connection, Connectio
             await writer.write(first)
             reader = await _connect(path, "PRAGMA query_only = ON")
         except sqlite3.Error as error:
-            if not _makes_room(error, path):
-                raise _refusal(error, path) from error
+            if not makes_room(error, path):
+                raise refusal(error, path) from error
         else:
             opened.pop_all()
             return writer, reader
     return await _connect_both(path, first)
-
-
-def _prepare(path: Path, clock: Clock) -> "tuple[Path | None, Salvage | None]":
-    """Leave a sound file at the newest schema; raise _NoDiskError or StartError."""
-    if is_read_only(path.parent):
-        raise _ReadOnlyError(f"{path.parent} is on a read-only file system")
-    try:
-        return _make_ready_or_replace(path, clock)
-    except (sqlite3.Error, OSError) as error:
-        if _makes_room(error, path):
-            return _prepare(path, clock)
-        raise _refusal(error, path) from error
-
-
-def _makes_room(error: Exception, path: Path) -> bool:
-    """Return whether a full disk has some room for one more attempt."""
-    return is_full(error, path.parent) and Reserve(path.parent).release()
-
-
-def _refusal(error: Exception, path: Path) -> Exception:
-    """Return what is to be raised of an error that no more room can help."""
-    if is_read_only(path.parent):  # by now: some file systems answer an error of the disk so
-        return _ReadOnlyError(f"{path.parent} is on a read-only file system")
-    if is_full(error, path.parent):
-        return _NoDiskError(f"no room for {path}: {error}")
-    if is_write_error(error):
-        return _NoDiskError(f"{path} cannot be written: {error}")
-    return StartError(f"{path}: {error}")
-
-
-def _make_ready_or_replace(path: Path, clock: Clock) -> "tuple[Path | None, Salvage | None]":
-    finish(path, clock)
-    try:
-        _make_ready(path)
-    except DamagedError as damage:
-        logger.warning("%s is damaged (%s): what can be read is salvaged", path, damage)
-        set_aside, salvage = replace(path, clock, _make)
-        logger.critical(
-            "%s was damaged (%s): set aside as %s; %s", path, damage, set_aside.name, salvage
-        )
-        return set_aside, salvage
-    return None, None
-
-
-def _make_ready(path: Path) -> None:
-    """Check and migrate; raise DamagedError, or sqlite3.Error for what is no damage."""
-    try:
-        if path.exists():
-            check_note(path)
-            check_log(path)
-            seconds = SECONDS_AFTER_A_CRASH if was_left_open(path) else SECONDS_AFTER_A_STOP
-            # Read only: what is damaged, or newer than we know, is left exactly as it is,
-            # where another connection would fold the WAL into it when it closes.
-            uri = f"{path.absolute().as_uri()}?mode=ro"
-            if not _with_connection(uri, lambda connection: check_pages(connection, seconds)):
-                logger.info("%s: not all pages were looked at within %g s", path, seconds)
-        _make(path)
-    except sqlite3.Error as error:
-        wrong_table = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_ERROR
-        if is_damage(error) or wrong_table:
-            raise DamagedError(str(error)) from error
-        raise
-
-
-def _make(path: Path) -> None:
-    """Make the file if need be, at the newest schema; a page of it is written."""
-    _with_connection(path.absolute().as_uri(), _bring_up)
-
-
-def _with_connection(uri: str, use: Callable[[sqlite3.Connection], T]) -> T:
-    seconds = BUSY_TIMEOUT_MS / 1000
-    connection = sqlite3.connect(uri, timeout=seconds, isolation_level=None, uri=True)
-    try:
-        return use(connection)
-    finally:
-        connection.close()
-
-
-def _bring_up(connection: sqlite3.Connection) -> None:
-    # Both before the first table: later they have no effect without a whole VACUUM.
-    connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-    _write_ahead(connection)
-    migrate(connection)
-    lacking = missing_columns(connection)
-    if lacking:
-        raise DamagedError(f"it lacks {', '.join(lacking[:3])}")
-    # A page is written, which a full disk refuses now and not in the middle of the start.
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    connection.execute(f"PRAGMA user_version = {version}")
-
-
-def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Switch to write-ahead logging, trying twice.
-
-    SQLite says of an error of the disk only that the mode is still the old one; a file system
-    without shared memory says the same each time.
-    """
-    for _ in range(2):
-        (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-        if mode == "wal":
-            return
-    logger.warning("the database has no write-ahead log: its journal mode stays %s", mode)
 
 
 async def _connect(path: Path, pragma: str) -> Connection:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gateway.storage.connection import Connection
-from gateway.storage.database import BUSY_TIMEOUT_MS
+from gateway.storage.database_file import BUSY_TIMEOUT_MS
 from gateway.storage.reserve import Reserve
 from gateway.storage.retention import log_bytes, log_of
 from gateway.storage.vacuum import give_space_back

@@ -10,7 +10,9 @@ from gateway.app import no_disk
 from gateway.app.gateway import Gateway
 from gateway.config.load import bare
 from gateway.storage import database as database_module
-from gateway.storage.database import FILE_NAME, takes_again
+from gateway.storage.database import FILE_NAME
+from gateway.storage.database_file import takes_again
+from gateway.storage.refusal import NoDiskError, ReadOnlyError
 from gateway.storage.reserve import Reserve
 from tests.support.ports import free_port
 
@@ -18,13 +20,13 @@ FULL = "no room for it"
 
 
 async def started(folder: Path, stack: AsyncExitStack, *, read_only: bool = False) -> Gateway:
-    kind = database_module._ReadOnlyError if read_only else database_module._NoDiskError
+    kind = ReadOnlyError if read_only else NoDiskError
 
     def prepare(*_: object) -> None:
         raise kind(FULL)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(database_module, "_prepare", prepare)
+        patch.setattr(database_module, "prepare", prepare)
         gateway = Gateway(bare(free_port()), folder, stack)
         await gateway.start(durable=True)
     return gateway

@@ -8,6 +8,7 @@ import pytest
 from gateway.clock import Clock
 from gateway.errors import StartError
 from gateway.storage import database as database_module
+from gateway.storage import refusal
 from gateway.storage.connection import Batch, Connection
 from gateway.storage.database import Database, open_database
 from gateway.storage.meta import COUNT_START, start_number
@@ -85,8 +86,7 @@ async def test_a_full_disk_is_given_the_reserve(
 async def test_a_file_system_that_became_read_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers = iter([False, True])
-    monkeypatch.setattr(database_module, "is_read_only", lambda _: next(answers))
+    monkeypatch.setattr(refusal, "is_read_only", lambda _: True)  # the file was made before
     Refusals(monkeypatch, sqlite3.SQLITE_READONLY, 1)
     database, number = await opened(tmp_path)
     assert "is on a read-only file system" in database.in_memory

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gateway.storage.database import BUSY_TIMEOUT_MS
+from gateway.storage.database_file import BUSY_TIMEOUT_MS
 from gateway.storage.reserve import RESERVE_BYTES, Reserve
 from gateway.storage.retention import log_bytes, log_of
 from gateway.storage.room import FOLDED_LOG_BYTES, Room
