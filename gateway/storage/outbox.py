@@ -3,34 +3,26 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from gateway.counters import Counters
-from gateway.storage.clock_steps import ClockSteps
 from gateway.storage.database import Database
 from gateway.storage.fate import Fate
 from gateway.storage.fetched_rows import FetchedRows
 from gateway.storage.lane import RECALL
 from gateway.storage.oldest_row import OldestRow
 from gateway.storage.outbox_batches import OutboxBatches
+from gateway.storage.outbox_expiry import OutboxExpiry, expiry_of
+from gateway.storage.outbox_figures import OutboxFigures
 from gateway.storage.outbox_heads import OutboxHeads
 from gateway.storage.outbox_looks import OutboxLooks
 from gateway.storage.outbox_ranges import ranges_of
 from gateway.storage.outbox_reader import OutboxReader
-from gateway.storage.outbox_row import (
-    COLUMNS,
-    OutboxRow,
-    has_expired,
-    insert_statement,
-    to_columns,
-)
+from gateway.storage.outbox_row import COLUMNS, OutboxRow, insert_statement, to_columns
 from gateway.storage.outbox_stream import MAX_LATEST_TOPICS
-from gateway.storage.outbox_streams import OutboxStreams, expiry_of
+from gateway.storage.outbox_streams import OutboxStreams
 from gateway.storage.outbox_totals import OutboxTotals
 from gateway.storage.recent_rows import RecentRows
 from gateway.storage.retention import Mode, OutboxSettings, WhenFull, log_excess
 from gateway.storage.row_size import row_size
 from gateway.storage.writer import Writer
-
-SWEEP_ROWS = 256
-"""Rows that one `sweep` ends for their expiry, and as many for their age."""
 
 _INSERT = insert_statement("outbox", COLUMNS)
 _DELETE = "DELETE FROM outbox WHERE id BETWEEN ? AND ?"
@@ -64,7 +56,6 @@ class Outbox:
         self.on_fate: list[Callable[[Sequence[OutboxRow], Fate, str], None]] = []
         self._database = database
         self._writer = writer
-        self._counters = counters
         self._fetched = FetchedRows()
         self._streams = OutboxStreams(settings or OutboxSettings(), self._fetched.is_taken)
         self._totals = OutboxTotals(database, writer, self._streams)
@@ -72,7 +63,8 @@ class Outbox:
         self._oldest = OldestRow(self._reader)
         self._recent = RecentRows()
         self._batches = OutboxBatches()
-        self._steps = ClockSteps()
+        self._expiry = OutboxExpiry(self._reader, self._streams, self._fetched, self._expire)
+        self._figures = OutboxFigures(counters, self._streams)
         heads = OutboxHeads(self._reader, self._streams)
         self._looks = OutboxLooks(
             self._oldest, heads, self._streams, self._batches, self._keep_bounds
@@ -115,7 +107,8 @@ class Outbox:
     async def load(self) -> None:
         """Learn what an earlier run left; call it once, before anything is added."""
         await self._totals.load()
-        self._batches.committed_id = self._steps.first_id = self.last_id
+        self._batches.committed_id = self.last_id
+        self._expiry.begin(self.last_id)
         self._recent.start(self.last_id)
         if self.rows:
             self.recalled = await self._reader.count_recalled()
@@ -125,19 +118,11 @@ class Outbox:
                 name = stream.settings.name
                 stream.restore_latest(await self._reader.newest(name, MAX_LATEST_TOPICS))
         await self._looks.first()
-        self._count(*(stream.settings.name for stream in self._streams))
+        self._figures.show(*(stream.settings.name for stream in self._streams))
 
     def by_priority(self) -> list[list[str | None]]:
-        """Return the streams by falling priority, those with the same together.
-
-        None stands for all of them where all have the same.
-        """
-        streams: dict[int, list[str | None]] = {}
-        for stream in self._streams:
-            streams.setdefault(stream.settings.priority, []).append(stream.settings.name)
-        if len(streams) < 2:
-            return [[None]]
-        return [streams[priority] for priority in sorted(streams, reverse=True)]
+        """Return the streams by falling priority (`OutboxStreams.by_priority`)."""
+        return self._streams.by_priority()
 
     def admits(self, rows: Sequence[OutboxRow]) -> bool:
         """Return whether `add` takes all of `rows`, which are of different streams.
@@ -155,8 +140,7 @@ class Outbox:
 
     def refuse(self) -> None:
         """Count a message that was refused, by whose bound it was."""
-        part = "storage" if self._writer.full else "outbox"
-        self._counters.add(f"tidegate/{part}/rejected")
+        self._figures.refused(by_disk=self._writer.full)
 
     def add(self, row: OutboxRow, within: float | None = 0.0) -> int:
         """Gather `row`, giving it its id and size; return the number of the present batch.
@@ -181,8 +165,8 @@ class Outbox:
         self.lanes.add(row.lane)
         self.recalled += row.lane == RECALL
         if not self._streams.added(row):
-            self._counters.add("tidegate/outbox/latest_overflow")
-        self._count(row.stream)
+            self._figures.overflowed()
+        self._figures.show(row.stream)
         return batch
 
     def remove(
@@ -200,7 +184,7 @@ class Outbox:
         if leaving:
             self._remove(leaving, fate, within)
             self._tell(leaving, fate, cause)
-            self._count(*{row.stream for row in leaving})
+            self._figures.show(*{row.stream for row in leaving})
         return self._writer.batch
 
     def take(self, row: OutboxRow, now: int) -> bool:
@@ -210,8 +194,8 @@ class Outbox:
         passed. From now on it makes no room for others, for as long as the caller holds it or
         until `put_back`: nobody can say whether the fleet has it.
         """
-        row.stepped = self._steps.after(row.id)
-        if row.message_expiry is not None and not row.left and self._has_expired(row, now):
+        row.stepped = self._expiry.stepped(row)
+        if row.message_expiry is not None and not row.left and self._expiry.has_passed(row, now):
             self.remove([row], Fate.EXPIRED)
             self.end_turn()
         if row.left:
@@ -230,19 +214,9 @@ class Outbox:
         whether there may be more to end at once. Raises sqlite3.Error.
         """
         self._streams.log_excess = log_excess(self._database.path)
-        self._steps.look(now, monotonic, self.last_id)
-        more = False
-        for after_id, up_to, then in self._steps.spans(now):
-            rows = await self._reader.expired(then, SWEEP_ROWS, after_id, up_to)
-            taken = self._fetched.is_taken
-            self.remove([row for row in rows if not taken(row.id)], Fate.EXPIRED)
-            more = more or len(rows) == SWEEP_ROWS
-        ended = 0
-        while ended < SWEEP_ROWS and (oldest := self._too_old(now)) is not None:
-            self.remove([oldest], Fate.EXPIRED, "maximum_age")
-            ended += 1
+        more = await self._expiry.sweep(now, monotonic, self.last_id)
         self._keep_bounds()
-        return more or ended == SWEEP_ROWS
+        return more
 
     def end_turn(self) -> None:
         """Have the writer commit what was gathered here, outside a turn of the server."""
@@ -270,12 +244,6 @@ class Outbox:
     async def close(self) -> None:
         """End the looks into the database, which may close from now on."""
         await self._looks.close()
-
-    def _has_expired(self, row: OutboxRow, now: int) -> bool:
-        return self._steps.trusts(now) and has_expired(row, self._steps.now_for(row.id, now))
-
-    def _too_old(self, now: int) -> OutboxRow | None:
-        return self._streams.too_old(lambda row: self._steps.now_for(row.id, now))
 
     def _make_room(self, row: OutboxRow) -> WhenFull | None:
         """Have others leave for `row`; return the policy by which it is itself given up."""
@@ -310,14 +278,14 @@ class Outbox:
         self._streams.removed(rows)
         self._oldest.removed(identifiers, self.rows)
 
+    def _expire(self, rows: Sequence[OutboxRow], cause: str) -> None:
+        self.remove(rows, Fate.EXPIRED, cause)
+
     def _tell(self, rows: Sequence[OutboxRow], fate: Fate, cause: str) -> None:
         rows = [row for row in rows if row.lane != RECALL]
         if not rows:
             return
-        if fate is Fate.EVICTED:
-            self._counters.add(f"tidegate/outbox/evicted/{cause}", len(rows))
-        elif fate is Fate.EXPIRED:
-            self._counters.add("tidegate/outbox/expired", len(rows))
+        self._figures.ended(len(rows), fate, cause)
         for callback in self.on_fate:
             callback(rows, fate, cause)
 
@@ -328,10 +296,3 @@ class Outbox:
         if changed:
             for callback in self.on_change:
                 callback()
-
-    def _count(self, *names: str) -> None:
-        self._counters.set("tidegate/outbox/rows", self.rows)
-        self._counters.set("tidegate/outbox/bytes", self.bytes)
-        for stream in map(self._streams.of, names):
-            self._counters.set(stream.rows_name, stream.rows)
-            self._counters.set(stream.bytes_name, stream.bytes)

@@ -7,7 +7,6 @@ from gateway.storage.lane import RECALL
 from gateway.storage.outbox_row import OutboxRow
 from gateway.storage.outbox_stream import IsTaken, OutboxStream
 from gateway.storage.retention import (
-    Mode,
     OutboxSettings,
     Retention,
     StreamSettings,
@@ -57,6 +56,18 @@ class OutboxStreams:
         if stream is None:
             stream = self._streams[name] = self._stream(StreamSettings(name))
         return stream
+
+    def by_priority(self) -> list[list[str | None]]:
+        """Return the names by falling priority, those of the same together.
+
+        None stands for all of them where all have the same.
+        """
+        streams: dict[int, list[str | None]] = {}
+        for stream in self:
+            streams.setdefault(stream.settings.priority, []).append(stream.settings.name)
+        if len(streams) < 2:
+            return [[None]]
+        return [streams[priority] for priority in sorted(streams, reverse=True)]
 
     def over(self, rows: int = 0, size: int = 0) -> bool:
         """Return whether the whole is beyond its bounds with so much more."""
@@ -163,15 +174,6 @@ class OutboxStreams:
             return None  # its oldest may be older than those that are known
         known = (stream.oldest(self._is_taken) for stream in streams)
         return min((row for row in known if row is not None), key=_by_id, default=None)
-
-
-def expiry_of(row: OutboxRow, settings: StreamSettings) -> int | None:
-    """Return the seconds of message expiry that a row of this stream has."""
-    if settings.mode is not Mode.EXPIRE or row.lane == RECALL:
-        return row.message_expiry
-    if row.message_expiry is None:
-        return settings.expire_after
-    return min(row.message_expiry, settings.expire_after)
 
 
 def _more(row: OutboxRow | None) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-import gateway.storage.outbox as outbox_module
+import gateway.storage.outbox_expiry as expiry_module
 import gateway.storage.outbox_heads as heads_module
 import gateway.storage.outbox_stream as stream_module
 import gateway.storage.outbox_totals as totals_module
@@ -418,7 +418,7 @@ async def test_what_has_expired_is_not_sent_and_is_swept(tmp_path: Path) -> None
 async def test_a_sweep_ends_so_many_rows_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outbox_module, "SWEEP_ROWS", 3)
+    monkeypatch.setattr(expiry_module, "SWEEP_ROWS", 3)
     store = await open_store(tmp_path)
     for seq in range(1, 8):
         store.outbox.add(outbox_row(seq, time=0, message_expiry=1))
