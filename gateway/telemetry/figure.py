@@ -67,3 +67,8 @@ class Figure:
         for label, literal in zip(rest[::2], rest[1::2], strict=True):
             text += f"(?P<{label}>.+){re.escape(literal)}"
         return re.compile(text, re.DOTALL)
+
+
+def own(part: str, kind: Kind, figures: dict[str, str]) -> tuple[Figure, ...]:
+    """Return figures of one part of Tidegate and kind, given as name and help."""
+    return tuple(Figure(f"tidegate/{part}/{name}", kind, text) for name, text in figures.items())

@@ -40,7 +40,7 @@ def values_of(text: str) -> dict[str, float]:
 def test_every_documented_figure_that_is_a_number_can_be_scraped() -> None:
     names = {figure.name for figure in FIGURES}
     lacking = documented() - TEXTS - names
-    assert not lacking, "gateway/telemetry/own_metrics.py, or TEXTS for what is no number"
+    assert not lacking, "gateway/telemetry/*_metrics.py, or TEXTS for what is no number"
     assert not names - documented(), "docs/sys-topics.md"
 
 

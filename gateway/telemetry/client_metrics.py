@@ -1,0 +1,151 @@
+"""The table of the figures of clients: connections, sessions, topic aliases and filters."""
+
+from gateway.telemetry.figure import Kind, own
+
+COUNTER, GAUGE = Kind.COUNTER, Kind.GAUGE
+
+CLIENTS = (
+    *own(
+        "clients",
+        COUNTER,
+        {
+            "refused": "CONNECTs refused.",
+            "protocol_errors": "Connections closed for what the client sent.",
+            "not_authorized": "PUBLISHes to topics that are not writable.",
+            "errors": "Connections closed for a mistake of the gateway.",
+        },
+    ),
+    *own(
+        "refused",
+        COUNTER,
+        {
+            "topic_names": "Messages and wills whose topic was too long or deep.",
+            "topic_filters": "Topic filters that were too long or deep.",
+            "subscriptions": "Topic filters beyond what may be subscribed to.",
+            "payload_formats": "Payloads said to be UTF-8 that are not.",
+            "incoming": "QoS 2 messages beyond what a session may hold.",
+            "wills": "CONNECTs with a will while the queues were full.",
+        },
+    ),
+    *own("sessions", COUNTER, {"rejected": "CONNECTs beyond the persistent sessions that may be."}),
+    *own(
+        "queues",
+        GAUGE,
+        {
+            "messages": "Deliveries that wait in the queues of sessions.",
+            "bytes": "Bytes that wait in the queues of sessions.",
+            "memory_bytes": "Bytes of these in memory.",
+            "disk_bytes": "Bytes of these on disk.",
+        },
+    ),
+    *own(
+        "queues",
+        COUNTER,
+        {
+            "rejected": "Messages refused or dropped for a full queue.",
+            "rejected_for_memory": "Messages refused or dropped because memory was full.",
+            "dropped_oldest": "Acknowledged messages given up for newer ones.",
+            "dropped_newest": "Acknowledged messages given up because a queue was full.",
+        },
+    ),
+    *own("connections", GAUGE, {"open": "Connections of all listeners."}),
+    *own(
+        "connections",
+        COUNTER,
+        {
+            "over_maximum": "Connections beyond the maximum of a listener.",
+            "over_rate": "Connections beyond the rate of a listener.",
+            "no_room": "Connections beyond what the process can hold.",
+            "connect_timeouts": "Connections without a CONNECT in time.",
+            "aborted": "Connections whose peer neither read nor closed.",
+            "tls_refused": "TLS handshakes that failed.",
+            "websocket_refused": "WebSocket requests that failed.",
+            "websocket_errors": "WebSockets closed for what the peer sent.",
+        },
+    ),
+    *own("retained", COUNTER, {"rejected": "Retained messages beyond the bound."}),
+    *own(
+        "routes",
+        COUNTER,
+        {
+            "hits": "Messages whose receivers were known from an earlier one.",
+            "misses": "Messages whose receivers had to be found.",
+        },
+    ),
+    *own(
+        "routes",
+        GAUGE,
+        {
+            "hit_rate": "Percent of hits among hits and misses.",
+            "topics": "Topics whose receivers are known.",
+            "bytes": "Bytes that the known receivers occupy.",
+        },
+    ),
+)
+
+ALIASES = (
+    *own(
+        "aliases/in",
+        COUNTER,
+        {
+            "hits": "PUBLISH packets from clients with an alias alone.",
+            "mappings": "PUBLISH packets from clients that set an alias.",
+            "evictions": "Aliases that clients took from another topic.",
+        },
+    ),
+    *own(
+        "aliases/in",
+        GAUGE,
+        {
+            "hit_rate": "Percent of hits among hits and mappings.",
+            "bytes_saved": "Bytes of topic names that did not travel, less the aliases.",
+            "bytes_held": "Bytes of topic names that aliases stand for.",
+        },
+    ),
+    *own(
+        "aliases/out",
+        COUNTER,
+        {
+            "hits": "PUBLISH packets to clients with an alias alone.",
+            "misses": "PUBLISH packets to clients with a topic name.",
+            "mappings": "PUBLISH packets to clients that set an alias.",
+            "evictions": "Aliases taken from a topic.",
+            "refused_soft": "Topics without an alias for want of memory.",
+            "refused_hard": "Connections that gave up all aliases for want of memory.",
+        },
+    ),
+    *own(
+        "aliases/out",
+        GAUGE,
+        {
+            "hit_rate": "Percent of hits among hits and misses.",
+            "bytes_saved": "Bytes of topic names that did not travel, less the aliases.",
+            "bytes_held": "Bytes of topic names and the objects around them.",
+        },
+    ),
+)
+
+WHERE = (
+    *own(
+        "where",
+        COUNTER,
+        {
+            "evaluated": "Evaluations of subscription filters.",
+            "passed": "Evaluations that were TRUE.",
+            "filtered": "Evaluations that were not TRUE.",
+            "null": "Evaluations that were NULL.",
+            "slow": "Measured evaluations of more than a millisecond.",
+        },
+    ),
+    *own(
+        "where",
+        GAUGE,
+        {
+            "expressions": "Distinct expressions of clients.",
+            "promoted": "Expressions in use with a function of their own.",
+            "slowest_microseconds": "Mean microseconds of the slowest expression in use.",
+        },
+    ),
+)
+
+CLIENT_FIGURES = (*CLIENTS, *ALIASES, *WHERE)

@@ -1,0 +1,126 @@
+"""The table of the figures of the uplink: rules, outbox, ledger, recalls and the link itself."""
+
+from gateway.telemetry.figure import Figure, Kind, own
+
+COUNTER, GAUGE = Kind.COUNTER, Kind.GAUGE
+
+LINK = ("off", "connecting", "connected", "disconnected", "waiting", "paused")
+
+UPLINK = (
+    Figure("tidegate/uplink/state", GAUGE, "1 for the state that the link is in.", words=LINK),
+    *own(
+        "uplink",
+        COUNTER,
+        {
+            "sent": "Messages sent to the fleet.",
+            "resent": "Messages sent before, or from the backlog.",
+            "acknowledged": "Messages that the fleet has taken.",
+            "refused": "PUBACKs of the fleet that refused.",
+            "refused_dropped": "Refused messages that are not kept any more.",
+            "slowdowns": "Times that the pace of the backlog was cut.",
+            "batches": "PUBLISH packets with a batch of messages.",
+            "reconnects": "Connections to the fleet after the first.",
+        },
+    ),
+    *own(
+        "uplink",
+        GAUGE,
+        {
+            "inflight": "Messages sent and not yet acknowledged.",
+            "backlog_messages_per_second": "Messages a second that the backlog may send.",
+            "backlog_bytes_per_second": "Bytes a second that the backlog may send.",
+            "puback_ms": "Milliseconds that the last PUBACK took.",
+            "budget": "Bytes that the uplink may use a day.",
+            "budget_used": "Bytes that the uplink has used today.",
+        },
+    ),
+)
+
+OUTBOX = (
+    *own(
+        "outbox",
+        GAUGE,
+        {
+            "rows": "Messages that wait for the fleet.",
+            "bytes": "Bytes of the database that wait for the fleet.",
+            "oldest_seconds": "Seconds that the oldest message has waited.",
+            "survives_seconds": "Seconds of an outage until the outbox or the disk is full.",
+            "drains_seconds": "Seconds that a full outbox takes to go up.",
+            "stream/<stream>/rows": "Messages of a stream that wait for the fleet.",
+            "stream/<stream>/bytes": "Bytes of a stream that wait for the fleet.",
+        },
+    ),
+    *own(
+        "outbox",
+        COUNTER,
+        {
+            "rejected": "Messages refused because the outbox was full.",
+            "evicted/<policy>": "Messages acknowledged and given up, by policy.",
+            "expired": "Messages that expired in the outbox.",
+            "latest_overflow": "Topics of latest streams whose newest row was forgotten.",
+        },
+    ),
+)
+
+LEDGER = (
+    *own("ledger", GAUGE, {"ranges": "Ranges of ended numbers that are kept."}),
+    *own(
+        "ledger",
+        COUNTER,
+        {
+            "delivered": "Numbers that ended as delivered.",
+            "filtered": "Numbers that ended as filtered.",
+            "expired": "Numbers that ended as expired.",
+            "evicted": "Numbers that ended as evicted.",
+            "rejected": "Numbers that ended as rejected.",
+            "lost": "Numbers that ended as lost.",
+            "acknowledged": "Ledger entries that the fleet has taken.",
+            "refused": "Refusals of ledger entries.",
+            "coarsened": "Ranges that became part of a neighbour.",
+            "starts_forgotten": "Starts of which the fleet had not heard and nothing is left.",
+        },
+    ),
+)
+
+RULES = (
+    *own(
+        "rules",
+        COUNTER,
+        {
+            "matched": "Messages on the topic of a rule.",
+            "taken": "Messages that entered the outbox.",
+            "filtered": "Messages that the rules stopped.",
+            "bytes_saved": "Bytes of messages that no rule of their stream took.",
+            "<rule>/evaluated": "Messages that reached the rule.",
+            "<rule>/passed": "Messages for which the rule was TRUE.",
+            "<rule>/filtered": "Messages for which the rule was not TRUE.",
+            "<rule>/null": "Messages for which the rule was NULL.",
+            "<rule>/bytes_saved": "Bytes that this rule was the last not to take.",
+            "<rule>/state_overflow": "Messages of which the rule could remember nothing.",
+        },
+    ),
+    *own(
+        "rules",
+        GAUGE,
+        {
+            "<rule>/microseconds": "Mean microseconds of an evaluation.",
+            "<rule>/epoch": "Higher whenever the memory of the rule started empty.",
+            "<rule>/topics": "Topics of which the rule remembers something.",
+        },
+    ),
+)
+
+RECALL = (
+    *own(
+        "recall",
+        COUNTER,
+        {
+            "requests": "Recalls that began.",
+            "refused": "Recalls that were refused.",
+            "messages": "Messages that recalls put into the outbox.",
+        },
+    ),
+    *own("recall", GAUGE, {"running": "1 while a recall is under way."}),
+)
+
+UPLINK_FIGURES = (*UPLINK, *OUTBOX, *LEDGER, *RULES, *RECALL)
