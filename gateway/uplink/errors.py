@@ -1,6 +1,7 @@
 """Why a destination cannot take messages now."""
 
 from gateway.errors import TidegateError
+from gateway.mqtt.reason_codes import ReasonCode
 
 
 class LinkError(TidegateError):
@@ -23,3 +24,8 @@ class OldBrokerError(LinkError):
             'with MQTT 3.1.1 the uplink needs [uplink] batch = "zlib"'
         )
         super().__init__(text, lasting=True)
+
+
+def in_words(reason: ReasonCode) -> str:
+    """Return what a reason code of the fleet's broker is called, and its number."""
+    return f"{reason.name.replace('_', ' ').capitalize()} (0x{reason.value:02X})"

@@ -72,7 +72,7 @@ class FleetDestination:
         finally:
             await client.close(farewell=link.stopping)
             self._parts.metering.count(client.bytes_carried)
-            self._session.end(inflight.close(), client.last_packet_identifier)
+            self._session.end(inflight.close(), client.packet_identifiers.last)
 
     def _failed(self, client: FleetClient) -> None:
         """Go more slowly after a lost connection; after one that never was, ask for MQTT 5."""
@@ -103,7 +103,7 @@ class FleetDestination:
         await removals_on_disk(self._parts.outbox, link)
         publisher = Publisher(self._parts, self._pacing, client, limits, inflight)
         self._session.begin(present=client.session_present)
-        client.last_packet_identifier = self._session.last_packet_identifier
+        client.packet_identifiers.last = self._session.last_packet_identifier
         sender = Sender(self._parts, self._pacing, publisher, limits, inflight, self._session)
         if self._parts.requests.recall is not None:
             # ahead of the status: whoever reads "online" may ask at once

@@ -34,17 +34,16 @@ from gateway.uplink.connecting import (
     connect_packet,
     tls_context,
 )
-from gateway.uplink.errors import LinkError, OldBrokerError
+from gateway.uplink.errors import LinkError, in_words
 from gateway.uplink.fleet_message import FleetMessage
 from gateway.uplink.fleet_stream import FleetStream
 from gateway.uplink.keep_alive import KeepAlive
 from gateway.uplink.open_socket import CONNECT_SECONDS, open_socket
-from gateway.uplink.server_limits import ServerLimits, limits_of
+from gateway.uplink.packet_identifiers import PacketIdentifiers
+from gateway.uplink.server_limits import ServerLimits, limits_of, refusal_of
 from gateway.uplink.settings import UplinkSettings
 
 logger = logging.getLogger(__name__)
-
-LAST_PACKET_IDENTIFIER = 65_535
 
 _PUBACK = 0x40
 _SHORT_PUBACK = 2
@@ -64,8 +63,8 @@ class FleetClient:
 
     What is published leaves with `flush`. Call `service` whenever `wake` was called, and now and
     then. `on_acknowledged` gets the packet identifier and the reason code of each PUBACK.
-    Without `mqtt_5` the connection speaks MQTT 3.1.1. `last_packet_identifier` is the one that
-    was used last, for the next connection of the session.
+    Without `mqtt_5` the connection speaks MQTT 3.1.1. `packet_identifiers.last` is for the next
+    connection of the session, which goes on behind it.
     """
 
     def __init__(
@@ -79,14 +78,13 @@ class FleetClient:
         self.version = MQTT_5 if mqtt_5 else MQTT_3_1_1
         self.session_present = False
         self.limits: ServerLimits | None = None
-        self.last_packet_identifier = 0
+        self.packet_identifiers = PacketIdentifiers()
         self._settings = settings
         self._wake = wake
         self._acknowledged = on_acknowledged
         self._on_message: Callable[[bytes], None] | None = None
         self._loop = asyncio.get_running_loop()
         self._framer = Framer(MAXIMUM_PACKET_SIZE if mqtt_5 else VARIABLE_BYTE_INTEGER_LIMIT)
-        self._in_use: set[int] = set()
         self._stream: FleetStream | None = None
         self._keep_alive = KeepAlive(KEEP_ALIVE, self._loop.time())
         self._opening: asyncio.Task[None] | None = None
@@ -116,13 +114,13 @@ class FleetClient:
 
     def publish(self, message: FleetMessage) -> int:
         """Send a message with the next `flush`; return its packet identifier."""
-        mid = self._next_packet_identifier()
+        mid = self.packet_identifiers.take()
         self._write(message.packet(mid))
         return mid
 
     def publish_again(self, mid: int, message: FleetMessage) -> None:
         """Send a message again, under its old packet identifier, with the next `flush`."""
-        self._in_use.add(mid)
+        self.packet_identifiers.hold(mid)
         self._write(message.packet(mid, dup=True))
 
     def listen(self, on_message: Callable[[bytes], None]) -> None:
@@ -135,7 +133,7 @@ class FleetClient:
         Whether the broker grants it is logged; the uplink does not depend on it.
         """
         request = SubscriptionRequest(topic, 1)
-        self._send(Subscribe(self._next_packet_identifier(), [request]))
+        self._send(Subscribe(self.packet_identifiers.take(), [request]))
 
     def flush(self) -> None:
         """Send what was published."""
@@ -201,15 +199,6 @@ class FleetClient:
             self._send(connect)
             self.flush()
 
-    def _next_packet_identifier(self) -> int:
-        """Return one that no message without PUBACK has [MQTT-2.2.1-3]."""
-        mid = self.last_packet_identifier % LAST_PACKET_IDENTIFIER + 1
-        while mid in self._in_use:
-            mid = mid % LAST_PACKET_IDENTIFIER + 1
-        self.last_packet_identifier = mid
-        self._in_use.add(mid)
-        return mid
-
     def _send(self, packet: Packet) -> None:
         self._write(encode(packet, self.version))
 
@@ -250,13 +239,13 @@ class FleetClient:
         elif isinstance(packet, ConnAck):
             self._connected(packet)
         elif isinstance(packet, SubAck):
-            self._in_use.discard(packet.packet_id)
+            self.packet_identifiers.release(packet.packet_id)
             _log_refused(packet)
         elif isinstance(packet, Disconnect):
-            self._fail(f"the fleet's broker ended the connection: {_text(packet.reason_code)}")
+            self._fail(f"the fleet's broker ended the connection: {in_words(packet.reason_code)}")
 
     def _answered(self, mid: int, code: int) -> None:
-        self._in_use.discard(mid)
+        self.packet_identifiers.release(mid)
         self._acknowledged(mid, code)
 
     def _take(self, publish: Publish) -> None:
@@ -266,20 +255,15 @@ class FleetClient:
             self._send(PubAck(publish.packet_id))
 
     def _connected(self, connack: ConnAck) -> None:
-        said = connack.properties
         self.session_present = connack.session_present
-        old = connack.reason_code == ReasonCode.UNSUPPORTED_PROTOCOL_VERSION
-        if old and self.version == MQTT_5:
-            self._error = self._error or OldBrokerError()
-        elif connack.reason_code >= FAILURE:
-            text = _text(connack.reason_code)
-            self._fail(f"the fleet's broker refused the connection: {text}")
-        elif said.maximum_qos == 0:
-            self._fail("the fleet's broker takes QoS 0 only", lasting=True)
-        else:
-            if said.server_keep_alive is not None:  # [MQTT-3.2.2-21]
-                self._keep_alive.seconds = said.server_keep_alive
-            self.limits = limits_of(said, self.version)
+        error = refusal_of(connack, self.version)
+        if error is not None:
+            self._end(error)
+            return
+        said = connack.properties
+        if said.server_keep_alive is not None:  # [MQTT-3.2.2-21]
+            self._keep_alive.seconds = said.server_keep_alive
+        self.limits = limits_of(said, self.version)
 
     def _lost(self, reason: str) -> None:
         if self.limits is None:
@@ -289,16 +273,15 @@ class FleetClient:
         else:
             self._fail(f"the connection to the fleet's broker is lost: {reason}")
 
-    def _fail(self, text: str, *, lasting: bool = False) -> None:
-        self._error = self._error or LinkError(text, lasting=lasting)
+    def _fail(self, text: str) -> None:
+        self._end(LinkError(text))
+
+    def _end(self, error: LinkError) -> None:
+        self._error = self._error or error
         self._wake()
 
 
 def _log_refused(suback: SubAck) -> None:
     for reason in suback.reason_codes:
         if reason >= FAILURE:
-            logger.warning("the fleet's broker refused the subscription: %s", _text(reason))
-
-
-def _text(reason: ReasonCode) -> str:
-    return f"{reason.name.replace('_', ' ').capitalize()} (0x{reason.value:02X})"
+            logger.warning("the fleet's broker refused the subscription: %s", in_words(reason))

@@ -1,9 +1,11 @@
-"""What the fleet's broker takes, as its CONNACK says."""
+"""Whether the fleet's broker takes us, and what it takes, as its CONNACK says."""
 
 from dataclasses import dataclass
 
-from gateway.mqtt.packets import MQTT_5
+from gateway.mqtt.packets import MQTT_5, ConnAck
 from gateway.mqtt.properties import Properties
+from gateway.mqtt.reason_codes import FAILURE, ReasonCode
+from gateway.uplink.errors import LinkError, OldBrokerError, in_words
 
 RECEIVE_MAXIMUM = 65_535
 """What a server without Receive Maximum takes [MQTT-3.2.2.3.3]."""
@@ -29,3 +31,15 @@ def limits_of(said: Properties, version: int) -> ServerLimits:
         topic_alias_maximum=said.topic_alias_maximum or 0,
         mqtt_5=version == MQTT_5,
     )
+
+
+def refusal_of(connack: ConnAck, version: int) -> LinkError | None:
+    """Return why nothing can be sent on a connection of this MQTT version, None if it can."""
+    code = connack.reason_code
+    if code == ReasonCode.UNSUPPORTED_PROTOCOL_VERSION and version == MQTT_5:
+        return OldBrokerError()
+    if code >= FAILURE:
+        return LinkError(f"the fleet's broker refused the connection: {in_words(code)}")
+    if connack.properties.maximum_qos == 0:
+        return LinkError("the fleet's broker takes QoS 0 only", lasting=True)
+    return None

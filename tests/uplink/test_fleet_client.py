@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-import gateway.uplink.fleet_client as client_module
 import gateway.uplink.fleet_stream as stream_module
+import gateway.uplink.packet_identifiers as identifiers_module
 from gateway.mqtt.decode import decode
 from gateway.mqtt.encode import encode
 from gateway.mqtt.framing import Framer
@@ -137,16 +137,16 @@ async def test_what_is_published_leaves_with_the_flush_and_in_order(wired: Wired
 async def test_no_identifier_is_given_twice_before_its_puback(
     wired: Wired, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client_module, "LAST_PACKET_IDENTIFIER", 4)
+    monkeypatch.setattr(identifiers_module, "LAST_PACKET_IDENTIFIER", 4)
     await wired.connected()
     client = wired.client
-    client.last_packet_identifier = 2
+    client.packet_identifiers.last = 2
     client.publish_again(4, MESSAGE)
     assert [client.publish(MESSAGE) for _ in range(2)] == [3, 1]
     wired.server.say(PubAck(3))
     await wired.until(lambda: wired.answers)
     assert [client.publish(MESSAGE) for _ in range(2)] == [2, 3]
-    assert client.last_packet_identifier == 3
+    assert client.packet_identifiers.last == 3
 
 
 async def test_messages_of_the_server_are_taken_and_acknowledged(wired: Wired) -> None:
