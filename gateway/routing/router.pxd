@@ -2,6 +2,7 @@ import cython
 
 from gateway.routing.route cimport Route, kind
 from gateway.routing.route_cache cimport RouteCache
+from gateway.routing.selection cimport Selection
 from gateway.routing.silent_levels cimport SilentLevels
 
 cdef class Router:
@@ -27,3 +28,5 @@ cdef class Router:
     cdef Route _keep_route(self, str topic)
     @cython.locals(number=int)
     cdef list _plain(self, Route route, int qos, bint retain)
+    @cython.locals(selection=Selection)
+    cdef list _ask(self, Route route, message)

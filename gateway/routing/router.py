@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, cast
 
 from gateway.mqtt.topics import split_shared
 from gateway.routing.budget import Budget
@@ -13,27 +12,21 @@ from gateway.routing.indirect_subscriptions import (
     IndirectSubscriptions,
     is_indirect,
 )
-from gateway.routing.recipient import Recipient, SharedRecipient, merged
+from gateway.routing.recipient import Recipient, merged
 from gateway.routing.route import NOWHERE, Route, kind
 from gateway.routing.route_cache import MAXIMUM_BYTES as MAXIMUM_ROUTE_BYTES
 from gateway.routing.route_cache import RouteCache
+from gateway.routing.selection import Selection
 from gateway.routing.silent_levels import SilentLevels
 from gateway.routing.subscribers import Subscribers
-from gateway.routing.subscription import Member, Subscriber, Subscription
+from gateway.routing.subscription import Subscriber, Subscription
 from gateway.routing.where.message import Message
-
-if TYPE_CHECKING:
-    from gateway.routing.where.compile import Where
 
 SUBSCRIBER = (1 << PLACE) - 1
 """The bits of a subscription's number that are its subscriber's."""
 
 ASKING = FILTERED | NO_LOCAL
 """The bits of a subscription that asks more of a message than its topic."""
-
-READY = 0
-"""The readiness of a member that sends a message at once; who is less ready has more."""
-
 
 MAXIMUM_BYTES = 128 * 1024 * 1024
 """Bytes of all subscriptions: well over a million of some forty characters."""
@@ -252,12 +245,11 @@ class Router:
 
     def _ask(self, route: Route, message: Message) -> list[Recipient]:
         """Return the recipients where it depends on more of the message than its topic."""
-        verdicts: dict[Where, bool] = {}
+        selection = Selection(self._budget, message)
         asked = [*route.asked, *self._indirect.candidates(route.indexes, message)]
-        wanted = [one for one in asked if self._wanted(one, message, verdicts)]
-        found = merged(wanted, message.qos, message.retain)
+        found = merged(selection.wanted(asked), message.qos, message.retain)
         for group in route.groups:
-            chosen = self._choose(self._indirect.take_turns(group), message, verdicts)
+            chosen = selection.choose(self._indirect.take_turns(group))
             if chosen is not None:
                 found.append(chosen)
         return found
@@ -267,40 +259,4 @@ class Router:
 
         None if nobody is left who wants it; `topic_filter` begins with `$share/`.
         """
-        return self._choose(self._indirect.members(topic_filter), message, {})
-
-    def _choose(
-        self, members: list[Subscription], message: Message, verdicts: "dict[Where, bool]"
-    ) -> Recipient | None:
-        """Return the readiest member, of equals the one whose turn comes first."""
-        best: Subscription | None = None
-        lowest = 0
-        for member in members:
-            if not self._wanted(member, message, verdicts):
-                continue
-            qos = min(member.qos, message.qos)  # [MQTT-4.8.2-3]
-            readiness = cast("Member", member.subscriber).readiness(qos)
-            if best is None or readiness < lowest:
-                best, lowest = member, readiness
-                if readiness == READY:
-                    break
-        if best is None:
-            return None
-        chosen = SharedRecipient(best.subscriber)
-        chosen.merge(best, message.qos, message.retain)
-        return chosen
-
-    def _wanted(
-        self, subscription: Subscription, message: Message, verdicts: "dict[Where, bool]"
-    ) -> bool:
-        # [MQTT-3.8.3-3]: No Local keeps a message from the connection that published it
-        if subscription.no_local and subscription.subscriber.client_id == message.client_id:
-            return False
-        where = subscription.where
-        if where is None:
-            return True
-        passed = verdicts.get(where)  # asked once, however many subscriptions share it
-        if passed is None:
-            client_id = subscription.subscriber.client_id
-            passed = verdicts[where] = self._budget.passes(where, message, client_id)
-        return passed
+        return Selection(self._budget, message).choose(self._indirect.members(topic_filter))

@@ -1,0 +1,11 @@
+import cython
+
+@cython.final
+cdef class Selection:
+    cdef object _budget
+    cdef object _message
+    cdef dict _verdicts
+
+    cpdef bint wants(self, subscription) except -1
+    cpdef list wanted(self, subscriptions)
+    cpdef choose(self, members)

@@ -1,0 +1,65 @@
+"""Which of the subscriptions that match a topic want one message of it."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, cast
+
+from gateway.routing.budget import Budget
+from gateway.routing.recipient import Recipient, SharedRecipient
+from gateway.routing.subscription import Member, Subscription
+from gateway.routing.where.message import Message
+
+if TYPE_CHECKING:
+    from gateway.routing.where.compile import Where
+
+READY = 0
+"""The readiness of a member that sends a message at once; who is less ready has more."""
+
+
+class Selection:
+    """Asks subscriptions about one message; a `$where` that several share is evaluated once."""
+
+    __slots__ = ("_budget", "_message", "_verdicts")
+
+    def __init__(self, budget: Budget, message: Message) -> None:
+        self._budget = budget
+        self._message = message
+        self._verdicts: dict[Where, bool] = {}
+
+    def wants(self, subscription: Subscription) -> bool:
+        """Return whether the subscription's options and its filter let the message through."""
+        message = self._message
+        # [MQTT-3.8.3-3]: No Local keeps a message from the connection that published it
+        if subscription.no_local and subscription.subscriber.client_id == message.client_id:
+            return False
+        where = subscription.where
+        if where is None:
+            return True
+        passed = self._verdicts.get(where)
+        if passed is None:
+            client_id = subscription.subscriber.client_id
+            passed = self._verdicts[where] = self._budget.passes(where, message, client_id)
+        return passed
+
+    def wanted(self, subscriptions: Iterable[Subscription]) -> list[Subscription]:
+        """Return those that want it."""
+        return [one for one in subscriptions if self.wants(one)]
+
+    def choose(self, members: list[Subscription]) -> Recipient | None:
+        """Return the readiest member that wants it, of equals the one whose turn comes first."""
+        message = self._message
+        best: Subscription | None = None
+        lowest = 0
+        for member in members:
+            if not self.wants(member):
+                continue
+            qos = min(member.qos, message.qos)  # [MQTT-4.8.2-3]
+            readiness = cast("Member", member.subscriber).readiness(qos)
+            if best is None or readiness < lowest:
+                best, lowest = member, readiness
+                if readiness == READY:
+                    break
+        if best is None:
+            return None
+        chosen = SharedRecipient(best.subscriber)
+        chosen.merge(best, message.qos, message.retain)
+        return chosen
