@@ -49,6 +49,8 @@ TEN_FILTERS = (
 class Subscriber:
     """Gets messages and does nothing with them."""
 
+    asks_filters = False
+
     def __init__(self, client_id: str) -> None:
         self.client_id = client_id
 

@@ -109,7 +109,7 @@ def deliver(
 
 
 def _delivery(recipient: Recipient, message: Message) -> Delivery:
-    qos, retain, identifiers = recipient.qos, recipient.retain, recipient.identifiers
+    qos, retain, identifiers = recipient.qos, recipient.retain, tuple(recipient.identifiers)
     if recipient.shared:
         return SharedDelivery(
             message, qos, retain, identifiers, topic_filter=recipient.topic_filters[0]

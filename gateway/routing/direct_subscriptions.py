@@ -115,11 +115,8 @@ class DirectSubscriptions:
     def recipients(self, entries: Iterable[int], qos: int, retain: bool) -> list[Recipient]:
         """Return one recipient for each subscriber of entries that all want the message."""
         found: dict[int, Recipient] = {}
-        last, topic_filter = 0, ""
         for entry in entries:
             node, subscriber = entry >> NODE, (entry & WORD) >> SUBSCRIBER
-            if node != last:
-                last, topic_filter = node, self._trie.topic_filter(node)
             recipient = found.get(subscriber)
             if recipient is None:
                 recipient = found[subscriber] = Recipient(self._subscribers.subscriber(subscriber))
@@ -127,7 +124,9 @@ class DirectSubscriptions:
             if entry & IDENTIFIED:
                 identifier = self._identifiers[node << NODE | subscriber]
             keep = retain and entry & RETAIN_AS_PUBLISHED != 0
-            recipient.add(topic_filter, min(entry & QOS, qos), keep, identifier)
+            recipient.add(min(entry & QOS, qos), keep, identifier)
+            if recipient.subscriber.asks_filters:
+                recipient.name(self._trie.topic_filter(node))
         return list(found.values())
 
     def memory(self) -> int:

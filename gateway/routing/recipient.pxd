@@ -5,7 +5,8 @@ cdef class Recipient:
     cdef public object subscriber
     cdef public object topic_filters
 
-    cpdef add(self, topic_filter, int qos, retain, identifier)
+    cpdef add(self, int qos, retain, identifier)
+    cpdef name(self, topic_filter)
 
 cdef class SharedRecipient(Recipient):
     pass

@@ -1,6 +1,6 @@
 """Who gets a copy of a message, and how."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from gateway.routing.subscription import Subscriber, Subscription
 
@@ -8,7 +8,8 @@ from gateway.routing.subscription import Subscriber, Subscription
 class Recipient:
     """One subscriber's copy of a message: the highest QoS and every identifier that matched.
 
-    `qos` and `retain` are those of the copy as it is sent.
+    `qos` and `retain` are those of the copy as it is sent; `topic_filters` is empty unless the
+    subscriber `asks_filters` or the copy is shared.
     """
 
     __slots__ = ("identifiers", "qos", "retain", "subscriber", "topic_filters")
@@ -19,10 +20,10 @@ class Recipient:
         self.subscriber = subscriber
         self.qos = 0
         self.retain = False
-        self.identifiers: tuple[int, ...] = ()
-        self.topic_filters: tuple[str, ...] = ()
+        self.identifiers: Sequence[int] = ()
+        self.topic_filters: Sequence[str] = ()
 
-    def add(self, topic_filter: str, qos: int, retain: bool, identifier: int | None) -> None:
+    def add(self, qos: int, retain: bool, identifier: int | None) -> None:
         """Add a subscription of the subscriber's; all that overlap make one copy [MQTT-3.3.4-2].
 
         `qos` and `retain` are what this one alone asks for.
@@ -30,17 +31,26 @@ class Recipient:
         self.qos = max(self.qos, qos)
         if retain:
             self.retain = True
-        self.topic_filters += (topic_filter,)
         if identifier is not None:
-            self.identifiers += (identifier,)
+            if isinstance(self.identifiers, list):
+                self.identifiers.append(identifier)  # thousands of subscriptions may overlap
+            else:
+                self.identifiers = [identifier]
+
+    def name(self, topic_filter: str) -> None:
+        """Say that this is one of the topic filters that matched."""
+        if isinstance(self.topic_filters, list):
+            self.topic_filters.append(topic_filter)
+        else:
+            self.topic_filters = [topic_filter]
 
     def merge(self, subscription: Subscription, qos: int, retain: bool) -> None:
         """Add a subscription of the subscriber's for a message of this QoS and RETAIN."""
         # [MQTT-3.3.1-12] and [MQTT-3.3.1-13]: live messages keep RETAIN only where asked
         retain = retain and subscription.retain_as_published
-        self.add(
-            subscription.topic_filter, min(subscription.qos, qos), retain, subscription.identifier
-        )
+        self.add(min(subscription.qos, qos), retain, subscription.identifier)
+        if self.shared or self.subscriber.asks_filters:
+            self.name(subscription.topic_filter)
 
 
 class SharedRecipient(Recipient):

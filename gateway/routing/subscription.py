@@ -7,9 +7,13 @@ if TYPE_CHECKING:
 
 
 class Subscriber(Protocol):
-    """Whoever messages are routed to: a client's session or a part of the gateway."""
+    """Whoever messages are routed to: a client's session or a part of the gateway.
+
+    Who `asks_filters` is told with each message which of its own topic filters matched.
+    """
 
     client_id: str
+    asks_filters: bool
 
 
 class Member(Subscriber, Protocol):

@@ -41,6 +41,8 @@ class Session:
         "username",
     )
 
+    asks_filters = False  # a client is not told which of its topic filters matched
+
     def __init__(
         self,
         client_id: str,

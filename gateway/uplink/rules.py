@@ -61,6 +61,7 @@ class RuleSet:
     """
 
     client_id = "$uplink"
+    asks_filters = True
 
     def __init__(
         self,

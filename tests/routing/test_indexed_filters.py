@@ -50,6 +50,8 @@ def test_a_topic_filter_that_had_an_index_can_have_another() -> None:
 
 
 class Someone:
+    asks_filters = False
+
     def __init__(self, client_id: str) -> None:
         self.client_id = client_id
 

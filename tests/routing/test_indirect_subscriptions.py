@@ -8,6 +8,7 @@ from gateway.routing.where.message import Message
 
 class Someone:
     client_id = "anna"
+    asks_filters = False
 
 
 ANNA = Someone()

@@ -68,6 +68,8 @@ def test_the_old_half_is_forgotten_too() -> None:
 
 
 class Someone:
+    asks_filters = True
+
     def __init__(self, client_id: str) -> None:
         self.client_id = client_id
 

@@ -12,6 +12,7 @@ from gateway.routing.where.compile import compile_where
 
 class Someone:
     client_id = "anna"
+    asks_filters = False
 
 
 ANNA = Someone()

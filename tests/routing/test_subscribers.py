@@ -6,6 +6,8 @@ from gateway.routing.subscribers import Subscribers
 
 
 class Someone:
+    asks_filters = False
+
     def __init__(self, client_id: str) -> None:
         self.client_id = client_id
 

@@ -17,6 +17,8 @@ from tests.support.storage import Store, until
 
 
 class Someone:
+    asks_filters = False
+
     def __init__(self, client_id: str) -> None:
         self.client_id = client_id
 

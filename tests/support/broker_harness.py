@@ -55,6 +55,8 @@ class Disk:
 class Inline:
     """A part of the gateway that takes messages, or refuses them with a code."""
 
+    asks_filters = True
+
     def __init__(self, client_id: str = "inline", disk: "Disk | SqliteDisk | None" = None) -> None:
         self.client_id = client_id
         self.answer = ReasonCode.SUCCESS

@@ -67,6 +67,7 @@ class Rows:
     """An inline client that makes a row of each message."""
 
     client_id = "rows"
+    asks_filters = True
     statement = "INSERT INTO meta (name, value) VALUES (?, ?)"
 
     def __init__(self, writer: "Writer | HeldWriter") -> None:
