@@ -7,6 +7,7 @@ from gateway.broker.inline import InlineClient
 from gateway.broker.instant import Instant
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.routing.recipient import Recipient
+from gateway.routing.topic_trie import TooManyNodes
 from gateway.routing.where.message import Message
 from gateway.session.delivery import Delivery, SharedDelivery
 from gateway.session.overflow import count_refusal
@@ -31,7 +32,11 @@ def publish(
         client_id = peer_to_peer.addressee(message.topic)
         if client_id is not None:
             return peer_to_peer.publish(broker, message, client_id, instant)
-    recipients = broker.router.recipients(message)
+    try:
+        recipients = broker.router.recipients(message)
+    except TooManyNodes:
+        broker.counters.add("tidegate/refused/crowded_topics")
+        return ReasonCode.QUOTA_EXCEEDED
     if again and not _has_room(broker, message, recipients):
         return ReasonCode.QUOTA_EXCEEDED
     first = [each for each in recipients if not isinstance(each.subscriber, Session)]

@@ -61,3 +61,6 @@ def kind(qos: int, retain: bool) -> int:
 
 NOWHERE = Route((), (), ())
 """The route of every topic that nobody has subscribed to."""
+
+CROWDED = Route((), (), (), ())
+"""The route of every topic that meets too many topic filters: nobody gets its messages."""

@@ -13,13 +13,14 @@ from gateway.routing.indirect_subscriptions import (
     is_indirect,
 )
 from gateway.routing.recipient import Recipient, merged
-from gateway.routing.route import NOWHERE, Route, kind
+from gateway.routing.route import CROWDED, NOWHERE, Route, kind
 from gateway.routing.route_cache import MAXIMUM_BYTES as MAXIMUM_ROUTE_BYTES
 from gateway.routing.route_cache import RouteCache
 from gateway.routing.selection import Selection
 from gateway.routing.silent_levels import SilentLevels
 from gateway.routing.subscribers import Subscribers
 from gateway.routing.subscription import Subscriber, Subscription
+from gateway.routing.topic_trie import TooManyNodes
 from gateway.routing.where.message import Message
 
 SUBSCRIBER = (1 << PLACE) - 1
@@ -192,11 +193,14 @@ class Router:
 
         A shared subscription gives its copy to one member (section 4.8.2), beside what the
         member's own subscriptions give it. The list is not to be changed: it may be kept for
-        the next message of this topic.
+        the next message of this topic. Raises TooManyNodes for a topic that would take too long,
+        whose messages are to be refused.
         """
         route = self._route(message.topic)
         if route.plain:
             return self._plain(route, message.qos, message.retain)
+        if route is CROWDED:
+            raise TooManyNodes
         return self._ask(route, message)
 
     def plain_recipients(self, topic: str, qos: int) -> list[Recipient] | None:
@@ -226,8 +230,11 @@ class Router:
         return route
 
     def _find_route(self, topic: str) -> Route:
-        own = self._direct.match(topic)
-        indexes, groups = self._indirect.indexes(topic), self._indirect.groups(topic)
+        try:
+            own = self._direct.match(topic)
+            indexes, groups = self._indirect.indexes(topic), self._indirect.groups(topic)
+        except TooManyNodes:
+            return CROWDED
         if not own and not indexes and not groups:
             return NOWHERE
         if not indexes and not groups and all(not entry & ASKING for entry in own):

@@ -7,6 +7,7 @@ from gateway.routing.trie_nodes cimport TrieNodes
 cdef unsigned int _A_CHILD
 cdef unsigned int _HAS_PLUS
 cdef unsigned int _HAS_REST
+cdef Py_ssize_t _MAXIMUM_NODES
 cdef unsigned int _ROOT
 
 @cython.final
@@ -23,7 +24,8 @@ cdef class TopicTrie:
     cpdef bint discard(self, str topic_filter, unsigned int subscription)
     @cython.locals(found=list, node=cython.uint)
     cpdef list match(self, str topic)
-    @cython.locals(levels=list, level=bytes, found=list, nodes=list, node=cython.uint, wild=bint)
+    @cython.locals(levels=list, level=bytes, found=list, nodes=list, node=cython.uint, wild=bint,
+                   met=Py_ssize_t)
     cpdef list nodes(self, str topic)
     @cython.locals(children=cython.uint, number=cython.uint)
     cpdef bint begins(self, str level) except -1

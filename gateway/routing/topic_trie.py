@@ -7,13 +7,24 @@ from gateway.routing.trie_nodes import A_CHILD, HAS_PLUS, HAS_REST, ROOT, TrieNo
 PLUS = b"+"
 REST = b"#"
 
+MAXIMUM_NODES = 32_768
+"""Nodes that a topic may meet on its way down beside one at each level: enough for one of fourteen
+levels whatever is subscribed to. Filters made for a longer one could let it meet millions, seconds
+of work; so many are some milliseconds."""
+
 OBJECTS = 1_000
 """Bytes of an empty trie's objects beside their columns."""
+
+
+class TooManyNodes(Exception):  # noqa: N818 - an answer, not a mistake of ours
+    """A topic meets more nodes than MAXIMUM_NODES allows."""
+
 
 # Compiled, these are C names.
 _A_CHILD = A_CHILD
 _HAS_PLUS = HAS_PLUS
 _HAS_REST = HAS_REST
+_MAXIMUM_NODES = MAXIMUM_NODES
 _ROOT = ROOT
 
 
@@ -56,7 +67,7 @@ class TopicTrie:
         """Return the subscriptions whose topic filter matches, in any order, in a list of its own.
 
         `a/#` matches `a` too; a filter that begins with a wildcard doesn't match a topic that
-        begins with `$` [MQTT-4.7.2-1].
+        begins with `$` [MQTT-4.7.2-1]. Raises TooManyNodes.
         """
         found: list[int] = []
         for node in self.nodes(topic):
@@ -64,15 +75,22 @@ class TopicTrie:
         return found
 
     def nodes(self, topic: str) -> list[int]:
-        """Return the nodes of the topic filters that match, as `find` gives them."""
+        """Return the nodes of the topic filters that match, as `find` gives them.
+
+        Raises TooManyNodes.
+        """
         levels = topic.encode().split(b"/")
         found: list[int] = []
         nodes = [_ROOT]
+        met = 0
         wild = not topic.startswith("$")
         for level in levels:
             nodes = self._descend(nodes, level, found, wild)
             if not nodes:
                 return found
+            met += len(nodes) - 1
+            if met > _MAXIMUM_NODES:
+                raise TooManyNodes
             wild = True
         for node in nodes:
             if self._nodes.held(node):

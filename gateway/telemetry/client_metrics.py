@@ -24,6 +24,7 @@ CLIENTS = (
             "subscriptions": "Topic filters beyond what may be subscribed to.",
             "payload_formats": "Payloads said to be UTF-8 that are not.",
             "incoming": "QoS 2 messages beyond what a session may hold.",
+            "crowded_topics": "Messages whose topic meets too many topic filters.",
             "wills": "CONNECTs with a will while the queues were full.",
         },
     ),

@@ -1,9 +1,12 @@
+import itertools
+
 import pytest
 
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.message_size import message_size
 from gateway.mqtt.packets import MQTT_3_1_1, PubAck, Publish, PubRec, Will
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.routing.subscription import Subscription
 from gateway.routing.where.message import Message
 from gateway.session.delivery_queue import DeliveryQueue
 from gateway.session.limits import MAXIMUM_INFLIGHT
@@ -138,6 +141,29 @@ def test_an_inline_client_gets_each_message_once_with_all_its_filters(harness: H
     harness.publish("c")
     assert [message.topic for message in inline.taken] == ["a/b", "c"]
     assert [sorted(filters) for filters in inline.topic_filters] == [["#", "a/+", "a/b"], ["#"]]
+
+
+@pytest.fixture
+def crowded(harness: Harness) -> Harness:
+    """Give a broker in which a client has filters made for the topic of sixteen levels `a`."""
+    harness.connect("hostile")
+    session = harness.session("hostile")
+    for each in itertools.product("a+", repeat=16):
+        harness.broker.router.add(Subscription(session, "/".join(each), 0))
+    return harness
+
+
+@pytest.mark.parametrize("topic", ["/".join("a" * 16), "/".join("a" * 16) + "/b"])
+def test_a_crowded_topic_is_refused(crowded: Harness, topic: str) -> None:
+    publisher = crowded.connect("p")
+    publisher.send(Publish(topic, qos=1, packet_id=5))
+    publisher.send(Publish(topic, qos=2, packet_id=6))
+    publisher.send(Publish(topic, qos=0, retain=True))
+    assert publisher.take() == [PubAck(5, QUOTA), PubRec(6, QUOTA)]
+    assert crowded.counters.count("tidegate/refused/crowded_topics") == 3
+    assert len(crowded.broker.retained) == 0
+    assert not any(client.take() for client in crowded.clients)
+    assert crowded.publish("a", qos=1) == ReasonCode.NO_MATCHING_SUBSCRIBERS
 
 
 @pytest.mark.parametrize("qos", [1, 2])

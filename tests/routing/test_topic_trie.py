@@ -1,11 +1,13 @@
 import gc
+import itertools
 import time
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
-from gateway.routing.topic_trie import TopicTrie
+from gateway.routing.topic_trie import TooManyNodes, TopicTrie
 from tests.support.naive_matcher import matches
 from tests.support.topics import TOPIC_FILTERS, TOPICS
 
@@ -131,6 +133,35 @@ def test_wildcards_at_every_level_don_t_multiply_the_work() -> None:
     before = time.process_time()
     assert sorted(trie.match("/".join(["a"] * 200))) == list(range(200))
     assert time.process_time() - before < 1  # 20,000 nodes, each visited once
+
+
+def overlapping(levels: int) -> Iterator[str]:
+    """Every topic filter for the topic of so many levels `a` that has an `a` or a `+` in each."""
+    return map("/".join, itertools.product("a+", repeat=levels))
+
+
+def test_a_topic_of_fourteen_levels_is_matched_whatever_is_subscribed_to() -> None:
+    trie = TopicTrie()
+    filters = [
+        *(f"{each}/#" for levels in range(1, 15) for each in overlapping(levels)),
+        "#",
+        *overlapping(14),
+    ]
+    for number, topic_filter in enumerate(filters):
+        trie.add(topic_filter, number)
+    assert sorted(trie.match("/".join("a" * 14))) == list(range(len(filters)))
+
+
+@pytest.mark.parametrize("ending", ["", "/#", "/another"])
+def test_filters_made_for_it_cannot_hold_a_match_up(ending: str) -> None:
+    trie = TopicTrie()
+    for number, topic_filter in enumerate(overlapping(16)):
+        trie.add(topic_filter + ending, number)
+    before = time.process_time()
+    with pytest.raises(TooManyNodes):
+        trie.match("/".join("a" * 16) + "/b")
+    assert time.process_time() - before < 1  # of 131,070 nodes a quarter
+    assert trie.match("b") == []
 
 
 class TrieAgainstNaiveMatcher(RuleBasedStateMachine):
