@@ -4,14 +4,7 @@ from gateway.routing.direct_subscriptions import DirectSubscriptions
 from gateway.routing.subscribers import Subscribers
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.compile import compile_where
-
-
-class Someone:
-    asks_filters = True
-
-    def __init__(self, client_id: str) -> None:
-        self.client_id = client_id
-
+from tests.support.subscribers import Someone
 
 ANNA, BERT = Someone("anna"), Someone("bert")
 

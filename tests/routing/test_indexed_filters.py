@@ -12,6 +12,7 @@ from gateway.routing.where.compile import compile_where
 from gateway.routing.where.equalities import equalities
 from gateway.routing.where.message import Message
 from tests.support.naive_matcher import matches
+from tests.support.subscribers import Someone
 from tests.support.where_strategies import (
     colliding_filters,
     colliding_messages,
@@ -47,16 +48,6 @@ def test_a_topic_filter_that_had_an_index_can_have_another() -> None:
         indexed.add("a", ONE, 7)
         assert candidates(indexed.indexes_of("a"), Message("a", b'{"a": 1.0}')) == [7]
         indexed.discard("a", ONE, 7)
-
-
-class Someone:
-    asks_filters = False
-
-    def __init__(self, client_id: str) -> None:
-        self.client_id = client_id
-
-    def readiness(self, _: int) -> int:
-        return 0
 
 
 class RouterAgainstEvaluation(RuleBasedStateMachine):

@@ -4,12 +4,7 @@ from gateway.routing.indirect_subscriptions import INDIRECT, IndirectSubscriptio
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.compile import compile_where
 from gateway.routing.where.message import Message
-
-
-class Someone:
-    client_id = "anna"
-    asks_filters = False
-
+from tests.support.subscribers import Someone
 
 ANNA = Someone()
 SHARED = Subscription(ANNA, "$share/g/a", 0)

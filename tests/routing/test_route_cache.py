@@ -9,6 +9,7 @@ from gateway.routing.router import Router
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.message import Message
 from tests.support.naive_matcher import matches
+from tests.support.subscribers import Someone
 from tests.support.topics import TOPIC_FILTERS, TOPICS
 
 EMPTY = Route([], [], [])
@@ -65,16 +66,6 @@ def test_the_old_half_is_forgotten_too() -> None:
         cache.put(topic, EMPTY)
     cache.forget("a")
     assert (cache.get("a"), cache.bytes) == (None, 2 * EACH)
-
-
-class Someone:
-    asks_filters = True
-
-    def __init__(self, client_id: str) -> None:
-        self.client_id = client_id
-
-    def readiness(self, _: int) -> int:
-        return 0
 
 
 class RoutesAgainstMatcher(RuleBasedStateMachine):

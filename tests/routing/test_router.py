@@ -13,20 +13,8 @@ from gateway.routing.where.expression import Literal
 from gateway.routing.where.figures import Figures
 from gateway.routing.where.message import Message
 from tests.support.naive_matcher import matches
+from tests.support.subscribers import Someone
 from tests.support.topics import TOPIC_FILTERS, TOPICS
-
-
-class Someone:
-    asks_filters = True
-
-    def __init__(self, client_id: str) -> None:
-        self.client_id = client_id
-        self.how_ready = 0
-        self.asked: list[int] = []
-
-    def readiness(self, qos: int) -> int:
-        self.asked.append(qos)
-        return self.how_ready
 
 
 @pytest.fixture
@@ -115,17 +103,6 @@ def test_the_readiest_member_gets_the_message(
         member.how_ready = how_ready
         router.add(Subscription(member, "$share/g/a", 1))
     assert [recipients(router, "a")[0].subscriber.client_id for _ in range(4)] == turns
-
-
-def test_readiness_is_asked_for_the_qos_of_the_copy(router: Router) -> None:
-    members = [Someone(name) for name in ("anna", "bert", "cara")]
-    for member, qos, where in zip(members, (1, 2, 0), (None, "FALSE", None), strict=True):
-        member.how_ready = 1
-        compiled = None if where is None else compile_where(where)
-        router.add(Subscription(member, "$share/g/a", qos, where=compiled))
-    (recipient,) = recipients(router, "a", qos=2)
-    assert recipient.shared
-    assert [member.asked for member in members] == [[1], [], [0]]
 
 
 def test_another_member_for_what_one_left_over(router: Router) -> None:

@@ -8,12 +8,7 @@ from gateway.routing.silent_levels import MAXIMUM_LEVELS, SilentLevels
 from gateway.routing.subscribers import Subscribers
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.compile import compile_where
-
-
-class Someone:
-    client_id = "anna"
-    asks_filters = False
-
+from tests.support.subscribers import Someone
 
 ANNA = Someone()
 

@@ -3,14 +3,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from gateway.routing.subscribers import Subscribers
-
-
-class Someone:
-    asks_filters = False
-
-    def __init__(self, client_id: str) -> None:
-        self.client_id = client_id
-
+from tests.support.subscribers import Someone
 
 EVERYONE = [Someone(name) for name in "abcd"]
 

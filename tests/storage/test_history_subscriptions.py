@@ -14,13 +14,7 @@ from gateway.storage.history_subscriptions import (
     RecordedSubscription,
 )
 from tests.support.storage import Store, until
-
-
-class Someone:
-    asks_filters = False
-
-    def __init__(self, client_id: str) -> None:
-        self.client_id = client_id
+from tests.support.subscribers import Someone
 
 
 async def settle(store: Store) -> None:

@@ -1,0 +1,17 @@
+"""Whoever subscribes, without a session behind it."""
+
+
+class Someone:
+    """A subscriber, and a member of shared subscriptions that is as ready as it is set to be."""
+
+    asks_filters = True
+
+    def __init__(self, client_id: str = "anna") -> None:
+        self.client_id = client_id
+        self.how_ready = 0
+        self.asked: list[int] = []
+
+    def readiness(self, qos: int) -> int:
+        """Note that it was asked for this QoS."""
+        self.asked.append(qos)
+        return self.how_ready
