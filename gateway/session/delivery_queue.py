@@ -8,14 +8,8 @@ from typing import Final
 from gateway.mqtt.message import Message
 from gateway.mqtt.message_expiry import expires
 from gateway.session.delivery import Delivery
-from gateway.session.queue_bounds import (
-    HEAD_BYTES,
-    HEAD_MESSAGES,
-    MAXIMUM_BYTES,
-    MAXIMUM_MEMORY,
-    MAXIMUM_MESSAGES,
-    MOST_OF_RUN,
-)
+from gateway.session.queue_account import QueueAccount
+from gateway.session.queue_bounds import HEAD_BYTES, HEAD_MESSAGES, MAXIMUM_BYTES, MAXIMUM_MESSAGES
 from gateway.session.queue_memory import QueueMemory
 from gateway.session.rest import NO_REST, Rest
 from gateway.session.waiting_run import Waiting, WaitingRun
@@ -24,34 +18,17 @@ NO_DELIVERIES: Final[deque[Waiting]] = deque(maxlen=0)
 """Stands for the deque that is made when it is needed: 760 bytes, even while it is empty."""
 
 
-class DeliveryQueue:
-    """Deliveries in the order they were appended, within bounds of number and bytes.
-
-    Those of a run may wait as one; the number is that of messages.
+class DeliveryQueue(QueueAccount):
+    """Deliveries in the order they were appended; those of a run may wait as one.
 
     A full queue refuses the newest; so does every queue while what they share is full. The caller
     counts what was refused, or makes room with `popleft`.
 
-    Bytes count as what they take of the disk, or of memory where a delivery is not written.
     In memory are the head, which is sent next, and what is not on disk yet, or never comes there;
-    the rest is on disk alone, and comes back with `take_page`, which the caller asks for when the
-    queue `wants_page`.
+    the rest is on disk alone until the caller, when the queue `wants_page`, has it read.
     """
 
-    __slots__ = (
-        "_bytes",
-        "_expires",
-        "_head",
-        "_head_bytes",
-        "_head_messages",
-        "_memory",
-        "_memory_bytes",
-        "_rest",
-        "_tail",
-        "_tail_messages",
-        "maximum_bytes",
-        "maximum_messages",
-    )
+    __slots__ = ("_head", "_head_bytes", "_head_messages", "_rest", "_tail")
 
     def __init__(
         self,
@@ -59,73 +36,17 @@ class DeliveryQueue:
         maximum_bytes: int = MAXIMUM_BYTES,
         memory: QueueMemory | None = None,
     ) -> None:
-        self.maximum_messages = maximum_messages
-        self.maximum_bytes = maximum_bytes
-        self._memory = memory or QueueMemory()
+        super().__init__(maximum_messages, maximum_bytes, memory)
         self._head = NO_DELIVERIES
         self._head_bytes = 0
         self._head_messages = 0
         self._rest = NO_REST
         self._tail = NO_DELIVERIES  # behind the rest
-        self._tail_messages = 0
-        self._bytes = 0
-        self._memory_bytes = 0
-        self._expires = math.inf  # the monotonic second before which nothing in memory expires
-
-    def __len__(self) -> int:
-        rest = self._rest
-        return self._head_messages + rest.messages + len(rest.between) + self._tail_messages
-
-    def __bool__(self) -> bool:
-        """Whether anything waits; asked far more often than how much."""
-        if self._head or self._tail:
-            return True
-        rest = self._rest
-        return rest is not NO_REST and bool(rest.messages or rest.between)
-
-    @property
-    def bytes(self) -> int:
-        """The bytes of what waits; the last delivery may exceed `maximum_bytes`, then none."""
-        return self._bytes
 
     @property
     def paged(self) -> int:
         """How many deliveries are on disk alone."""
         return self._rest.messages
-
-    @property
-    def full(self) -> bool:
-        """True if the next `append` is refused, whatever its size."""
-        return self.over(1)
-
-    def over(self, more: int) -> bool:
-        """Tell whether there is no room for `more` deliveries."""
-        return self.at_bound_with(more) or self._memory.full or self._memory.disk_full
-
-    def at_bound_with(self, more: int) -> bool:
-        """Tell whether there is none by itself, and not for what other sessions hold."""
-        return (
-            len(self) + more > self.maximum_messages
-            or self._bytes >= self.maximum_bytes
-            or self._memory_bytes >= MAXIMUM_MEMORY
-        )
-
-    @property
-    def room_for_run(self) -> int:
-        """How many deliveries there surely is room for if none is above LARGEST_OF_RUN."""
-        memory = self._memory
-        left = min(
-            self.maximum_bytes - self._bytes,
-            MAXIMUM_MEMORY - self._memory_bytes,
-            memory.maximum_bytes - memory.bytes,
-            memory.maximum_disk_bytes - memory.disk_bytes,
-        )
-        return min(self.maximum_messages - len(self), left // MOST_OF_RUN)
-
-    @property
-    def memory_full(self) -> bool:
-        """True if it is memory that has no room for more, of this session or of all."""
-        return self._memory_bytes >= MAXIMUM_MEMORY or self._memory.full
 
     @property
     def waits_for_page(self) -> bool:
@@ -156,9 +77,7 @@ class DeliveryQueue:
             self._to_tail(delivery)
         else:
             self._to_head(delivery)
-        self._bytes += delivery.kept or delivery.size
-        self._memory.keep(delivery.kept)
-        self._remember(delivery)
+        self._add(delivery)
 
     def restore_all(self, deliveries: Sequence[Delivery]) -> None:
         """Do that with each; none of them expires."""
@@ -167,22 +86,17 @@ class DeliveryQueue:
                 self._to_tail(delivery)
             else:
                 self._to_head(delivery)
-        self._memory_bytes += self._memory.add_all(each.message for each in deliveries)
-        self._bytes += sum(each.kept or each.size for each in deliveries)
-        self._memory.keep(sum(each.kept for each in deliveries))
+        self._add_all(deliveries)
 
     def restore_rest(self, after: int, up_to: int, messages: int, size: int) -> None:
         """Take up what an earlier run left on disk; the first page may have been read already."""
         self._rest = Rest(after, up_to, messages, size)
-        self._bytes += size
-        self._memory.keep(size)
-        self._memory.page(messages, size)
+        self._add_paged(messages, size)
 
     def let_go(self, batch: int) -> bool:
         """Forget what is on disk now that `batch` is, but for the head; return if all that is."""
         tail, rest, memory = self._tail, self._rest, self._memory
         while tail and self._head_has_room and not rest.messages and not rest.between:
-            self._tail_messages -= tail[0].count
             self._to_head(tail.popleft())
         if tail and rest is NO_REST:
             self._rest = rest = Rest()
@@ -202,7 +116,6 @@ class DeliveryQueue:
                 else:
                     gone.append(delivery.message)
                     delivery.message.owed -= 1
-            self._tail_messages -= delivery.count
             tail.popleft()
         self._memory_bytes -= memory.remove_all(gone)
         memory.page(rest.messages - messages, rest.bytes - kept)
@@ -210,10 +123,7 @@ class DeliveryQueue:
 
     def begin_page(self) -> tuple[int, int]:
         """Return behind which place and up to which to read; `take_page` gets what was found."""
-        rest = self._rest
-        rest.loading = True
-        rest.asked_up_to = rest.up_to
-        return rest.after, rest.up_to
+        return self._rest.begin_page()
 
     def take_page(self, deliveries: Sequence[Waiting], *, complete: bool) -> None:
         """Take over the first of the rest; `complete` if there is no more of what was asked for."""
@@ -249,7 +159,11 @@ class DeliveryQueue:
     def first(self) -> Delivery:
         """Return the delivery that is next; raises IndexError if none is in memory."""
         delivery = self._head[0]
-        return self._open_next(delivery) if isinstance(delivery, WaitingRun) else delivery
+        if not isinstance(delivery, WaitingRun):
+            return delivery
+        deliveries = delivery.open()
+        self._instead_of_next(*reversed(deliveries))
+        return deliveries[0]
 
     def popleft(self) -> Delivery:
         """Remove and return the delivery that is next; raises IndexError if none is in memory."""
@@ -280,12 +194,8 @@ class DeliveryQueue:
         """Remove the first of `head`, which are these."""
         for _ in taken:
             self._head.popleft()
-        size = self._memory.remove_all(each.message for each in taken)
         self._head_messages -= len(taken)
-        self._head_bytes -= size
-        self._memory_bytes -= size
-        self._bytes -= sum(each.kept or each.size for each in taken)
-        self._memory.keep(-sum(each.kept for each in taken))
+        self._head_bytes -= self._remove_all(taken)
         if not self._head:
             self._refill()
 
@@ -341,12 +251,6 @@ class DeliveryQueue:
         if not self._head:
             self._refill()
 
-    def _open_next(self, waiting: WaitingRun) -> Delivery:
-        """Go on with single deliveries instead of `next_run`, which this is; return the first."""
-        deliveries = waiting.open()
-        self._instead_of_next(*reversed(deliveries))
-        return deliveries[0]
-
     def _instead_of_next(self, *parts: Waiting) -> None:
         """Put the parts of the run that is next, the last first, where it stands."""
         self._forget(self._head.popleft())
@@ -358,7 +262,6 @@ class DeliveryQueue:
         if self._tail is NO_DELIVERIES:
             self._tail = deque()
         self._tail.append(delivery)
-        self._tail_messages += delivery.count
 
     def _refill(self) -> None:
         """Let the tail follow once nothing on disk stands before it."""
@@ -371,38 +274,14 @@ class DeliveryQueue:
             self._rest = NO_REST
         if not self._head:
             self._head, self._tail = self._tail or NO_DELIVERIES, NO_DELIVERIES
-            self._head_messages, self._tail_messages = self._tail_messages, 0
+            self._head_messages = self._messages
             self._head_bytes = self._memory_bytes
-
-    def _remember(self, delivery: Waiting) -> None:
-        """Count the delivery as one in memory."""
-        self._memory_bytes += delivery.size
-        if isinstance(delivery, WaitingRun):
-            self._memory.add_run(delivery.run)
-            return
-        self._memory.add(delivery.message)
-        if delivery.message.message_expiry is not None:
-            self._expires = min(self._expires, expires(delivery.message))
-
-    def _forget(self, delivery: Waiting) -> None:
-        self._memory_bytes -= delivery.size
-        if isinstance(delivery, WaitingRun):
-            self._memory.remove_run(delivery.run)
-        else:
-            self._memory.remove(delivery.message)
-
-    def _remove(self, delivery: Waiting) -> None:
-        self._bytes -= delivery.kept or delivery.size
-        self._memory.keep(-delivery.kept)
-        self._forget(delivery)
 
     def _lose(self, messages: int, size: int) -> None:
         """Count so much of the rest as gone."""
         self._rest.messages -= messages
         self._rest.bytes -= size
-        self._bytes -= size
-        self._memory.keep(-size)
-        self._memory.page(-messages, -size)
+        self._add_paged(-messages, -size)
 
     def _keep(self, wanted: Callable[[Waiting], bool]) -> list[Waiting]:
         """Keep what is wanted of what is in memory; return the rest."""
@@ -413,7 +292,6 @@ class DeliveryQueue:
         self._head_bytes = sum(each.size for each in self._head)
         self._head_messages = sum(each.count for each in self._head)
         self._tail = deque(each for each in self._tail if wanted(each))
-        self._tail_messages = sum(each.count for each in self._tail)
         rest = self._rest
         if rest.between:
             rest.between = deque((place, each) for place, each in rest.between if wanted(each))

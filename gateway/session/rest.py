@@ -43,6 +43,12 @@ class Rest:
             self.between = deque()
         self.between.append((self.up_to, delivery))
 
+    def begin_page(self) -> tuple[int, int]:
+        """Note that a part of it is being read; return behind which place and up to which."""
+        self.loading = True
+        self.asked_up_to = self.up_to
+        return self.after, self.up_to
+
     def loaded(self, waiting: "Waiting") -> None:
         """Note that everything up to this is in memory now."""
         self.after = max(self.after, waiting.last)
