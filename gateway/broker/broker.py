@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from gateway.broker import fanout, sessions
+from gateway.broker import bounds, fanout, sessions
 from gateway.broker.access import Authenticator
 from gateway.broker.acknowledgement_runs import take_alone, take_run
 from gateway.broker.arrival import PLAIN, Arrival
@@ -22,9 +22,7 @@ from gateway.broker.runs import pass_on, pass_on_again, pass_on_alone
 from gateway.broker.settings import BrokerSettings
 from gateway.broker.store import Durability, InMemory, KeepsNothing, Store
 from gateway.broker.subscription_filters import SubscriptionFilters
-from gateway.broker.topic_limits import TopicLimits
 from gateway.counters import Counters
-from gateway.mqtt.alias_budget import AliasBudget
 from gateway.mqtt.alias_figures import InboundFigures
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.errors import MqttError
@@ -35,9 +33,6 @@ from gateway.routing.retained import RetainedMessages
 from gateway.routing.router import Router
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.message import Message
-from gateway.session.incoming import MAXIMUM_INCOMING
-from gateway.session.limits import SessionLimits, WhenFull
-from gateway.session.queue_memory import MAXIMUM_BYTES_TOTAL, QueueMemory
 from gateway.session.session import Session
 from gateway.session.traffic import Traffic
 
@@ -104,35 +99,18 @@ class Broker:
             self.budget, settings.maximum_subscription_bytes, settings.maximum_route_bytes
         )
         self.retained = RetainedMessages()
-        self.topic_limits = TopicLimits(
-            settings.maximum_topic_levels, settings.maximum_topic_length
-        )
+        self.topic_limits = bounds.topic_limits(settings)
         self.expressions = Expressions(settings.maximum_expressions)
         self.durability_classes = DurabilityClasses(
             settings.durability, settings.default_durability, counters
         )
         self.subscription_filters = SubscriptionFilters(settings.subscription_filters)
         self.inbound_alias_figures = InboundFigures()
-        self.alias_budget = AliasBudget(
-            settings.topic_alias_client_bytes,
-            settings.topic_alias_soft_bytes,
-            settings.topic_alias_hard_bytes,
-        )
-        in_memory = settings.maximum_queued_bytes_total
-        self.queue_memory = QueueMemory(
-            MAXIMUM_BYTES_TOTAL if self.store.keeps else min(in_memory, MAXIMUM_BYTES_TOTAL),
-            settings.maximum_queued_bytes_total,
-        )
+        self.alias_budget = bounds.alias_budget(settings)
+        self.queue_memory = bounds.queue_memory(settings, on_disk=self.store.keeps)
+        self.session_limits = bounds.session_limits(settings, self.queue_memory)
         self.store.on_left_over = lambda deliveries, monotonic, wall: fanout.share_out(
             self, deliveries, Instant(monotonic, wall)
-        )
-        self.session_limits = SessionLimits(
-            settings.maximum_inflight,
-            max(MAXIMUM_INCOMING, 2 * settings.receive_maximum),
-            settings.maximum_queued_messages,
-            settings.maximum_queued_bytes,
-            WhenFull(settings.queue_when_full),
-            self.queue_memory,
         )
         self.traffic = Traffic()
         self.sockets = 0  # network connections since the start

@@ -79,69 +79,70 @@ def test_an_uplink_without_a_rule_and_without_an_address(read: Load) -> None:
     assert read("[uplink]").uplink == UplinkConfig()
 
 
+EVERYTHING = """
+gateway.id = "Barn_1-a"
+[[listener]]
+host = "0.0.0.0"
+port = 8883
+allow_anonymous = false
+password_file = "/etc/tidegate/passwords"
+[[listener]]
+host = "::1"
+port = 1
+[broker]
+maximum_packet_size = 1024
+connect_timeout = 3600
+topic_alias_maximum = 0
+sys_interval = 10
+topic_alias_maximum_out = 65535
+topic_alias_client_bytes = 0
+topic_alias_soft_bytes = 1000
+topic_alias_hard_bytes = 1000
+receive_maximum = 20
+maximum_session_expiry = 0
+maximum_persistent_sessions = 0
+maximum_inflight = 1
+maximum_queued_messages = 1
+maximum_queued_bytes = 1024
+maximum_queued_bytes_total = 2048
+maximum_subscriptions = 2
+maximum_subscription_bytes = 4096
+maximum_route_bytes = 0
+maximum_filtered_subscriptions = 0
+maximum_expressions = 7
+maximum_topic_levels = 65536
+maximum_topic_length = 65535
+check_payload_format = true
+response_information = "answers/"
+p2p = true
+[uplink]
+directory = "/srv/landing"
+username = "barn"
+password_file = "/etc/tidegate/password"
+ca_file = "/etc/ca.pem"
+client_id = "x"
+prefix = "fleet/tidegate/"
+identity = true
+[[uplink.rule]]
+topic = "a"
+stream = "alarms"
+lane = "backlog"
+[[serial]]
+port = "/dev/ttyUSB0"
+format = "json"
+baud = 9600
+node = "n1"
+[[serial]]
+port = "/dev/ttyUSB1"
+[[simulator]]
+port = "var/a.tty"
+node = "n2"
+interval = 0.5
+"""
+
+
 def test_everything(read: Load) -> None:
-    configuration = read(
-        """
-        gateway.id = "Barn_1-a"
-        [[listener]]
-        host = "0.0.0.0"
-        port = 8883
-        allow_anonymous = false
-        password_file = "/etc/tidegate/passwords"
-        [[listener]]
-        host = "::1"
-        port = 1
-        [broker]
-        maximum_packet_size = 1024
-        connect_timeout = 3600
-        topic_alias_maximum = 0
-        sys_interval = 10
-        topic_alias_maximum_out = 65535
-        topic_alias_client_bytes = 0
-        topic_alias_soft_bytes = 1000
-        topic_alias_hard_bytes = 1000
-        receive_maximum = 20
-        maximum_session_expiry = 0
-        maximum_persistent_sessions = 0
-        maximum_inflight = 1
-        maximum_queued_messages = 1
-        maximum_queued_bytes = 1024
-        maximum_queued_bytes_total = 2048
-        maximum_subscriptions = 2
-        maximum_subscription_bytes = 4096
-        maximum_route_bytes = 0
-        maximum_filtered_subscriptions = 0
-        maximum_expressions = 7
-        maximum_topic_levels = 65536
-        maximum_topic_length = 65535
-        check_payload_format = true
-        response_information = "answers/"
-        p2p = true
-        [uplink]
-        directory = "/srv/landing"
-        username = "barn"
-        password_file = "/etc/tidegate/password"
-        ca_file = "/etc/ca.pem"
-        client_id = "x"
-        prefix = "fleet/tidegate/"
-        identity = true
-        [[uplink.rule]]
-        topic = "a"
-        stream = "alarms"
-        lane = "backlog"
-        [[serial]]
-        port = "/dev/ttyUSB0"
-        format = "json"
-        baud = 9600
-        node = "n1"
-        [[serial]]
-        port = "/dev/ttyUSB1"
-        [[simulator]]
-        port = "var/a.tty"
-        node = "n2"
-        interval = 0.5
-        """
-    )
+    configuration = read(EVERYTHING)
     assert configuration.gateway_id == "Barn_1-a"
     assert configuration.listeners == (
         ListenerConfig("0.0.0.0", 8883, False, "/etc/tidegate/passwords"),
