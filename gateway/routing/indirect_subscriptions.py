@@ -1,6 +1,6 @@
 """Subscriptions that more than a topic finds: shared ones, and those an index looks at."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from gateway.mqtt.topics import SHARED_PREFIX, split_shared
@@ -108,15 +108,15 @@ class IndirectSubscriptions:
         """Return the subscriptions in these indexes whose `$where` can be TRUE."""
         return [self._subscriptions[number] for number in candidates(indexes, message)]
 
-    def take_turns(self, group: int) -> list[Subscription]:
-        """Return the members of a group, the one whose turn it is first."""
-        return [self._subscriptions[number] for number in self._shared.take_turns(group)]
+    def take_turns(self, group: int) -> Iterator[Subscription]:
+        """Give the members of a group, the one whose turn it is first."""
+        return map(self._subscriptions.__getitem__, self._shared.take_turns(group))
 
-    def members(self, topic_filter: str) -> list[Subscription]:
-        """Return the members of the group of a topic filter that begins with `$share/`."""
+    def members(self, topic_filter: str) -> Iterator[Subscription]:
+        """Give the members of the group of a topic filter that begins with `$share/`."""
         share_name, shared_filter = split_shared(topic_filter)
         members = self._shared.members(share_name or "", shared_filter)
-        return [self._subscriptions[number] for number in members]
+        return map(self._subscriptions.__getitem__, members)
 
     def memory(self) -> int:
         """Return about the bytes of all subscriptions; 0 without any."""

@@ -44,7 +44,7 @@ class Selection:
         """Return those that want it."""
         return [one for one in subscriptions if self.wants(one)]
 
-    def choose(self, members: list[Subscription]) -> Recipient | None:
+    def choose(self, members: Iterable[Subscription]) -> Recipient | None:
         """Return the readiest member that wants it, of equals the one whose turn comes first."""
         message = self._message
         best: Subscription | None = None
