@@ -9,4 +9,6 @@ cdef class Route:
     cdef readonly bint plain
     cdef readonly dict recipients
 
+cpdef Py_ssize_t text_size(str text) except -1
+
 cpdef int kind(int qos, bint retain) except -1

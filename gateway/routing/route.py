@@ -15,11 +15,15 @@ ROUTE_OVERHEAD = 400
 RECIPIENT_OVERHEAD = 250
 """Bytes of a recipient that is kept with a route."""
 
+KINDS = 2
+"""For so many combinations of QoS and RETAIN a route keeps the recipients at a time."""
+
 SUBSCRIPTION_OVERHEAD = 250
-"""Bytes of a subscription as an object, with its topic filter."""
+"""Bytes of a subscription as an object, beside the text of its topic filter."""
 
 ENTRY = 8
-POINTER = 8
+REFERENCE = 40
+"""Bytes of an index's or a group's place in a list, with its number."""
 
 
 class Route:
@@ -49,9 +53,16 @@ class Route:
     @property
     def size(self) -> int:
         """About the bytes that it occupies at most."""
-        each = ENTRY + 2 * RECIPIENT_OVERHEAD if self.plain else ENTRY + SUBSCRIPTION_OVERHEAD
-        pointers = POINTER * (len(self.indexes) + len(self.groups))
-        return ROUTE_OVERHEAD + pointers + each * len(self.own)
+        size = ROUTE_OVERHEAD + REFERENCE * (len(self.indexes) + len(self.groups))
+        if self.plain:
+            return size + (ENTRY + KINDS * RECIPIENT_OVERHEAD) * len(self.own)
+        filters = sum(text_size(one.topic_filter) for one in self.asked)
+        return size + filters + (ENTRY + SUBSCRIPTION_OVERHEAD) * len(self.own)
+
+
+def text_size(text: str) -> int:
+    """Return the bytes that the characters of a text take at most."""
+    return len(text) if text.isascii() else 4 * len(text)
 
 
 def kind(qos: int, retain: bool) -> int:

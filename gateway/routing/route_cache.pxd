@@ -1,5 +1,7 @@
 import cython
 
+from gateway.routing.route cimport text_size
+
 @cython.final
 cdef class RouteCache:
     cdef dict _old

@@ -1,6 +1,6 @@
 """The routes of the topics that were published to lately, bounded in bytes."""
 
-from gateway.routing.route import Route
+from gateway.routing.route import Route, text_size
 
 MAXIMUM_BYTES = 4 * 1024 * 1024
 """Bytes of all routes that are kept: some 5,000 topics with a subscriber or two each."""
@@ -99,4 +99,4 @@ class RouteCache:
 
 
 def _size(topic: str, route: Route) -> int:
-    return len(topic) + route.size
+    return text_size(topic) + route.size

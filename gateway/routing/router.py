@@ -13,7 +13,7 @@ from gateway.routing.indirect_subscriptions import (
     is_indirect,
 )
 from gateway.routing.recipient import Recipient, merged
-from gateway.routing.route import CROWDED, NOWHERE, Route, kind
+from gateway.routing.route import CROWDED, KINDS, NOWHERE, Route, kind
 from gateway.routing.route_cache import MAXIMUM_BYTES as MAXIMUM_ROUTE_BYTES
 from gateway.routing.route_cache import RouteCache
 from gateway.routing.selection import Selection
@@ -247,6 +247,8 @@ class Router:
         found = route.recipients.get(number)
         if found is None:
             found = self._direct.recipients(route.own, qos, retain)
+            if len(route.recipients) == KINDS:
+                route.recipients.clear()
             route.recipients[number] = found
         return found
 

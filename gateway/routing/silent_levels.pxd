@@ -1,5 +1,8 @@
 import cython
 
+cdef Py_ssize_t _LONGEST_LEVEL
+cdef Py_ssize_t _MAXIMUM_LEVELS
+
 @cython.final
 cdef class SilentLevels:
     cdef object _direct

@@ -6,6 +6,14 @@ from gateway.routing.indirect_subscriptions import IndirectSubscriptions
 MAXIMUM_LEVELS = 1_000
 """First levels that are remembered; when they are so many all are forgotten, and found anew."""
 
+LONGEST_LEVEL = 64
+"""Characters of the longest first level that is remembered: a thousand of them take 300 KiB at
+most, whoever publishes to topics of his own choice."""
+
+# Compiled, these are C names.
+_LONGEST_LEVEL = LONGEST_LEVEL
+_MAXIMUM_LEVELS = MAXIMUM_LEVELS
+
 
 class SilentLevels:
     """Tells at the first level of a topic, where it can, that nobody gets its messages.
@@ -36,7 +44,8 @@ class SilentLevels:
             return True
         if self._direct.begins(level) or self._indirect.begins(level):
             return False
-        if len(silent) >= MAXIMUM_LEVELS:
-            silent.clear()
-        silent.add(level)
+        if len(level) <= _LONGEST_LEVEL:
+            if len(silent) >= _MAXIMUM_LEVELS:
+                silent.clear()
+            silent.add(level)
         return True

@@ -1,3 +1,8 @@
+import gc
+import sys
+import tracemalloc
+
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -66,6 +71,50 @@ def test_the_old_half_is_forgotten_too() -> None:
         cache.put(topic, EMPTY)
     cache.forget("a")
     assert (cache.get("a"), cache.bytes) == (None, 2 * EACH)
+
+
+WIDE = "x" * 1_000 + "\N{CLOUD}"
+LONG = "/".join(["x" * 300] * 7)
+
+ROUTES = [
+    ([], [f"{number}/{WIDE}" for number in range(1_000)]),
+    (["a/+"], [f"a/{number}" for number in range(1_000)]),
+    (["#", "+/+", "a/#", "a/+"], [f"a/{number}" for number in range(1_000)]),
+    ([f"a/{each}/#" for each in (LONG, WIDE)], [f"a/{WIDE}/{n}" for n in range(1_000)]),
+    (["$share/g/#", "$share/h/#", "$share/g/+/+"], [f"a/{number}" for number in range(1_000)]),
+]
+
+
+@pytest.mark.parametrize("no_local", [False, True])
+@pytest.mark.parametrize(("filters", "topics"), ROUTES)
+def test_bytes_are_no_less_than_routes_really_take(
+    filters: list[str], topics: list[str], no_local: bool
+) -> None:
+    router = Router(Budget())
+    router.add(Subscription(Client("q"), "never/+/+/+", 0))
+    for number, name in enumerate(filters):
+        for who in (Client(f"a{number}"), Client(f"b{number}")):
+            local = no_local and not name.startswith("$share")
+            router.add(Subscription(who, name, 2, no_local=local, identifier=number + 1))
+    if not filters:
+        router.add(Subscription(Client("q"), "+/x", 0))  # no first level is silent
+    messages = [Message(topic, qos=n % 3, retain=n % 2 > 0) for topic in topics for n in range(6)]
+    gc.collect()
+    tracemalloc.start()
+    for each in messages:
+        router.recipients(each)
+    measured = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    size = sum(sys.getsizeof(topic) for topic in topics)  # of keys, which were there before
+    assert len(router.routes) > 50
+    assert measured + size * len(router.routes) / len(topics) < router.routes.bytes
+
+
+class Client(Someone):
+    asks_filters = False
+
+    def readiness(self, qos: int) -> int:  # noqa: ARG002 - a member's shape
+        return 0
 
 
 class RoutesAgainstMatcher(RuleBasedStateMachine):

@@ -44,6 +44,15 @@ def test_a_first_level_is_silent_if_no_topic_filter_begins_so(
         assert levels.has(topic)
 
 
+def test_what_is_remembered_is_bounded_in_bytes() -> None:
+    levels = Router(Budget()).silent
+    for number in range(MAXIMUM_LEVELS):
+        assert levels.has(f"{number:065}/x")
+    assert len(levels) == 0
+    assert levels.has(f"{1:064}/x")
+    assert len(levels) == 1
+
+
 def test_topics_of_silent_levels_drive_no_route_out() -> None:
     router = Router(Budget(), maximum_route_bytes=10_000)
     router.add(Subscription(ANNA, "a/#", 0))
