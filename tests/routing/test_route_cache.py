@@ -113,7 +113,7 @@ def test_bytes_are_no_less_than_routes_really_take(
 class Client(Someone):
     asks_filters = False
 
-    def readiness(self, qos: int) -> int:  # noqa: ARG002 - a member's shape
+    def readiness(self, qos: int) -> int:
         return 0
 
 
