@@ -9,8 +9,10 @@ from gateway.routing.retained cimport RetainedMessages
 from gateway.routing.router cimport Router
 from gateway.session.session cimport Session
 
+cdef Py_ssize_t _ANSWERED_AT_ONCE
+
 @cython.locals(connection=Connection, qos=int, room="long long", origin=Origin,
-               message=PlainMessage, packets=PlainPublishes, kept=list, packet_ids=list)
+               at_once=bint, message=PlainMessage, packets=PlainPublishes, kept=list, packet_ids=list)
 cpdef bint keep(broker, Client client, Session session, packet, instant) except -1
 
 @cython.locals(topic=str, limits=TopicLimits, router=Router, retained=RetainedMessages)

@@ -15,6 +15,15 @@ from gateway.session.session import Session
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
 
+ANSWERED_AT_ONCE = 50
+"""Messages that no disk is asked for and that are answered before those behind them are handled.
+
+A client with a hundred in flight sends others meanwhile, where it would wait for us otherwise, and
+we for it.
+"""
+
+_ANSWERED_AT_ONCE = ANSWERED_AT_ONCE  # compiled, a C name that no other module sees
+
 
 def keep(
     broker: "Broker", client: Client, session: Session, packet: Publish, instant: Instant
@@ -32,6 +41,9 @@ def keep(
     room = connection.room_for_publishes if qos else NO_LIMIT
     if room < 1:
         return False
+    at_once = qos > 0 and (within is None or not broker.store.keeps)
+    if at_once:
+        room = min(room, _ANSWERED_AT_ONCE)
     origin = Origin(
         session.client_id, session.username, qos, instant.wall, instant.monotonic, within
     )
@@ -55,6 +67,8 @@ def keep(
     if qos:
         waits = within is not None and broker.gathered != gathered
         _answer(connection, packet_ids, broker.durability.mark() if waits else 0)
+    if at_once and len(kept) == _ANSWERED_AT_ONCE and connection.next_byte:
+        broker.traffic.end_turn()
     return True
 
 

@@ -11,3 +11,4 @@ cdef class Traffic:
     cdef public long long network_sent
 
     cpdef begin_turn(self)
+    cpdef end_turn(self)

@@ -30,6 +30,10 @@ class Traffic:
         self.network_sent = 0
         self.full_at = TURN_BYTES  # of `bytes_sent`: then the turn has enough to write
 
+    def end_turn(self) -> None:
+        """Let what is queued be written before anything else is handled."""
+        self.full_at = self.bytes_sent - 1
+
     def begin_turn(self) -> None:
         """Count what is given to connections from now on."""
         self.full_at = self.bytes_sent + TURN_BYTES

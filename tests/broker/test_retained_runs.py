@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gateway.broker.durability_classes import DurabilityEntry
 from gateway.broker.publish import handle_publish
+from gateway.broker.retained_runs import ANSWERED_AT_ONCE
 from gateway.broker.runs import pass_on
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.encode import encode
@@ -63,7 +64,7 @@ def test_all_that_come_at_once_are_kept(
     publisher = harness.connect("publisher", version, username="u")
     topics = [f"a/{number}/ä" for number in range(300)]
     publisher.send(*retained(topics, qos))
-    assert taken == [True]
+    assert taken == [True] * (300 // ANSWERED_AT_ONCE if qos else 1)
     code = NOBODY if version == MQTT_5 else ReasonCode.SUCCESS
     assert publisher.take() == [PubAck(number, code) for number in range(1, 301)] * qos
     assert kept(harness) == dict.fromkeys(topics, b"x")
@@ -231,6 +232,35 @@ def test_what_is_kept_in_memory_alone_is_answered_at_once() -> None:
     assert publisher.take() == [PubAck(1, NOBODY), PubAck(2, NOBODY)]
     assert disk.wanted is None
     assert len(kept(harness)) == 2
+
+
+@pytest.mark.parametrize(
+    ("count", "pauses"),
+    [(ANSWERED_AT_ONCE - 1, 0), (ANSWERED_AT_ONCE, 0), (ANSWERED_AT_ONCE + 1, 1), (120, 2)],
+)
+def test_what_waits_for_no_disk_is_answered_before_all_is_handled(count: int, pauses: int) -> None:
+    harness, _, publisher = on_disk()
+    topics = [f"memory/{number}" for number in range(count)]
+    data = b"".join(encode(each, MQTT_5) for each in retained(topics))
+    answered = []
+    while harness.broker.receive(publisher.client, data, harness.instant):
+        data = b""
+        harness.settle()
+        answered.append(len(publisher.take()))
+    harness.settle()
+    assert answered == [ANSWERED_AT_ONCE] * pauses
+    assert len(publisher.take()) == count - sum(answered)
+    assert list(kept(harness)) == topics
+
+
+@pytest.mark.parametrize(("topic", "qos"), [("a", 1), ("a", 0), ("memory/a", 0)])
+def test_what_waits_for_the_disk_or_is_not_answered_is_handled_at_once(
+    topic: str, qos: int, taken: list[bool]
+) -> None:
+    harness, _, publisher = on_disk()
+    publisher.send(*retained([f"{topic}/{number}" for number in range(120)], qos))
+    assert taken == [True]
+    assert len(kept(harness)) == 120
 
 
 def test_qos_0_waits_for_nothing_and_is_on_disk_soon() -> None:
