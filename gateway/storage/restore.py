@@ -27,7 +27,7 @@ from gateway.storage.retained_store import RetainedStore
 from gateway.storage.session_store import SessionStore
 from gateway.storage.will_store import WillStore
 
-_RETAINED = f"SELECT {', '.join(message_row.COLUMNS)} FROM retained"  # noqa: S608 - our columns
+_RETAINED = f"SELECT {', '.join(message_row.COLUMNS)}, id FROM retained ORDER BY id"  # noqa: S608 - our columns
 _WILLS = f"SELECT {', '.join(will_store.COLUMNS)} FROM will"  # noqa: S608 - our columns
 _SESSIONS = "SELECT id, client_id, expiry_interval, username, left_at FROM session ORDER BY id"
 _SUBSCRIPTIONS = (
@@ -40,7 +40,8 @@ _QUEUES = (
 )
 _INCOMING = "SELECT session, packet_id FROM incoming ORDER BY session, packet_id"
 _TOTALS = (
-    "SELECT coalesce((SELECT max(id) FROM session), 0), coalesce((SELECT max(id) FROM message), 0)"
+    "SELECT coalesce((SELECT max(id) FROM session), 0), coalesce((SELECT max(id) FROM message), 0),"
+    " coalesce((SELECT max(id) FROM retained), 0)"
 )
 _ORPHANS = "SELECT id, 1 FROM message WHERE id NOT IN (SELECT message FROM delivery)"
 
@@ -82,7 +83,7 @@ class Restore:
     async def run(self) -> tuple[BrokerStore, Kept]:
         """Return the store and what was in it."""
         totals = await self._rows(_TOTALS, "the totals", lambda values: values)
-        last_session, last_message = totals[0]
+        last_session, last_message, last_retained = totals[0]
         for number, *figures, last in await self._rows(_QUEUES, "the queues", lambda row: row):
             self._queues[number] = _Queue(*figures)
             last_session, last_message = max(last_session, number), max(last_message, last)
@@ -94,15 +95,15 @@ class Restore:
             deliveries=sum(queue.messages for queue in self._queues.values()),
         )
         await self._read_sessions(sessions)
-        retained = await self._rows(_RETAINED, "retained message", self._message)
+        retained, messages = await self._read_retained(last_retained)
         wills = await self._rows(_WILLS, "will", _will)
         store = BrokerStore(
             self._gathering,
             sessions,
-            RetainedStore(self._gathering, [message.topic for message in retained]),
+            retained,
             WillStore(self._gathering, [will.client_id for will in wills]),
         )
-        return store, Kept(list(self._sessions.values()), wills, [*retained])
+        return store, Kept(list(self._sessions.values()), wills, [*messages])
 
     async def _read_sessions(self, store: SessionStore) -> None:
         def add_session(values: Values) -> None:
@@ -160,8 +161,25 @@ class Restore:
             rest = queue.bytes - sum(each.delivery.kept for each in found)
             session.rest = KeptRest(after, queue.last_place, more, rest)
 
-    def _message(self, values: Values) -> Message:
-        return message_row.from_row(values, self._monotonic, self._wall)
+    async def _read_retained(self, last_row: int) -> tuple[RetainedStore, list[Message]]:
+        """Read the last message of each topic; salvage may have found earlier ones, too."""
+        rows: dict[str, int] = {}
+        messages: dict[str, Message] = {}
+        superseded: list[int] = []
+
+        def take(values: Values) -> None:
+            *columns, row = values
+            topic = columns[0]
+            before = rows.get(topic)
+            rows[topic] = row  # the next message takes the place of one that cannot be read, too
+            messages[topic] = message_row.from_row(tuple(columns), self._monotonic, self._wall)
+            if before is not None:
+                superseded.append(before)
+
+        await self._rows(_RETAINED, "retained message", take)
+        store = RetainedStore(self._gathering, rows, last_row)
+        store.forget_rows(superseded)
+        return store, list(messages.values())
 
     def _add_subscription(self, values: Values) -> None:
         session, topic_filter, qos, no_local, as_published, identifier, where, identity = values

@@ -14,23 +14,30 @@ NOT_KEPT = "$SYS/"
 
 
 def _replace(columns: tuple[str, ...]) -> str:
+    columns = (*columns, "id")
     return insert_statement("retained", columns).replace("INSERT", "INSERT OR REPLACE", 1)
 
 
 _KEEP = _replace(message_row.COLUMNS)
 _KEEP_PLAIN = _replace(message_row.PLAIN_COLUMNS)
-_FORGET = "DELETE FROM retained WHERE topic = ?"
+_FORGET = "DELETE FROM retained WHERE id = ?"
 
 
 class RetainedStore:
     """Keeps the retained messages that the broker keeps; several of one topic become one row.
 
+    A topic's row keeps its number for as long as there is a message; a new one goes behind all
+    others, so that a commit of many topics writes few pages. `rows` are those on disk, by topic,
+    and `last_row` is the highest number there.
     What was published at QoS 0 is on disk within a second, the rest before its acknowledgement.
     """
 
-    def __init__(self, gathering: Gathering, topics: Iterable[str] = ()) -> None:
+    def __init__(
+        self, gathering: Gathering, rows: dict[str, int] | None = None, last_row: int = 0
+    ) -> None:
         self._gathering = gathering
-        self._kept = set(topics)  # on disk, or on the way there
+        self._rows = rows or {}  # by topic: on disk, or on the way there
+        self._last_row = last_row
         self._changed: dict[str, Message | PlainMessage | None] = {}
 
     def keep(self, message: Message) -> None:
@@ -39,10 +46,8 @@ class RetainedStore:
         if topic.startswith(NOT_KEPT):
             return
         if message.payload and message.commit_within is not None:
-            self._kept.add(topic)
             self._changed[topic] = message
-        elif topic in self._kept:
-            self._kept.remove(topic)
+        elif self._is_kept(topic):
             self._changed[topic] = None
         else:
             return
@@ -52,15 +57,19 @@ class RetainedStore:
         """Do that with messages of one origin, none of which is empty, nor of a `$SYS` topic."""
         origin = messages[0].origin
         if origin.commit_within is None:
-            changed = {each.topic: None for each in messages if each.topic in self._kept}
-            if not changed:
+            forgotten = [each.topic for each in messages if self._is_kept(each.topic)]
+            if not forgotten:
                 return
-            self._kept.difference_update(changed)
-            self._changed.update(changed)
+            self._changed.update(dict.fromkeys(forgotten))
         else:
-            self._kept.update([each.topic for each in messages])
             self._changed.update([(each.topic, each) for each in messages])
         self._announce(origin.qos, origin.commit_within)
+
+    def _is_kept(self, topic: str) -> bool:
+        """Return whether there is a message of the topic on disk, or will be."""
+        if topic in self._changed:
+            return self._changed[topic] is not None
+        return topic in self._rows
 
     def _announce(self, qos: int, within: float | None) -> None:
         """Announce a change that a message of this QoS and durability class has made."""
@@ -72,27 +81,35 @@ class RetainedStore:
     def forget(self, topics: Iterable[str]) -> None:
         """Delete what has expired."""
         for topic in topics:
-            if topic in self._kept:
-                self._kept.remove(topic)
+            if self._is_kept(topic):
                 self._changed[topic] = None
                 self._gathering.put_off()
 
+    def forget_rows(self, rows: Iterable[int]) -> None:
+        """Delete rows that are none of those given."""
+        for row in rows:
+            self._gathering.writer.add(_FORGET, (row,))
+
     def gather(self) -> None:
         """Give the writer the rows of all changes; it is about to close a batch."""
-        writer = self._gathering.writer
+        writer, rows = self._gathering.writer, self._rows
         plain: list[Row] = []
         size = 0
         for topic, message in self._changed.items():
             if message is None:
-                writer.add(_FORGET, (topic,))
-            elif isinstance(message, PlainMessage):
-                plain.append(message_row.of_plain(message))
+                if topic in rows:
+                    writer.add(_FORGET, (rows.pop(topic),))
+                continue
+            row = rows.get(topic)
+            if row is None:
+                self._last_row = rows[topic] = row = self._last_row + 1
+            if isinstance(message, PlainMessage):
+                plain.append((*message_row.of_plain(message), row))
                 size += message_row.text_size(message)
             elif message_row.is_plain(message):
-                row = message_row.to_plain_row(message)
-                plain.append(row)
+                plain.append((*message_row.to_plain_row(message), row))
                 size += message_row.text_size(message)
             else:
-                writer.add(_KEEP, message_row.to_row(message))
+                writer.add(_KEEP, (*message_row.to_row(message), row))
         writer.add_rows(_KEEP_PLAIN, plain, size)
         self._changed = {}

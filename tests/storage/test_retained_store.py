@@ -1,12 +1,16 @@
 """Retained messages on disk against a dictionary, with crashes."""
 
+import sqlite3
+
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from gateway.counters import Counters
 from gateway.mqtt.plain_message import Origin, PlainMessage
 from gateway.routing.where.message import Message
 from gateway.storage.gathering import PUT_OFF
+from gateway.storage.migrations import migrate
 from tests.support.sqlite_disk import SqliteDisk
 
 TOPICS = ["a", "b", "a/b"]
@@ -107,3 +111,81 @@ def test_qos_0_is_on_disk_within_a_second() -> None:
     store.keep_retained(Message("a", b"2", 1, retain=True))
     assert disk.wanted == 0.0
     assert disk.commit() == 1  # of one topic the last
+
+
+def rows(disk: SqliteDisk) -> list[tuple[int, str, bytes]]:
+    """Return number, topic and payload of each row."""
+    return disk.connection.execute("SELECT id, topic, payload FROM retained ORDER BY id").fetchall()
+
+
+def keep_all(disk: SqliteDisk, messages: dict[str, bytes]) -> None:
+    """Keep what is new since the last start, after a restart."""
+    store, _ = disk.restore(0.0, 0)
+    for topic, payload in messages.items():
+        store.keep_retained(Message(topic, payload, 1, retain=True))
+    disk.commit()
+
+
+def test_a_topic_keeps_its_row_and_a_new_one_goes_behind_all_others() -> None:
+    disk = SqliteDisk()
+    keep_all(disk, {"a": b"1", "b": b"1", "c": b"1"})
+    keep_all(disk, {"d": b"1", "a": b"2"})
+    assert rows(disk) == [(1, "a", b"2"), (2, "b", b"1"), (3, "c", b"1"), (4, "d", b"1")]
+    keep_all(disk, {"b": b"", "c": b"2"})
+    keep_all(disk, {"b": b"3"})
+    assert rows(disk) == [(1, "a", b"2"), (3, "c", b"2"), (4, "d", b"1"), (5, "b", b"3")]
+
+
+def test_what_goes_and_comes_again_before_a_commit_keeps_its_row() -> None:
+    disk = SqliteDisk()
+    keep_all(disk, {"a": b"1", "b": b"1"})
+    store, _ = disk.restore(0.0, 0)
+    for payload in (b"", b"2"):
+        store.keep_retained(Message("a", payload, 1, retain=True))
+    store.keep_retained(Message("c", b"1", 1, retain=True))
+    store.keep_retained(Message("c", b"", 1, retain=True))
+    assert disk.commit() == 1
+    assert rows(disk) == [(1, "a", b"2"), (2, "b", b"1")]
+
+
+def test_of_two_rows_of_a_topic_the_newer_counts_and_the_other_goes() -> None:
+    disk = SqliteDisk()
+    keep_all(disk, {"a": b"1", "b": b"1"})
+    disk.connection.execute("UPDATE retained SET topic = 'a', payload = x'32' WHERE id = 2")
+    store, kept = disk.restore(0.0, 0)
+    assert [(each.topic, each.payload) for each in kept.retained] == [("a", b"2")]
+    disk.commit()
+    assert rows(disk) == [(2, "a", b"2")]
+    store.forget_retained(["a"])
+    disk.commit()
+    assert rows(disk) == []
+
+
+def test_a_message_takes_the_place_of_one_that_cannot_be_read() -> None:
+    disk = SqliteDisk()
+    keep_all(disk, {"a": b"1"})
+    disk.connection.execute("UPDATE retained SET qos = 3")
+    counters = Counters()
+    store, kept = disk.restore(0.0, 0, counters)
+    assert (kept.retained, counters.count("tidegate/storage/unreadable")) == ([], 1)
+    store.keep_retained(Message("a", b"2", 1, retain=True))
+    disk.commit()
+    assert rows(disk) == [(1, "a", b"2")]
+
+
+def test_messages_of_the_version_before_come_along() -> None:
+    disk = SqliteDisk()
+    disk.connection = sqlite3.connect(":memory:", isolation_level=None)
+    for number, script in migrate.migrations()[:10]:
+        disk.connection.executescript(f"{script};PRAGMA user_version = {number}")
+    disk.connection.execute(
+        "INSERT INTO retained VALUES ('a', x'31', 1, 1, 2, 'c', 'u', 't', 'r', x'33', 4, 1, NULL)"
+    )
+    migrate.migrate(disk.connection)
+    _, kept = disk.restore(0.0, 0)
+    (message,) = kept.retained
+    assert (message.topic, message.payload, message.qos, message.retain) == ("a", b"1", 1, True)
+    assert (message.received_at, message.client_id, message.username) == (2, "c", "u")
+    assert (message.content_type, message.response_topic) == ("t", "r")
+    assert (message.correlation_data, message.message_expiry) == (b"3", 4)
+    assert message.payload_format == 1
