@@ -103,7 +103,7 @@ def measure(broker: Broker, curve: str, size: int, seconds: float) -> Point:
         load.begin()
         report = load.result()
         used = processor(running.process).since(before)
-        resident = memory(running.process).resident
+        resident = memory(running.process)
     wrong = int(report["lost"]) + report["duplicates"] + report["misrouted"]
     cpu = used.total * 1e6 / max(report["unique"], 1)
     return Point(cpu, resident / MIB, report["expected"], wrong)

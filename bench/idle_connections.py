@@ -8,7 +8,6 @@ and prints the gateway's memory, its share of a processor, and how fast a PINGRE
 
 import asyncio
 import base64
-import os
 import resource
 import ssl
 import statistics
@@ -17,10 +16,13 @@ import tempfile
 import time
 from pathlib import Path
 
+from bench.harness.processes import memory, processor
 from gateway.mqtt.encode import encode
 from gateway.mqtt.packets import MQTT_3_1_1, Connect, PingReq
 from tests.support.certificates import Authority
 from tests.support.gateway_process import GatewayProcess
+
+MIB = 1024 * 1024
 
 AT_ONCE = 200
 """Connections under way at a time."""
@@ -75,19 +77,6 @@ class Clients:
         return (time.perf_counter() - begin) * 1000
 
 
-def memory(process: int) -> float:
-    """Return the resident memory in MiB."""
-    status = Path(f"/proc/{process}/status").read_text()
-    (line,) = [line for line in status.splitlines() if line.startswith("VmRSS:")]
-    return int(line.split()[1]) / 1024
-
-
-def processor(process: int) -> float:
-    """Return the seconds of processor time used so far."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 async def measure(process: int, clients: Clients, count: int) -> None:
     before, begin = memory(process), time.perf_counter()
     connected = await asyncio.gather(*(clients.connect(number) for number in range(count)))
@@ -95,10 +84,10 @@ async def measure(process: int, clients: Clients, count: int) -> None:
     pings = [await clients.ping(connected[0]) for _ in range(PINGS)]
     after, used = memory(process), processor(process)
     await asyncio.sleep(QUIET)
-    share = (processor(process) - used) / QUIET
+    share = processor(process).since(used).total / QUIET
     print(f"{count} connections in {seconds:.1f} s")
-    each = (after - before) * 1024 / count
-    print(f"memory {before:.0f} -> {after:.0f} MiB, {each:.1f} KiB each")
+    each = (after - before) / 1024 / count
+    print(f"memory {before / MIB:.0f} -> {after / MIB:.0f} MiB, {each:.1f} KiB each")
     print(f"processor, while nothing happens: {share:.1%}")
     slow = statistics.quantiles(pings, n=100)[98]
     print(f"PINGREQ: median {statistics.median(pings):.2f} ms, 99 of 100 in {slow:.2f} ms")

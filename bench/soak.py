@@ -58,13 +58,13 @@ def wrong(report: dict[str, Any], connects: int) -> int:
 
 def soak(running: Running, version: int, connects: int) -> list[Point]:
     """Return the start, the end of a hundredth, and the ends of ten equal parts."""
-    points = [Point(0, settled_memory(running.process).resident / MIB, 0.0, 0)]
+    points = [Point(0, settled_memory(running.process) / MIB, 0.0, 0)]
     parts = [connects // 100, *[connects // PARTS] * PARTS]
     for part in parts:
         before = processor(running.process)
         report = churn(running, version, part)
         used = processor(running.process).since(before).total
-        mib = settled_memory(running.process).resident / MIB
+        mib = settled_memory(running.process) / MIB
         done = points[-1].connects + part
         points.append(Point(done, mib, used * 1e6 / part, wrong(report, part)))
         print(f"{done:>9,} connects: {mib:.2f} MiB", flush=True)

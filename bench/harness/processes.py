@@ -30,13 +30,6 @@ class Processor(NamedTuple):
         return Processor(self.user - before.user, self.system - before.system)
 
 
-class Memory(NamedTuple):
-    """Bytes of memory; `proportional` counts a page shared by two processes half for each."""
-
-    resident: int
-    proportional: int
-
-
 def _stat(process: int | str) -> list[str]:
     """Return the fields behind the name; none of a process that is gone."""
     try:
@@ -67,26 +60,27 @@ def processor(process: int) -> Processor:
     return Processor(user / TICKS, system / TICKS)
 
 
-def memory(process: int) -> Memory:
-    """Return what the process and its descendants have in memory."""
-    sizes: defaultdict[str, int] = defaultdict(int)
+def memory(process: int) -> int:
+    """Return the bytes of memory that the process and its descendants have, shared ones in each."""
+    resident = 0
     for member in tree(process):
         try:
             text = Path(f"/proc/{member}/smaps_rollup").read_text(encoding="utf-8")
         except OSError:
             continue
         for words in map(str.split, text.splitlines()[1:]):
-            sizes[words[0]] += int(words[1]) * 1024
-    return Memory(sizes["Rss:"], sizes["Pss:"])
+            if words[0] == "Rss:":
+                resident += int(words[1]) * 1024
+    return resident
 
 
-def settled_memory(process: int) -> Memory:
+def settled_memory(process: int) -> int:
     """Return the memory once it has stopped moving, or after three seconds."""
     last = memory(process)
     for _ in range(SETTLE_ROUNDS):
         time.sleep(SETTLE_SECONDS)
         now = memory(process)
-        if abs(now.resident - last.resident) < SETTLE_BYTES:
+        if abs(now - last) < SETTLE_BYTES:
             return now
         last = now
     return last

@@ -40,12 +40,12 @@ def idle(count: int) -> Measure:
     def measure(broker: Broker, settings: Settings) -> Figures:
         options = ("--mode", "idle", "--connections", count, "--parallel", AT_ONCE)
         with Running(broker) as running:
-            before = settled_memory(running.process).resident
+            before = settled_memory(running.process)
             with Load(running, settings.version, *options) as load:
                 load.ready()
                 load.begin()
                 report = load.result()
-                after = settled_memory(running.process).resident
+                after = settled_memory(running.process)
                 used, begun = processor(running.process), time.monotonic()
                 time.sleep(IDLE_SECONDS)
                 used = processor(running.process).since(used)
@@ -70,7 +70,7 @@ def subscriptions(count: int) -> Measure:
             raise MeasurementError("only copies bytes")
         options = ("--mode", "idle", "--extra-subscriptions", count)
         with Running(broker) as running:
-            before = settled_memory(running.process).resident
+            before = settled_memory(running.process)
             used, begun = processor(running.process), time.monotonic()
             with Load(running, settings.version, *options) as load:
                 load.ready()
@@ -78,7 +78,7 @@ def subscriptions(count: int) -> Measure:
                 seconds = time.monotonic() - begun
                 load.begin()
                 report = load.result()
-                after = settled_memory(running.process).resident
+                after = settled_memory(running.process)
         return {
             "subscription_bytes": (after - before) / count,
             "subscribes_s": count / seconds,

@@ -49,11 +49,11 @@ def offline(broker: Broker, settings: Settings) -> Figures:
     """Queue messages for a session that is away, then let it fetch them."""
     _need_broker(broker)
     with Running(broker, Keeping.DURABLE) as running:
-        before = settled_memory(running.process).resident
+        before = settled_memory(running.process)
         used = processor(running.process).total
         queued = _enqueue(running, settings)
         used = processor(running.process).total - used
-        waiting = settled_memory(running.process).resident - before
+        waiting = settled_memory(running.process) - before
         drained = _drain(running, settings)
     return _checked(queued, drained) | {
         "enqueue_s": queued["enqueue_per_s"],

@@ -7,19 +7,20 @@ import pytest
 from bench.harness.processes import memory, processor, tree
 
 WORK = "deadline = time.process_time() + 0.2\nwhile time.process_time() < deadline: pass\n"
+SAY = "print('done\\n', end='', flush=True)\n"  # one write: two processes share the pipe
 MIB = 2**20
 
 
 @pytest.fixture
 def parent() -> Iterator[subprocess.Popen[str]]:
     """Give a process with a child; each works for 0.2 s, says so and waits for a line."""
-    child = f"import time\n{WORK}print('done', flush=True)\ninput()"
+    child = f"import time\n{WORK}{SAY}input()"
     program = f"""
 import subprocess, sys, time
 held = bytearray({8 * MIB})
 child = subprocess.Popen([sys.executable, "-c", {child!r}], stdin=subprocess.PIPE)
 {WORK}
-print("done", flush=True)
+{SAY}
 input()
 child.communicate(b"\\n")
 print("waited", flush=True)
@@ -57,12 +58,11 @@ def test_a_child_counts_while_it_lives_and_when_it_was_waited_for(
 
 def test_memory_is_that_of_both(parent: subprocess.Popen[str]) -> None:
     both = memory(parent.pid)
-    assert both.resident > 8 * MIB
-    assert both.proportional <= both.resident
+    assert both > 8 * MIB
 
 
 def test_a_process_that_is_gone_has_used_nothing() -> None:
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     assert processor(process.pid).total == 0
-    assert memory(process.pid) == (0, 0)
+    assert memory(process.pid) == 0
