@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gateway.clock import Clock
 from gateway.storage.damage import forget_damage
+from gateway.storage.sync_folder import sync_folder
 
 if TYPE_CHECKING:
     from gateway.storage.salvage.salvage import Salvage
@@ -34,7 +35,7 @@ def replace(path: Path, clock: Clock, create: Callable[[Path], None]) -> "tuple[
     result = _fill(path, new)
     aside = _free_name(path, clock)
     path.rename(aside)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
     finish(path, clock, aside)
     return aside, result
 
@@ -52,9 +53,9 @@ def finish(path: Path, clock: Clock, aside: Path | None = None) -> None:
         if (old := path.with_name(path.name + suffix)).exists():
             old.rename(aside.with_name(aside.name + suffix))
     forget_damage(path)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
     new.rename(path)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
 def _fill(path: Path, new: Path) -> "Salvage":
@@ -86,11 +87,3 @@ def _free_name(path: Path, clock: Clock) -> Path:
         repeat += 1
         found = path.with_name(f"{stem}-{repeat}")
     return found
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -11,6 +11,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.fate import Fate
 from gateway.storage.lane import RECALL
 from gateway.storage.outbox_row import OutboxRow
+from gateway.storage.sync_folder import sync_folder
 from gateway.uplink.destination import Link, removals_on_disk
 from gateway.uplink.errors import LinkError
 from gateway.uplink.landing import landing_file_name, landing_line, landing_record
@@ -184,21 +185,13 @@ def _write_file(folder: Path, name: str, lines: Iterable[bytes]) -> None:
         file.flush()
         os.fsync(file.fileno())
     hidden.rename(folder / name)
-    _sync_folder(folder)
+    sync_folder(folder)
 
 
 def _prepare(folder: Path) -> None:
     """Make the folder; remove the unfinished files of an earlier run, whose rows still wait."""
     if not folder.is_dir():
         folder.mkdir(parents=True)
-        _sync_folder(folder.parent)
+        sync_folder(folder.parent)
     for left_over in folder.glob(".*.jsonl.tmp"):
         left_over.unlink()
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
