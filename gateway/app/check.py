@@ -35,7 +35,7 @@ def _check_rules(file: str, rules: Sequence[RuleConfig]) -> None:
     for place, rule in enumerate(rules):
         key = f"uplink.rule[{place}]"
         _check_topic_filter(file, f"{key}.topic", rule.topic)
-        if rule.topic.startswith("$share/"):
+        if rule.topic.startswith(SHARED_PREFIX):
             raise ConfigurationError(
                 file, f"{key}.topic", rule.topic, "a rule's topic is not shared"
             )
@@ -56,9 +56,7 @@ def _check_schedule(file: str, windows: Sequence[str]) -> None:
 
 def _check_subscription_filters(configuration: Configuration) -> None:
     file, filters = configuration.file, configuration.subscription_filters
-    if len(filters) > MAXIMUM_SUBSCRIPTION_FILTERS:
-        allowed = f"at most {MAXIMUM_SUBSCRIPTION_FILTERS} of them"
-        raise ConfigurationError(file, "subscription_filter", len(filters), allowed)
+    _check_number(file, "subscription_filter", len(filters), MAXIMUM_SUBSCRIPTION_FILTERS)
     for place, each in enumerate(filters):
         key = f"subscription_filter[{place}]"
         _check_topic_filter(file, f"{key}.filter", each.filter)
@@ -69,9 +67,7 @@ def _check_subscription_filters(configuration: Configuration) -> None:
 
 def _check_durability(configuration: Configuration) -> None:
     file, entries = configuration.file, configuration.durability
-    if len(entries) > MAXIMUM_ENTRIES:
-        allowed = f"at most {MAXIMUM_ENTRIES} of them"
-        raise ConfigurationError(file, "durability", len(entries), allowed)
+    _check_number(file, "durability", len(entries), MAXIMUM_ENTRIES)
     for place, each in enumerate(entries):
         if each.topic is not None:
             key = f"durability[{place}].topic"
@@ -79,6 +75,11 @@ def _check_durability(configuration: Configuration) -> None:
             if each.topic.startswith(SHARED_PREFIX):
                 allowed = "messages are not shared, subscriptions are"
                 raise ConfigurationError(file, key, each.topic, allowed)
+
+
+def _check_number(file: str, key: str, count: int, maximum: int) -> None:
+    if count > maximum:
+        raise ConfigurationError(file, key, count, f"at most {maximum} of them")
 
 
 def _check_topic_filter(file: str, key: str, topic_filter: str) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -68,6 +68,18 @@ class Received:
             self.disorder.append((number, self.highest))
         else:
             self.highest = number
+
+
+def note(payload: bytes, received: defaultdict[str, Received]) -> str:
+    """Note the number in `received`; return what is wrong with the payload, empty if nothing."""
+    if not payload:
+        return ""  # the removal of a retained message has no room for a number
+    try:
+        sender, number = name_in(payload)
+    except ValueError as error:
+        return str(error)
+    received[sender].add(number)
+    return ""
 
 
 def ranges(numbers: list[int]) -> str:

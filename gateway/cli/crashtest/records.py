@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
-from gateway.cli.crashtest.numbers import Received, name_in
+from gateway.cli.crashtest.numbers import Received, note
 from gateway.storage.database import FILE_NAME
 
 Key = tuple[str, str, int]
@@ -57,7 +57,8 @@ class Records:
             self._findings.append(f"record {key} was in the outbox and is gone")
             del self._checksums[key]
         for record in _in_order(new):
-            self._count(record)
+            if fault := note(record.payload, self.received):
+                self._findings.append(f"record {record.key}: {fault}")
 
     def _note(self, records: Iterable[_Record], new: list[_Record]) -> set[Key]:
         keys = set()
@@ -70,16 +71,6 @@ class Records:
             elif self._checksums[record.key] != checksum:
                 self._findings.append(f"record {record.key} has two payloads")
         return keys
-
-    def _count(self, record: _Record) -> None:
-        if not record.payload:
-            return  # the removal of a retained message has no room for a number
-        try:
-            sender, number = name_in(record.payload)
-        except ValueError as error:
-            self._findings.append(f"record {record.key}: {error}")
-            return
-        self.received[sender].add(number)
 
     def _rows(self) -> list[_Record]:
         """Return the outbox's rows, read from copies: what the gateway finds stays as it is."""

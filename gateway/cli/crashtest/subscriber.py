@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 
 from gateway.cli.crashtest.client import Client
-from gateway.cli.crashtest.numbers import Received, name_in
+from gateway.cli.crashtest.numbers import Received, note
 from gateway.cli.crashtest.participant import Participant, until
 from gateway.mqtt.packets import (
     MQTT_5,
@@ -101,14 +101,8 @@ class Subscriber(Participant):
             if packet.packet_id in self._begun:
                 return
             self._begun.add(packet.packet_id)
-        if not packet.payload:
-            return  # the removal of a retained message has no room for a number
-        try:
-            sender, number = name_in(packet.payload)
-        except ValueError as error:
-            self.findings.append(f"{self.name} got {error}")
-            return
-        self.received[sender].add(number)
+        if fault := note(packet.payload, self.received):
+            self.findings.append(f"{self.name} got {fault}")
 
     def _answer(self, client: Client, packet: Packet) -> None:
         if self.pause:
