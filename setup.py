@@ -1,4 +1,6 @@
-"""Compiles each module that has a .pxd beside it; all of them, or, without a compiler, none.
+"""Compiles all modules that have a .pxd beside them into one library; none without a compiler.
+
+`gateway/compiled.py` has Python load them from there.
 
 TIDEGATE_CYTHON=off      never compile
 TIDEGATE_CYTHON=require  fail rather than fall back
@@ -9,12 +11,30 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.modified import newer_group
 
 MODE = os.environ.get("TIDEGATE_CYTHON", "auto")
+TRANSLATED = Path("build/cython")
+COMPILER_OPTIONS = ["-O2", "-g0"]  # a tenth less code than -O3
+
+LIBRARY = "gateway._compiled"
+# What is imported by the library's own name: a module whose docstring lists the others.
+CONTENTS = """\
+#include <Python.h>
+
+static struct PyModuleDef contents = {{
+    PyModuleDef_HEAD_INIT, .m_name = "{library}", .m_doc = "{modules}"
+}};
+
+PyMODINIT_FUNC PyInit__compiled(void)
+{{
+    return PyModuleDef_Init(&contents);
+}}
+"""
 
 
 def extensions() -> list[Extension]:
-    """Return one extension for each module with a .pxd; none when compiling is off or fails."""
+    """Return the library of all modules with a .pxd; none when compiling is off or fails."""
     if MODE not in ("off", "auto", "require"):
         raise SystemExit(f"TIDEGATE_CYTHON is {MODE!r}: off, auto or require")
     sources = [pxd.with_suffix(".py") for pxd in sorted(Path("gateway").rglob("*.pxd"))]
@@ -23,7 +43,7 @@ def extensions() -> list[Extension]:
     if MODE == "off" or not sources:
         return []
     try:
-        return cythonized(sources)
+        return [Extension(LIBRARY, [*cythonized(sources), contents(sources)])]
     except Exception as failure:
         if MODE == "require":
             raise
@@ -31,18 +51,11 @@ def extensions() -> list[Extension]:
         return []
 
 
-def cythonized(sources: list[Path]) -> list[Extension]:
-    """Return the extensions of these modules, translated to C."""
+def cythonized(sources: list[Path]) -> list[str]:
+    """Return the C files that these modules are translated to."""
     from Cython.Build import cythonize
 
-    modules = [
-        Extension(
-            ".".join(source.with_suffix("").parts),
-            [str(source)],
-            extra_compile_args=["-O2", "-g0"],  # a tenth less code than -O3
-        )
-        for source in sources
-    ]
+    modules = [Extension(".".join(path.with_suffix("").parts), [str(path)]) for path in sources]
     directives = {
         "language_level": "3",
         "annotation_typing": False,  # the .pxd alone gives types
@@ -50,17 +63,27 @@ def cythonized(sources: list[Path]) -> list[Extension]:
         "binding": False,  # functions without signatures and annotations: another tenth
         "nonecheck": True,  # None raises, as in Python, instead of crashing
     }
-    translated: list[Extension] = cythonize(  # type: ignore[no-untyped-call]  # not annotated
-        modules, build_dir="build/cython", compiler_directives=directives
+    translated = cythonize(  # type: ignore[no-untyped-call]  # not annotated
+        modules, build_dir=str(TRANSLATED), compiler_directives=directives
     )
-    return translated
+    return [source for module in translated for source in module.sources]
 
 
-class AllOrNothing(build_ext):
-    """Compiled modules share struct layouts, so a half-compiled package cannot be imported."""
+def contents(sources: list[Path]) -> str:
+    """Return the C file that says which modules are in the library."""
+    modules = " ".join(".".join(path.with_suffix("").parts) for path in sources)
+    text = CONTENTS.format(library=LIBRARY, modules=modules)
+    path = TRANSLATED.joinpath(*LIBRARY.split(".")).with_suffix(".c")
+    if not path.exists() or path.read_text() != text:  # else nothing is to be linked again
+        path.write_text(text)
+    return str(path)
+
+
+class OneLibrary(build_ext):
+    """Compiled modules share struct layouts: a half-compiled package cannot be imported."""
 
     def run(self) -> None:
-        """Build every extension or remove what was built."""
+        """Build the library or remove what was built."""
         try:
             super().run()
         except Exception as failure:
@@ -71,5 +94,32 @@ class AllOrNothing(build_ext):
                 built.unlink(missing_ok=True)
             self.extensions = self.distribution.ext_modules = []
 
+    def build_extension(self, ext: Extension) -> None:
+        """Compile each C file that has changed, and link all of them."""
+        objects = [self.compiled(str(source)) for source in ext.sources]
+        library = self.get_ext_fullpath(ext.name)
+        if self.force or newer_group(objects, library, "newer"):
+            self.compiler.link_shared_object(objects, library, libraries=self.get_libraries(ext))
 
-setup(ext_modules=extensions(), cmdclass={"build_ext": AllOrNothing})
+    def compiled(self, source: str) -> str:
+        """Return the object file of a C file."""
+        target = Path(self.build_temp, source).with_suffix(".o")
+        if self.force or newer_group([source, "setup.py"], target, "newer"):
+            self.compiler.compile(
+                [source],
+                output_dir=self.build_temp,
+                macros=initializer(Path(source)),
+                extra_postargs=COMPILER_OPTIONS,
+            )
+        return str(target)
+
+
+def initializer(source: Path) -> list[tuple[str, str]]:
+    """Return a macro that gives a module's initializer the whole name: there are two `runs`."""
+    parts = source.relative_to(TRANSLATED).with_suffix("").parts
+    if ".".join(parts) == LIBRARY:
+        return []
+    return [(f"PyInit_{parts[-1]}", f"PyInit_{'_'.join(parts)}")]
+
+
+setup(ext_modules=extensions(), cmdclass={"build_ext": OneLibrary})

@@ -99,35 +99,90 @@ version = "1"
 include = ["gateway*"]
 """
 
+MODULES = ("gateway/sample.py", "gateway/other/sample.py")
 PY = "def twice(value: int) -> int:\n    return value * 2\n"
+PXD = "cpdef long twice(long value)\n"
+USE = """
+import importlib, sys
+import gateway.other.sample
+assert "gateway.sample" not in sys.modules
+import gateway.sample
+for module in (gateway.sample, gateway.other.sample):
+    assert sys.modules[module.__name__] is module, module.__name__
+    assert module.__package__ == module.__spec__.parent == module.__name__.rpartition(".")[0]
+    assert module.__file__ == gateway._compiled.__file__ == sys.argv[1]
+    assert module.twice(4) == 8
+    assert type(module.twice).__name__ == "builtin_function_or_method"
+assert gateway.compiled.__file__.endswith(".py")
+try:
+    gateway.sample.twice("four")
+except TypeError as error:
+    assert error.__traceback__.tb_next.tb_frame.f_code.co_filename == "gateway/sample.py"
+"""
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Give a project of one module with the setup.py of this checkout."""
-    (tmp_path / "gateway").mkdir()
-    (tmp_path / "gateway/__init__.py").touch()
-    (tmp_path / "gateway/sample.py").write_text(PY)
+    """Give a project of two modules of one name with the setup.py of this checkout."""
+    (tmp_path / "gateway/other").mkdir(parents=True)
+    for name in ("gateway/__init__.py", "gateway/compiled.py"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / "gateway/other/__init__.py").touch()
+    for name in MODULES:
+        (tmp_path / name).write_text(PY)
     (tmp_path / "pyproject.toml").write_text(PYPROJECT)
     shutil.copy(ROOT / "setup.py", tmp_path)
     return tmp_path
 
 
 def declare(project: Path, pxd: str) -> None:
-    (project / "gateway/sample.pxd").write_text(pxd)
+    for name in MODULES:
+        (project / name).with_suffix(".pxd").write_text(pxd)
 
 
 @pytest.mark.compiler
-def test_a_module_with_a_pxd_is_compiled(project: Path) -> None:
-    declare(project, "cpdef long twice(long value)\n")
+def test_modules_with_a_pxd_are_compiled_into_one_library(project: Path) -> None:
+    declare(project, PXD)
     made = build(project, "wheel", "require")
     assert made.returncode == 0, made.stderr
     wheel = built(project, "*.whl")
     assert sys.implementation.cache_tag.replace("cpython-", "cp") in wheel.name
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(project / "installed")
-    code = "import gateway.sample as s; assert s.__file__.endswith('.so'); assert s.twice(4) == 8"
-    subprocess.run([sys.executable, "-c", code], cwd=project / "installed", check=True, timeout=60)
+    (library,) = (project / "installed").rglob("*.so")
+    command = [sys.executable, "-W", "error", "-c", USE, str(library)]
+    subprocess.run(command, cwd=project / "installed", check=True, timeout=60)
+
+
+@pytest.mark.compiler
+def test_only_what_has_changed_is_compiled_again(project: Path) -> None:
+    declare(project, PXD)
+    compile_in_place(project)
+    objects = {path: path.stat().st_mtime_ns for path in project.rglob("*.o")}
+    (library,) = (project / "gateway").glob("*.so")
+    linked = library.stat().st_mtime_ns
+    compile_in_place(project)
+    assert library.stat().st_mtime_ns == linked
+    (project / MODULES[0]).write_text(PY.replace("2", "3"))
+    compile_in_place(project)
+    changed = [path for path, before in objects.items() if path.stat().st_mtime_ns != before]
+    assert [path.relative_to(path.parents[1]) for path in changed] == [Path("gateway/sample.o")]
+    code = "import gateway.sample as a, gateway.other.sample as b; print(a.twice(4), b.twice(4))"
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=project, capture_output=True, text=True, check=True
+    )
+    assert run.stdout == "12 8\n"
+
+
+def compile_in_place(project: Path) -> None:
+    subprocess.run(
+        [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"],
+        cwd=project,
+        env=os.environ | {"TIDEGATE_CYTHON": "require"},
+        capture_output=True,
+        timeout=100,
+        check=True,
+    )
 
 
 def test_off_never_compiles(project: Path) -> None:
@@ -150,7 +205,7 @@ def test_auto_falls_back_when_the_compiler_fails(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CC", "false")
-    declare(project, "cpdef long twice(long value)\n")
+    declare(project, PXD)
     assert build(project, "wheel", "require").returncode != 0
     made = build(project, "wheel", "auto")
     assert made.returncode == 0, made.stderr

@@ -20,7 +20,7 @@ def plain() -> Path:
 
 
 def compiled() -> Path:
-    """Return a folder with the package and its compiled modules, or raise MeasurementError."""
+    """Return a folder with the package and its compiled library, or raise MeasurementError."""
     modules = BUILD / "modules"  # kept, so that only what has changed is compiled
     command = [sys.executable, "setup.py", "--quiet", "build_ext"]
     command += ["--build-lib", str(modules), "--build-temp", str(BUILD / "temporary")]
@@ -34,9 +34,8 @@ def compiled() -> Path:
             f"cannot compile (Cython, gcc and python3-dev are needed): {lines[-1]}"
         )
     folder = _copy(BUILD / "compiled")
-    for source in sorted(folder.rglob("*.pxd")):
-        for module in modules.glob(f"{source.relative_to(folder).with_suffix('')}.*.so"):
-            shutil.copy2(module, source.parent)
+    for library in (modules / "gateway").glob("_compiled.*.so"):
+        shutil.copy2(library, folder / "gateway")
     return folder
 
 

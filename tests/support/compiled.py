@@ -1,36 +1,40 @@
-"""Which modules with a .pxd are compiled in place, and which of those are out of date."""
+"""Which modules with a .pxd are compiled in place, and which libraries are out of date."""
 
 import importlib
+import re
 from pathlib import Path
 
 GATEWAY = Path(__file__).parents[2] / "gateway"
 
 
 def stale(package: Path = GATEWAY) -> list[Path]:
-    """Return the compiled modules that Python would load though their source is newer or gone."""
+    """Return the libraries that were not made from the modules of the package as they are now."""
     return [
-        compiled
-        for compiled in sorted(package.rglob("*.so"))
-        if not all(not_after(source, compiled) for source in sources(compiled))
+        library for library in sorted(package.rglob("*.so")) if not up_to_date(library, package)
     ]
 
 
-def sources(compiled: Path) -> tuple[Path, Path]:
-    """Return the module and the declarations that the file was made from."""
-    module = compiled.with_name(compiled.name.partition(".")[0] + ".py")
-    return module, module.with_suffix(".pxd")
+def up_to_date(library: Path, package: Path) -> bool:
+    """Tell whether a library lists the modules that have a .pxd and is not older than any."""
+    declarations = list(package.rglob("*.pxd"))
+    listed = re.escape(" ".join(names(package)).encode())
+    sources = [*declarations, *(pxd.with_suffix(".py") for pxd in declarations)]
+    return (
+        all(source.exists() for source in sources)
+        and re.search(rb"(?<![\w. ])%b\0" % listed, library.read_bytes()) is not None
+        and max(source.stat().st_mtime for source in sources) <= library.stat().st_mtime
+    )
 
 
-def not_after(source: Path, compiled: Path) -> bool:
-    """Tell whether the source is there and was last changed before it was compiled."""
-    return source.exists() and source.stat().st_mtime <= compiled.stat().st_mtime
-
-
-def not_compiled(package: Path = GATEWAY) -> list[str]:
-    """Return the names of the modules with a .pxd that do not load from a compiled file."""
-    names = [
+def names(package: Path) -> list[str]:
+    """Return the names of the modules that have a .pxd, in the order that a library has."""
+    return [
         ".".join(pxd.with_suffix("").relative_to(package.parent).parts)
         for pxd in sorted(package.rglob("*.pxd"))
     ]
-    loaded = {name: str(importlib.import_module(name).__file__) for name in names}
+
+
+def not_compiled(package: Path = GATEWAY) -> list[str]:
+    """Return the names of the modules with a .pxd that do not load from a library."""
+    loaded = {name: str(importlib.import_module(name).__file__) for name in names(package)}
     return [name for name, file in loaded.items() if not file.endswith(".so")]

@@ -1,0 +1,46 @@
+"""Loads the compiled modules from the shared library that all of them are in, if there is one."""
+
+import sys
+from importlib import import_module
+from importlib.machinery import ExtensionFileLoader, ModuleSpec
+from types import ModuleType
+
+LIBRARY = "gateway._compiled"
+
+
+class CompiledModule(ExtensionFileLoader):
+    """Loads one module of the library, whose initializer has the module's whole name."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Return the module, not yet executed."""
+        # Python calls the initializer after the last part of the name in the specification.
+        whole = f"{spec.parent}.{spec.name.replace('.', '_')}"
+        module = super().create_module(ModuleSpec(whole, self, origin=self.path))
+        module.__name__ = spec.name
+        return module
+
+
+class Library:
+    """Finds the modules that are in the library, each of which is loaded when it is imported."""
+
+    def __init__(self, path: str, modules: frozenset[str]) -> None:
+        self._path = path
+        self._modules = modules
+
+    def find_spec(self, name: str, *_: object, **__: object) -> ModuleSpec | None:
+        """Return the specification of a module in the library, None for any other."""
+        if name not in self._modules:
+            return None
+        spec = ModuleSpec(name, CompiledModule(name, self._path), origin=self._path)
+        spec.has_location = True
+        return spec
+
+
+def load_from_library() -> None:
+    """Have Python load from the library what is in it; without a library, change nothing."""
+    try:
+        contents = import_module(LIBRARY)
+    except ModuleNotFoundError:
+        return
+    modules = frozenset(str(contents.__doc__).split())
+    sys.meta_path.insert(0, Library(str(contents.__file__), modules))
