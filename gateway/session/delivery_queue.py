@@ -179,9 +179,8 @@ class DeliveryQueue(QueueAccount):
     def take_run(self, waiting: WaitingRun, count: int) -> WaitingRun:
         """Remove and return `next_run`, which this is, or so many messages if it has more."""
         if waiting.count > count:
-            first, rest = waiting.split(count)
-            self._instead_of_next(rest, first)
-            waiting = first
+            waiting, rest = waiting.split(count)
+            self._instead_of_next(rest, waiting)
         self._from_head(waiting)
         return waiting
 

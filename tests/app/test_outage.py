@@ -7,10 +7,10 @@ import pytest
 
 from gateway.app.gateway import Gateway
 from gateway.app.outage import Outage
-from gateway.clock import Clock
 from gateway.config.load import load
 from gateway.storage.outbox import Outbox
 from gateway.storage.retention import for_rows
+from tests.support.clocks import ManualClock
 from tests.support.ports import free_port
 from tests.support.storage import outbox_row
 
@@ -28,23 +28,13 @@ expected_bytes = 200
 """
 
 
-class FakeClock(Clock):
-    __slots__ = ("now",)
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-
 async def test_the_figures_follow_the_load(tmp_path: Path) -> None:
     file = tmp_path / "gateway.toml"
     file.write_text(SETTINGS.format(port=free_port()))
     alarms: list[tuple[str, str]] = []
     async with AsyncExitStack() as stack:
         gateway = Gateway(load(file), tmp_path / "data", stack)
-        clock = gateway.clock = FakeClock()
+        clock = gateway.clock = ManualClock()
         await gateway.start(durable=True)
         gateway.telemetry.alarm = lambda name, text: alarms.append((name, text))
         counters = gateway.counters
@@ -54,7 +44,7 @@ async def test_the_figures_follow_the_load(tmp_path: Path) -> None:
         outage.look()  # nothing is known yet
         assert "tidegate/outbox/survives_seconds" not in counters.values
 
-        clock.now = 10.0
+        clock.step(10.0)
         for number in range(1, 21):
             outbox.add(outbox_row(number, payload=bytes(200)))
         counters.add("tidegate/rules/taken", 20)
@@ -65,7 +55,7 @@ async def test_the_figures_follow_the_load(tmp_path: Path) -> None:
         assert survived == pytest.approx(expected, abs=1)
         assert "tidegate/outbox/drains_seconds" not in counters.values  # nothing went up yet
 
-        clock.now = 20.0
+        clock.step(10.0)
         counters.add("tidegate/rules/taken", 20)
         counters.add("tidegate/uplink/acknowledged", 1_000)
         outage.look()
@@ -76,7 +66,7 @@ async def test_the_figures_follow_the_load(tmp_path: Path) -> None:
 
         # far more comes than was promised for; then nothing any more
         for _ in range(60):
-            clock.now += 10.0
+            clock.step(10.0)
             counters.add("tidegate/rules/taken", 100)
             outage.look()
         assert counters.count("tidegate/outbox/survives_seconds") < 10 * 3600
@@ -84,7 +74,7 @@ async def test_the_figures_follow_the_load(tmp_path: Path) -> None:
         assert (name, more) == ("headroom", [])
         assert "promised are 10.0 h" in text
         for _ in range(600):
-            clock.now += 10.0
+            clock.step(10.0)
             outage.look()
         assert alarms[1:] == [("headroom", "")]
         assert counters.count("tidegate/outbox/survives_seconds") > 10 * 3600

@@ -8,24 +8,11 @@ import pytest
 from gateway.app import wear
 from gateway.app.gateway import Gateway
 from gateway.app.wear import Wear
-from gateway.clock import Clock
 from gateway.config.load import load
 from gateway.routing.where.message import Message
 from gateway.storage.write_diary import Written, written
+from tests.support.clocks import ManualClock
 from tests.support.ports import free_port
-
-
-class FakeClock(Clock):
-    __slots__ = ("now",)
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def wall_ms(self) -> int:
-        return 1_763_740_000_000
 
 
 @pytest.fixture
@@ -37,7 +24,7 @@ def io(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 async def gateway_in(
-    folder: Path, stack: AsyncExitStack, clock: FakeClock, settings: str = ""
+    folder: Path, stack: AsyncExitStack, clock: ManualClock, settings: str = ""
 ) -> Gateway:
     file = folder / "gateway.toml"
     file.write_text(f"[[listener]]\nport = {free_port()}\n{settings}")
@@ -49,11 +36,12 @@ async def gateway_in(
 
 async def test_what_is_written_is_shown_and_noted(tmp_path: Path, io: list[int]) -> None:
     async with AsyncExitStack() as stack:
-        clock = FakeClock()
+        clock = ManualClock()
         gateway = await gateway_in(tmp_path, stack, clock)
         watch = Wear(gateway)
         watch.look()
-        clock.now, io[-1] = 100.0, 100_000
+        clock.step(100.0)
+        io[-1] = 100_000
         watch.look()
         counters = gateway.counters
         assert counters.count("tidegate/storage/written_bytes") == 100_000
@@ -70,17 +58,18 @@ async def test_what_is_written_is_shown_and_noted(tmp_path: Path, io: list[int])
 async def test_too_much_raises_an_alarm_until_it_ends(tmp_path: Path, io: list[int]) -> None:
     async with AsyncExitStack() as stack:
         settings = '[storage]\nwrite_budget = "1MB/day"\nendurance = "1GB"\n'
-        clock = FakeClock()
+        clock = ManualClock()
         gateway = await gateway_in(tmp_path, stack, clock, settings)
         watch = Wear(gateway)
         for step in range(80):
-            clock.now, io[-1] = step * 10.0, step * 10_000
+            clock.step(10.0)
+            io[-1] = step * 10_000
             watch.look()
         assert gateway.writer.stretch == 1.0
         assert gateway.counters.count("tidegate/storage/card_days") == 11
         assert "above the write budget of 1.0 MB a day" in alarm(gateway)
-        for step in range(80, 800):
-            clock.now = step * 10.0
+        for _ in range(720):
+            clock.step(10.0)
             watch.look()
         assert alarm(gateway) == ""
         assert gateway.writer.stretch < 1.0
@@ -97,7 +86,7 @@ async def test_where_linux_does_not_count_nothing_is_done(
 ) -> None:
     monkeypatch.setattr(wear, "bytes_written", lambda: None)
     async with AsyncExitStack() as stack:
-        gateway = await gateway_in(tmp_path, stack, FakeClock())
+        gateway = await gateway_in(tmp_path, stack, ManualClock())
         watch = Wear(gateway)
         watch.start()
         watch.stop()
