@@ -3,6 +3,7 @@
 import logging
 from typing import TYPE_CHECKING
 
+from gateway.app.turn_lines import TurnLines, gather_lines
 from gateway.routing.where.message import Message
 from gateway.telemetry.logs import SysHandler
 from gateway.telemetry.sys_topics import CLIENT_ID, SysTopics
@@ -31,6 +32,7 @@ class Telemetry:
         self.alarm = self.sys_topics.alarm
         self.say = self.sys_topics.say
         self._log_handler = SysHandler(self._publish_line, gateway.broker.router.reaches)
+        self._turn_lines: list[TurnLines] = []
 
     def show_age(self, outbox: "Outbox") -> None:
         """Show how long the oldest row of the outbox has been waiting."""
@@ -45,12 +47,15 @@ class Telemetry:
     def start(self) -> None:
         """Begin to publish."""
         logging.getLogger().addHandler(self._log_handler)
+        self._turn_lines = gather_lines(self._gateway.turn)
         self.sys_topics.start()
 
     def stop(self) -> None:
         """Publish no more."""
         self.sys_topics.stop()
         logging.getLogger().removeHandler(self._log_handler)
+        for lines in self._turn_lines:
+            lines.stop()
 
     def _publish_line(self, topic: str, payload: bytes) -> None:
         instant = self._gateway.turn.instant

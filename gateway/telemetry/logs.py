@@ -1,7 +1,6 @@
 """Log lines: to standard error for people and the journal, and to `$SYS` for screens."""
 
 import asyncio
-import io
 import json
 import logging
 import os
@@ -9,7 +8,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, TextIO
+from typing import Any, ClassVar
+
+from gateway.telemetry.line_output import LineOutput, WithoutLock
 
 TOPIC = "$SYS/broker/tidegate/log"
 
@@ -88,31 +89,6 @@ class JournalFormatter(logging.Formatter):
         """Return one line or several, each with its priority."""
         priority = self.PRIORITIES.get(record.levelno, 6)
         return "\n".join(f"<{priority}>{line}" for line in super().format(record).splitlines())
-
-
-class WithoutLock(logging.Handler):
-    """A handler whose `emit` any threads may run at the same time."""
-
-    def createLock(self) -> None:  # noqa: N802 - the base class's name
-        """Do without."""
-        self.lock = None
-
-    def handle(self, record: logging.LogRecord) -> bool:
-        """Emit the record, whatever it is: there are no filters."""
-        self.emit(record)
-        return True
-
-
-class LineOutput(WithoutLock, logging.StreamHandler[TextIO]):
-    """Writes a line as one piece, which leaves at once without being flushed."""
-
-    def __init__(self, stream: TextIO) -> None:
-        super().__init__(stream)
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(line_buffering=True)  # as standard error is, unless replaced
-
-    def flush(self) -> None:
-        """Do nothing."""
 
 
 def set_up(level: str = "INFO") -> None:

@@ -1,0 +1,50 @@
+"""The log lines of one turn of the event loop, which leave together at its end."""
+
+import asyncio
+import logging
+import threading
+
+from gateway.broker.instant import Instant
+from gateway.server.gateway_loop import GatewayLoop
+from gateway.server.socket_selector import SocketSelector
+from gateway.server.turn import Turn
+from gateway.telemetry.line_output import HeldLines, LineOutput
+
+
+class TurnLines:
+    """What is held back of the log, which the turn's end writes as it does a connection's output.
+
+    Lines that come at any other time, or from another thread, are written at once.
+    """
+
+    def __init__(self, turn: Turn, sockets: SocketSelector, lines: HeldLines) -> None:
+        self._turn = turn
+        self._sockets = sockets
+        self._lines = lines
+        self._thread = threading.get_ident()  # the loop's
+        lines.holds_back = self._holds_back
+
+    def flush(self, _committed: int, _now: Instant) -> int:
+        """Write them; return 0: they wait for no batch."""
+        self._lines.flush()
+        return 0
+
+    def stop(self) -> None:
+        """Hold back no more."""
+        self._lines.holds_back = lambda: False
+        self._lines.flush()
+
+    def _holds_back(self) -> bool:
+        if not self._sockets.serving or threading.get_ident() != self._thread:
+            return False
+        self._turn.touch(self)
+        return True
+
+
+def gather_lines(turn: Turn) -> list[TurnLines]:
+    """Let the log lines of a turn leave together, where its loop serves sockets itself."""
+    loop = asyncio.get_running_loop()
+    if not isinstance(loop, GatewayLoop):
+        return []
+    outputs = [each for each in logging.getLogger().handlers if isinstance(each, LineOutput)]
+    return [TurnLines(turn, loop.sockets, each.stream) for each in outputs]

@@ -1,0 +1,77 @@
+"""Log lines on their way to standard error: alone, or those of a turn as one write."""
+
+import io
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import TextIO
+
+HELD_CHARACTERS = 8_000
+"""Characters of held back lines that are written at once: no more than one write takes."""
+
+
+class WithoutLock(logging.Handler):
+    """A handler whose `emit` any threads may run at the same time."""
+
+    def createLock(self) -> None:  # noqa: N802 - the base class's name
+        """Do without."""
+        self.lock = None
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        """Emit the record, whatever it is: there are no filters."""
+        self.emit(record)
+        return True
+
+
+class HeldLines(io.TextIOBase):
+    """A stream that writes each line at once, unless it may hold it back until it is flushed.
+
+    `holds_back` is asked before each line; it returns True only where `flush` is sure to follow.
+    Lines keep their order, whatever thread they come from; those that cannot be written are lost.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.holds_back: Callable[[], bool] = lambda: False
+        self._stream = stream
+        self._held: deque[str] = deque()  # any thread may append and take
+        self._characters = 0  # of what is held back, at most
+
+    def write(self, text: str) -> int:
+        """Write what was held back and this, or hold this back, too."""
+        self._held.append(text)
+        self._characters += len(text)
+        if self._characters > HELD_CHARACTERS or not self.holds_back():
+            self.flush()
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what was held back, as one piece."""
+        self._characters = 0
+        lines = []
+        while self._held:
+            try:
+                lines.append(self._held.popleft())
+            except IndexError:  # another thread was faster
+                break
+        if lines:
+            try:
+                self._stream.write("".join(lines))
+            except (OSError, ValueError):  # a full disk, say, or a stream that was closed
+                return
+
+
+class LineOutput(WithoutLock, logging.StreamHandler[HeldLines]):
+    """Writes a line as one piece, which leaves without being flushed unless it is held back."""
+
+    def __init__(self, stream: TextIO) -> None:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True)  # as standard error is, unless replaced
+        super().__init__(HeldLines(stream))
+
+    def flush(self) -> None:
+        """Do nothing: the stream knows when."""
+
+    def close(self) -> None:
+        """Write what is held back."""
+        self.stream.flush()
+        super().close()

@@ -1,0 +1,155 @@
+import asyncio
+import io
+import logging
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import cast
+
+import pytest
+
+from gateway.app.turn_lines import gather_lines
+from gateway.broker.broker import Broker
+from gateway.broker.settings import BrokerSettings
+from gateway.clock import Clock
+from gateway.counters import Counters
+from gateway.server.gateway_loop import GatewayLoop
+from gateway.server.socket_selector import READ
+from gateway.server.turn import Turn
+from gateway.storage.writer import Writer
+from gateway.telemetry.line_output import LineOutput
+from tests.support.server import HeldWriter
+
+
+class Output(io.StringIO):
+    """Notes each write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes: list[str] = []
+
+    def write(self, text: str) -> int:
+        self.writes.append(text)
+        return len(text)
+
+
+@pytest.fixture
+def logger() -> logging.Logger:
+    logger = logging.getLogger("gateway.test")
+    logger.setLevel(logging.DEBUG)
+    return logger
+
+
+@pytest.fixture
+def output() -> Iterator[Output]:
+    """Give the stream to which log lines go."""
+    stream = Output()
+    handler = LineOutput(stream)
+    logging.getLogger().addHandler(handler)
+    yield stream
+    logging.getLogger().removeHandler(handler)
+
+
+def make_turn() -> Turn:
+    broker = Broker(BrokerSettings(), Counters(), new_client_id=str)
+    return Turn(broker, cast("Writer", HeldWriter()), Clock())
+
+
+class Speaker:
+    """A socket that logs when something comes."""
+
+    def __init__(self, speak: Callable[[], None]) -> None:
+        self._ours, self._theirs = socket.socketpair()
+        self._speak = speak
+        self._loop = cast("GatewayLoop", asyncio.get_running_loop())
+        self.spoken = asyncio.Event()
+        self._loop.sockets.serve(self._ours.fileno(), self, READ)
+
+    def ready(self, _events: int) -> None:
+        self._ours.recv(1)
+        self._speak()
+        self._loop.call_soon(self.spoken.set)
+
+    async def begin(self) -> None:
+        """Let it speak, and the turn end."""
+        self._theirs.send(b"x")
+        await self.spoken.wait()
+        self._loop.sockets.serve(self._ours.fileno(), self, 0)
+        self._ours.close()
+        self._theirs.close()
+
+
+def test_lines_of_a_turn_leave_together_at_its_end(logger: logging.Logger, output: Output) -> None:
+    during: list[list[str]] = []
+
+    def speak() -> None:
+        for text in ("one", "two", "three"):
+            logger.info(text)
+        during.append(list(output.writes))
+
+    async def run() -> None:
+        gather_lines(make_turn())
+        await Speaker(speak).begin()
+
+    with asyncio.Runner(loop_factory=GatewayLoop) as runner:
+        runner.run(run())
+    assert during == [[]]
+    assert output.writes == ["one\ntwo\nthree\n"]
+
+
+def test_lines_outside_of_a_turn_leave_at_once(logger: logging.Logger, output: Output) -> None:
+    async def run() -> None:
+        gather_lines(make_turn())
+        logger.info("one")
+        logger.info("two")
+
+    with asyncio.Runner(loop_factory=GatewayLoop) as runner:
+        runner.run(run())
+    assert output.writes == ["one\n", "two\n"]
+
+
+def test_a_line_of_another_thread_leaves_at_once(logger: logging.Logger, output: Output) -> None:
+    during: list[list[str]] = []
+
+    def speak() -> None:
+        logger.info("one")
+        other = threading.Thread(target=logger.info, args=("two",))
+        other.start()
+        other.join()
+        during.append(list(output.writes))
+
+    async def run() -> None:
+        gather_lines(make_turn())
+        await Speaker(speak).begin()
+
+    with asyncio.Runner(loop_factory=GatewayLoop) as runner:
+        runner.run(run())
+    assert during == [["one\ntwo\n"]]
+
+
+def test_nothing_is_held_back_after_the_end(logger: logging.Logger, output: Output) -> None:
+    def speak() -> None:
+        logger.info("one")
+        for each in gathered:
+            each.stop()
+        logger.info("two")
+        assert output.writes == ["one\n", "two\n"]
+
+    gathered = []
+
+    async def run() -> None:
+        gathered.extend(gather_lines(make_turn()))
+        await Speaker(speak).begin()
+
+    with asyncio.Runner(loop_factory=GatewayLoop) as runner:
+        runner.run(run())
+    assert output.writes == ["one\n", "two\n"]
+
+
+def test_under_another_loop_lines_leave_at_once(logger: logging.Logger, output: Output) -> None:
+    async def run() -> None:
+        assert not gather_lines(make_turn())
+        logger.info("one")
+
+    asyncio.run(run())
+    assert output.writes == ["one\n"]
