@@ -3,19 +3,16 @@
 import pytest
 
 from gateway.broker.settings import BrokerSettings
-from gateway.mqtt.packets import Packet, PubAck, Publish
+from gateway.mqtt.packets import PubAck
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.durable_broker import DurableHarness
+from tests.support.payloads import payloads
 
 
 def away(harness: DurableHarness, name: str = "c", topic_filter: str = "t") -> None:
     client = harness.persistent(name)
     client.subscribe(topic_filter, 1)
     client.drop()
-
-
-def payloads(packets: list[Packet]) -> list[bytes]:
-    return [packet.payload for packet in packets if isinstance(packet, Publish)]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from gateway.mqtt.packets import (
     ConnAck,
     Connect,
     Disconnect,
-    Packet,
     PubAck,
     Publish,
     PubRec,
@@ -19,6 +18,7 @@ from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.session import NEVER
 from tests.support.broker_harness import Harness, MemoryClient
+from tests.support.payloads import payloads
 
 VERSIONS = (MQTT_3_1_1, MQTT_5)
 GONE = Publish("wills/c", b"gone")
@@ -33,10 +33,6 @@ def watcher(harness: Harness) -> MemoryClient:
     client = harness.connect("watcher")
     client.subscribe("wills/+", retain_as_published=True)
     return client
-
-
-def payloads(packets: list[Packet]) -> list[bytes]:
-    return [packet.payload for packet in packets if isinstance(packet, Publish)]
 
 
 # --- sessions -------------------------------------------------------------------------------

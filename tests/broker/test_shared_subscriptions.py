@@ -2,16 +2,13 @@
 
 import pytest
 
-from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Packet, PubAck, Publish, PubRec
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Publish, PubRec
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.delivery_queue import DeliveryQueue
 from tests.support.broker_harness import Harness, MemoryClient
+from tests.support.payloads import payloads
 
 SHARED = "$share/g/a"
-
-
-def payloads(packets: list[Packet]) -> list[bytes]:
-    return [packet.payload for packet in packets if isinstance(packet, Publish)]
 
 
 def members(harness: Harness, *names: str, qos: int = 2) -> list[MemoryClient]:

@@ -3,9 +3,10 @@
 import pytest
 
 from gateway.broker.settings import BrokerSettings
-from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Packet, PubAck, Publish, PubRec
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Publish, PubRec
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker_harness import Harness, MemoryClient
+from tests.support.payloads import payloads
 
 WINDOW, QUEUE = 2, 3
 SUCCESS = ReasonCode.SUCCESS
@@ -21,10 +22,6 @@ def publish(client: MemoryClient, count: int, topic: str = "a") -> list[ReasonCo
     for number in range(count):
         client.send(Publish(topic, b"%d" % number, 1, packet_id=number + 1))
     return [packet.reason_code for packet in client.take() if isinstance(packet, PubAck)]
-
-
-def payloads(packets: list[Packet]) -> list[bytes]:
-    return [packet.payload for packet in packets if isinstance(packet, Publish)]
 
 
 @pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])

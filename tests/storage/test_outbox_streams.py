@@ -1,7 +1,6 @@
 """Bounds, policies and modes of the outbox against a model, through restarts and crashes."""
 
 import asyncio
-import sqlite3
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,11 +11,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-import gateway.storage.outbox_expiry as expiry_module
 import gateway.storage.outbox_heads as heads_module
 import gateway.storage.outbox_stream as stream_module
 import gateway.storage.outbox_totals as totals_module
-from gateway.storage.database import FILE_NAME
 from gateway.storage.fate import Fate
 from gateway.storage.outbox_row import OutboxRow
 from gateway.storage.retention import (
@@ -369,67 +366,6 @@ async def test_a_row_that_left_is_neither_fetched_nor_sent(tmp_path: Path) -> No
     await store.close()
 
 
-async def test_what_has_expired_is_not_sent_and_is_swept(tmp_path: Path) -> None:
-    expire = StreamSettings("short", mode=Mode.EXPIRE, expire_after=10)
-    aged = StreamSettings("aged", retention=Retention(maximum_age=100))
-    store = await open_store(tmp_path, settings=OutboxSettings(streams=(expire, aged)))
-    ended: list[tuple[str, Fate, str]] = []
-    store.outbox.on_fate.append(
-        lambda rows, fate, cause: ended.extend(
-            (f"{row.stream}.{row.seq}", fate, cause) for row in rows
-        )
-    )
-    rows = [
-        outbox_row(1, "main", time=0, message_expiry=60),
-        outbox_row(2, "main", time=0),
-        outbox_row(1, "short", time=0),
-        outbox_row(2, "short", time=0, message_expiry=5),
-        outbox_row(3, "short", time=0, message_expiry=60),
-        outbox_row(1, "aged", time=0),
-        outbox_row(2, "aged", time=50_000),
-    ]
-    for row in rows:
-        store.outbox.add(row)
-    await store.settle()
-    assert [row.message_expiry for row in rows] == [60, None, 10, 5, 10, None, None]
-    fetched = {(row.stream, row.seq): row for row in await store.outbox.fetch(0, 10)}
-    assert store.outbox.take(fetched["short", 2], 4_999)
-    store.outbox.put_back(fetched["short", 2])
-    assert not store.outbox.take(fetched["short", 2], 5_000)
-    assert store.outbox.take(fetched["short", 3], 9_000)  # and on its way since then
-    await store.outbox.sweep(99_999, 99.999)
-    await store.outbox.sweep(100_000, 100.0)
-    await store.settle()
-    assert ended == [
-        ("short.2", Fate.EXPIRED, ""),
-        ("short.1", Fate.EXPIRED, ""),
-        ("main.1", Fate.EXPIRED, ""),
-        ("aged.1", Fate.EXPIRED, "maximum_age"),
-    ]
-    assert store.counters.count("tidegate/outbox/expired") == 4
-    assert [(row.stream, row.seq) for row in await store.outbox.fetch(0, 10)] == [
-        ("main", 2),
-        ("short", 3),
-        ("aged", 2),
-    ]
-    await store.close()
-
-
-async def test_a_sweep_ends_so_many_rows_at_a_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(expiry_module, "SWEEP_ROWS", 3)
-    store = await open_store(tmp_path)
-    for seq in range(1, 8):
-        store.outbox.add(outbox_row(seq, time=0, message_expiry=1))
-    more = []
-    for _ in range(3):
-        await store.settle()
-        more.append(await store.outbox.sweep(1_000, 1.0))
-    assert (more, store.outbox.rows) == ([True, True, False], 0)
-    await store.close()
-
-
 async def test_forgotten_topics_keep_their_older_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -444,44 +380,3 @@ async def test_forgotten_topics_keep_their_older_row(
     assert store.counters.count("tidegate/outbox/evicted/latest") == 2
     assert store.counters.count("tidegate/outbox/latest_overflow") == 2
     await store.close()
-
-
-async def test_the_sums_of_a_large_outbox_are_not_counted_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(totals_module, "SCAN_ROWS", 10)
-    store = await open_store(tmp_path)
-    for turn in range(5):
-        for seq in range(1, 8):
-            store.outbox.add(outbox_row(seq, ("main", "other")[turn % 2]))
-        await store.settle()
-    rows = await store.outbox.fetch(0, 100)
-    store.outbox.remove(rows[:3], Fate.DELIVERED)
-    await store.settle()
-    counted, size = store.outbox.rows, store.outbox.bytes
-    await store.close()
-    with sqlite3.connect(tmp_path / FILE_NAME) as connection:
-        sums = connection.execute("SELECT stream, rows, up_to FROM outbox_totals").fetchall()
-        connection.execute("UPDATE outbox_totals SET rows = 1000 WHERE stream = 'other'")
-    connection.close()
-    assert sums == [("main", 18, 35), ("other", 14, 35)]
-    again = await open_store(tmp_path)
-    assert (counted, again.outbox.rows, again.outbox.bytes) == (32, 1018, size)
-    await again.close()
-
-
-async def test_an_outbox_that_has_become_small_is_counted_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(totals_module, "SCAN_ROWS", 10)
-    store = await open_store(tmp_path)
-    for seq in range(1, 21):
-        store.outbox.add(outbox_row(seq))
-    await store.settle()
-    store.outbox.remove(await store.outbox.fetch(0, 15), Fate.DELIVERED)
-    await store.settle()
-    sums = await store.database.reader.query("SELECT * FROM outbox_totals", (), list)
-    await store.close()
-    again = await open_store(tmp_path)
-    assert (sums, again.outbox.rows) == ([], 5)
-    await again.close()

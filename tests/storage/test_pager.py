@@ -12,7 +12,7 @@ from gateway.routing.where.message import Message
 from gateway.session import delivery_queue
 from gateway.storage import message_store, pager, restore
 from tests.support.broker_harness import MemoryClient
-from tests.support.durable_broker import DurableHarness
+from tests.support.durable_broker import DurableHarness, away
 
 HEAD = 4
 MESSAGES = 30
@@ -30,12 +30,6 @@ def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def harness() -> DurableHarness:
     return DurableHarness(BrokerSettings(maximum_inflight=2))
-
-
-def away(harness: DurableHarness, topic_filter: str = "t", name: str = "c") -> None:
-    client = harness.persistent(name)
-    client.subscribe(topic_filter, 2)
-    client.drop()
 
 
 def fill(harness: DurableHarness, messages: int = MESSAGES, **more: object) -> None:

@@ -49,3 +49,10 @@ class DurableHarness(Harness):
     def reboot(self, seconds: float) -> None:
         """Do the same with a monotonic clock that begins anew."""
         self._start(self.disk, 10.0, self.wall + int(1000 * seconds))
+
+
+def away(harness: Harness, topic_filter: str = "t", name: str = "c", qos: int = 2) -> None:
+    """Leave a persistent session behind that is subscribed and has no connection."""
+    client = harness.persistent(name)
+    client.subscribe(topic_filter, qos)
+    client.drop()

@@ -5,7 +5,6 @@ import pytest
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
-    Packet,
     Publish,
     SubAck,
     Subscribe,
@@ -14,6 +13,7 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.conversation import converse
+from tests.support.payloads import payloads
 from tests.support.raw_client import Clients
 
 THREE = {
@@ -113,10 +113,6 @@ async def test_mqtt_3_1_1(clients: Clients, name: str, steps: str) -> None:
 @pytest.mark.parametrize("steps", FIVE.values(), ids=FIVE.keys())
 async def test_mqtt_5(clients: Clients, name: str, steps: str) -> None:
     await converse(await clients.connect(name), steps)
-
-
-def payloads(packets: list[Packet]) -> list[bytes]:
-    return [packet.payload for packet in packets if isinstance(packet, Publish)]
 
 
 @pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
