@@ -119,8 +119,7 @@ class Broker:
         self.persistent_sessions = 0  # of these, those that outlive their connection
         self.clients: dict[str, Client] = {}
         self.connections: set[Client] = set()  # also those without a session yet, or any more
-        self._packets_received = 0  # of connections that are gone
-        self._packets_sent = 0
+        self._packets_received = self._packets_sent = 0  # of connections that are gone
         self.clock_ahead: int | None = None  # wall clock before the monotonic one, milliseconds
         self.deadlines = Deadlines()
         self.on_silence: Action = partial(end_if_silent, self)  # one object for all clients
@@ -170,6 +169,7 @@ class Broker:
                     client.last_received = instant.monotonic
                 if done == len(data):
                     return traffic.bytes_sent > traffic.full_at
+                client.way = None  # before something else, and perhaps a part of a packet
                 client.connection.receive(data[done:])
             return self._handle_packets(client, instant)
         except MqttError as error:

@@ -1,5 +1,6 @@
 import cython
 
+from gateway.broker.lone_way cimport LoneWay
 from gateway.mqtt.connection cimport Connection
 from gateway.mqtt.output cimport Pledge
 from gateway.session.session cimport Session
@@ -16,11 +17,11 @@ cdef class Client:
     cdef public tuple last_numbered
     cdef public double last_received
     cdef public tuple last_topic
-    cdef public tuple only_receiver
     cdef public object peer
     cdef public bint problem_information
     cdef public bint said_goodbye
     cdef public Session session
+    cdef public LoneWay way
 
     cpdef Pledge pledge(self, instant)
     cpdef send(self, packet, long long mark=*, Pledge pledge=*)

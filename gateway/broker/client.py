@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Final
 from gateway.broker.access import Authenticator
 from gateway.broker.arrival import PLAIN, Arrival
 from gateway.broker.instant import Instant
+from gateway.broker.lone_way import LoneWay
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.output import Pledge
 from gateway.mqtt.packets import MQTT_5, Disconnect, Packet
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.route_cache import RouteCache
 from gateway.session.session import Session
 
 if TYPE_CHECKING:
@@ -21,10 +21,6 @@ KEEP_ALIVE_TOLERANCE = 1.5
 
 NOTHING_PLEDGED: Final = Pledge(0)
 """Stands for the first pledge of a client, which is made when it is needed."""
-
-
-NOBODY: Final[tuple[RouteCache, int, Session | None]] = (RouteCache(0), -1, None)
-"""Stands for who gets what a client publishes, where that is not known or not one session."""
 
 
 class Client:
@@ -42,11 +38,11 @@ class Client:
         "last_numbered",
         "last_received",
         "last_topic",
-        "only_receiver",
         "peer",
         "problem_information",
         "said_goodbye",
         "session",
+        "way",
     )
 
     def __init__(
@@ -66,7 +62,7 @@ class Client:
         self.keep_alive = 0
         self.last_received = now
         self.last_topic: tuple[str, bytes] | None = None  # of a run, and the head of its packets
-        self.only_receiver = NOBODY  # of `last_topic`, while the cache's `changes` are so many
+        self.way: LoneWay | None = None  # of messages of `last_topic`, while nothing else comes
         self.last_numbered: tuple[int, str, bytes] | None = None  # first byte, topic, its bytes
         self.closing = False  # the network connection ends once its output is sent
         self.said_goodbye = False  # by DISCONNECT: the client sends nothing more [MQTT-3.14.4-1]
@@ -99,6 +95,7 @@ class Client:
         [MQTT-3.14.4-1]: nothing is sent behind a DISCONNECT.
         """
         self.closing = True
+        self.way = None
         if self.session is not None and self.session.connection is self.connection:
             self.session.detach()
         self.connection.on_output()

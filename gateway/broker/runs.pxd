@@ -5,7 +5,6 @@ from gateway.broker cimport numbered_runs, retained_runs
 from gateway.mqtt.connection cimport Connection
 from gateway.mqtt.packet_run cimport PacketRun
 from gateway.routing.recipient cimport Recipient
-from gateway.routing.route_cache cimport RouteCache
 from gateway.session cimport runs
 from gateway.session.session cimport Session
 from gateway.session.traffic cimport Traffic
@@ -22,13 +21,12 @@ cpdef bint pass_on_again(broker, Client client, instant) except -1
 @cython.locals(connection=Connection, largest="long long", size=Py_ssize_t, recipients=list)
 cdef bint _pass_on_again(broker, Client client, topic, bytes head) except -1
 
-@cython.locals(connection=Connection, payload_bytes=Py_ssize_t, routes=RouteCache,
-               changes="long long", head=bytes, session=Session, receivers=list, receiver=Connection,
-               traffic=Traffic)
+@cython.locals(connection=Connection, payload_bytes=Py_ssize_t, head=bytes, receivers=list,
+               receiver=Connection, traffic=Traffic)
 cpdef bint pass_on_alone(broker, Client client, bytes data, tuple last) except -1
 
 @cython.locals(recipients=list, receivers=list, recipient=Recipient, receiver=Connection)
-cdef list _receivers_alone(broker, Client client, topic, Py_ssize_t size)
+cdef list _receivers_alone(broker, Client client, topic, bytes head, Py_ssize_t size)
 
 @cython.locals(run=PacketRun, count=Py_ssize_t, properties=bint, payload_bytes=Py_ssize_t,
                recipient=Recipient, receiver=Session)

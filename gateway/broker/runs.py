@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, cast
 
 from gateway.broker import numbered_runs, retained_runs
 from gateway.broker.access import may_publish
-from gateway.broker.client import NOBODY, Client
+from gateway.broker.client import Client
 from gateway.broker.instant import Instant
+from gateway.broker.lone_way import LoneWay
 from gateway.mqtt.connection import NO_LIMIT, Connection
 from gateway.mqtt.packets import MQTT_5, Publish
 from gateway.mqtt.properties import NO_PROPERTIES
@@ -55,7 +56,7 @@ def _pass_on(
         return False
     head = connection.head(packet.topic)
     client.last_topic = packet.topic, head
-    client.only_receiver = NOBODY
+    client.way = None
     _send(broker, connection, head, recipients, largest)
     return True
 
@@ -104,18 +105,9 @@ def pass_on_alone(broker: "Broker", client: Client, data: bytes, last: tuple[str
     payload_bytes = connection.bytes_alone(data, head)
     if payload_bytes < 0:
         return False
-    routes, changes, session = client.only_receiver
-    if session is not None and changes == routes.changes:
-        receiver = session.open_to(connection.version, len(data))
-        if receiver is None:
-            return False
-        receivers = [receiver]
-        routes.hits += 1
-    else:
-        found = _receivers_alone(broker, client, topic, len(data))
-        if found is None:
-            return False
-        receivers = found
+    receivers = _receivers_alone(broker, client, topic, head, len(data))
+    if receivers is None:
+        return False
     connection.packets_received += 1
     traffic = broker.traffic
     traffic.messages_received += 1
@@ -128,12 +120,12 @@ def pass_on_alone(broker: "Broker", client: Client, data: bytes, last: tuple[str
 
 
 def _receivers_alone(
-    broker: "Broker", client: Client, topic: str, size: int
+    broker: "Broker", client: Client, topic: str, head: bytes, size: int
 ) -> list[Connection] | None:
     """Return the connections that can be sent a packet of `size` bytes just as it came.
 
-    None if it is not that easy for one of those that get it. If there is but one, the client
-    remembers it for the next packet.
+    None if it is not that easy for one of those that get it. If there is but one, the client has a
+    way to it from now on.
     """
     recipients = broker.router.plain_recipients(topic, 0)
     if recipients is None:
@@ -149,8 +141,7 @@ def _receivers_alone(
         receivers.append(receiver)
     if len(receivers) == 1:
         session = cast("Session", recipients[0].subscriber)
-        routes = broker.router.routes
-        client.only_receiver = routes, routes.changes, session
+        client.way = LoneWay(broker.router.routes, broker.traffic, client.connection, session, head)
     return receivers
 
 

@@ -25,6 +25,7 @@ cdef class Output:
     cdef list _parts
     cdef readonly Py_ssize_t acknowledgements
     cdef readonly Py_ssize_t size
+    cdef public object transport
 
     @cython.locals(last=_Part)
     cpdef append(self, data, long long mark=*, Pledge pledge=*)

@@ -1,6 +1,7 @@
 """What a connection still has to send, and what holds its bytes back until it is safe."""
 
 from collections.abc import Callable
+from typing import Protocol
 
 
 class Pledge:
@@ -30,6 +31,14 @@ class Pledge:
             self.on_settled()
 
 
+class Writing(Protocol):
+    """What bytes are given to that leave without waiting for the turn's end."""
+
+    def write(self, data: bytes, /) -> None:
+        """Send them, or keep what the peer does not take yet."""
+        ...
+
+
 class _Part:
     """Bytes that leave together, and how many of our Receive Maximum they give back."""
 
@@ -55,10 +64,11 @@ class Output:
 
     Marks are batch numbers and never fall along the queue: what is appended behind bytes that
     wait keeps its order and waits with them (ARCHITECTURE.md, "The turn").
-    `acknowledgements` is how many of those noted have left since the beginning.
+    `acknowledgements` is how many of those noted have left since the beginning. `transport` may be
+    written to at once while nothing is queued, unless it is None.
     """
 
-    __slots__ = ("_alone", "_noted", "_parts", "acknowledgements", "size")
+    __slots__ = ("_alone", "_noted", "_parts", "acknowledgements", "size", "transport")
 
     def __init__(self) -> None:
         self._alone: bytes | bytearray | None = None  # all that is queued, if it came at once
@@ -66,6 +76,7 @@ class Output:
         self._parts: list[_Part] | None = None  # None while nothing else is queued
         self.size = 0
         self.acknowledgements = 0
+        self.transport: Writing | None = None
 
     def append(self, data: bytes | bytearray, mark: int = 0, pledge: Pledge | None = None) -> None:
         """Queue `data`; it leaves once every batch up to `mark` is on disk.

@@ -3,8 +3,11 @@ import cython
 @cython.final
 cdef class SocketSelector:
     cdef object _epoll
+    cdef int _events
     cdef dict _keys
     cdef list _served
+    cdef public bint alone
+    cdef public bint begun
     cdef public object end_of_turn
     cdef public bint scheduled
     cdef public bint serving
@@ -12,5 +15,6 @@ cdef class SocketSelector:
     cpdef serve(self, int descriptor, served, int events)
     cpdef forget(self, int descriptor)
     cdef _make_place(self, int descriptor)
-    @cython.locals(seconds=double, end=double, polled=list, ready=list, descriptor=int)
+    @cython.locals(seconds=double, end=double, polled=list, ready=list, descriptor=int,
+                   count=Py_ssize_t)
     cpdef list select(self, timeout=*)

@@ -1,7 +1,9 @@
 import cython
 
 from gateway.broker.client cimport Client
+from gateway.broker.lone_way cimport LoneWay
 from gateway.mqtt.connection cimport Connection
+from gateway.server.socket_selector cimport SocketSelector
 from gateway.server.turn cimport Turn
 from gateway.session.session cimport Session
 
@@ -18,7 +20,8 @@ cdef class ClientTransport:
     cdef readonly object _transport
     cdef Turn _turn
 
-    @cython.locals(client=Client, turn=Turn, connection=Connection, unknown=bint)
+    @cython.locals(client=Client, turn=Turn, connection=Connection, unknown=bint,
+                   way=LoneWay, sockets=SocketSelector)
     cpdef data_received(self, bytes data)
     @cython.locals(client=Client, connection=Connection, session=Session)
     cpdef flush(self, long long committed, now)

@@ -25,7 +25,9 @@ MISTAKE = "unexpected error; closing client at %s"
 
 
 class ClientTransport:
-    """Carries bytes between a socket and the broker; writes only at the end of a turn.
+    """Carries bytes between a socket and the broker; writes at the end of a turn.
+
+    Only what goes a `LoneWay` is written at once, by whoever sent it.
 
     It has what `asyncio.Protocol` has and is none: what derives from it would not be compiled.
     """
@@ -72,6 +74,7 @@ class ClientTransport:
             self._turn.now(),
             self._arrival(transport),
         )
+        self._client.connection.output.transport = self._transport
 
     def data_received(self, data: bytes) -> None:
         """Let the broker handle what came."""
@@ -80,7 +83,11 @@ class ClientTransport:
             return
         turn = self._turn
         unknown = client.session is None
+        way, sockets = client.way, turn.sockets
         try:
+            if way is not None and way.pass_on(data, sockets is not None and sockets.alone):
+                client.last_received = turn.monotonic()
+                return
             while turn.broker.receive(client, data, turn.now()):
                 data = b""
                 turn.end()
@@ -121,10 +128,14 @@ class ClientTransport:
     def pause_writing(self) -> None:
         """Note that the peer reads too slowly."""
         self._paused = True
+        if self._client is not None:
+            self._client.connection.output.transport = None
 
     def resume_writing(self) -> None:
         """Note that there is room again."""
         self._paused = False
+        if self._client is not None:
+            self._client.connection.output.transport = self._transport
         self._touch()
 
     def flush(self, committed: int, now: Instant) -> int:

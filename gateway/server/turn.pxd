@@ -11,12 +11,13 @@ cdef class Turn:
     cdef dict _held
     cdef object _instant
     cdef object _promises
-    cdef SocketSelector _sockets
     cdef readonly object _timer
     cdef object _writer
     cdef readonly Broker broker
     cdef readonly object loop
+    cdef readonly object monotonic
     cdef readonly bint scheduled
+    cdef readonly SocketSelector sockets
     cdef readonly dict touched
 
     cpdef now(self)

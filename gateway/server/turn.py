@@ -40,12 +40,13 @@ class Turn:
         "_held",
         "_instant",
         "_promises",
-        "_sockets",
         "_timer",
         "_writer",
         "broker",
         "loop",
+        "monotonic",
         "scheduled",
+        "sockets",
         "touched",
     )
 
@@ -54,6 +55,7 @@ class Turn:
         self._writer = writer
         self._due = writer.due
         self._clock = clock
+        self.monotonic = clock.monotonic
         self.loop = asyncio.get_running_loop()
         self._instant: Instant | None = None
         self.scheduled = False
@@ -62,10 +64,10 @@ class Turn:
         self._promises: deque[tuple[int, Callable[[], None]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._armed_for = math.inf
-        self._sockets: SocketSelector | None = None
+        self.sockets: SocketSelector | None = None
         if isinstance(self.loop, GatewayLoop):
-            self._sockets = self.loop.sockets
-            self._sockets.end_of_turn = self.end
+            self.sockets = self.loop.sockets
+            self.sockets.end_of_turn = self.end
         writer.on_committed.append(self._committed)
         self._arm()
 
@@ -80,8 +82,8 @@ class Turn:
             clock = self._clock
             # what Instant(...) comes to, without a function of Python's in between
             self._instant = tuple.__new__(Instant, (clock.monotonic(), clock.wall_ms()))
-            if self._sockets is not None and self._sockets.serving:
-                self.scheduled = True  # the selector ends the turn
+            if self.sockets is not None and self.sockets.serving:
+                self.scheduled = self.sockets.begun = True  # the selector ends the turn
             elif not self.scheduled:
                 self.schedule()
         return self._instant
@@ -128,7 +130,9 @@ class Turn:
     def schedule(self) -> None:
         """See to it that the turn ends: the selector does, or the loop has to."""
         self.scheduled = True
-        if self._sockets is None or not self._sockets.serving:
+        if self.sockets is not None and self.sockets.serving:
+            self.sockets.begun = True
+        else:
             self.loop.call_soon(self.end)
 
     def _flush(self, now: Instant) -> None:

@@ -1,4 +1,5 @@
 import asyncio
+import itertools
 import os
 import selectors
 import socket
@@ -6,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.server.socket_selector import READ, WRITE, SocketSelector
+from gateway.server.socket_selector import FEW_EVENTS, READ, WRITE, SocketSelector
 
 
 class Listening:
@@ -17,8 +18,11 @@ class Listening:
         self.sock = sock
         self.told: list[tuple[int, bytes]] = []
         self.schedules = False
+        self.alone: list[bool] = []
 
     def ready(self, events: int) -> None:
+        self.alone.append(self.selector.alone)
+        self.selector.begun = True
         data = self.sock.recv(100) if events & READ else b""
         self.told.append((events, data))
         if self.schedules:
@@ -53,6 +57,52 @@ def test_a_socket_is_served_and_the_turn_ends(selector: SocketSelector, pair: Pa
     assert (served.told, ends) == ([(READ, b"one")], [1])
     assert selector.select(0) == []
     assert ends == [1]
+
+
+def test_a_turn_that_nobody_began_does_not_end(selector: SocketSelector, pair: Pair) -> None:
+    class Silent(Listening):
+        def ready(self, events: int) -> None:
+            super().ready(events)
+            self.selector.begun = False
+
+    ends: list[int] = []
+    selector.end_of_turn = lambda: ends.append(1)
+    served = Silent(selector, pair[0])
+    selector.serve(pair[0].fileno(), served, READ)
+    pair[1].send(b"one")
+    assert selector.select(0) == []
+    assert (served.told, ends) == ([(READ, b"one")], [])
+
+
+def test_a_socket_is_alone_unless_another_is_ready(selector: SocketSelector, pair: Pair) -> None:
+    both = [Listening(selector, end) for end in pair]
+    for end, served in zip(pair, both, strict=True):
+        selector.serve(end.fileno(), served, READ)
+    pair[1].send(b"one")
+    selector.select(0)
+    pair[1].send(b"one")
+    pair[0].send(b"one")
+    selector.select(0)
+    assert (both[0].alone, both[1].alone) == ([True, False], [False])
+
+
+def test_more_sockets_are_asked_for_after_many(selector: SocketSelector) -> None:
+    pairs = [socket.socketpair() for _ in range(2 * FEW_EVENTS)]
+    told = []
+    for ours, theirs in pairs:
+        served = Listening(selector, ours)
+        told.append(served.told)
+        selector.serve(ours.fileno(), served, READ)
+        theirs.send(b"one")
+    answered = []
+    for _ in range(3):
+        selector.select(0)
+        answered.append(sum(map(len, told)))
+        for _, theirs in pairs if len(answered) > 1 else []:
+            theirs.send(b"more")
+    assert answered == [FEW_EVENTS, 2 * FEW_EVENTS, 4 * FEW_EVENTS]
+    for end in itertools.chain(*pairs):
+        end.close()
 
 
 @pytest.mark.parametrize("events", [0, READ])
