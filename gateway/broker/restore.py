@@ -7,7 +7,9 @@ from gateway.broker import sessions, subscribe, wills
 from gateway.broker.expressions import TooManyExpressions
 from gateway.broker.instant import Instant
 from gateway.mqtt.errors import MqttError
+from gateway.mqtt.message import Message as MqttMessage
 from gateway.mqtt.message_expiry import expired
+from gateway.mqtt.plain_message import PlainMessage
 from gateway.mqtt.topics import check_topic_filter
 from gateway.routing.where.errors import WhereError
 from gateway.routing.where.message import Message
@@ -35,15 +37,26 @@ The restart itself has ended all connections: that says nothing of the client.
 
 def restore(broker: "Broker", kept: Kept, instant: Instant) -> None:
     """Make the sessions, retained messages and wills that were kept the broker's own."""
-    for message in cast("list[Message]", kept.retained):  # the store makes no others
-        if expired(message, instant.monotonic):
-            broker.store.forget_retained([message.topic])
-        elif not broker.retained.set(message):
-            broker.counters.add("tidegate/retained/rejected")
+    for retained in kept.retained:
+        _restore_retained(broker, retained, instant)
     for session in kept.sessions:
         _restore_session(broker, session, instant)
     for will in kept.wills:
         _restore_will(broker, will, instant)
+
+
+def _restore_retained(
+    broker: "Broker", message: MqttMessage | PlainMessage, instant: Instant
+) -> None:
+    if isinstance(message, PlainMessage):
+        is_kept = broker.retained.set_plain(message)
+    elif expired(message, instant.monotonic):
+        broker.store.forget_retained([message.topic])
+        return
+    else:
+        is_kept = broker.retained.set(cast("Message", message))  # the store makes no others
+    if not is_kept:
+        broker.counters.add("tidegate/retained/rejected")
 
 
 def _restore_session(broker: "Broker", kept: KeptSession, instant: Instant) -> None:

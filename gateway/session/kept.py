@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from gateway.mqtt.message import Message
 from gateway.mqtt.packets import Will
+from gateway.mqtt.plain_message import PlainMessage
 from gateway.session.waiting_run import Waiting
 
 if TYPE_CHECKING:
@@ -96,4 +97,4 @@ class Kept:
 
     sessions: list[KeptSession] = field(default_factory=list)
     wills: list[KeptWill] = field(default_factory=list)
-    retained: list[Message] = field(default_factory=list)
+    retained: list[Message | PlainMessage] = field(default_factory=list)

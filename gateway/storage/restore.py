@@ -5,7 +5,6 @@ from itertools import chain
 
 from gateway.mqtt.packets import Will
 from gateway.mqtt.properties import Properties
-from gateway.routing.where.message import Message
 from gateway.session.kept import (
     Kept,
     KeptDelivery,
@@ -17,9 +16,10 @@ from gateway.session.kept import (
 from gateway.session.limits import MAXIMUM_INFLIGHT
 from gateway.session.queue_bounds import HEAD_BYTES, HEAD_MESSAGES
 from gateway.session.queue_memory import MAXIMUM_HEAD_BYTES
-from gateway.storage import message_row, will_store
+from gateway.storage import kept_retained, message_row, will_store
 from gateway.storage.broker_store import BrokerStore
 from gateway.storage.kept_deliveries import READ, DeliveryReader, check_packet_id
+from gateway.storage.kept_retained import RetainedReader
 from gateway.storage.message_store import MAXIMUM_DEAD_BYTES, MessageStore
 from gateway.storage.pager import LAST_PLACE, Pager
 from gateway.storage.reading import Values
@@ -27,7 +27,6 @@ from gateway.storage.retained_store import RetainedStore
 from gateway.storage.session_store import SessionStore
 from gateway.storage.will_store import WillStore
 
-_RETAINED = f"SELECT {', '.join(message_row.COLUMNS)}, id FROM retained ORDER BY id"  # noqa: S608 - our columns
 _WILLS = f"SELECT {', '.join(will_store.COLUMNS)} FROM will"  # noqa: S608 - our columns
 _SESSIONS = "SELECT id, client_id, expiry_interval, username, left_at FROM session ORDER BY id"
 _SUBSCRIPTIONS = (
@@ -95,15 +94,16 @@ class Restore:
             deliveries=sum(queue.messages for queue in self._queues.values()),
         )
         await self._read_sessions(sessions)
-        retained, messages = await self._read_retained(last_retained)
+        retained = RetainedReader(self._monotonic, self._wall)
+        await self._rows(kept_retained.READ, "retained message", retained.read, texts=False)
         wills = await self._rows(_WILLS, "will", _will)
         store = BrokerStore(
             self._gathering,
             sessions,
-            retained,
+            RetainedStore(self._gathering, retained.rows, last_retained, retained.superseded),
             WillStore(self._gathering, [will.client_id for will in wills]),
         )
-        return store, Kept(list(self._sessions.values()), wills, [*messages])
+        return store, Kept(list(self._sessions.values()), wills, [*retained.messages.values()])
 
     async def _read_sessions(self, store: SessionStore) -> None:
         def add_session(values: Values) -> None:
@@ -160,26 +160,6 @@ class Restore:
             after = found[-1].delivery.last if found else 0
             rest = queue.bytes - sum(each.delivery.kept for each in found)
             session.rest = KeptRest(after, queue.last_place, more, rest)
-
-    async def _read_retained(self, last_row: int) -> tuple[RetainedStore, list[Message]]:
-        """Read the last message of each topic; salvage may have found earlier ones, too."""
-        rows: dict[str, int] = {}
-        messages: dict[str, Message] = {}
-        superseded: list[int] = []
-
-        def take(values: Values) -> None:
-            *columns, row = values
-            topic = columns[0]
-            before = rows.get(topic)
-            rows[topic] = row  # the next message takes the place of one that cannot be read, too
-            messages[topic] = message_row.from_row(tuple(columns), self._monotonic, self._wall)
-            if before is not None:
-                superseded.append(before)
-
-        await self._rows(_RETAINED, "retained message", take)
-        store = RetainedStore(self._gathering, rows, last_row)
-        store.forget_rows(superseded)
-        return store, list(messages.values())
 
     def _add_subscription(self, values: Values) -> None:
         session, topic_filter, qos, no_local, as_published, identifier, where, identity = values

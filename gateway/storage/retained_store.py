@@ -28,17 +28,23 @@ class RetainedStore:
 
     A topic's row keeps its number for as long as there is a message; a new one goes behind all
     others, so that a commit of many topics writes few pages. `rows` are those on disk, by topic,
-    and `last_row` is the highest number there.
+    and `last_row` is the highest number there; those that are `superseded` are deleted.
     What was published at QoS 0 is on disk within a second, the rest before its acknowledgement.
     """
 
     def __init__(
-        self, gathering: Gathering, rows: dict[str, int] | None = None, last_row: int = 0
+        self,
+        gathering: Gathering,
+        rows: dict[str, int] | None = None,
+        last_row: int = 0,
+        superseded: Iterable[int] = (),
     ) -> None:
         self._gathering = gathering
         self._rows = rows or {}  # by topic: on disk, or on the way there
         self._last_row = last_row
         self._changed: dict[str, Message | PlainMessage | None] = {}
+        for row in superseded:
+            gathering.writer.add(_FORGET, (row,))
 
     def keep(self, message: Message) -> None:
         """Write the message in place of its topic's last one, or delete that."""
@@ -84,11 +90,6 @@ class RetainedStore:
             if self._is_kept(topic):
                 self._changed[topic] = None
                 self._gathering.put_off()
-
-    def forget_rows(self, rows: Iterable[int]) -> None:
-        """Delete rows that are none of those given."""
-        for row in rows:
-            self._gathering.writer.add(_FORGET, (row,))
 
     def gather(self) -> None:
         """Give the writer the rows of all changes; it is about to close a batch."""

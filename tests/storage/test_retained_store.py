@@ -7,13 +7,21 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from gateway.counters import Counters
+from gateway.mqtt.message import Message as MqttMessage
 from gateway.mqtt.plain_message import Origin, PlainMessage
+from gateway.routing.retained import RetainedMessages
 from gateway.routing.where.message import Message
+from gateway.session.kept import CLOCK_SET
 from gateway.storage.gathering import PUT_OFF
 from gateway.storage.migrations import migrate
 from tests.support.sqlite_disk import SqliteDisk
 
 TOPICS = ["a", "b", "a/b"]
+
+
+def whole(message: MqttMessage | PlainMessage) -> MqttMessage:
+    """Return a message as whoever asks for more than its bytes gets it."""
+    return RetainedMessages().whole(message) if isinstance(message, PlainMessage) else message
 
 
 class RetainedMachine(RuleBasedStateMachine):
@@ -97,10 +105,32 @@ def test_messages_of_a_run_come_back_as_they_were() -> None:
     store.keep_retained_run([PlainMessage("ä", b"1", origin), PlainMessage("b", b"22", origin)])
     assert disk.commit() == 2
     _, kept = disk.restore(7.0, 3_000)
-    assert sorted(each.topic for each in kept.retained) == ["b", "ä"]
-    for message in kept.retained:
+    messages = [whole(each) for each in kept.retained]
+    assert [(each.topic, each.payload) for each in messages] == [("ä", b"1"), ("b", b"22")]
+    for message in messages:
         assert (message.client_id, message.username, message.received_at) == ("c", "u", 1_000)
-        assert (message.qos, message.retain) == (1, True)
+        assert (message.qos, message.retain, message.commit_within) == (1, True, 0.0)
+
+
+def test_what_a_client_has_set_in_one_turn_comes_back_with_one_origin() -> None:
+    disk = SqliteDisk()
+    store, _ = disk.restore(0.0, 0)
+    then = CLOCK_SET + 1_000
+    for client_id, wall in (("c", then), ("c", then + 500), ("ä", then + 500)):
+        origin = Origin(client_id, "u", 1, wall, 0.0, 0.0)
+        topics = [f"{client_id}/{wall}/{number}" for number in range(2)]
+        store.keep_retained_run([PlainMessage(topic, b"1", origin) for topic in topics])
+    disk.commit()
+    _, kept = disk.restore(7.0, then + 2_000)
+    plain = [each for each in kept.retained if isinstance(each, PlainMessage)]
+    origins = [each.origin for each in plain]
+    assert [each is origins[0] for each in origins] == [True] * 2 + [False] * 4
+    assert [(each.client_id, each.arrived) for each in origins[::2]] == [
+        ("c", 5.0),
+        ("c", 5.5),
+        ("ä", 5.5),
+    ]
+    assert origins[0].username is origins[5].username == "u"
 
 
 def test_qos_0_is_on_disk_within_a_second() -> None:
@@ -183,7 +213,7 @@ def test_messages_of_the_version_before_come_along() -> None:
     )
     migrate.migrate(disk.connection)
     _, kept = disk.restore(0.0, 0)
-    (message,) = kept.retained
+    message = whole(kept.retained[0])
     assert (message.topic, message.payload, message.qos, message.retain) == ("a", b"1", 1, True)
     assert (message.received_at, message.client_id, message.username) == (2, "c", "u")
     assert (message.content_type, message.response_topic) == ("t", "r")
