@@ -17,7 +17,7 @@
  * own ceiling, and for what the kernel alone costs a message when reads and writes are batched
  * perfectly. */
 struct peer {
-    int fd, is_sub, is_pub;
+    int fd, is_pub;
     u32 no;
     u8 *out;
     u32 outlen, outoff, outcap;
@@ -50,93 +50,118 @@ static void peer_put(struct peer *s, const void *p, u32 n)
     s->outlen += n;
 }
 
+static struct peer *peers[65536]; /* by descriptor */
+static struct peer *sinks[65536];
+static u32 sink_count, publisher_count, alive;
+
+static struct peer *sink_of(const struct peer *p)
+{
+    return sink_count ? sinks[p->no % sink_count] : NULL;
+}
+
+static int watch(int fd)
+{
+    struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
+    return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &ev);
+}
+
+static int listen_here(void)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((u16)options.port)};
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (bind(fd, (void *)&a, sizeof a) || listen(fd, 1024)) die("listen: %s", strerror(errno));
+    watch(fd);
+    return fd;
+}
+
+static void welcome(int listener)
+{
+    int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK), one = 1;
+    if (fd < 0) return;
+    alive++;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    if (!peers[fd]) peers[fd] = allocate(sizeof(struct peer));
+    peers[fd]->fd = fd;
+    peers[fd]->is_pub = 0;
+    peers[fd]->outlen = peers[fd]->outoff = 0;
+    watch(fd);
+}
+
+/* One packet of so many bytes, with its body at b, of somebody who may not be copied blindly. */
+static void answer(struct peer *p, const u8 *packet, const u8 *b, u32 size)
+{
+    u8 type = packet[0] >> 4;
+    if (type == 1) {
+        u8 ack[5] = {0x20, 2, 0, 0, 0};
+        int v5 = b[6] == 5;
+        ack[1] = (u8)(2 + v5);
+        peer_put(p, ack, 4 + (u32)v5);
+    } else if (type == 8) {
+        u8 ack[5] = {0x90, 3, b[0], b[1], 0};
+        peer_put(p, ack, 5);
+        sinks[sink_count++] = p;
+    } else if (type == 3) {
+        u32 tl = get_u16(b);
+        u8 ack[4] = {0x40, 2, b[2 + tl], b[3 + tl]};
+        struct peer *sink = sink_of(p);
+        peer_put(p, ack, 4);
+        if (sink) peer_put(sink, packet, size);
+    }
+}
+
+/* What was read of a peer, up to the first message of a QoS 0 publisher and all behind it. */
+static void parse(struct peer *p, u32 got)
+{
+    u32 at = 0;
+    struct peer *sink;
+    while (at + 2 <= got) {
+        u32 rl, vn = get_varint(input + at + 1, input + got, &rl);
+        if (input[at] >> 4 == 3 && !(input[at] & 6)) { /* QoS 0 publisher from here on */
+            p->is_pub = 1;
+            p->no = publisher_count++;
+            sink = sink_of(p);
+            if (sink) peer_put(sink, input + at, got - at);
+            break;
+        }
+        if (!vn || at + 1 + vn + rl > got) break;
+        answer(p, input + at, input + at + 1 + vn, 1 + vn + rl);
+        at += 1 + vn + rl;
+    }
+    peer_write(p);
+    sink = sink_of(p);
+    if (sink && sink != p) peer_write(sink);
+}
+
+static void take(int fd)
+{
+    struct peer *p = peers[fd];
+    ssize_t got = read(fd, input, 256u << 10);
+    if (got < 0 && errno == EAGAIN) return;
+    if (got <= 0) {
+        close(fd);
+        if (!--alive) sink_count = publisher_count = 0;
+    } else if (p->is_pub) { /* hot path: copy bytes, no parsing */
+        struct peer *sink = sink_of(p);
+        if (sink) {
+            struct peer t = {.fd = sink->fd, .out = input, .outlen = (u32)got};
+            peer_write(&t);
+        }
+    } else {
+        parse(p, (u32)got);
+    }
+}
+
 void mode_serve(void)
 {
-    int ls = socket(AF_INET, SOCK_STREAM, 0), one = 1;
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((u16)options.port)};
-    static struct peer *tab[65536], *sinks[65536];
-    u32 nsinks = 0, npubs = 0, alive = 0;
-    struct epoll_event ev, evs[256];
-    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    setsockopt(ls, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (bind(ls, (void *)&a, sizeof a) || listen(ls, 1024)) die("listen: %s", strerror(errno));
-    ev.events = EPOLLIN;
-    ev.data.fd = ls;
-    epoll_ctl(epoll, EPOLL_CTL_ADD, ls, &ev);
+    int listener = listen_here();
+    struct epoll_event evs[256];
     for (;;) {
         int i, n = epoll_wait(epoll, evs, 256, -1);
         for (i = 0; i < n; i++) {
-            int fd = evs[i].data.fd;
-            struct peer *p, *sub;
-            ssize_t got;
-            if (fd == ls) {
-                int c = accept4(ls, NULL, NULL, SOCK_NONBLOCK);
-                if (c < 0) continue;
-                alive++;
-                setsockopt(c, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-                if (!tab[c]) tab[c] = allocate(sizeof(struct peer));
-                tab[c]->fd = c;
-                tab[c]->is_sub = tab[c]->is_pub = 0;
-                tab[c]->outlen = tab[c]->outoff = 0;
-                ev.events = EPOLLIN;
-                ev.data.fd = c;
-                epoll_ctl(epoll, EPOLL_CTL_ADD, c, &ev);
-                continue;
-            }
-            p = tab[fd];
-            got = read(fd, input, 256u << 10);
-            if (got <= 0) {
-                if (got < 0 && errno == EAGAIN) continue;
-                close(fd);
-                if (!--alive) nsinks = npubs = 0;
-                continue;
-            }
-            sub = nsinks ? sinks[p->no % nsinks] : NULL;
-            if (p->is_pub) { /* hot path: copy bytes, no parsing */
-                if (sub) {
-                    struct peer t = {.fd = sub->fd, .out = input, .outlen = (u32)got};
-                    peer_write(&t);
-                }
-                continue;
-            }
-            {
-                u32 at = 0;
-                while (at + 2 <= (u32)got) {
-                    u32 rl, vn = get_varint(input + at + 1, input + got, &rl);
-                    const u8 *b = input + at + 1 + vn;
-                    u8 t = input[at] >> 4;
-                    if (t == 3 && !(input[at] & 6)) { /* QoS 0 publisher from here on */
-                        p->is_pub = 1;
-                        p->no = npubs++;
-                        sub = nsinks ? sinks[p->no % nsinks] : NULL;
-                        if (sub) {
-                            peer_put(sub, input + at, (u32)got - at);
-                            peer_write(sub);
-                        }
-                        break;
-                    }
-                    if (!vn || at + 1 + vn + rl > (u32)got) break;
-                    if (t == 1) {
-                        u8 ack[5] = {0x20, 2, 0, 0, 0};
-                        int v5 = b[6] == 5;
-                        ack[1] = (u8)(2 + v5);
-                        peer_put(p, ack, 4 + (u32)v5);
-                    } else if (t == 8) {
-                        u8 ack[5] = {0x90, 3, b[0], b[1], 0};
-                        peer_put(p, ack, 5);
-                        sinks[nsinks++] = p;
-                        p->is_sub = 1;
-                    } else if (t == 3) {
-                        u32 tl = get_u16(b);
-                        u8 ack[4] = {0x40, 2, b[2 + tl], b[3 + tl]};
-                        peer_put(p, ack, 4);
-                        if (sub) peer_put(sub, input + at, 1 + vn + rl);
-                    }
-                    at += 1 + vn + rl;
-                }
-                peer_write(p);
-                if (sub && sub != p) peer_write(sub);
-            }
+            if (evs[i].data.fd == listener) welcome(listener);
+            else take(evs[i].data.fd);
         }
     }
 }

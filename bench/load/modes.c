@@ -24,21 +24,12 @@ static void hold_open(void)
     }
 }
 
-void mode_retained(void)
+/* Sets a retained message for each of so many topics and waits until they are acknowledged, or none
+ * has been for a while. */
+static void set_retained(u64 k, int qos)
 {
-    u64 i, k = options.messages, t0, t1, t2;
     char f[160];
-    const char *fp = f;
-    struct connection *s;
-    int qos = options.qos ? options.qos : 1; /* acknowledgements tell when the set is stored */
-    options.publishers = 1;
-    options.subscribers = 1;
-    streams_each = 1;
-    streams = allocate(sizeof *streams);
-    make_publishers(qos, 1);
-    fanout = 0;
-    wait_go("retained-set");
-    t0 = now_ns();
+    u64 i;
     for (i = 0; i < k && !totals.disconnects;) {
         struct publisher *p = &publishers[0];
         while (i < k && p->inflight < p->inflight_most &&
@@ -57,25 +48,48 @@ void mode_retained(void)
             loop_once(50);
         if (totals.acked == a) break;
     }
+}
+
+/* Subscribes to all of them and waits until they have come, or none has for a while. */
+static void replay_retained(struct connection *s, u64 k)
+{
+    char f[160];
+    const char *fp = f;
+    u64 last = 0, tl;
+    snprintf(f, sizeof f, "%s/+/+/+/telemetry", options.prefix);
+    send_subscribe(s, 1, &fp, 1, options.subscriber_qos);
+    flush(s);
+    tl = now_ns();
+    while (totals.unique < k && s->state == UP) {
+        loop_once(50);
+        if (totals.unique != last) {
+            last = totals.unique;
+            tl = now_ns();
+        }
+        if (now_ns() - tl > (u64)(options.drain_timeout * 1e9)) break;
+    }
+}
+
+void mode_retained(void)
+{
+    u64 k = options.messages, t0, t1, t2;
+    struct connection *s;
+    int qos = options.qos ? options.qos : 1; /* acknowledgements tell when the set is stored */
+    options.publishers = 1;
+    options.subscribers = 1;
+    streams_each = 1;
+    streams = allocate(sizeof *streams);
+    make_publishers(qos, 1);
+    fanout = 0;
+    wait_go("retained-set");
+    t0 = now_ns();
+    set_retained(k, qos);
     t1 = now_ns();
     s = dial(SUBSCRIBER, 0, "mqs-retained", 0);
     settle("subscriber");
-    snprintf(f, sizeof f, "%s/+/+/+/telemetry", options.prefix);
     wait_go("retained-replay");
     t2 = now_ns();
-    send_subscribe(s, 1, &fp, 1, options.subscriber_qos);
-    flush(s);
-    {
-        u64 last = 0, tl = now_ns();
-        while (totals.unique < k && s->state == UP) {
-            loop_once(50);
-            if (totals.unique != last) {
-                last = totals.unique;
-                tl = now_ns();
-            }
-            if (now_ns() - tl > (u64)(options.drain_timeout * 1e9)) break;
-        }
-    }
+    replay_retained(s, k);
     printf("{\"mode\":\"retained\",\"version\":%d,\"topics\":%llu,\"set_acked\":%llu,\"set_per_s\":"
            "%.1f,"
            "\"replayed\":%llu,\"lost\":%lld,\"duplicates\":%llu,\"replay_per_s\":%.1f,\"replay_"
