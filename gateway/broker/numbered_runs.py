@@ -115,6 +115,8 @@ def _pass_on(
     alone: PublishRun | None = None,
 ) -> bool:
     """Pass on the packet that was taken last, and those behind it, or the one that came `alone`."""
+    # In one piece: each message that comes alone passes here, and what is found out of its
+    # receivers would have to be handed on in a tuple.
     connection = client.connection
     within = broker.durability_classes.commit_within(session.durability_class, name)
     size = MESSAGE_OVERHEAD + packet_size
