@@ -107,6 +107,8 @@ class Incoming:
                 return False
             for packet_id in packet_ids:
                 del identifiers[packet_id]
+            if not identifiers:
+                identifiers.clear()  # which gives back what it had grown to
         self._memory.charge(-IDENTIFIER_OVERHEAD * count)
         return True
 
@@ -124,6 +126,8 @@ class Incoming:
         else:
             self._open()
             published = self._identifiers.pop(packet_id, None)
+            if not self._identifiers:
+                self._identifiers.clear()
         if published is not None:
             self._memory.charge(-IDENTIFIER_OVERHEAD)
         return published

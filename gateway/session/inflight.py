@@ -220,6 +220,8 @@ class Inflight:
             found.append(message.delivery)
             size += message_size(message.delivery.message)
         self._bytes -= size
+        if not messages:
+            messages.clear()  # which gives back what it had grown to
         return found
 
     @property
@@ -252,6 +254,8 @@ class Inflight:
         It was found, or added, before.
         """
         message = self._messages.pop(packet_id, None)
+        if not self._messages:
+            self._messages.clear()  # which gives back what it had grown to
         if message is not None:
             self._bytes -= message_size(message.delivery.message)
             if self.to_send_again and packet_id in self.to_send_again:

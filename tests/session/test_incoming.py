@@ -1,3 +1,6 @@
+import tracemalloc
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +16,24 @@ def test_it_knows_of_which_connection_an_identifier_is() -> None:
     assert [incoming.add(5), incoming.add(5)] == [True, False]
     assert [incoming.remove(each) for each in (5, 6, 7)] == [True, False, None]
     assert not len(incoming)
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_what_was_released_takes_no_memory(together: bool) -> None:
+    incoming, numbers = Incoming(65_535, QueueMemory()), list(range(20_000, 0, -2))
+    tracemalloc.start()
+    for number in numbers:
+        incoming.add(number)
+    most = tracemalloc.get_traced_memory()[0]
+    if together:
+        assert incoming.remove_run(numbers)
+    else:
+        for number in numbers:
+            incoming.remove(number)
+    left = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert most > 250_000
+    assert left < 10_000
 
 
 def test_it_is_full_by_number_or_by_memory() -> None:

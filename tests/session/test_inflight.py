@@ -1,3 +1,6 @@
+import tracemalloc
+from collections.abc import Iterator
+
 import pytest
 
 from gateway.routing.where.message import Message
@@ -14,6 +17,29 @@ def ids(inflight: Inflight) -> list[int]:
     while inflight.to_send_again:
         again.append(inflight.send_again()[0])
     return again
+
+
+@pytest.fixture
+def traced() -> Iterator[None]:
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.usefixtures("traced")
+def test_a_window_that_is_empty_again_takes_no_memory(together: bool) -> None:
+    inflight, one = Inflight(MAXIMUM_PACKET_ID), delivery()
+    before = tracemalloc.get_traced_memory()[0]
+    found = [inflight.add(one) for _ in range(10_000)]
+    assert tracemalloc.get_traced_memory()[0] - before > 1_000_000
+    if together:
+        inflight.finish(found)
+    else:
+        for packet_id in found:
+            inflight.remove(packet_id)
+    del found
+    assert tracemalloc.get_traced_memory()[0] - before < 10_000
 
 
 def test_packet_identifiers_rise_and_begin_again_at_1() -> None:
