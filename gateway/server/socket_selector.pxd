@@ -6,6 +6,7 @@ cdef class SocketSelector:
     cdef int _events
     cdef dict _keys
     cdef list _served
+    cdef int _short_waits
     cdef public bint alone
     cdef public bint begun
     cdef public object end_of_turn
@@ -18,3 +19,5 @@ cdef class SocketSelector:
     @cython.locals(seconds=double, end=double, polled=list, ready=list, descriptor=int,
                    count=Py_ssize_t)
     cpdef list select(self, timeout=*)
+    @cython.locals(began=double, polled=list)
+    cdef list _wait(self, double seconds)

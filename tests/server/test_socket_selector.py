@@ -7,7 +7,16 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.server.socket_selector import FEW_EVENTS, READ, WRITE, SocketSelector
+from gateway.server import socket_selector
+from gateway.server.socket_selector import (
+    FEW_EVENTS,
+    LINGER,
+    READ,
+    SHORT,
+    STEADY,
+    WRITE,
+    SocketSelector,
+)
 
 
 class Listening:
@@ -196,3 +205,91 @@ async def test_the_loop_notices_what_a_served_socket_schedules() -> None:
     done = loop.create_future()
     loop.call_later(0.001, done.set_result, None)
     await asyncio.wait_for(done, 60)
+
+
+class Epoll:
+    """An epoll whose sleeps take as long as they are told, and on which the same clock runs."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+        self.polls: list[float] = []
+        self.ready_in = 0.0
+
+    def monotonic(self) -> float:
+        self.time += 1e-6
+        return self.time
+
+    def poll(self, seconds: float, events: int) -> list[tuple[int, int]]:
+        self.polls.append(seconds)
+        if seconds == 0.0 and self.ready_in > 0.0:
+            self.time += 1e-6
+            self.ready_in -= 2e-6
+            return []
+        self.time += self.ready_in
+        return [(0, READ)]
+
+    def close(self) -> None:
+        pass
+
+
+class Answering:
+    """Is served `turns` times, the peer's next answer coming in `ready_in` seconds each."""
+
+    def __init__(self, selector: SocketSelector, epoll: Epoll) -> None:
+        self.selector = selector
+        self.epoll = epoll
+        self.ready_in: list[float] = []
+
+    def ready(self, events: int) -> None:
+        self.epoll.ready_in = self.ready_in.pop(0)
+        self.selector.scheduled = not self.ready_in
+
+    def waits(self, *ready_in: float) -> list[float]:
+        """Return what time-outs the epoll was polled with while the answers came after these."""
+        self.epoll.polls.clear()
+        self.epoll.ready_in = ready_in[0]
+        self.ready_in = [*ready_in[1:], 0.0]
+        self.selector.select()
+        return self.epoll.polls
+
+
+@pytest.fixture
+def answering(monkeypatch: pytest.MonkeyPatch) -> Answering:
+    epoll = Epoll()
+    monkeypatch.setattr("select.epoll", lambda: epoll)
+    monkeypatch.setattr(socket_selector, "monotonic", epoll.monotonic)
+    selector = SocketSelector()
+    monkeypatch.setattr(epoll, "register", lambda *_: None, raising=False)
+    made = Answering(selector, epoll)
+    selector.serve(0, made, READ)
+    return made
+
+
+SOON, LATE = LINGER / 2, SHORT * 2
+
+
+def test_who_answers_soon_each_time_is_waited_for_awake(answering: Answering) -> None:
+    assert answering.waits(*[SOON] * STEADY) == [-1.0] * STEADY
+    polls = answering.waits(SOON, SOON)
+    assert len(polls) > 2
+    assert set(polls) == {0.0}
+
+
+def test_one_late_answer_ends_it(answering: Answering) -> None:
+    answering.waits(*[SOON] * STEADY)
+    polls = answering.waits(LATE)
+    assert polls[-1] == -1.0
+    assert 1 < len(polls) <= LINGER / 2e-6 + 1  # awake for so long and no longer
+    assert answering.waits(*[SOON] * STEADY) == [-1.0] * STEADY
+
+
+def test_a_late_answer_among_soon_ones_is_slept_for(answering: Answering) -> None:
+    conversation = [*[SOON] * (STEADY - 1), LATE]
+    assert answering.waits(*conversation, *conversation, SOON) == [-1.0] * (2 * STEADY + 1)
+
+
+def test_a_look_without_waiting_says_nothing_of_waits(answering: Answering) -> None:
+    answering.waits(*[SOON] * STEADY)
+    answering.epoll.ready_in = LATE
+    answering.selector.select(0)
+    assert set(answering.waits(SOON)) == {0.0}
