@@ -37,7 +37,7 @@ cdef class Broker:
     cdef public Traffic traffic
 
     @cython.locals(traffic=Traffic, last_topic=tuple, last=tuple, done=Py_ssize_t)
-    cpdef bint receive(self, Client client, bytes data, instant) except -1
+    cpdef bint receive(self, Client client, bytes data, instant, bint alone=*) except -1
     @cython.locals(traffic=Traffic)
     cdef bint _handle_packets(self, Client client, instant) except -1
     cdef _fail(self, Client client, error)

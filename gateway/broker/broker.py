@@ -149,8 +149,8 @@ class Broker:
         self.deadlines.set(client, due, self._no_connect)
         return client
 
-    def receive(self, client: Client, data: bytes, instant: Instant) -> bool:
-        """Handle every whole packet in what a client sent.
+    def receive(self, client: Client, data: bytes, instant: Instant, alone: bool = False) -> bool:
+        """Handle every whole packet in what a client sent, `alone` if no other has sent anything.
 
         Returns True where that gave connections so much to send that it should be written first:
         then call again, without data.
@@ -160,7 +160,7 @@ class Broker:
             if data:
                 traffic.network_received += len(data)
                 if (last_topic is not None and pass_on_alone(self, client, data, last_topic)) or (
-                    last is not None and pass_on_numbered(self, client, data, last, instant)
+                    last is not None and pass_on_numbered(self, client, data, last, instant, alone)
                 ):
                     done = len(data)
                 else:

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
-from gateway.mqtt.acknowledgement_run import alike
-from gateway.mqtt.connection import NO_LIMIT
+from gateway.mqtt.acknowledgement_run import alike, write_run
+from gateway.mqtt.connection import NO_LIMIT, Connection
 from gateway.mqtt.fields import write_string
 from gateway.mqtt.message_size import MESSAGE_OVERHEAD
 from gateway.mqtt.output import Pledge
@@ -18,7 +18,7 @@ from gateway.session import runs
 from gateway.session.journal import NO_JOURNAL
 from gateway.session.message_run import MessageRun
 from gateway.session.session import Session
-from gateway.session.traffic import TURN_BYTES
+from gateway.session.traffic import TURN_BYTES, Traffic
 
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
@@ -76,12 +76,18 @@ def pass_on_again(
 
 
 def pass_on_alone(
-    broker: "Broker", client: Client, data: bytes, last: tuple[int, str, bytes], instant: Instant
+    broker: "Broker",
+    client: Client,
+    data: bytes,
+    last: tuple[int, str, bytes],
+    instant: Instant,
+    at_once: bool,
 ) -> bool:
     """Do the same with what was just read, if that is one such packet and nothing else.
 
     `last` has what `pass_on_again` is told. What is not busy sends so; it need not be looked for
-    packets then. `data` is not received yet.
+    packets then. `data` is not received yet. It leaves `at_once`, and so does its answer, where
+    nothing is to leave before them.
     """
     first_byte, name, topic = last
     session, connection = client.session, client.connection
@@ -94,7 +100,7 @@ def pass_on_alone(
     if recipients is None:
         return False
     if not _pass_on(
-        broker, client, session, qos, name, topic, len(data), recipients, instant, packets
+        broker, client, session, qos, name, topic, len(data), recipients, instant, packets, at_once
     ):
         return False
     connection.packets_received += 1
@@ -113,6 +119,7 @@ def _pass_on(
     recipients: list[Recipient],
     instant: Instant,
     alone: PublishRun | None = None,
+    at_once: bool = False,
 ) -> bool:
     """Pass on the packet that was taken last, and those behind it, or the one that came `alone`."""
     # In one piece: each message that comes alone passes here, and what is found out of its
@@ -159,6 +166,7 @@ def _pass_on(
         client.pledge(instant) if kept else None,
         size,
     )
+    run.at_once = at_once
     _send(broker, client, run, receivers, kept, away)
     return True
 
@@ -178,9 +186,11 @@ def _send(
     for receiver, qos in receivers:
         runs.send_numbered(receiver, run, qos)
     if away and broker.gathered != gathered:  # who is away cannot acknowledge first
-        _answer(client, run, len(receivers), broker.durability.mark(), None)
+        _answer(broker, client, run, len(receivers), broker.durability.mark(), None)
     else:
-        _answer(client, run, len(receivers), broker.store.lent_mark if kept else 0, run.pledge)
+        _answer(
+            broker, client, run, len(receivers), broker.store.lent_mark if kept else 0, run.pledge
+        )
 
 
 def _room(client: Client, session: Session, qos: int, size: int, receivers: int) -> int:
@@ -197,7 +207,12 @@ def _room(client: Client, session: Session, qos: int, size: int, receivers: int)
 
 
 def _answer(
-    client: Client, run: MessageRun, receivers: int, mark: int, pledge: Pledge | None
+    broker: "Broker",
+    client: Client,
+    run: MessageRun,
+    receivers: int,
+    mark: int,
+    pledge: Pledge | None,
 ) -> None:
     connection, packets = client.connection, run.packets
     if receivers:
@@ -205,7 +220,23 @@ def _answer(
     else:
         kind = PubAck if run.qos == 1 else PubRec
         packet = alike(kind, ReasonCode.NO_MATCHING_SUBSCRIBERS, connection.version)
+    if run.at_once and not mark and _answer_at_once(connection, broker.traffic, run, packet):
+        return
     if run.qos == 1:
         connection.acknowledge_run(packet, packets, mark, pledge)
     else:
         connection.answer_run(packet, packets.high, packets.low, mark, pledge)
+
+
+def _answer_at_once(
+    connection: Connection, traffic: Traffic, run: MessageRun, packet: bytes
+) -> bool:
+    """Answer a message that came alone before the turn ends, if nothing is to leave before that."""
+    data = write_run(packet, run.packets.high, run.packets.low)
+    if not connection.output.leave_at_once(data):
+        return False
+    traffic.network_sent += len(data)
+    connection.packets_sent += 1
+    if run.qos == 1:
+        connection.output.note_acknowledgements(1)
+    return True

@@ -29,6 +29,7 @@ cdef class Output:
 
     @cython.locals(last=_Part)
     cpdef append(self, data, long long mark=*, Pledge pledge=*)
+    cpdef bint leave_at_once(self, data) except -1
     @cython.locals(last=_Part)
     cpdef note_acknowledgements(self, Py_ssize_t count)
     @cython.locals(parts=list, first=_Part, part=_Part, data=bytearray, free=Py_ssize_t)

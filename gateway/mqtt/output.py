@@ -34,7 +34,7 @@ class Pledge:
 class Writing(Protocol):
     """What bytes are given to that leave without waiting for the turn's end."""
 
-    def write(self, data: bytes, /) -> None:
+    def write(self, data: bytes | bytearray, /) -> None:
         """Send them, or keep what the peer does not take yet."""
         ...
 
@@ -99,6 +99,13 @@ class Output:
                 last.data += data
                 return
         parts.append(_Part(mark, data, pledge))
+
+    def leave_at_once(self, data: bytes | bytearray) -> bool:
+        """Send bytes that wait for nothing; return False if they have to be queued."""
+        if self.size or self.transport is None:
+            return False
+        self.transport.write(data)
+        return True
 
     def _among_parts(self) -> list[_Part]:
         """Return the parts, what was alone among them."""

@@ -21,7 +21,7 @@ cdef class ClientTransport:
     cdef Turn _turn
 
     @cython.locals(client=Client, turn=Turn, connection=Connection, unknown=bint,
-                   way=LoneWay, sockets=SocketSelector)
+                   way=LoneWay, sockets=SocketSelector, alone=bint)
     cpdef data_received(self, bytes data)
     @cython.locals(client=Client, connection=Connection, session=Session)
     cpdef flush(self, long long committed, now)

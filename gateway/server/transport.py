@@ -84,11 +84,12 @@ class ClientTransport:
         turn = self._turn
         unknown = client.session is None
         way, sockets = client.way, turn.sockets
+        alone = sockets is not None and sockets.alone
         try:
-            if way is not None and way.pass_on(data, sockets is not None and sockets.alone):
+            if way is not None and way.pass_on(data, alone):
                 client.last_received = turn.monotonic()
                 return
-            while turn.broker.receive(client, data, turn.now()):
+            while turn.broker.receive(client, data, turn.now(), alone):
                 data = b""
                 turn.end()
         except Exception:

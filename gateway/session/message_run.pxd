@@ -10,6 +10,7 @@ cdef class MessageRun:
     cdef list _messages
     cdef bint _properties
     cdef readonly double arrived
+    cdef public bint at_once
     cdef readonly object client_id
     cdef readonly object commit_within
     cdef public Py_ssize_t holders

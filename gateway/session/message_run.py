@@ -21,6 +21,7 @@ class MessageRun:
     The fields are those of `Message`; `packets` is how they came, in protocol version `version`.
     Nothing is made for a single one of them before somebody asks for `messages`.
     `holders`, `owed`, `row` and `shared` are those of `Message`, for all of them together.
+    One that came alone leaves `at_once`, wherever nothing is to leave before it.
     """
 
     __slots__ = (
@@ -28,6 +29,7 @@ class MessageRun:
         "_messages",
         "_properties",
         "arrived",
+        "at_once",
         "client_id",
         "commit_within",
         "holders",
@@ -71,6 +73,7 @@ class MessageRun:
         self.commit_within = commit_within
         self.pledge = pledge
         self.size = size  # of each, as `message_size` has it; more or less where they differ
+        self.at_once = False
         self.lent = 0  # journals that keep it as a run while it may be acknowledged at once
         self.holders = 0
         self.owed = 0

@@ -79,7 +79,11 @@ def send_numbered(session: Session, run: MessageRun, qos: int) -> None:
         data = run.numbered(sent.first, qos, connection.version)
     else:
         data = run.plain(connection.version)
-    connection.send_run(data, packets.count)
+    if run.at_once and connection.output.leave_at_once(data):
+        connection.packets_sent += packets.count
+        session.traffic.network_sent += len(data)
+    else:
+        connection.send_run(data, packets.count)
     session.traffic.messages_sent += packets.count
     session.traffic.bytes_sent += packets.payload_bytes
 

@@ -1,5 +1,3 @@
-from dataclasses import dataclass, field
-
 import pytest
 
 from gateway.broker.lone_way import LoneWay
@@ -17,19 +15,9 @@ from gateway.mqtt.packets import (
     Publish,
     Unsubscribe,
 )
-from tests.support.broker_harness import Harness, MemoryClient
+from tests.support.broker_harness import Harness, MemoryClient, Wire
 
 TOPIC = "plant/line-1/device-7/telemetry"
-
-
-@dataclass
-class Wire:
-    """Notes what is written at once."""
-
-    written: list[bytes] = field(default_factory=list)
-
-    def write(self, data: bytes, /) -> None:
-        self.written.append(data)
 
 
 class Pair:

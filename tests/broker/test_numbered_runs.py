@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import Any, cast
 from unittest import mock
 
 import pytest
@@ -19,6 +19,7 @@ from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
     Packet,
+    PingResp,
     PubAck,
     PubComp,
     Publish,
@@ -29,7 +30,7 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.queue_bounds import LARGEST_OF_RUN
-from tests.support.broker_harness import Harness, Inline, MemoryClient
+from tests.support.broker_harness import Harness, Inline, MemoryClient, Wire
 from tests.support.counted_rows import everything_is_counted
 from tests.support.durable_broker import DurableHarness
 from tests.support.queues import messages
@@ -473,6 +474,78 @@ def test_one_packet_alone_is_passed_on_without_looking_further(
     assert (traffic.bytes_received, traffic.bytes_sent) == (3, 3)
     assert publisher.client.connection.packets_received == 1 + 3
     assert publisher.client.connection.unacknowledged == (0 if qos == 1 else 3)
+
+
+def send_alone(publisher: MemoryClient, packet: Publish) -> None:
+    """Hand a packet to the broker in a turn that nothing else came in."""
+    data = encode(packet, publisher.version)
+    harness = publisher.harness
+    assert not harness.broker.receive(publisher.client, data, harness.instant, True)
+
+
+@pytest.mark.parametrize("qos", [0, 1, 2])
+@pytest.mark.parametrize("sent_with", [1, 2])
+def test_a_message_alone_and_its_answer_leave_before_the_turn_ends(
+    qos: int, sent_with: int
+) -> None:
+    harness = Harness()
+    subscriber = harness.connect("c")
+    subscriber.subscribe("a/b", qos)
+    publisher = harness.connect("publisher")
+    first, packet = publishes(2, sent_with)
+    publisher.send(first)
+    wires = []
+    for client in (subscriber, publisher):
+        client.client.connection.output.transport = wire = Wire()
+        wires.append(wire)
+    packets, network_sent = harness.broker.packets(), harness.broker.traffic.network_sent
+    send_alone(publisher, cast("Publish", packet))
+    granted = min(qos, sent_with)
+    received = Publish("a/b", b"2", granted, packet_id=2 if granted else 0)
+    answer = PubAck(2) if sent_with == 1 else PubRec(2)
+    written = [encode(received, MQTT_5), encode(answer, MQTT_5)]
+    assert [wire.written for wire in wires] == [[each] for each in written]
+    assert harness.broker.packets() == (packets[0] + 1, packets[1] + 2)
+    assert harness.broker.traffic.network_sent == network_sent + sum(map(len, written))
+    assert not subscriber.client.connection.touched
+    assert not publisher.client.connection.touched
+    assert publisher.client.connection.unacknowledged == (0 if sent_with == 1 else 2)
+
+
+def test_a_message_alone_and_its_answer_keep_their_order() -> None:
+    harness = Harness()
+    both = harness.connect("both")
+    both.subscribe("a/b", 1)
+    first, packet = publishes(2, 1)
+    both.send(first)
+    both.take()
+    both.client.connection.output.transport = wire = Wire()
+    both.client.send(PingResp())
+    send_alone(both, cast("Publish", packet))
+    assert wire.written == []
+    harness.settle()
+    assert both.take() == [PingResp(), packet, PubAck(2)]
+
+
+def test_an_answer_that_waits_for_the_disk_does_not_leave_at_once() -> None:
+    harness = DurableHarness()
+    subscriber = harness.persistent("c")
+    subscriber.subscribe("a/b", 1)
+    publisher = harness.connect("publisher")
+    first, packet = publishes(2, 1)
+    publisher.send(first)
+    subscriber.send(PubAck(1))
+    harness.commits = False
+    publisher.take()
+    for client in (subscriber, publisher):
+        client.client.connection.output.transport = Wire()
+    send_alone(publisher, cast("Publish", packet))
+    assert subscriber.client.connection.output.transport == Wire([encode(packet, MQTT_5)])
+    assert publisher.client.connection.output.transport == Wire()
+    harness.settle()
+    assert publisher.take() == []
+    subscriber.send(PubAck(2))
+    assert publisher.take() == [PubAck(2)]
 
 
 NOT_ALONE = {

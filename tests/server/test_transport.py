@@ -325,8 +325,8 @@ class Wire:
         self.transport = transport
         self.written: list[bytes] = []
 
-    def write(self, data: bytes, /) -> None:
-        self.written.append(data)
+    def write(self, data: bytes | bytearray, /) -> None:
+        self.written.append(bytes(data))
         assert self.transport is not None
         self.transport.write(data)
 

@@ -1,7 +1,7 @@
 """Clients joined to a broker in memory: no socket, and time passes only when it is told to."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from gateway.broker.access import Anonymous, Authenticator
 from gateway.broker.arrival import PLAIN, Arrival
@@ -200,6 +200,16 @@ class Harness:
         while any([client.flush() for client in self.clients]):  # noqa: C419 - each of them
             pass
         self.clients = [client for client in self.clients if not client.closed()]
+
+
+@dataclass
+class Wire:
+    """Notes what is written to a client before the turn ends."""
+
+    written: list[bytes] = field(default_factory=list)
+
+    def write(self, data: bytes | bytearray, /) -> None:
+        self.written.append(bytes(data))
 
 
 class MemoryClient:
