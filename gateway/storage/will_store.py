@@ -35,6 +35,7 @@ class _Change:
     username: str | None = None
     due: int | None = None
     replaced: bool = True
+    new: bool = False  # no row of the client can be there
 
 
 class WillStore:
@@ -47,8 +48,9 @@ class WillStore:
 
     def keep(self, client_id: str, username: str | None, will: Will) -> None:
         """Write the will in place of the client's last one."""
+        new = client_id not in self._kept and client_id not in self._changed
         self._kept.add(client_id)
-        self._changed[client_id] = _Change(will, username)
+        self._changed[client_id] = _Change(will, username, new=new)
         self._gathering.firm()
 
     def postpone(self, client_id: str, due: int) -> None:
@@ -69,8 +71,9 @@ class WillStore:
         for client_id, change in self._changed.items():
             if not change.replaced:
                 add(_DUE, (change.due, client_id))
-                continue
-            add(_FORGET, (client_id,))
+            elif not change.new:
+                add(_FORGET, (client_id,))
+        for client_id, change in self._changed.items():  # side by side: many are inserted at once
             if change.will is not None:
                 add(_KEEP, _to_row(client_id, change, change.will))
         self._changed = {}

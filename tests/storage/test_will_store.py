@@ -77,3 +77,36 @@ def test_a_will_that_makes_no_sense_is_left_out() -> None:
     disk.commit()
     disk.connection.execute("UPDATE will SET qos = 3")
     assert after_a_crash(disk)[1] == []
+
+
+def test_a_client_that_comes_and_goes_within_a_batch_has_its_last_will() -> None:
+    disk = SqliteDisk()
+    store, _ = after_a_crash(disk)
+    store.keep_will("c", "u", WILL)
+    disk.commit()
+    for username in ("v", "w"):
+        store.drop_will("c")
+        store.keep_will("c", username, WILL)
+    store.keep_will("new", "v", WILL)
+    store.drop_will("new")
+    store.keep_will("new", "w", WILL)
+    store.keep_will("twice", "v", WILL)
+    store.keep_will("twice", "w", WILL)
+    disk.commit()
+    assert sorted(after_a_crash(disk)[1], key=lambda kept: kept.client_id) == [
+        KeptWill(client_id, "w", WILL) for client_id in ("c", "new", "twice")
+    ]
+
+
+def test_first_wills_are_inserted_side_by_side_and_nothing_is_deleted_for_them() -> None:
+    disk = SqliteDisk()
+    store, _ = after_a_crash(disk)
+    store.keep_will("old", None, WILL)
+    disk.commit()
+    for client_id in ("a", "old", "b"):
+        store.keep_will(client_id, None, WILL)
+    for gather in disk.before_batch:
+        gather()
+    written = [(statement.split()[0], row[0]) for statement, row in disk.rows]
+    inserts = [("INSERT", client_id) for client_id in ("a", "old", "b")]
+    assert written == [("DELETE", "old"), *inserts]
