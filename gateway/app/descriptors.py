@@ -1,9 +1,14 @@
 """How many connections the operating system lets the gateway hold."""
 
+import fcntl
+import os
 import resource
 
 RESERVED = 64
 """Descriptors that connections leave for the database, serial ports, the uplink and the rest."""
+
+TABLE = 8_192
+"""Descriptors that the system's table has room for from the start: 64 KiB of its memory."""
 
 UNLIMITED = 1_000_000
 """Connections where the operating system sets no limit."""
@@ -15,6 +20,24 @@ def raise_limit() -> int:
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return hard
+
+
+def make_room() -> None:
+    """Let the system's table of descriptors grow now, to TABLE or the limit.
+
+    Once there are threads the system stops the one that needs a larger table for 10 to 20 ms each
+    time it doubles, in the midst of a fleet that comes back; the table never shrinks.
+    """
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    size = TABLE if soft == resource.RLIM_INFINITY else min(TABLE, soft)
+    read_end, write_end = os.pipe()
+    try:
+        os.close(fcntl.fcntl(read_end, fcntl.F_DUPFD_CLOEXEC, size - 1))
+    except OSError:  # the last one is in use: the table is large enough
+        return
+    finally:
+        os.close(read_end)
+        os.close(write_end)
 
 
 def connection_limit() -> int:

@@ -14,7 +14,7 @@ from gateway.app.allocator import give_back_regularly, keep_buffers
 from gateway.app.broker_settings import broker_settings, subscription_filters
 from gateway.app.control import Control
 from gateway.app.data_folder import DataFolder
-from gateway.app.descriptors import raise_limit
+from gateway.app.descriptors import make_room, raise_limit
 from gateway.app.drop_warnings import drop_warnings
 from gateway.app.durability import durability_entries
 from gateway.app.durable_sessions import open_store
@@ -57,6 +57,7 @@ async def serve(
     Raises RestartError where only another start can mend what was found.
     """
     raise_limit()
+    make_room()
     notify = SystemdNotify()
     while await _serve_once(configuration, data, notify, on_ready, durable=durable):
         logger.warning("starting anew")

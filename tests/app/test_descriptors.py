@@ -1,9 +1,18 @@
+import os
 import resource
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from gateway.app.descriptors import RESERVED, UNLIMITED, connection_limit, raise_limit
+from gateway.app.descriptors import (
+    RESERVED,
+    TABLE,
+    UNLIMITED,
+    connection_limit,
+    make_room,
+    raise_limit,
+)
 
 
 @pytest.fixture
@@ -30,3 +39,32 @@ def test_connections_leave_descriptors_for_the_rest(
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, soft))
     assert connection_limit() == connections
+
+
+def table_size() -> int:
+    (line,) = [
+        line
+        for line in Path("/proc/self/status").read_text().splitlines()
+        if line.startswith("FDSize:")
+    ]
+    return int(line.split()[1])
+
+
+def test_the_table_of_descriptors_has_room_from_the_start(limits: tuple[int, int]) -> None:
+    _, hard = limits
+    raise_limit()
+    before = sorted(os.listdir("/proc/self/fd"))
+    make_room()
+    assert table_size() >= min(TABLE, hard)
+    assert sorted(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_table_whose_last_place_is_in_use_is_large_enough(limits: tuple[int, int]) -> None:
+    _, hard = limits
+    highest = max(int(each) for each in os.listdir("/proc/self/fd"))
+    last = os.dup2(0, highest + 20)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (last + 1, hard))
+    before = len(os.listdir("/proc/self/fd"))
+    make_room()
+    assert len(os.listdir("/proc/self/fd")) == before
+    os.close(last)
