@@ -42,29 +42,28 @@ def test_connections_leave_descriptors_for_the_rest(
 
 
 def table_size() -> int:
-    (line,) = [
-        line
-        for line in Path("/proc/self/status").read_text().splitlines()
-        if line.startswith("FDSize:")
-    ]
-    return int(line.split()[1])
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("FDSize:"))
+
+
+def open_descriptors() -> set[str]:
+    return {each.name for each in Path("/proc/self/fd").iterdir()}
 
 
 def test_the_table_of_descriptors_has_room_from_the_start(limits: tuple[int, int]) -> None:
     _, hard = limits
     raise_limit()
-    before = sorted(os.listdir("/proc/self/fd"))
+    before = open_descriptors()
     make_room()
     assert table_size() >= min(TABLE, hard)
-    assert sorted(os.listdir("/proc/self/fd")) == before
+    assert open_descriptors() == before
 
 
 def test_a_table_whose_last_place_is_in_use_is_large_enough(limits: tuple[int, int]) -> None:
     _, hard = limits
-    highest = max(int(each) for each in os.listdir("/proc/self/fd"))
-    last = os.dup2(0, highest + 20)
+    last = os.dup2(0, max(map(int, open_descriptors())) + 20)
     resource.setrlimit(resource.RLIMIT_NOFILE, (last + 1, hard))
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_descriptors()
     make_room()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert open_descriptors() == before
     os.close(last)
