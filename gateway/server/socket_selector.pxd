@@ -16,8 +16,8 @@ cdef class SocketSelector:
     cpdef serve(self, int descriptor, served, int events)
     cpdef forget(self, int descriptor)
     cdef _make_place(self, int descriptor)
-    @cython.locals(seconds=double, end=double, polled=list, ready=list, descriptor=int,
-                   count=Py_ssize_t)
+    @cython.locals(seconds=double, now=double, before=double, end=double, polled=list, ready=list,
+                   descriptor=int, count=Py_ssize_t)
     cpdef list select(self, timeout=*)
-    @cython.locals(began=double, polled=list)
-    cdef list _wait(self, double seconds)
+    @cython.locals(end=double, polled=list)
+    cdef list _stay_awake(self, double now)

@@ -26,8 +26,8 @@ LINGER = 30e-6
 """Seconds for which a poll is repeated before it sleeps: about what a sleep costs, most of it for
 caches that are cold when it ends."""
 
-SHORT = 50e-6
-"""Seconds that a sleep takes at most, wake-up included, of which LINGER would have saved most."""
+SHORT = 80e-6
+"""Seconds from one wait to the next, at most, that tell of a peer that answers at once."""
 
 STEADY = 16
 """Short waits one after the other, after which the next is expected to be short, too."""
@@ -107,9 +107,12 @@ class SocketSelector:
         """Serve sockets until asyncio has something to do, or `timeout` seconds have passed."""
         self.scheduled = False
         seconds = -1.0 if timeout is None else max(timeout, 0.0)
-        end = monotonic() + seconds
+        now = monotonic()
+        end = now + seconds
         while True:
-            polled = self._wait(seconds)
+            polled = self._stay_awake(now) if self._short_waits >= STEADY and seconds else None
+            if not polled:
+                polled = self._epoll.poll(seconds, self._events)
             count = len(polled)
             self._events = FEW_EVENTS if count < FEW_EVENTS else MAXIMUM_EVENTS
             self.alone = count == 1
@@ -125,34 +128,30 @@ class SocketSelector:
             if self.begun:
                 self.begun = False
                 self.end_of_turn()
+            before, now = now, monotonic()
+            if seconds:
+                self._short_waits = self._short_waits + 1 if now - before < SHORT else 0
             if ready or self.scheduled or not count:
                 return ready
             if timeout is not None:
-                seconds = end - monotonic()
+                seconds = end - now
                 if seconds <= 0.0:
                     return ready
 
-    def _wait(self, seconds: float) -> list[tuple[int, int]]:
-        """Return the descriptors that are ready and their events, none after so many seconds.
+    def _stay_awake(self, now: float) -> list[tuple[int, int]]:
+        """Return the descriptors that become ready within LINGER, and their events.
 
         Peers in the middle of a conversation answer in less time than it takes to fall asleep and
         wake up. While they do each time, this stays awake for them; one late answer ends that, so
         neither an idle gateway nor single messages far apart pay for it.
         """
-        poll = self._epoll.poll
-        if not seconds:
-            return poll(0, self._events)
-        began = monotonic()
-        if self._short_waits >= STEADY:
-            while monotonic() - began < LINGER:
-                polled = poll(0, self._events)
-                if polled:
-                    return polled
-            self._short_waits = 0
-            return poll(seconds, self._events)
-        polled = poll(seconds, self._events)
-        self._short_waits = self._short_waits + 1 if monotonic() - began < SHORT else 0
-        return polled
+        end = now + LINGER
+        while monotonic() < end:
+            polled = self._epoll.poll(0, self._events)
+            if polled:
+                return polled
+        self._short_waits = 0
+        return []
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
         """Watch a file of asyncio's."""
