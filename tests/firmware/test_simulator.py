@@ -80,7 +80,8 @@ def test_frames_of_a_node_with_the_clock_of_this_computer(port: Path) -> None:
         frames = read_frames(terminal, 20)
         os.close(terminal)
     assert {frame.node for frame in frames} == {"n1"}
-    assert [frame.sequence for frame in frames] == list(range(1, 21))
+    first_time = list(dict.fromkeys(frame.sequence for frame in frames))  # late answers: again
+    assert first_time == list(range(1, len(first_time) + 1))
     assert frames[0].wall is not None
     assert abs(frames[0].wall - time.time() * 1000) < 60_000
     assert [reading.unit for reading in frames[0].readings] == ["°C", "%", "hPa"]
