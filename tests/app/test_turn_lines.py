@@ -1,5 +1,4 @@
 import asyncio
-import io
 import logging
 import socket
 import threading
@@ -18,19 +17,8 @@ from gateway.server.socket_selector import READ
 from gateway.server.turn import Turn
 from gateway.storage.writer import Writer
 from gateway.telemetry.line_output import LineOutput
+from tests.support.noted_writes import NotedWrites
 from tests.support.server import HeldWriter
-
-
-class Output(io.StringIO):
-    """Notes each write."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.writes: list[str] = []
-
-    def write(self, text: str) -> int:
-        self.writes.append(text)
-        return len(text)
 
 
 @pytest.fixture
@@ -41,9 +29,9 @@ def logger() -> logging.Logger:
 
 
 @pytest.fixture
-def output() -> Iterator[Output]:
+def output() -> Iterator[NotedWrites]:
     """Give the stream to which log lines go."""
-    stream = Output()
+    stream = NotedWrites()
     handler = LineOutput(stream)
     logging.getLogger().addHandler(handler)
     yield stream
@@ -79,7 +67,9 @@ class Speaker:
         self._theirs.close()
 
 
-def test_lines_of_a_turn_leave_together_at_its_end(logger: logging.Logger, output: Output) -> None:
+def test_lines_of_a_turn_leave_together_at_its_end(
+    logger: logging.Logger, output: NotedWrites
+) -> None:
     during: list[list[str]] = []
 
     def speak() -> None:
@@ -97,7 +87,7 @@ def test_lines_of_a_turn_leave_together_at_its_end(logger: logging.Logger, outpu
     assert output.writes == ["one\ntwo\nthree\n"]
 
 
-def test_lines_outside_of_a_turn_leave_at_once(logger: logging.Logger, output: Output) -> None:
+def test_lines_outside_of_a_turn_leave_at_once(logger: logging.Logger, output: NotedWrites) -> None:
     async def run() -> None:
         gather_lines(make_turn())
         logger.info("one")
@@ -108,7 +98,9 @@ def test_lines_outside_of_a_turn_leave_at_once(logger: logging.Logger, output: O
     assert output.writes == ["one\n", "two\n"]
 
 
-def test_a_line_of_another_thread_leaves_at_once(logger: logging.Logger, output: Output) -> None:
+def test_a_line_of_another_thread_leaves_at_once(
+    logger: logging.Logger, output: NotedWrites
+) -> None:
     during: list[list[str]] = []
 
     def speak() -> None:
@@ -127,7 +119,7 @@ def test_a_line_of_another_thread_leaves_at_once(logger: logging.Logger, output:
     assert during == [["one\ntwo\n"]]
 
 
-def test_nothing_is_held_back_after_the_end(logger: logging.Logger, output: Output) -> None:
+def test_nothing_is_held_back_after_the_end(logger: logging.Logger, output: NotedWrites) -> None:
     def speak() -> None:
         logger.info("one")
         for each in gathered:
@@ -146,7 +138,9 @@ def test_nothing_is_held_back_after_the_end(logger: logging.Logger, output: Outp
     assert output.writes == ["one\n", "two\n"]
 
 
-def test_under_another_loop_lines_leave_at_once(logger: logging.Logger, output: Output) -> None:
+def test_under_another_loop_lines_leave_at_once(
+    logger: logging.Logger, output: NotedWrites
+) -> None:
     async def run() -> None:
         assert not gather_lines(make_turn())
         logger.info("one")

@@ -5,18 +5,7 @@ import threading
 import pytest
 
 from gateway.telemetry.line_output import HELD_CHARACTERS, HeldLines, LineOutput
-
-
-class Output(io.StringIO):
-    """Notes each write."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.writes: list[str] = []
-
-    def write(self, text: str) -> int:
-        self.writes.append(text)
-        return len(text)
+from tests.support.noted_writes import NotedWrites
 
 
 class Full(io.StringIO):
@@ -35,7 +24,7 @@ def record(text: str) -> logging.LogRecord:
 
 
 def test_a_line_that_may_not_wait_is_written_at_once() -> None:
-    output = Output()
+    output = NotedWrites()
     lines = HeldLines(output)
     lines.write("one\n")
     lines.write("two\n")
@@ -43,7 +32,7 @@ def test_a_line_that_may_not_wait_is_written_at_once() -> None:
 
 
 def test_lines_that_wait_are_written_as_one() -> None:
-    output = Output()
+    output = NotedWrites()
     lines = HeldLines(output)
     lines.holds_back = lambda: True
     for text in ("one\n", "two\n", "three\n"):
@@ -55,7 +44,7 @@ def test_lines_that_wait_are_written_as_one() -> None:
 
 
 def test_a_line_that_may_not_wait_comes_behind_those_that_do() -> None:
-    output = Output()
+    output = NotedWrites()
     lines = HeldLines(output)
     lines.holds_back = lambda: threading.current_thread() is threading.main_thread()
     lines.write("one\n")
@@ -68,7 +57,7 @@ def test_a_line_that_may_not_wait_comes_behind_those_that_do() -> None:
 
 
 def test_what_waits_is_bounded() -> None:
-    output = Output()
+    output = NotedWrites()
     lines = HeldLines(output)
     lines.holds_back = lambda: True
     half = "x" * (HELD_CHARACTERS // 2)
@@ -92,7 +81,7 @@ def test_lines_that_cannot_be_written_are_lost_and_harm_nobody() -> None:
 
 
 def test_lines_of_many_threads_are_all_written() -> None:
-    output = Output()
+    output = NotedWrites()
     lines = HeldLines(output)
     lines.holds_back = lambda: threading.current_thread().name == "holds back"
 
@@ -112,7 +101,7 @@ def test_lines_of_many_threads_are_all_written() -> None:
 
 
 def test_what_waits_is_written_when_the_handler_is_closed() -> None:
-    output = Output()
+    output = NotedWrites()
     handler = LineOutput(output)
     handler.stream.holds_back = lambda: True
     handler.handle(record("last"))
@@ -131,7 +120,7 @@ def test_a_stream_of_bytes_below_need_not_be_flushed() -> None:
 
 @pytest.mark.parametrize("even", [True, False])
 def test_the_order_of_lines_is_kept_whatever_is_held_back(even: bool) -> None:
-    output = Output()
+    output = NotedWrites()
     lines = HeldLines(output)
     for number in range(6):
         held = (number % 2 == 0) is even
