@@ -3,6 +3,8 @@ import cython
 from gateway.broker.client cimport Client
 from gateway.mqtt.acknowledgement_run cimport AcknowledgementRun
 from gateway.mqtt.connection cimport Connection
+from gateway.mqtt.received_runs cimport (
+    acknowledgements_alone, find_acknowledgements, next_byte, take_acknowledgements)
 from gateway.session cimport runs
 from gateway.session.session cimport Session
 

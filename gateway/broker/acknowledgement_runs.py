@@ -5,6 +5,12 @@ from gateway.broker.instant import Instant
 from gateway.mqtt.acknowledgement_run import SIZE, AcknowledgementRun, alike
 from gateway.mqtt.packets import MQTT_3_1_1, PubComp, PubRel
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.mqtt.received_runs import (
+    acknowledgements_alone,
+    find_acknowledgements,
+    next_byte,
+    take_acknowledgements,
+)
 from gateway.session import runs
 from gateway.session.journal import NO_JOURNAL
 from gateway.session.session import Session
@@ -26,7 +32,7 @@ def take_alone(client: Client, data: bytes, instant: Instant) -> int:
     session, connection = client.session, client.connection
     if data[0] < _PUBACK or session is None or not _expects(session, data[0]):
         return 0
-    run = connection.acknowledgements_alone(data)
+    run = acknowledgements_alone(connection, data)
     if run is None:
         return 0
     count = _take(client, session, run, data[0], instant.monotonic)
@@ -42,12 +48,12 @@ def take_run(client: Client, instant: Instant) -> bool:
     any other.
     """
     session, connection = client.session, client.connection
-    first_byte = connection.next_byte
+    first_byte = next_byte(connection)
     if first_byte < _PUBACK or session is None or not _expects(session, first_byte):
         return False
-    run = connection.find_acknowledgements(first_byte)
+    run = find_acknowledgements(connection, first_byte)
     count = 0 if run is None else _take(client, session, run, first_byte, instant.monotonic)
-    connection.take_acknowledgements(count)
+    take_acknowledgements(connection, count)
     return count > 0
 
 

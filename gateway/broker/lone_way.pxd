@@ -2,6 +2,7 @@ import cython
 
 from gateway.mqtt.connection cimport Connection
 from gateway.mqtt.output cimport Output
+from gateway.mqtt.received_runs cimport bytes_alone
 from gateway.routing.route_cache cimport RouteCache
 from gateway.session.session cimport Session
 from gateway.session.traffic cimport Traffic

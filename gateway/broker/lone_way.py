@@ -3,6 +3,7 @@
 from typing import cast
 
 from gateway.mqtt.connection import MAXIMUM_UNSENT, Connection
+from gateway.mqtt.received_runs import bytes_alone
 from gateway.routing.route_cache import RouteCache
 from gateway.session.session import Session
 from gateway.session.traffic import Traffic
@@ -86,7 +87,7 @@ class LoneWay:
 
     def _learn(self, data: bytes) -> bool:
         """Return whether the packet goes this way; then so do those that begin like it."""
-        payload_bytes = self._publisher.bytes_alone(data, self._head)
+        payload_bytes = bytes_alone(self._publisher, data, self._head)
         size = len(data)
         if payload_bytes < 0 or size > self._receiver.maximum_packet_size:
             return False

@@ -6,6 +6,8 @@ from gateway.mqtt.connection cimport Connection
 from gateway.mqtt.fields cimport write_string
 from gateway.mqtt.output cimport Pledge
 from gateway.mqtt.publish_run cimport PublishRun, publish_alone
+from gateway.mqtt.received_runs cimport (
+    begin_run, begins_numbered, bytes_alone, find_run, frame_size, put_back, take_numbered_run)
 from gateway.routing.recipient cimport Recipient
 from gateway.session cimport runs
 from gateway.session.message_run cimport MessageRun

@@ -13,6 +13,15 @@ from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Publish, PubRec
 from gateway.mqtt.publish import QOS_SHIFT, publish_first_byte
 from gateway.mqtt.publish_run import PublishRun, publish_alone
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.mqtt.received_runs import (
+    begin_run,
+    begins_numbered,
+    bytes_alone,
+    find_run,
+    frame_size,
+    put_back,
+    take_numbered_run,
+)
 from gateway.routing.recipient import Recipient
 from gateway.session import runs
 from gateway.session.journal import NO_JOURNAL
@@ -42,7 +51,7 @@ def pass_on(
     `runs.pass_on` does, which has looked at the message itself.
     """
     topic = write_string(packet.topic)
-    size = client.connection.frame_size
+    size = frame_size(client.connection)
     if not size or not _pass_on(
         broker, client, session, packet.qos, packet.topic, topic, size, recipients, instant
     ):
@@ -61,17 +70,17 @@ def pass_on_again(
     valid as they were.
     """
     session, connection = client.session, client.connection
-    size = connection.begins_numbered(first_byte, topic)
+    size = begins_numbered(connection, first_byte, topic)
     if not size or session is None:
         return False
     qos = first_byte >> QOS_SHIFT & 3
     recipients = broker.router.plain_recipients(name, qos)
     if recipients is None:
         return False
-    connection.begin_run(size)
+    begin_run(connection, size)
     if _pass_on(broker, client, session, qos, name, topic, size, recipients, instant):
         return True
-    connection.put_back()
+    put_back(connection)
     return False
 
 
@@ -91,7 +100,7 @@ def pass_on_alone(
     """
     first_byte, name, topic = last
     session, connection = client.session, client.connection
-    rest = connection.bytes_alone(data, topic, first_byte)
+    rest = bytes_alone(connection, data, topic, first_byte)
     packets = publish_alone(data, rest, len(topic), connection.version == MQTT_5)
     if packets is None or session is None:
         return False
@@ -148,11 +157,11 @@ def _pass_on(
                 away = away or receiver.connection is None
     if room < 1 or (kept and broker.store.full):
         return False
-    packets = connection.find_run(topic, largest, room) if alone is None else alone
+    packets = find_run(connection, topic, largest, room) if alone is None else alone
     if packets is None or (qos == 2 and not session.incoming.add_run(packets.packet_ids)):
         return False
     if alone is None:
-        connection.take_numbered_run(packets)
+        take_numbered_run(connection, packets)
     run = MessageRun(
         packets,
         connection.version,

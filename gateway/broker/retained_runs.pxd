@@ -5,6 +5,7 @@ from gateway.broker.topic_limits cimport TopicLimits
 from gateway.mqtt.connection cimport Connection
 from gateway.mqtt.plain_message cimport Origin, PlainMessage
 from gateway.mqtt.plain_publishes cimport PlainPublishes
+from gateway.mqtt.received_runs cimport count_plain, next_byte, plain_publishes
 from gateway.routing.retained cimport RetainedMessages
 from gateway.routing.router cimport Router
 from gateway.session.session cimport Session

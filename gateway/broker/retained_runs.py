@@ -10,6 +10,7 @@ from gateway.mqtt.connection import NO_LIMIT, Connection
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.mqtt.plain_message import Origin, PlainMessage
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.mqtt.received_runs import count_plain, next_byte, plain_publishes
 from gateway.session.session import Session
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def keep(
     message = PlainMessage(packet.topic, packet.payload, origin)
     if not _keep(broker, session, message):
         return False
-    packets = connection.plain_publishes(qos)
+    packets = plain_publishes(connection, qos)
     kept, packet_ids = [message], [packet.packet_id]
     while len(kept) < room and packets.take():
         message = PlainMessage(packets.topic, packets.payload, origin)
@@ -59,7 +60,7 @@ def keep(
             break
         kept.append(message)
         packet_ids.append(packets.packet_id)
-    connection.count_plain(packets, qos * len(kept))
+    count_plain(connection, packets, qos * len(kept))
     broker.traffic.messages_received += len(kept)
     broker.traffic.bytes_received += sum([len(each.payload) for each in kept])
     gathered = broker.gathered
@@ -67,7 +68,7 @@ def keep(
     if qos:
         waits = within is not None and broker.gathered != gathered
         _answer(connection, packet_ids, broker.durability.mark() if waits else 0)
-    if at_once and len(kept) == _ANSWERED_AT_ONCE and connection.next_byte:
+    if at_once and len(kept) == _ANSWERED_AT_ONCE and next_byte(connection):
         broker.traffic.end_turn()
     return True
 

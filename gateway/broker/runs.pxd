@@ -4,6 +4,7 @@ from gateway.broker.client cimport Client
 from gateway.broker cimport numbered_runs, retained_runs
 from gateway.mqtt.connection cimport Connection
 from gateway.mqtt.packet_run cimport PacketRun
+from gateway.mqtt.received_runs cimport begin_run, begins_with, bytes_alone, frame_size, plain_head, take_run
 from gateway.routing.recipient cimport Recipient
 from gateway.session cimport runs
 from gateway.session.session cimport Session

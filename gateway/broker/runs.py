@@ -11,6 +11,14 @@ from gateway.mqtt.connection import NO_LIMIT, Connection
 from gateway.mqtt.packets import MQTT_5, Publish
 from gateway.mqtt.properties import NO_PROPERTIES
 from gateway.mqtt.publish_form import rewrite
+from gateway.mqtt.received_runs import (
+    begin_run,
+    begins_with,
+    bytes_alone,
+    frame_size,
+    plain_head,
+    take_run,
+)
 from gateway.routing.recipient import Recipient
 from gateway.session import runs
 from gateway.session.session import Session
@@ -52,9 +60,9 @@ def _pass_on(
     """Do it at QoS 0, for all that came in one piece."""
     connection = client.connection
     largest = _largest(recipients, connection.version)
-    if not 0 < connection.frame_size <= largest:
+    if not 0 < frame_size(connection) <= largest:
         return False
-    head = connection.head(packet.topic)
+    head = plain_head(connection, packet.topic)
     client.last_topic = packet.topic, head
     client.way = None
     _send(broker, connection, head, recipients, largest)
@@ -80,7 +88,7 @@ def pass_on_again(broker: "Broker", client: Client, instant: Instant) -> bool:
 def _pass_on_again(broker: "Broker", client: Client, topic: str, head: bytes) -> bool:
     """Do it at QoS 0."""
     connection = client.connection
-    size = connection.begins_with(head)
+    size = begins_with(connection, head)
     if not size:
         return False
     recipients = broker.router.plain_recipients(topic, 0)
@@ -89,7 +97,7 @@ def _pass_on_again(broker: "Broker", client: Client, topic: str, head: bytes) ->
     largest = _largest(recipients, connection.version)
     if size > largest:
         return False
-    connection.begin_run(size)
+    begin_run(connection, size)
     _send(broker, connection, head, recipients, largest)
     return True
 
@@ -102,7 +110,7 @@ def pass_on_alone(broker: "Broker", client: Client, data: bytes, last: tuple[str
     """
     topic, head = last
     connection = client.connection
-    payload_bytes = connection.bytes_alone(data, head)
+    payload_bytes = bytes_alone(connection, data, head)
     if payload_bytes < 0:
         return False
     receivers = _receivers_alone(broker, client, topic, head, len(data))
@@ -153,7 +161,7 @@ def _send(
     largest: int,
 ) -> None:
     """Pass on the packet that was taken last, and those behind it that have the same head."""
-    run = connection.take_run(head, largest)
+    run = take_run(connection, head, largest)
     count = run.count
     properties = connection.version == MQTT_5
     payload_bytes = run.bytes_behind(len(head))

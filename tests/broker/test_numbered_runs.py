@@ -29,6 +29,7 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.mqtt.received_runs import next_byte
 from gateway.session.queue_bounds import LARGEST_OF_RUN
 from tests.support.broker_harness import Harness, Inline, MemoryClient, Wire
 from tests.support.counted_rows import everything_is_counted
@@ -83,7 +84,7 @@ def acknowledged(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     answers: list[bool] = []
 
     def noting(client: Any, *arguments: Any) -> bool:
-        asked = client.connection.next_byte in (0x40, 0x50, 0x62, 0x70)
+        asked = next_byte(client.connection) in (0x40, 0x50, 0x62, 0x70)
         done = take_run(client, *arguments)
         if asked:
             answers.append(done)

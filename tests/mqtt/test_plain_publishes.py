@@ -9,6 +9,7 @@ from gateway.mqtt.encode import encode
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Publish
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
+from gateway.mqtt.received_runs import count_plain, plain_publishes
 
 NUMBER = b"\x01\x02"
 
@@ -54,9 +55,9 @@ OTHERS = {
 @pytest.mark.parametrize(("version", "data"), OTHERS.values(), ids=OTHERS)
 def test_what_is_special_is_left_to_others(version: int, data: bytes) -> None:
     tested, other = connection(version, data), connection(version, data)
-    packets = tested.plain_publishes(1)
+    packets = plain_publishes(tested, 1)
     assert not packets.take()
-    tested.count_plain(packets, 0)
+    count_plain(tested, packets, 0)
     outcomes = []
     for each in (tested, other):
         try:
@@ -84,7 +85,7 @@ PUBLISHES = st.builds(
 def test_it_reads_what_connections_read(publishes: list[Publish], version: int, qos: int) -> None:
     data = b"".join(encode(each, version) for each in publishes)
     tested, other = connection(version, data), connection(version, data)
-    packets = tested.plain_publishes(qos)
+    packets = plain_publishes(tested, qos)
     while packets.take():
         expected = other.next_packet()
         assert isinstance(expected, Publish)
@@ -92,7 +93,7 @@ def test_it_reads_what_connections_read(publishes: list[Publish], version: int, 
         assert (packets.topic, packets.payload) == (expected.topic, expected.payload)
         assert packets.packet_id == expected.packet_id
         assert expected.properties is NO_PROPERTIES
-    tested.count_plain(packets, 0)
+    count_plain(tested, packets, 0)
     following = other.next_packet()
     assert tested.next_packet() == following
     assert tested.packets_received == other.packets_received
@@ -104,11 +105,11 @@ def test_a_packet_that_is_given_back_comes_again() -> None:
     data = encode(Publish("a", b"1", 1, True, packet_id=1), MQTT_5)
     data += encode(Publish("b", b"2", 1, True, packet_id=2), MQTT_5)
     tested = connection(MQTT_5, data)
-    packets = tested.plain_publishes(1)
+    packets = plain_publishes(tested, 1)
     assert packets.take()
     assert packets.take()
     packets.give_back()
-    tested.count_plain(packets, 1)
+    count_plain(tested, packets, 1)
     assert tested.packets_received == packets.count == tested.unacknowledged == 1
     again = tested.next_packet()
     assert isinstance(again, Publish)
@@ -119,5 +120,5 @@ def test_what_is_being_gathered_is_not_looked_at() -> None:
     tested = connection(MQTT_3_1_1, b"")
     for byte in packet(body(b"a", NUMBER + b"x")):
         tested.receive(bytes((byte,)))
-        assert not tested.plain_publishes(1).take()
+        assert not plain_publishes(tested, 1).take()
     assert tested.next_packet() is not None
