@@ -266,6 +266,9 @@ class Broker:
         self.counters.add("tidegate/clients/protocol_errors")
         if session is None:
             self._refuse(client, error)
+        elif error.reason_code == ReasonCode.UNSUPPORTED_PROTOCOL_VERSION:
+            # of a second CONNECT, and no DISCONNECT may say it [MQTT-3.1.0-2]
+            client.disconnect(ReasonCode.PROTOCOL_ERROR, error.reason)
         else:
             client.disconnect(error.reason_code, error.reason)
 

@@ -53,6 +53,11 @@ CASES: dict[str, tuple[bytes, ReasonCode]] = {
     "a packet that only a server sends": (b"\x20\x03\x00\x00\x00", PROTOCOL),
     "PINGRESP": (b"\xd0\x00", PROTOCOL),
     "PINGREQ with a body": (b"\xc0\x01\x00", MALFORMED),
+    "a second CONNECT": (encode(Connect("c"), MQTT_5), PROTOCOL),
+    "a second CONNECT, of version 6": (
+        b"\x10\x0e\x00\x04MQTT\x06\x02\x00\x00\x00\x00\x01c",
+        PROTOCOL,
+    ),
 }
 
 
