@@ -1,14 +1,16 @@
 import cython
 
 cdef unsigned int _LIST
+cdef Py_ssize_t _LOOK
 
 @cython.final
 cdef class HeldNumbers:
-    cdef list _free
+    cdef object _free
     cdef Py_ssize_t _listed
     cdef list _lists
 
     cpdef unsigned int including(self, unsigned int word, unsigned int number)
+    @cython.locals(count=Py_ssize_t)
     cpdef unsigned int excluding(self, unsigned int word, unsigned int number)
     @cython.locals(place=Py_ssize_t)
     cpdef bint holds(self, unsigned int word, unsigned int number)

@@ -3,10 +3,15 @@
 from array import array
 from bisect import bisect_left
 
+LOOK = 0x3F
+"""Bits that are 0 in the length of a list when it is looked whether it has room for many more."""
+
 LIST = 0x8000_0000
 """The bit that says that the rest is the place of a list; below it stand numbers, from 1."""
 
-_LIST = LIST  # compiled, a C name that no other module sees
+# Compiled, these are C names that no other module sees.
+_LIST = LIST
+_LOOK = LOOK
 
 
 class HeldNumbers:
@@ -19,7 +24,7 @@ class HeldNumbers:
 
     def __init__(self) -> None:
         self._lists: list[array[int] | None] = []
-        self._free: list[int] = []
+        self._free = array("I")
         self._listed = 0  # numbers in all lists
 
     def including(self, word: int, number: int) -> int:
@@ -40,7 +45,10 @@ class HeldNumbers:
         numbers = self._list(word)
         del numbers[bisect_left(numbers, number)]
         self._listed -= 1
-        if len(numbers) > 1:
+        count = len(numbers)
+        if count > 1:
+            if not count & _LOOK and 4 * numbers.__sizeof__() > 5 * NUMBER * count:
+                self._lists[word & ~_LIST] = numbers[:]  # by itself it gives no room back
             return word
         self._drop(word & ~_LIST)
         return numbers[0] + 1
@@ -79,7 +87,8 @@ class HeldNumbers:
     def memory(self) -> int:
         """Return the bytes of the lists."""
         lists = len(self._lists) - len(self._free)
-        return POINTER * len(self._lists) + LIST_OVERHEAD * lists + 4 * self._listed
+        places = POINTER * len(self._lists) + NUMBER * len(self._free)
+        return places + LIST_OVERHEAD * lists + NUMBER * self._listed
 
     def _list(self, word: int) -> "array[int]":
         numbers = self._lists[word & ~_LIST]
@@ -101,9 +110,10 @@ class HeldNumbers:
         self._lists[place] = None
         self._free.append(place)
         if len(self._free) == len(self._lists):
-            self._lists, self._free = [], []
+            self._lists, self._free = [], array("I")
 
 
+NUMBER = 4
 POINTER = 8
 LIST_OVERHEAD = 96
 """Bytes of a list beside its numbers, its room to grow included."""
