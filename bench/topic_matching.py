@@ -139,7 +139,7 @@ def cache(asked: Sequence[str]) -> Callable[[str], object]:
     """Use the route cache, which holds the routes of all topics that come."""
     routes = RouteCache()
     for topic in dict.fromkeys(asked):
-        routes.put(topic, Route([], [], []))
+        routes.put(topic, Route(b"", (), ()))
     return routes.get
 
 

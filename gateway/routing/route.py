@@ -1,13 +1,11 @@
 """Where messages of one topic go, as far as that is the same for all of them."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Final
 
 from gateway.routing.filter_index import FilterIndex
+from gateway.routing.recipient import Recipient
 from gateway.routing.subscription import Subscription
-
-if TYPE_CHECKING:
-    from gateway.routing.recipient import Recipient
 
 ROUTE_OVERHEAD = 400
 """Bytes of a route beside its topic and what it points to: the object, its lists, its place."""
@@ -18,27 +16,36 @@ RECIPIENT_OVERHEAD = 250
 KINDS = 2
 """For so many combinations of QoS and RETAIN a route keeps the recipients at a time."""
 
+NO_KIND = -1
+"""The kind of a route that keeps no recipients yet."""
+
 SUBSCRIPTION_OVERHEAD = 250
 """Bytes of a subscription as an object, beside the text of its topic filter."""
 
+NOBODY: Final[list[Recipient]] = []
+"""Stands for recipients that are not kept yet."""
+
 ENTRY = 8
+"""Bytes of an entry."""
+
 REFERENCE = 40
 """Bytes of an index's or a group's place in a list, with its number."""
 
 
 class Route:
-    """The subscriptions of one topic name: `own` as entries of `DirectSubscriptions`.
+    """The subscriptions of one topic name: `own` are entries of `DirectSubscriptions`, as bytes.
 
     A `plain` route asks nothing of a message but its QoS and its RETAIN: `recipients` keeps who
-    gets such a message, by `kind`. Any other has in `asked` what its own subscriptions say;
+    gets such a message of one `kind`, and `kept` of any other. A topic has messages of one kind,
+    as a rule, or of two. Any other route has in `asked` what its own subscriptions say;
     `indexes` find more of them, and `groups` are the numbers of shared subscriptions.
     """
 
-    __slots__ = ("asked", "groups", "indexes", "own", "plain", "recipients")
+    __slots__ = ("_earlier", "asked", "groups", "indexes", "kind", "own", "plain", "recipients")
 
     def __init__(
         self,
-        own: Sequence[int],
+        own: bytes,
         indexes: Sequence[FilterIndex],
         groups: Sequence[int],
         asked: Sequence[Subscription] | None = None,
@@ -48,16 +55,33 @@ class Route:
         self.groups = groups
         self.plain = asked is None
         self.asked = asked or ()
-        self.recipients: dict[int, list[Recipient]] = {}
+        self.kind = NO_KIND
+        self.recipients: list[Recipient] = NOBODY  # of messages of this kind
+        self._earlier: tuple[int, list[Recipient]] | None = None  # another kind, and who gets that
+
+    def kept(self, number: int) -> list[Recipient] | None:
+        """Return who gets a message of this kind, None if that is not known."""
+        if number == self.kind:
+            return self.recipients
+        earlier = self._earlier
+        return earlier[1] if earlier is not None and earlier[0] == number else None
+
+    def keep(self, number: int, recipients: list[Recipient]) -> None:
+        """Keep who gets a message of this kind; of the others, the one that was kept last."""
+        if self.kind != NO_KIND:
+            self._earlier = self.kind, self.recipients
+        self.kind = number
+        self.recipients = recipients
 
     @property
     def size(self) -> int:
         """About the bytes that it occupies at most."""
         size = ROUTE_OVERHEAD + REFERENCE * (len(self.indexes) + len(self.groups))
+        own = len(self.own) // ENTRY
         if self.plain:
-            return size + (ENTRY + KINDS * RECIPIENT_OVERHEAD) * len(self.own)
+            return size + (ENTRY + KINDS * RECIPIENT_OVERHEAD) * own
         filters = sum(text_size(one.topic_filter) for one in self.asked)
-        return size + filters + (ENTRY + SUBSCRIPTION_OVERHEAD) * len(self.own)
+        return size + filters + (ENTRY + SUBSCRIPTION_OVERHEAD) * own
 
 
 def text_size(text: str) -> int:
@@ -70,8 +94,8 @@ def kind(qos: int, retain: bool) -> int:
     return 2 * qos + retain
 
 
-NOWHERE = Route((), (), ())
+NOWHERE = Route(b"", (), ())
 """The route of every topic that nobody has subscribed to."""
 
-CROWDED = Route((), (), (), ())
+CROWDED = Route(b"", (), (), ())
 """The route of every topic that meets too many topic filters: nobody gets its messages."""

@@ -20,13 +20,13 @@ cdef class Router:
 
     @cython.locals(route=Route)
     cpdef list recipients(self, message)
-    @cython.locals(route=Route, found=list)
+    @cython.locals(route=Route)
     cpdef list plain_recipients(self, str topic, int qos)
     cpdef bint reaches(self, str topic) except -1
     cdef Route _route(self, str topic)
     @cython.locals(route=Route)
     cdef Route _keep_route(self, str topic)
-    @cython.locals(number=int)
+    @cython.locals(number=int, found=list)
     cdef list _plain(self, Route route, int qos, bint retain)
     @cython.locals(selection=Selection)
     cdef list _ask(self, Route route, message)

@@ -1,5 +1,6 @@
 """Who gets a message: the subscriptions that match, one recipient for each subscriber."""
 
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator
 
@@ -13,7 +14,7 @@ from gateway.routing.indirect_subscriptions import (
     is_indirect,
 )
 from gateway.routing.recipient import Recipient, merged
-from gateway.routing.route import CROWDED, KINDS, NOWHERE, Route, kind
+from gateway.routing.route import CROWDED, NOWHERE, Route, kind
 from gateway.routing.route_cache import MAXIMUM_BYTES as MAXIMUM_ROUTE_BYTES
 from gateway.routing.route_cache import RouteCache
 from gateway.routing.selection import Selection
@@ -211,8 +212,9 @@ class Router:
         route = self.routes.get(topic) or self._keep_route(topic)
         if not route.plain:
             return None
-        found = route.recipients.get(2 * qos)  # `kind` of it, asked for every message
-        return self._plain(route, qos, retain=False) if found is None else found
+        if route.kind == 2 * qos:  # `kind` of the message; this is asked for every one
+            return route.recipients
+        return self._plain(route, qos, retain=False)
 
     def reaches(self, topic: str) -> bool:
         """Return whether a message of this topic may have a recipient."""
@@ -238,18 +240,17 @@ class Router:
         if not own and not indexes and not groups:
             return NOWHERE
         if not indexes and not groups and all(not entry & ASKING for entry in own):
-            return Route(own, (), ())
-        return Route(own, indexes, groups, [self._direct.subscription(entry) for entry in own])
+            return Route(own.tobytes(), (), ())
+        asked = [self._direct.subscription(entry) for entry in own]
+        return Route(own.tobytes(), indexes, groups, asked)
 
     def _plain(self, route: Route, qos: int, retain: bool) -> list[Recipient]:
         """Return who gets every message of a plain route, worked out once for each kind."""
         number = kind(qos, retain)
-        found = route.recipients.get(number)
+        found = route.kept(number)
         if found is None:
-            found = self._direct.recipients(route.own, qos, retain)
-            if len(route.recipients) == KINDS:
-                route.recipients.clear()
-            route.recipients[number] = found
+            found = self._direct.recipients(array("Q", route.own), qos, retain)
+            route.keep(number, found)
         return found
 
     def _ask(self, route: Route, message: Message) -> list[Recipient]:

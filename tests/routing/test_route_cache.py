@@ -17,7 +17,7 @@ from tests.support.naive_matcher import matches
 from tests.support.subscribers import Someone
 from tests.support.topics import TOPIC_FILTERS, TOPICS
 
-EMPTY = Route([], [], [])
+EMPTY = Route(b"", (), ())
 EACH = ROUTE_OVERHEAD + 1
 """Bytes of an empty route for a topic of one character."""
 
