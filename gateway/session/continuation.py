@@ -4,7 +4,7 @@ from typing import Final
 
 from gateway.session.delivery import Delivery
 from gateway.session.delivery_queue import DeliveryQueue
-from gateway.session.inflight import InflightMessage
+from gateway.session.inflight_message import InflightMessage
 from gateway.session.kept import KeptDelivery, KeptRest
 from gateway.session.session import Session
 from gateway.session.waiting_run import Waiting

@@ -25,8 +25,9 @@ cdef class Inflight:
     @cython.locals(sent=InflightRun)
     cpdef InflightRun first_unreleased(self)
     cpdef finish_run(self, InflightRun sent, Py_ssize_t count)
-    @cython.locals(sent=InflightRun)
+    @cython.locals(sent=InflightRun, messages=dict)
     cdef _open_runs(self)
+    cdef dict _messages_to_fill(self)
     cdef Py_ssize_t _next(self)
     @cython.locals(first=Py_ssize_t, sent=InflightRun, end=Py_ssize_t)
     cdef bint _clear_of_runs(self, Py_ssize_t count) except -1

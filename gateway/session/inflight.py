@@ -2,11 +2,11 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from gateway.mqtt.message_size import message_size
 from gateway.session.delivery import Delivery
+from gateway.session.inflight_message import InflightMessage
 from gateway.session.inflight_run import InflightRun
 from gateway.session.message_run import MessageRun
 from gateway.session.queue_memory import QueueMemory
@@ -16,22 +16,10 @@ MAXIMUM_PACKET_ID = 65_535
 MAXIMUM_BYTES = 1024 * 1024
 """Bytes of a session's inflight messages; the last may exceed it. The rest stays in the queue."""
 
+NO_MESSAGES: Final[dict[int, InflightMessage]] = {}
+NO_RUNS: Final[list[InflightRun]] = []
 NONE_AGAIN: Final[deque[int]] = deque(maxlen=0)
-"""Stands for the deque that is made when it is needed: 760 bytes, even while it is empty."""
-
-
-@dataclass(slots=True)
-class InflightMessage:
-    """A delivery on its way; `released` once its PUBREC came and its PUBREL was sent.
-
-    `noted` is True once the session's journal has its packet identifier. `order` is higher for
-    what was sent later.
-    """
-
-    delivery: Delivery
-    released: bool = False
-    noted: bool = False
-    order: int = 0
+"""Stand for those that are made when they are needed: 70 bytes each, and 760 for the deque."""
 
 
 class Inflight:
@@ -54,9 +42,9 @@ class Inflight:
     )
 
     def __init__(self, limit: int) -> None:
-        self._messages: dict[int, InflightMessage] = {}
+        self._messages = NO_MESSAGES
         self.to_send_again = NONE_AGAIN  # packet identifiers that this connection was not sent yet
-        self._runs: list[InflightRun] = []
+        self._runs = NO_RUNS
         self.in_runs = 0  # messages that were sent in runs
         self._last = 0
         self._order = 0  # of what was sent last
@@ -106,6 +94,8 @@ class Inflight:
         """Keep a run that `room_for_run` allowed, and give it packet identifiers."""
         sent = InflightRun(run, self._next(), qos)
         self._order = sent.order = self._order + 1
+        if self._runs is NO_RUNS:
+            self._runs = []
         self._runs.append(sent)
         self.in_runs += sent.count
         self._bytes += sent.count * run.size
@@ -141,17 +131,26 @@ class Inflight:
 
     def _open_runs(self) -> None:
         """Go on with single messages."""
-        runs, self._runs = self._runs, []
-        mixed = bool(runs and self._messages)
+        if not self._runs:
+            return
+        runs, self._runs = self._runs, NO_RUNS
+        messages = self._messages_to_fill()
+        mixed = bool(messages)
         self.in_runs = 0
         for sent in runs:
             self._bytes -= (sent.count - sent.done) * sent.run.size
             for number, delivery in enumerate(sent.open(), sent.done):
                 message = InflightMessage(delivery, number < sent.released, order=sent.order)
-                self._messages[sent.first + number] = message
+                messages[sent.first + number] = message
                 self._bytes += message_size(delivery.message)
         if mixed:
-            self._messages = dict(sorted(self._messages.items(), key=_sending_order))
+            self._messages = dict(sorted(messages.items(), key=_sending_order))
+
+    def _messages_to_fill(self) -> dict[int, InflightMessage]:
+        """Return the messages; others are to be added."""
+        if self._messages is NO_MESSAGES:
+            self._messages = {}
+        return self._messages
 
     def _next(self) -> int:
         """Return the packet identifier behind the last one that was given."""
@@ -179,7 +178,7 @@ class Inflight:
         """Do that with each; `room` says for how many there is room."""
         if self._runs and not self._clear_of_runs(len(deliveries)):
             self._open_runs()
-        messages = self._messages
+        messages = self._messages_to_fill()
         self._order = order = self._order + 1
         found = []
         size = 0
@@ -234,11 +233,12 @@ class Inflight:
 
         A packet identifier of 0 is not known any more: the message gets another one.
         """
+        kept = self._messages_to_fill()
         taken = {packet_id for packet_id, _ in messages}
         free = (each for each in range(1, MAXIMUM_PACKET_ID + 1) if each not in taken)
         for packet_id, message in messages:
             number = packet_id or next(free)
-            self._messages[number] = message
+            kept[number] = message
             self._bytes += message_size(message.delivery.message)
             self._last = max(self._last, number)
 

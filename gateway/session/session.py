@@ -9,7 +9,8 @@ from gateway.session.delivery import Delivery, SharedDelivery
 from gateway.session.delivery_queue import DeliveryQueue
 from gateway.session.durability_class import COMMIT
 from gateway.session.incoming import Incoming
-from gateway.session.inflight import Inflight, InflightMessage
+from gateway.session.inflight import Inflight
+from gateway.session.inflight_message import InflightMessage
 from gateway.session.journal import NO_JOURNAL, Journal
 from gateway.session.limits import SessionLimits
 from gateway.session.queued_messages import send_queued
