@@ -8,7 +8,15 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from gateway.mqtt.encode import encode
-from gateway.mqtt.packets import MQTT_3_1_1, Connect, Publish, Subscribe, SubscriptionRequest
+from gateway.mqtt.packets import (
+    MQTT_3_1_1,
+    Connect,
+    Packet,
+    PubAck,
+    Publish,
+    Subscribe,
+    SubscriptionRequest,
+)
 from gateway.server.gateway_loop import GatewayLoop
 from tests.support.server import HOST, HeldWriter, Server
 from tests.support.storage import until
@@ -21,6 +29,10 @@ take, with what the allocators round up."""
 
 LARGEST_UNDER_ASYNCIO = 4_000
 """The same with asyncio's own transport, which is for TLS, WebSocket and other platforms."""
+
+LARGEST_OF_TOPIC = 750
+"""Bytes that are kept for a client which sent a QoS 1 message to a topic of its own, and got it:
+the subscription, the topic name with its route, the window of one message."""
 
 LITTLE = 40_000
 """Bytes that tables may have grown by meanwhile: 50 for each connection that was there."""
@@ -58,6 +70,24 @@ async def test_an_idle_connection_takes_little(held: Server) -> None:
         await until(lambda: len(held.broker.clients) == COUNT)
         each = (in_use() - before) / COUNT
     assert each < (LARGEST if lean else LARGEST_UNDER_ASYNCIO)
+
+
+async def test_a_client_that_had_messages_takes_little_more(held: Server) -> None:
+    with clients(held.port) as opened, traced():
+        await until(lambda: len(held.broker.clients) == COUNT)
+        before = in_use()
+        for number, each in enumerate(opened):
+            topic = f"site/{number}/temperature"
+            packets: list[Packet] = [
+                Subscribe(1, [SubscriptionRequest(topic, 1)]),
+                Publish(topic, b"21", 1, packet_id=1),
+                PubAck(1),
+            ]
+            each.sendall(b"".join(encode(packet, MQTT_3_1_1) for packet in packets))
+        await until(lambda: held.broker.traffic.messages_sent == COUNT)
+        del topic, packets
+        each_more = (in_use() - before) / COUNT
+    assert each_more < LARGEST_OF_TOPIC
 
 
 async def test_connections_that_are_gone_leave_nothing(
