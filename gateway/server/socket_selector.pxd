@@ -5,8 +5,10 @@ cdef class SocketSelector:
     cdef object _epoll
     cdef int _events
     cdef dict _keys
+    cdef int _pause
     cdef list _served
     cdef int _short_waits
+    cdef double _usual_wait
     cdef public bint alone
     cdef public bint begun
     cdef public object end_of_turn
@@ -17,7 +19,7 @@ cdef class SocketSelector:
     cpdef forget(self, int descriptor)
     cdef _make_place(self, int descriptor)
     @cython.locals(seconds=double, now=double, before=double, end=double, polled=list, ready=list,
-                   descriptor=int, count=Py_ssize_t)
+                   descriptor=int, count=Py_ssize_t, waits=int)
     cpdef list select(self, timeout=*)
-    @cython.locals(end=double, polled=list)
+    @cython.locals(end=double, after=double, polled=list)
     cdef list _stay_awake(self, double now)

@@ -22,15 +22,24 @@ FEW_EVENTS = 32
 READ_SIZE = 256 * 1024
 """Bytes that are read from a socket before others have their turn."""
 
-LINGER = 30e-6
-"""Seconds for which a poll is repeated before it sleeps: about what a sleep costs, most of it for
-caches that are cold when it ends."""
-
-SHORT = 80e-6
-"""Seconds from one wait to the next, at most, that tell of a peer that answers at once."""
+SHORT = 250e-6
+"""Seconds from one wait to the next, at most, that tell of peers that may be answering at once."""
 
 STEADY = 16
-"""Short waits one after the other, after which the next is expected to be short, too."""
+"""Short waits one after the other, after which the next is spent awake."""
+
+WORTHWHILE = 15e-6
+"""Seconds that waits spent awake may take on average: about what falling asleep and waking up
+cost, most of it for caches that are cold afterwards."""
+
+LONGEST_AWAKE = 100e-6
+"""Seconds after which a wait spent awake ends, and sleep begins."""
+
+WEIGHT = 1 / 32
+"""Of the last wait, in the average of those spent awake."""
+
+LONGEST_PAUSE = 4_096
+"""Short waits, at most, for which nothing is spent awake after it was not worthwhile."""
 
 
 class Served(Protocol):
@@ -54,8 +63,10 @@ class SocketSelector:
         "_epoll",
         "_events",
         "_keys",
+        "_pause",
         "_served",
         "_short_waits",
+        "_usual_wait",
         "alone",
         "begun",
         "end_of_turn",
@@ -68,7 +79,9 @@ class SocketSelector:
         self._keys: dict[int, selectors.SelectorKey] = {}
         self._served: list[Served | None] = []  # at the place of each descriptor, asyncio's too
         self._events = FEW_EVENTS  # that the next poll may return
-        self._short_waits = 0  # one after the other, up to now
+        self._short_waits = 0  # one after the other, up to now; below 0 during a pause
+        self._usual_wait = 0.0  # seconds, of those spent awake
+        self._pause = STEADY  # short waits that the next pause lasts
         self.alone = False
         self.begun = False
         self.scheduled = False
@@ -130,7 +143,8 @@ class SocketSelector:
                 self.end_of_turn()
             before, now = now, monotonic()
             if seconds:
-                self._short_waits = self._short_waits + 1 if now - before < SHORT else 0
+                waits = self._short_waits
+                self._short_waits = waits + 1 if now - before < SHORT else min(waits, 0)
             if ready or self.scheduled or not count:
                 return ready
             if timeout is not None:
@@ -139,19 +153,28 @@ class SocketSelector:
                     return ready
 
     def _stay_awake(self, now: float) -> list[tuple[int, int]]:
-        """Return the descriptors that become ready within LINGER, and their events.
+        """Return the descriptors that become ready within LONGEST_AWAKE, and their events.
 
-        Peers in the middle of a conversation answer in less time than it takes to fall asleep and
-        wake up. While they do each time, this stays awake for them; one late answer ends that, so
-        neither an idle gateway nor single messages far apart pay for it.
+        Peers in the middle of a conversation may answer in less time than it takes to fall asleep
+        and wake up; the sooner they are answered, the sooner they answer. Whether they do is seen
+        only by staying awake for some waits, which is not done again for a while, and each time
+        for longer, where it was not worthwhile.
         """
-        end = now + LINGER
-        while monotonic() < end:
+        end = now + LONGEST_AWAKE
+        while True:
             polled = self._epoll.poll(0, self._events)
-            if polled:
-                return polled
-        self._short_waits = 0
-        return []
+            after = monotonic()
+            if polled or after >= end:
+                break
+        self._short_waits = STEADY
+        self._usual_wait += (after - now - self._usual_wait) * WEIGHT
+        if self._usual_wait > WORTHWHILE:
+            self._usual_wait = 0.0
+            self._short_waits = -self._pause
+            self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        elif self._pause > STEADY:
+            self._pause -= 1
+        return polled
 
     def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
         """Watch a file of asyncio's."""

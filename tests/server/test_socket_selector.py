@@ -10,10 +10,12 @@ import pytest
 from gateway.server import socket_selector
 from gateway.server.socket_selector import (
     FEW_EVENTS,
-    LINGER,
+    LONGEST_AWAKE,
+    LONGEST_PAUSE,
     READ,
     SHORT,
     STEADY,
+    WORTHWHILE,
     WRITE,
     SocketSelector,
 )
@@ -265,7 +267,7 @@ def answering(monkeypatch: pytest.MonkeyPatch) -> Answering:
     return made
 
 
-SOON, LATE = LINGER / 2, SHORT * 2
+SOON, LATE, NEVER = WORTHWHILE / 2, LONGEST_AWAKE * 1.1, SHORT * 2
 
 
 def test_who_answers_soon_each_time_is_waited_for_awake(answering: Answering) -> None:
@@ -275,21 +277,58 @@ def test_who_answers_soon_each_time_is_waited_for_awake(answering: Answering) ->
     assert set(polls) == {0.0}
 
 
-def test_one_late_answer_ends_it(answering: Answering) -> None:
+def test_a_wait_awake_ends_with_sleep(answering: Answering) -> None:
     answering.waits(*[SOON] * STEADY)
     polls = answering.waits(LATE)
     assert polls[-1] == -1.0
-    assert 1 < len(polls) <= LINGER / 2e-6 + 1  # awake for so long and no longer
+    assert 1 < len(polls) <= LONGEST_AWAKE / 2e-6 + 2
+
+
+def test_one_late_answer_does_not_end_it(answering: Answering) -> None:
+    answering.waits(*[SOON] * STEADY * 2, LATE)
+    assert set(answering.waits(*[SOON] * STEADY)) == {0.0}
+
+
+def test_an_answer_after_a_long_time_ends_it(answering: Answering) -> None:
+    answering.waits(*[SOON] * STEADY, NEVER)
     assert answering.waits(*[SOON] * STEADY) == [-1.0] * STEADY
 
 
-def test_a_late_answer_among_soon_ones_is_slept_for(answering: Answering) -> None:
-    conversation = [*[SOON] * (STEADY - 1), LATE]
+def test_a_long_wait_among_short_ones_is_slept_for(answering: Answering) -> None:
+    conversation = [*[SOON] * (STEADY - 1), NEVER]
     assert answering.waits(*conversation, *conversation, SOON) == [-1.0] * (2 * STEADY + 1)
+
+
+def awake(polls: list[float]) -> int:
+    """Return in how many places of the polls waits begin that are spent awake."""
+    return sum(after == 0.0 != before for before, after in itertools.pairwise(polls))
+
+
+def test_what_is_not_worthwhile_is_seldom_tried_again(answering: Answering) -> None:
+    waits = 4 * LONGEST_PAUSE
+    polls = answering.waits(*[WORTHWHILE * 3] * waits)
+    assert 2 < awake(polls) < 100
+    at_last = len(polls) - 1 - polls[::-1].index(0.0)
+    before = at_last - polls[:at_last][::-1].index(-1.0)
+    assert 0.0 not in polls[before - LONGEST_PAUSE : before]
+
+
+def test_a_long_wait_does_not_shorten_the_pause(answering: Answering) -> None:
+    for _ in range(20):  # each time twice as long
+        answering.waits(*[WORTHWHILE * 3] * STEADY)
+        answering.waits(NEVER)
+    assert set(answering.waits(*[SOON] * STEADY)) == {-1.0}
+
+
+def test_pauses_become_short_again_once_it_is_worthwhile(answering: Answering) -> None:
+    answering.waits(*[WORTHWHILE * 3] * LONGEST_PAUSE)
+    answering.waits(*[SOON] * 4 * LONGEST_PAUSE)
+    answering.waits(*[WORTHWHILE * 3] * 2 * STEADY)
+    assert 0.0 in answering.waits(*[SOON] * 2 * STEADY)
 
 
 def test_a_look_without_waiting_says_nothing_of_waits(answering: Answering) -> None:
     answering.waits(*[SOON] * STEADY)
-    answering.epoll.ready_in = LATE
+    answering.epoll.ready_in = NEVER
     answering.selector.select(0)
     assert set(answering.waits(SOON)) == {0.0}
