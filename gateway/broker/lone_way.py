@@ -71,7 +71,7 @@ class LoneWay:
             output.transport.write(data)
             receiver.packets_sent += 1
             traffic.network_sent += size
-        elif output.size < MAXIMUM_UNSENT:
+        elif output.size < MAXIMUM_UNSENT and traffic.bytes_sent <= traffic.full_at:
             receiver.send_run(data, 1)
         else:
             return False

@@ -129,6 +129,15 @@ def test_a_message_waits_while_the_transport_takes_nothing(pair: Pair) -> None:
     assert payloads(pair.subscriber) == [b"21.5"]
 
 
+def test_a_turn_that_has_enough_to_write_takes_no_more(pair: Pair) -> None:
+    wire, traffic = pair.wire(), pair.harness.broker.traffic
+    traffic.end_turn()
+    assert not pair.way.pass_on(pair.encoded(), False)
+    assert not pair.subscriber.client.connection.output.size
+    assert pair.way.pass_on(pair.encoded(), True)
+    assert wire.written == [pair.encoded()]
+
+
 WHOLE = encode(Publish(TOPIC, b"21.5"), MQTT_5)
 
 
