@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TextIO
 
 from gateway.telemetry.line_output import LineOutput, WithoutLock
 
@@ -92,10 +92,11 @@ class JournalFormatter(logging.Formatter):
 
 
 def set_up(level: str = "INFO") -> None:
-    """Send log lines of this level and above to standard error."""
+    """Send log lines of this level and above to standard error, if there is one."""
     logging.setLogRecordFactory(Line)
     logging._srcfile = None  # noqa: SLF001 - as the Logging HOWTO has it
-    handler = LineOutput(sys.stderr)
+    stream: TextIO | None = sys.stderr  # None if it was closed before the start
+    handler = logging.NullHandler() if stream is None else LineOutput(stream)
     if os.environ.get("JOURNAL_STREAM"):
         handler.setFormatter(JournalFormatter("%(message)s"))
     else:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.mqtt.encode import encode
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, ConnAck, Connect, Disconnect, PubAck, Publish
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.cli.conftest import Command, MakeGateway
@@ -111,6 +112,23 @@ def test_a_bare_broker_reads_no_file_and_keeps_its_data_in_var(tmp_path: Path) -
         until(lambda: _listens(port), "the gateway listens")
         assert (tmp_path / "var" / "tidegate.db").exists()
         assert (tmp_path / "var" / "lock").read_text() == f"{process.pid}\n"
+    finally:
+        process.terminate()
+        assert process.wait(SECONDS) == 0
+
+
+def test_it_serves_without_standard_error(tmp_path: Path) -> None:
+    port = free_port()
+    process = subprocess.Popen(
+        ["sh", "-c", 'exec "$@" 2>&-', "sh", str(COMMAND), "run", "--port", str(port)], cwd=tmp_path
+    )
+    try:
+        until(lambda: _listens(port), "the gateway listens")
+        for _ in range(2):
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                client.settimeout(SECONDS)
+                client.sendall(encode(Connect("c"), MQTT_5))
+                assert client.recv(1) == b"\x20"
     finally:
         process.terminate()
         assert process.wait(SECONDS) == 0

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.telemetry.line_output import LineOutput
 from gateway.telemetry.logs import TOPIC, ClockFormatter, JournalFormatter, SysHandler, set_up
 
 Published = list[tuple[str, bytes]]
@@ -183,6 +184,15 @@ def test_lines_go_to_standard_error(
     assert errors.endswith("<6>hello\n" if journal else " INFO     hello\n")
     assert errors.count("\n") == 1
     assert sys.stderr is not None
+
+
+@pytest.mark.usefixtures("_root_logger")
+def test_lines_go_nowhere_without_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    set_up()
+    logging.getLogger("gateway.x").info("hello")
+    (handler,) = logging.getLogger().handlers
+    assert not isinstance(handler, LineOutput)
 
 
 @pytest.mark.usefixtures("_root_logger")
