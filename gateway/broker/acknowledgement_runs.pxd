@@ -7,11 +7,16 @@ from gateway.mqtt.received_runs cimport (
     acknowledgements_alone, find_acknowledgements, next_byte, take_acknowledgements)
 from gateway.session cimport runs
 from gateway.session.session cimport Session
+from gateway.session.traffic cimport Traffic
 
 cdef int _PUBACK
 cdef int _PUBREC
 cdef int _PUBREL
 cdef int _PUBCOMP
+cdef bytes _FINISH
+
+@cython.locals(session=Session, connection=Connection)
+cpdef bint finish_alone(Client client, bytes data, Traffic traffic) except -1
 
 @cython.locals(session=Session, connection=Connection, run=AcknowledgementRun, count=Py_ssize_t)
 cpdef Py_ssize_t take_alone(Client client, bytes data, instant) except -1

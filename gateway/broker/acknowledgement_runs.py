@@ -1,9 +1,11 @@
 """Runs of acknowledgements: packets that stand one behind the other, each for the next message."""
 
+from typing import Final
+
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
 from gateway.mqtt.acknowledgement_run import SIZE, AcknowledgementRun, alike
-from gateway.mqtt.packets import MQTT_3_1_1, PubComp, PubRel
+from gateway.mqtt.packets import MQTT_3_1_1, PubAck, PubComp, PubRel
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.received_runs import (
     acknowledgements_alone,
@@ -14,13 +16,38 @@ from gateway.mqtt.received_runs import (
 from gateway.session import runs
 from gateway.session.journal import NO_JOURNAL
 from gateway.session.session import Session
+from gateway.session.traffic import Traffic
 
 _PUBACK, _PUBREC, _PUBREL, _PUBCOMP = 0x40, 0x50, 0x62, 0x70
 """The first bytes of the packets."""
 
+_FINISH: Final = alike(PubAck, ReasonCode.SUCCESS, MQTT_3_1_1)[:2]
+"""What stands before the packet identifier of a PUBACK without a reason code."""
+
 _RELEASE = alike(PubRel, ReasonCode.SUCCESS, MQTT_3_1_1)
 _COMPLETE = alike(PubComp, ReasonCode.SUCCESS, MQTT_3_1_1)
 """Answers to PUBREC and PUBREL, the same in every protocol version."""
+
+
+def finish_alone(client: Client, data: bytes, traffic: Traffic) -> bool:
+    """Finish the delivery of a message that came alone if `data` is its PUBACK [MQTT-4.3.2-3].
+
+    That says nothing but its packet identifier, and nothing waits for it. `data` is not received
+    yet. Returns False, with nothing done, if it is anything else.
+    """
+    session, connection = client.session, client.connection
+    if (
+        len(data) != SIZE
+        or not data.startswith(_FINISH)
+        or session is None
+        or session.queue
+        or not connection.framer.idle()
+        or not session.inflight.finish_alone(data[2] << 8 | data[3])
+    ):
+        return False
+    connection.packets_received += 1
+    traffic.network_received += SIZE
+    return True
 
 
 def take_alone(client: Client, data: bytes, instant: Instant) -> int:

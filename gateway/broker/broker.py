@@ -169,7 +169,8 @@ class Broker:
                     client.last_received = instant.monotonic
                 if done == len(data):
                     return traffic.bytes_sent > traffic.full_at
-                client.way = None  # before something else, and perhaps a part of a packet
+                # before something else, and perhaps a part of a packet
+                client.way = client.numbered_way = None
                 client.connection.receive(data[done:])
             return self._handle_packets(client, instant)
         except MqttError as error:

@@ -1,5 +1,6 @@
 import cython
 
+from gateway.broker.lone_numbered_way cimport LoneNumberedWay
 from gateway.broker.lone_way cimport LoneWay
 from gateway.mqtt.connection cimport Connection
 from gateway.mqtt.output cimport Pledge
@@ -17,6 +18,7 @@ cdef class Client:
     cdef public tuple last_numbered
     cdef public double last_received
     cdef public tuple last_topic
+    cdef public LoneNumberedWay numbered_way
     cdef public object peer
     cdef public bint problem_information
     cdef public bint said_goodbye

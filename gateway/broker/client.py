@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 from gateway.broker.access import Authenticator
 from gateway.broker.arrival import PLAIN, Arrival
 from gateway.broker.instant import Instant
+from gateway.broker.lone_numbered_way import LoneNumberedWay
 from gateway.broker.lone_way import LoneWay
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.output import Pledge
@@ -38,6 +39,7 @@ class Client:
         "last_numbered",
         "last_received",
         "last_topic",
+        "numbered_way",
         "peer",
         "problem_information",
         "said_goodbye",
@@ -64,6 +66,7 @@ class Client:
         self.last_topic: tuple[str, bytes] | None = None  # of a run, and the head of its packets
         self.way: LoneWay | None = None  # of messages of `last_topic`, while nothing else comes
         self.last_numbered: tuple[int, str, bytes] | None = None  # first byte, topic, its bytes
+        self.numbered_way: LoneNumberedWay | None = None  # the same, of `last_numbered`
         self.closing = False  # the network connection ends once its output is sent
         self.said_goodbye = False  # by DISCONNECT: the client sends nothing more [MQTT-3.14.4-1]
         self.problem_information = True
@@ -95,7 +98,7 @@ class Client:
         [MQTT-3.14.4-1]: nothing is sent behind a DISCONNECT.
         """
         self.closing = True
-        self.way = None
+        self.way = self.numbered_way = None
         if self.session is not None and self.session.connection is self.connection:
             self.session.detach()
         self.connection.on_output()

@@ -1,6 +1,7 @@
 import cython
 
 from gateway.broker.client cimport Client
+from gateway.broker.lone_numbered_way cimport LoneNumberedWay
 from gateway.mqtt.acknowledgement_run cimport write_run
 from gateway.mqtt.connection cimport Connection
 from gateway.mqtt.fields cimport write_string
@@ -26,6 +27,10 @@ cpdef bint pass_on_again(
                recipients=list)
 cpdef bint pass_on_alone(
     broker, Client client, bytes data, tuple last, instant, bint at_once) except -1
+
+@cython.locals(receiver=Session, connection=Connection, publisher=Connection)
+cdef LoneNumberedWay _way(
+    broker, Client client, Session session, name, bytes topic, Recipient to)
 
 @cython.locals(connection=Connection, size=Py_ssize_t, room=Py_ssize_t, largest="long long",
                kept=bint, away=bint, receivers=list, recipient=Recipient, packets=PublishRun,

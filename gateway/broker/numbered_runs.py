@@ -1,9 +1,10 @@
 """Runs at QoS 1 and 2: they get other packet identifiers, and are answered."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
+from gateway.broker.lone_numbered_way import LoneNumberedWay
 from gateway.mqtt.acknowledgement_run import alike, write_run
 from gateway.mqtt.connection import NO_LIMIT, Connection
 from gateway.mqtt.fields import write_string
@@ -24,6 +25,7 @@ from gateway.mqtt.received_runs import (
 )
 from gateway.routing.recipient import Recipient
 from gateway.session import runs
+from gateway.session.inflight_message import Origin
 from gateway.session.journal import NO_JOURNAL
 from gateway.session.message_run import MessageRun
 from gateway.session.session import Session
@@ -114,7 +116,27 @@ def pass_on_alone(
         return False
     connection.packets_received += 1
     connection.count_publish()
+    if at_once and qos == 1 and len(recipients) == 1:
+        client.numbered_way = _way(broker, client, session, name, topic, recipients[0])
     return True
+
+
+def _way(
+    broker: "Broker", client: Client, session: Session, name: str, topic: bytes, to: Recipient
+) -> LoneNumberedWay | None:
+    """Return the way of messages like one that was passed `to` a session; None if it has none."""
+    receiver = cast("Session", to.subscriber)
+    connection, publisher = receiver.connection, client.connection
+    if (
+        connection is None
+        or not to.qos
+        or receiver.journal is not NO_JOURNAL
+        or (connection.version == MQTT_5) != (publisher.version == MQTT_5)
+    ):
+        return None
+    within = broker.durability_classes.commit_within(session.durability_class, name)
+    origin = Origin(name, session.client_id, session.username, within)
+    return LoneNumberedWay(broker.router.routes, broker.traffic, publisher, receiver, topic, origin)
 
 
 def _pass_on(

@@ -1,6 +1,8 @@
 import cython
 
+from gateway.broker.acknowledgement_runs cimport finish_alone
 from gateway.broker.client cimport Client
+from gateway.broker.lone_numbered_way cimport LoneNumberedWay
 from gateway.broker.lone_way cimport LoneWay
 from gateway.mqtt.connection cimport Connection
 from gateway.server.socket_selector cimport SocketSelector
@@ -21,7 +23,8 @@ cdef class ClientTransport:
     cdef Turn _turn
 
     @cython.locals(client=Client, turn=Turn, connection=Connection, unknown=bint,
-                   way=LoneWay, sockets=SocketSelector, alone=bint)
+                   way=LoneWay, numbered_way=LoneNumberedWay, sockets=SocketSelector,
+                   alone=bint, now=double)
     cpdef data_received(self, bytes data)
     @cython.locals(client=Client, connection=Connection, session=Session)
     cpdef flush(self, long long committed, now)

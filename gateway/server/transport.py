@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import cast
 
 from gateway.broker.access import Authenticator
+from gateway.broker.acknowledgement_runs import finish_alone
 from gateway.broker.arrival import PLAIN, Arrival
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
@@ -83,10 +84,18 @@ class ClientTransport:
             return
         turn = self._turn
         unknown = client.session is None
-        way, sockets = client.way, turn.sockets
+        way, numbered_way, sockets = client.way, client.numbered_way, turn.sockets
         alone = sockets is not None and sockets.alone
         try:
             if way is not None and way.pass_on(data, alone):
+                client.last_received = turn.monotonic()
+                return
+            if numbered_way is not None and alone:
+                now = turn.monotonic()
+                if numbered_way.pass_on(data, now, turn.wall_ms()):
+                    client.last_received = now
+                    return
+            if finish_alone(client, data, turn.broker.traffic):
                 client.last_received = turn.monotonic()
                 return
             while turn.broker.receive(client, data, turn.now(), alone):

@@ -19,6 +19,7 @@ cdef class Turn:
     cdef readonly bint scheduled
     cdef readonly SocketSelector sockets
     cdef readonly dict touched
+    cdef readonly object wall_ms
 
     cpdef now(self)
     cpdef touch(self, connection)

@@ -48,6 +48,7 @@ class Turn:
         "scheduled",
         "sockets",
         "touched",
+        "wall_ms",
     )
 
     def __init__(self, broker: Broker, writer: Writer, clock: Clock) -> None:
@@ -56,6 +57,7 @@ class Turn:
         self._due = writer.due
         self._clock = clock
         self.monotonic = clock.monotonic
+        self.wall_ms = clock.wall_ms
         self.loop = asyncio.get_running_loop()
         self._instant: Instant | None = None
         self.scheduled = False

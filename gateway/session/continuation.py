@@ -4,7 +4,7 @@ from typing import Final
 
 from gateway.session.delivery import Delivery
 from gateway.session.delivery_queue import DeliveryQueue
-from gateway.session.inflight_message import InflightMessage
+from gateway.session.inflight_message import InflightMessage, Sent, hold
 from gateway.session.kept import KeptDelivery, KeptRest
 from gateway.session.session import Session
 from gateway.session.waiting_run import Waiting
@@ -37,7 +37,7 @@ def restore(
     If the session was `connected` to the end, it is not known which QoS 1 messages were sent:
     as many as fitted into the window are taken for sent, and so come with DUP.
     """
-    begun: list[tuple[int, InflightMessage]] = []
+    begun: list[tuple[int, Sent]] = []
     queued: list[Waiting] = []
     window = session.limits.maximum_inflight
     for kept in deliveries:
@@ -57,7 +57,7 @@ def restore(
         queued.append(delivery)
     _restore_queue(session.queue, queued, rest or NOTHING)
     session.inflight.restore(begun)
-    session.inflight.hold(session.limits.memory)
+    hold(session.inflight, session.limits.memory)
 
 
 def _restore_queue(queue: DeliveryQueue, read: list[Waiting], rest: KeptRest) -> None:

@@ -1,6 +1,7 @@
 import cython
 
 from gateway.mqtt.message_size cimport message_size
+from gateway.session.inflight_message cimport InflightAlone
 from gateway.session.inflight_run cimport InflightRun
 from gateway.session.message_run cimport MessageRun
 
@@ -40,3 +41,7 @@ cdef class Inflight:
     cpdef list finish(self, packet_ids, Py_ssize_t start=*)
     cpdef find(self, Py_ssize_t packet_id)
     cpdef remove(self, Py_ssize_t packet_id)
+    @cython.locals(messages=dict, packet_id=Py_ssize_t)
+    cpdef Py_ssize_t add_alone(self, InflightAlone message) except -1
+    @cython.locals(messages=dict)
+    cpdef bint finish_alone(self, Py_ssize_t packet_id) except -1

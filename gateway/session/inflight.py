@@ -6,17 +6,16 @@ from typing import Final
 
 from gateway.mqtt.message_size import message_size
 from gateway.session.delivery import Delivery
-from gateway.session.inflight_message import InflightMessage
+from gateway.session.inflight_message import InflightAlone, InflightMessage, Sent, sending_order
 from gateway.session.inflight_run import InflightRun
 from gateway.session.message_run import MessageRun
-from gateway.session.queue_memory import QueueMemory
 
 MAXIMUM_PACKET_ID = 65_535
 
 MAXIMUM_BYTES = 1024 * 1024
 """Bytes of a session's inflight messages; the last may exceed it. The rest stays in the queue."""
 
-NO_MESSAGES: Final[dict[int, InflightMessage]] = {}
+NO_MESSAGES: Final[dict[int, Sent]] = {}
 NO_RUNS: Final[list[InflightRun]] = []
 NONE_AGAIN: Final[deque[int]] = deque(maxlen=0)
 """Stand for those that are made when they are needed: 70 bytes each, and 760 for the deque."""
@@ -144,9 +143,9 @@ class Inflight:
                 messages[sent.first + number] = message
                 self._bytes += message_size(delivery.message)
         if mixed:
-            self._messages = dict(sorted(messages.items(), key=_sending_order))
+            self._messages = dict(sorted(messages.items(), key=sending_order))
 
-    def _messages_to_fill(self) -> dict[int, InflightMessage]:
+    def _messages_to_fill(self) -> dict[int, Sent]:
         """Return the messages; others are to be added."""
         if self._messages is NO_MESSAGES:
             self._messages = {}
@@ -162,7 +161,7 @@ class Inflight:
         self.limit = limit
         self.to_send_again = deque(self._messages) if self._messages else NONE_AGAIN
 
-    def send_again(self) -> tuple[int, InflightMessage]:
+    def send_again(self) -> tuple[int, Sent]:
         """Return packet identifier and message of what is to be sent again first [MQTT-4.6.0-1].
 
         Raises IndexError when there is nothing.
@@ -223,12 +222,40 @@ class Inflight:
             messages.clear()  # which gives back what it had grown to
         return found
 
+    def add_alone(self, message: InflightAlone) -> int:
+        """Keep it and return its packet identifier; 0 if the next is taken, or there is no room."""
+        messages, packet_id = self._messages_to_fill(), self._next()
+        if (
+            self._runs
+            or packet_id in messages
+            or len(messages) >= self.limit
+            or self._bytes >= MAXIMUM_BYTES
+        ):
+            return 0
+        messages[packet_id] = message
+        self._last = packet_id
+        self._order = message.order = self._order + 1
+        self._bytes += message.size
+        return packet_id
+
+    def finish_alone(self, packet_id: int) -> bool:
+        """Forget what `add_alone` kept for this connection; return False if it did not."""
+        messages = self._messages
+        message = messages.get(packet_id)
+        if not isinstance(message, InflightAlone) or self.to_send_again:
+            return False
+        del messages[packet_id]
+        self._bytes -= message.size
+        if not messages:
+            messages.clear()  # which gives back what it had grown to
+        return True
+
     @property
     def alone(self) -> int:
         """How many were sent by themselves, and not in runs."""
         return len(self._messages)
 
-    def restore(self, messages: Sequence[tuple[int, InflightMessage]]) -> None:
+    def restore(self, messages: Sequence[tuple[int, Sent]]) -> None:
         """Put back what was on its way in an earlier run, in sending order.
 
         A packet identifier of 0 is not known any more: the message gets another one.
@@ -242,13 +269,13 @@ class Inflight:
             self._bytes += message_size(message.delivery.message)
             self._last = max(self._last, number)
 
-    def find(self, packet_id: int) -> InflightMessage | None:
+    def find(self, packet_id: int) -> Sent | None:
         """Return the message with this packet identifier."""
         if self._runs and packet_id not in self._messages:
             self._open_runs()
         return self._messages.get(packet_id)
 
-    def remove(self, packet_id: int) -> InflightMessage | None:
+    def remove(self, packet_id: int) -> Sent | None:
         """Forget and return the message; its packet identifier is free again.
 
         It was found, or added, before.
@@ -262,25 +289,11 @@ class Inflight:
                 self.to_send_again.remove(packet_id)
         return message
 
-    def __iter__(self) -> Iterator[InflightMessage]:
+    def __iter__(self) -> Iterator[Sent]:
         self._open_runs()
         return iter(self._messages.values())
 
-    def items(self) -> Iterable[tuple[int, InflightMessage]]:
+    def items(self) -> Iterable[tuple[int, Sent]]:
         """Return packet identifiers and messages in sending order."""
         self._open_runs()
         return self._messages.items()
-
-    def hold(self, memory: QueueMemory) -> None:
-        """Count what is here in `memory` while no connection can acknowledge it."""
-        for message in self:
-            memory.add(message.delivery.message)
-
-    def release(self, memory: QueueMemory) -> None:
-        """Undo `hold`."""
-        for message in self:
-            memory.remove(message.delivery.message)
-
-
-def _sending_order(item: tuple[int, InflightMessage]) -> int:
-    return item[1].order

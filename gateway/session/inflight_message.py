@@ -1,8 +1,11 @@
-"""A delivery that was sent to a client and not yet acknowledged."""
+"""What stands in the window of a session: one message that was sent and not yet acknowledged."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from gateway.mqtt.message import Message
 from gateway.session.delivery import Delivery
+from gateway.session.queue_memory import QueueMemory
 
 
 @dataclass(slots=True)
@@ -17,3 +20,86 @@ class InflightMessage:
     released: bool = False
     noted: bool = False
     order: int = 0
+
+
+@dataclass(slots=True, frozen=True)
+class Origin:
+    """What messages of one client and topic have in common: `commit_within` is their class."""
+
+    topic: str
+    client_id: str
+    username: str | None
+    commit_within: float | None
+
+
+class InflightAlone:
+    """An `InflightMessage` at QoS 1 that came and left alone, to a session that keeps no journal.
+
+    `data` is the packet as it came, with its payload behind `start`. Most are acknowledged before
+    anybody asks for the `delivery`, which is made then. `size` is what `message_size` is of it.
+    """
+
+    __slots__ = (
+        "_arrived",
+        "_data",
+        "_delivery",
+        "_origin",
+        "_received_at",
+        "_start",
+        "noted",
+        "order",
+        "released",
+        "size",
+    )
+
+    def __init__(
+        self, origin: Origin, data: bytes, start: int, size: int, arrived: float, received_at: int
+    ) -> None:
+        self._origin = origin
+        self._data = data
+        self._start = start
+        self._arrived = arrived
+        self._received_at = received_at
+        self._delivery: Delivery | None = None
+        self.size = size
+        self.released = False
+        self.noted = False
+        self.order = 0
+
+    @property
+    def delivery(self) -> Delivery:
+        """The delivery, the same each time."""
+        if self._delivery is None:
+            origin = self._origin
+            message = Message(
+                origin.topic,
+                self._data[self._start :],
+                1,
+                client_id=origin.client_id,
+                username=origin.username,
+                received_at=self._received_at,
+                arrived=self._arrived,
+            )
+            message.commit_within = origin.commit_within
+            self._delivery = Delivery(message, 1)
+        return self._delivery
+
+
+Sent = InflightMessage | InflightAlone
+
+
+def sending_order(item: tuple[int, Sent]) -> int:
+    """Return by what packet identifiers and messages are sorted in the order of their sending."""
+    return item[1].order
+
+
+def hold(sent: Iterable[Sent], memory: QueueMemory) -> None:
+    """Count in `memory` what was sent, while no connection can acknowledge it."""
+    for message in sent:
+        memory.add(message.delivery.message)
+
+
+def release(sent: Iterable[Sent], memory: QueueMemory) -> None:
+    """Undo `hold`."""
+    for message in sent:
+        memory.remove(message.delivery.message)

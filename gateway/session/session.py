@@ -10,7 +10,7 @@ from gateway.session.delivery_queue import DeliveryQueue
 from gateway.session.durability_class import COMMIT
 from gateway.session.incoming import Incoming
 from gateway.session.inflight import Inflight
-from gateway.session.inflight_message import InflightMessage
+from gateway.session.inflight_message import Sent, hold, release
 from gateway.session.journal import NO_JOURNAL, Journal
 from gateway.session.limits import SessionLimits
 from gateway.session.queued_messages import send_queued
@@ -103,7 +103,7 @@ class Session:
         if self._incoming is not None:
             self._incoming.begin()
         if len(self.inflight):
-            self.inflight.release(self.limits.memory)
+            release(self.inflight, self.limits.memory)
         self.inflight.begin(min(receive_maximum, self.limits.maximum_inflight))
 
     def detach(self) -> None:
@@ -112,7 +112,7 @@ class Session:
             return
         self.connection = None
         if len(self.inflight):
-            self.inflight.hold(self.limits.memory)
+            hold(self.inflight, self.limits.memory)
         dropped = self.queue.remove_qos_0() if self.queue else 0
         if dropped:
             self.counters.add("publish/messages/dropped", dropped)
@@ -129,7 +129,7 @@ class Session:
         if self._incoming is not None:
             self._incoming.clear()
         if len(self.inflight):
-            self.inflight.release(self.limits.memory)
+            release(self.inflight, self.limits.memory)
             self.inflight = Inflight(self.limits.maximum_inflight)
 
     def left_over(self) -> list[SharedDelivery]:
@@ -145,12 +145,12 @@ class Session:
         owed = [*begun, *self.queue]
         return [delivery for delivery in owed if isinstance(delivery, SharedDelivery)]
 
-    def finish(self, packet_id: int, message: InflightMessage, now: float) -> None:
+    def finish(self, packet_id: int, message: Sent, now: float) -> None:
         """Forget a message that needs no further packet, and send what waits behind it."""
         self._drop(packet_id, message.delivery)
         self.pump(now)
 
-    def release(self, message: InflightMessage) -> int:
+    def release(self, message: Sent) -> int:
         """Note the PUBREC of a QoS 2 message; return the mark that its PUBREL waits for."""
         if message.released:
             return self.journal.again(message.delivery)

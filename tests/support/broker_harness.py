@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from gateway.broker.access import Anonymous, Authenticator
+from gateway.broker.acknowledgement_runs import finish_alone
 from gateway.broker.arrival import PLAIN, Arrival
 from gateway.broker.broker import Broker
 from gateway.broker.client import Client
@@ -87,6 +88,7 @@ class Harness:
         self.counters = Counters()
         self.disk = disk
         self.clients: list[MemoryClient] = []
+        self.alone = False  # whether what a client sends is all that a turn brings
         self._assigned = 0
         self.broker = Broker(
             settings or BrokerSettings(),
@@ -241,10 +243,23 @@ class MemoryClient:
             self.client.last_received = self.harness.instant.monotonic
             self.harness.settle()
             return
-        while self.harness.broker.receive(self.client, data, self.harness.instant):
-            data = b""
-            self.harness.settle()
+        if not self._goes_alone(data):
+            while self.harness.broker.receive(
+                self.client, data, self.harness.instant, self.harness.alone
+            ):
+                data = b""
+                self.harness.settle()
         self.harness.settle()
+
+    def _goes_alone(self, data: bytes) -> bool:
+        """Do what a transport does with what is all that was read; return False if it is not."""
+        harness, way = self.harness, self.client.numbered_way
+        if not (
+            harness.alone and way is not None and way.pass_on(data, harness.now, harness.wall)
+        ) and not finish_alone(self.client, data, harness.broker.traffic):
+            return False
+        self.client.last_received = harness.now
+        return True
 
     def take(self) -> list[Packet]:
         """Return the packets that came since the last time."""

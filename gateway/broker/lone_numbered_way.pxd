@@ -1,0 +1,39 @@
+import cython
+
+from gateway.mqtt.connection cimport Connection
+from gateway.mqtt.output cimport Output
+from gateway.mqtt.publish_form cimport behind_topic
+from gateway.mqtt.received_runs cimport bytes_alone
+from gateway.routing.route_cache cimport RouteCache
+from gateway.session.inflight_message cimport InflightAlone
+from gateway.session.session cimport Session
+from gateway.session.traffic cimport Traffic
+
+cdef int _FIRST_BYTE
+cdef bytes _ANSWER
+
+@cython.final
+cdef class LoneNumberedWay:
+    cdef bytes _begins
+    cdef long long _changes
+    cdef object _origin
+    cdef Py_ssize_t _own
+    cdef Connection _publisher
+    cdef Connection _receiver
+    cdef RouteCache _routes
+    cdef Session _session
+    cdef Py_ssize_t _size
+    cdef Py_ssize_t _start
+    cdef bytes _topic
+    cdef Traffic _traffic
+
+    @cython.locals(size=Py_ssize_t, session=Session, publisher=Connection, receiver=Connection,
+                   output=Output, answers=Output, place=Py_ssize_t, start=Py_ssize_t, high=int,
+                   low=int, payload_bytes=Py_ssize_t, packet_id=Py_ssize_t, packet=bytearray,
+                   answer=bytes)
+    cpdef bint pass_on(self, bytes data, double now, wall) except -1
+    @cython.locals(traffic=Traffic)
+    cdef _count(self, Py_ssize_t size, Py_ssize_t answer, Py_ssize_t payload_bytes)
+    cdef bint _may_come(self, bytes data) except -1
+    @cython.locals(publisher=Connection, size=Py_ssize_t, rest=Py_ssize_t, behind=Py_ssize_t)
+    cdef bint _learn(self, bytes data) except -1

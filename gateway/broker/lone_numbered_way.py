@@ -1,0 +1,139 @@
+"""How a client's QoS 1 messages that come alone reach the one session that gets them."""
+
+from typing import Final, cast
+
+from gateway.mqtt.acknowledgement_run import alike
+from gateway.mqtt.connection import Connection
+from gateway.mqtt.message_size import message_bytes
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck
+from gateway.mqtt.publish import publish_first_byte
+from gateway.mqtt.publish_form import behind_topic
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.mqtt.received_runs import bytes_alone
+from gateway.routing.route_cache import RouteCache
+from gateway.session.inflight_message import InflightAlone, Origin
+from gateway.session.session import Session
+from gateway.session.traffic import Traffic
+
+_FIRST_BYTE: Final = publish_first_byte(1, retain=False, dup=False)
+
+_ANSWER: Final = alike(PubAck, ReasonCode.SUCCESS, MQTT_3_1_1)[:2]
+"""What stands before the packet identifier of a PUBACK, the same in every protocol version."""
+
+
+class LoneNumberedWay:
+    """The way of QoS 1 messages of one topic from a connection to one session, and of its PUBACKs.
+
+    It is made and lost as a `LoneWay` is, and as that it asks for what can have changed, and for
+    nothing else. The session keeps no journal, so that the message and its PUBACK wait for nothing.
+    """
+
+    __slots__ = (
+        "_begins",
+        "_changes",
+        "_origin",
+        "_own",
+        "_publisher",
+        "_receiver",
+        "_routes",
+        "_session",
+        "_size",
+        "_start",
+        "_topic",
+        "_traffic",
+    )
+
+    def __init__(
+        self,
+        routes: RouteCache,
+        traffic: Traffic,
+        publisher: Connection,
+        session: Session,
+        topic: bytes,
+        origin: Origin,
+    ) -> None:
+        """Lead to a session that was just sent such a packet, whose body begins with `topic`."""
+        self._routes = routes
+        self._changes = routes.changes
+        self._traffic = traffic
+        self._publisher = publisher
+        self._session = session
+        self._receiver = cast("Connection", session.connection)
+        self._topic = topic
+        self._origin = origin
+        self._own = message_bytes(origin.topic, 0)
+        self._size = 0  # bytes of the last packet
+        self._begins = b""  # what stood before its packet identifier
+        self._start = 0  # of its payload
+
+    def pass_on(self, data: bytes, now: float, wall: int) -> bool:
+        """Send a packet to the receiver, and its PUBACK, if it is one that goes this way.
+
+        Nothing else was read from anyone. `now` is monotonic seconds, `wall` milliseconds since
+        1970. Returns False, with nothing done, if it has to be looked at by others.
+        """
+        size = len(data)
+        session, publisher, receiver = self._session, self._publisher, self._receiver
+        output, answers = receiver.output, publisher.output
+        to_receiver, to_publisher = output.transport, answers.transport
+        if (
+            (size != self._size and not self._learn(data))
+            or not data.startswith(self._begins)
+            or self._routes.changes != self._changes
+            or session.connection is not receiver
+            or session.queue
+            or output.size
+            or answers.size
+            or to_receiver is None
+            or to_publisher is None
+        ):
+            return False
+        place, start = len(self._begins), self._start
+        high, low = data[place], data[place + 1]
+        if not (high or low) or (start > place + 2 and not self._may_come(data)):
+            return False  # [MQTT-2.2.1-3]
+        payload_bytes = size - start
+        packet_id = session.inflight.add_alone(
+            InflightAlone(self._origin, data, start, self._own + payload_bytes, now, wall)
+        )
+        if not packet_id:
+            return False
+        packet = bytearray(data)
+        packet[place] = packet_id >> 8
+        packet[place + 1] = packet_id & 0xFF
+        to_receiver.write(packet)
+        answer = _ANSWER + data[place : place + 2]
+        # counted against our Receive Maximum it would be counted back at once
+        to_publisher.write(answer)
+        self._count(size, len(answer), payload_bytes)
+        return True
+
+    def _count(self, size: int, answer: int, payload_bytes: int) -> None:
+        """Count what was received and sent."""
+        traffic = self._traffic
+        self._routes.hits += 1
+        self._publisher.packets_received += 1
+        self._publisher.packets_sent += 1
+        self._receiver.packets_sent += 1
+        traffic.network_received += size
+        traffic.network_sent += size + answer
+        traffic.messages_received += 1
+        traffic.bytes_received += payload_bytes
+        traffic.messages_sent += 1
+        traffic.bytes_sent += payload_bytes
+
+    def _may_come(self, data: bytes) -> bool:
+        """Return whether an MQTT 5 packet has no properties, and our Receive Maximum allows it."""
+        return not data[self._start - 1] and self._publisher.room_for_publishes > 0
+
+    def _learn(self, data: bytes) -> bool:
+        """Return whether the packet goes this way; then so do those that begin like it."""
+        publisher, size = self._publisher, len(data)
+        rest = bytes_alone(publisher, data, self._topic, _FIRST_BYTE)
+        behind = behind_topic(1, publisher.version == MQTT_5)
+        if rest < behind or size > self._receiver.maximum_packet_size:
+            return False
+        self._size = size
+        self._begins = data[: size - rest]
+        self._start = size - rest + behind
+        return True
