@@ -50,7 +50,7 @@ def reload_listeners(gateway: "Gateway") -> None:
             trouble = str(error)
             logger.error("%s keeps its old files: %s", listener.address, error)  # noqa: TRY400 - a mistake of the file, not of ours
             continue
-        listener.authenticator, listener.layers.tls = who, tls
+        listener.reception.authenticator, listener.layers.tls = who, tls
     gateway.telemetry.alarm("listener", trouble)
     if not trouble:
         logger.info("certificates and password files are read again")

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import threading
 
+from gateway.broker.connack import tell_admitted
 from gateway.broker.instant import Instant
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.socket_selector import SocketSelector
@@ -35,7 +36,11 @@ class TurnLines:
         self._lines.flush()
 
     def _holds_back(self) -> bool:
-        if not self._sockets.serving or threading.get_ident() != self._thread:
+        if threading.get_ident() != self._thread:
+            return False
+        if self._turn.broker.admitted:  # they were let in before what this line tells of
+            tell_admitted(self._turn.broker)
+        if not (self._sockets.serving or self._turn.scheduled):
             return False
         self._turn.touch(self)
         return True

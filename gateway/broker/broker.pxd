@@ -2,6 +2,7 @@ import cython
 
 from gateway.broker.client cimport Client
 from gateway.broker.deadlines cimport Deadlines
+from gateway.broker.handlers cimport handle
 from gateway.counters cimport Counters
 from gateway.routing.router cimport Router
 from gateway.session.traffic cimport Traffic
@@ -9,6 +10,7 @@ from gateway.session.traffic cimport Traffic
 cdef class Broker:
     cdef object _packets_received
     cdef object _packets_sent
+    cdef public list admitted
     cdef public object alias_budget
     cdef public object budget
     cdef public object clients

@@ -51,6 +51,7 @@ class Broker:
     __slots__ = (
         "_packets_received",
         "_packets_sent",
+        "admitted",
         "alias_budget",
         "budget",
         "clients",
@@ -119,6 +120,7 @@ class Broker:
         self.persistent_sessions = 0  # of these, those that outlive their connection
         self.clients: dict[str, Client] = {}
         self.connections: set[Client] = set()  # also those without a session yet, or any more
+        self.admitted: list[tuple[str, str, str]] = []  # of whom no line tells yet: see connack
         self._packets_received = self._packets_sent = 0  # of connections that are gone
         self.clock_ahead: int | None = None  # wall clock before the monotonic one, milliseconds
         self.deadlines = Deadlines()

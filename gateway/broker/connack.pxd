@@ -1,6 +1,10 @@
 import cython
 
 from gateway.broker.client cimport Client
+from gateway.broker.admission cimport examine, granted_expiry
+from gateway.broker.keep_alive cimport watch_keep_alive
+from gateway.broker.sessions cimport resume, set_expiry, take_over
+from gateway.broker.wills cimport set_will
 from gateway.mqtt.connection cimport Connection
 from gateway.session.session cimport Session
 
@@ -8,8 +12,11 @@ cpdef admit(broker, Client client, packet, instant, authentication_data=*)
 
 cpdef refuse(broker, Client client, packet, refusal)
 
-@cython.locals(session=Session, present=bint, assigned=bint)
+@cython.locals(session=Session, present=bint, assigned=bint, admitted=list)
 cdef _accept(broker, Client client, packet, instant, authentication_data)
+
+@cython.locals(admitted=list)
+cpdef tell_admitted(broker)
 
 cdef _allow_aliases(broker, Connection connection, packet)
 

@@ -5,14 +5,15 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from gateway.broker import sessions, wills
 from gateway.broker.admission import SHOWN, Refusal, examine, granted_expiry
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
 from gateway.broker.keep_alive import watch_keep_alive
+from gateway.broker.sessions import resume, set_expiry, take_over
+from gateway.broker.wills import set_will
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.outbound_aliases import OutboundAliases
-from gateway.mqtt.packets import MQTT_5, ConnAck, Connect
+from gateway.mqtt.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5, ConnAck, Connect
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.session.inflight import MAXIMUM_PACKET_ID
 
@@ -24,6 +25,10 @@ logger = logging.getLogger(__name__)
 WHERE_PROPERTY = ("$where", "1")
 """Says that `$where` is understood, and in which version ($where language, section 12.1)."""
 
+VERSIONS = {MQTT_3_1: "3.1", MQTT_3_1_1: "3.1.1", MQTT_5: "5"}
+
+ADMITTED = 256
+"""Clients that are let in before their lines are written, where the turn does not end before."""
 
 ANSWERS = 64
 """CONNACKs of MQTT 5 that are made once for all who get them; a listener has at most eight."""
@@ -69,14 +74,14 @@ def _accept(
     if assigned:
         packet.client_id = broker.new_client_id()
     gathered = broker.gathered
-    sessions.take_over(broker, packet.client_id, instant)
-    session, present = sessions.resume(broker, packet, instant)
+    take_over(broker, packet.client_id, instant)
+    session, present = resume(broker, packet, instant)
     session.username = packet.username
     session.durability_class = broker.durability_classes.of_client(
         session.client_id, client.arrival.durability_class
     )
-    wills.set_will(broker, session, packet.will)
-    sessions.set_expiry(broker, session, granted_expiry(broker, packet))
+    set_will(broker, session, packet.will)
+    set_expiry(broker, session, granted_expiry(broker, packet))
     session.attach(client.connection, packet.properties.receive_maximum or MAXIMUM_PACKET_ID)
     client.session = session
     _allow_aliases(broker, client.connection, packet)
@@ -88,14 +93,23 @@ def _accept(
     if not client.connection.send(ConnAck(present, properties=properties), mark):
         client.close()  # its Maximum Packet Size does not even let us tell it our limits
         return
-    logger.info(
-        "client %r connected from %s (MQTT %s)",
-        session.client_id[:SHOWN],
-        client.peer,
-        {3: "3.1", 4: "3.1.1", 5: "5"}[packet.protocol_version],
-    )
+    admitted = broker.admitted
+    admitted.append((session.client_id[:SHOWN], client.peer, VERSIONS[packet.protocol_version]))
+    if len(admitted) == ADMITTED:
+        tell_admitted(broker)
     watch_keep_alive(broker, client, instant)
     session.pump(instant.monotonic)
+
+
+def tell_admitted(broker: "Broker") -> None:
+    """Write a line for each client that was let in since the last time.
+
+    Who runs the turns calls this at the end of each that let one in: lines one after the other
+    cost a fraction of what each costs by itself, with nothing of it in the processor's caches.
+    """
+    admitted, broker.admitted = broker.admitted, []
+    for client_id, peer, version in admitted:
+        logger.info("client %r connected from %s (MQTT %s)", client_id, peer, version)
 
 
 def _allow_aliases(broker: "Broker", connection: Connection, packet: Connect) -> None:

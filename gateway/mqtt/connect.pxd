@@ -1,5 +1,13 @@
 import cython
 
+from gateway.mqtt.fields cimport (
+    read_binary,
+    read_byte,
+    read_string,
+    read_two_byte_integer,
+)
+from gateway.mqtt.property_codec cimport read_properties
+
 cdef Py_ssize_t _BEGINNING
 
 cpdef tuple read_protocol_version(bytes buffer, Py_ssize_t position, Py_ssize_t end)

@@ -2,6 +2,7 @@ import cython
 
 from gateway.mqtt.acknowledgement_run cimport numbered, write_run
 from gateway.mqtt.decode cimport check_first_packet, decode
+from gateway.mqtt.encode cimport encode
 from gateway.mqtt.framing cimport Framer
 from gateway.mqtt.output cimport Output, Pledge
 

@@ -1,11 +1,10 @@
 """Takes connections from listening sockets for the gateway's own loop."""
 
-import asyncio
 import errno
 import logging
 import socket
 from collections.abc import Callable
-from typing import cast
+from typing import Any
 
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.socket_selector import READ
@@ -23,15 +22,21 @@ NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class Acceptor:
-    """Makes a transport, and a protocol by `make_protocol`, for every connection that comes."""
+    """Makes a transport, and a protocol by `make_protocol`, for every connection that comes.
+
+    What it makes need not be an `asyncio.Protocol`, but has what is used of one.
+    """
+
+    __slots__ = ("_kind", "_listening", "_loop", "_make_protocol", "_sockets")
 
     def __init__(
         self,
         loop: GatewayLoop,
         listening: socket.socket,
-        make_protocol: Callable[[], asyncio.BaseProtocol],
+        make_protocol: Callable[[], Any],
     ) -> None:
         self._loop = loop
+        self._sockets = loop.sockets
         self._listening = listening
         self._make_protocol = make_protocol
         self._kind = int(listening.family), int(listening.type), listening.proto
@@ -51,29 +56,31 @@ class Acceptor:
         self._listening.close()
 
     def ready(self, _events: int) -> None:
-        """Accept what waits, as the selector asks."""
+        """Accept what waits, as the selector asks: all of it first, then make what it needs."""
+        accepted: list[tuple[int, object]] = []
         try:
             for _ in range(ACCEPTED_AT_ONCE):
                 # what accept() calls: its object for the descriptor costs as much as the call
-                descriptor, address = self._listening._accept()  # type: ignore[attr-defined]  # noqa: SLF001
-                self._begin(socket.SocketType(*self._kind, descriptor), address)
+                accepted.append(self._listening._accept())  # type: ignore[attr-defined]  # noqa: SLF001, PERF401 - what came before an error is kept
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-            return
+            pass
         except OSError as error:
             if error.errno in NO_ROOM:
                 self._pause(error)
             else:
                 context = {"message": "cannot accept", "exception": error}
                 self._loop.call_exception_handler(context)
+        for descriptor, address in accepted:
+            self._begin(socket.SocketType(*self._kind, descriptor), address)
 
     def _begin(self, sock: socket.SocketType, address: object) -> None:
         try:
-            protocol = cast("asyncio.Protocol", self._make_protocol())
-            SocketTransport(sock, protocol, self._loop.sockets, self._loop).start(address)
+            protocol = self._make_protocol()
+            SocketTransport(sock, protocol, self._sockets, self._loop).start(address)
         except Exception:
             # the transport's border (ARCHITECTURE.md): a mistake of ours ends this connection alone
             logger.exception("unexpected error; closing a new connection")
-            self._loop.sockets.serve(sock.fileno(), self, 0)
+            self._sockets.serve(sock.fileno(), self, 0)
             sock.close()
 
     def _pause(self, error: OSError) -> None:
@@ -84,4 +91,4 @@ class Acceptor:
     def _watch(self, events: int) -> None:
         descriptor = self._listening.fileno()
         if descriptor >= 0:  # not closed meanwhile
-            self._loop.sockets.serve(descriptor, self, events)
+            self._sockets.serve(descriptor, self, events)

@@ -37,6 +37,8 @@ class Room:
 class Gate:
     """Counts the connections of one listener; each that is not closed leaves one day."""
 
+    __slots__ = ("_counters", "_name", "_rate", "_room", "_silent_until", "maximum", "taken")
+
     def __init__(
         self, name: str, settings: ListenerConfig, counters: Counters, room: Room | None
     ) -> None:

@@ -1,7 +1,6 @@
 """What lies between a socket and a client of one listener: TLS, WebSocket, both or nothing."""
 
-import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gateway.config.settings import ListenerConfig
 from gateway.counters import Counters
@@ -41,7 +40,7 @@ class Layers:
         """True if the socket talks to the client itself."""
         return self.tls is None and self._websocket is None
 
-    def around(self, client: asyncio.Protocol) -> asyncio.BaseProtocol:
+    def around(self, client: Any) -> Any:
         """Return the protocol that the socket talks to."""
         if self._websocket is not None:
             client = self._websocket(

@@ -3,26 +3,21 @@
 import asyncio
 import os
 import socket
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from gateway.broker.access import Authenticator
-from gateway.broker.arrival import Arrival
-from gateway.config.durability import commit_within
 from gateway.config.settings import ListenerConfig
 from gateway.errors import StartError
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server.acceptor import ACCEPTED_AT_ONCE, Acceptor
-from gateway.server.gate import Gate, Room, Verdict
+from gateway.server.gate import Gate, Room
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.layers import Layers
 from gateway.server.peer import address_name
-from gateway.server.transport import ClientTransport
+from gateway.server.reception import Reception
 from gateway.server.turn import Turn
 from gateway.server.unix_socket import bind_unix_socket, remove_unix_socket
-from gateway.session.durability_class import DurabilityClass
 
 if TYPE_CHECKING:
     import ssl
@@ -47,7 +42,8 @@ PROBES = (
 class Listener:
     """Accepts connections at one address and keeps track of them.
 
-    `authenticator` and `layers.tls` can be replaced: who connects from then on gets the new ones.
+    `reception.authenticator` and `layers.tls` can be replaced: who connects from then on gets the
+    new ones.
     """
 
     def __init__(
@@ -60,33 +56,20 @@ class Listener:
         room: Room | None = None,
     ) -> None:
         self.settings = settings
-        self.authenticator = authenticator
         self.port = settings.port
-        self._turn = turn
         broker = turn.broker
-        self._maximum_packet_size = (
-            settings.maximum_packet_size or broker.settings.maximum_packet_size
-        )
         self.layers = Layers(
             settings,
             tls,
             broker.counters,
-            self._maximum_packet_size,
+            settings.maximum_packet_size or broker.settings.maximum_packet_size,
             broker.settings.connect_timeout,
         )
-        self._durability_class = (
-            None
-            if settings.durability is None
-            else DurabilityClass(commit_within(settings.durability))
-        )
-        arrival = self._describe()
-        self._shared_arrival: Callable[[asyncio.BaseTransport], Arrival] = lambda _: arrival
-        self._on_lost = self._lost  # one object for all connections
-        self._gate = Gate(self.address, settings, broker.counters, room)
+        gate = Gate(self.address, settings, broker.counters, room)
+        self.reception = Reception(settings, authenticator, turn, self.layers, gate)
         self._server: asyncio.Server | None = None
         self._unix_socket: socket.socket | None = None
         self._acceptors: list[Acceptor] = []
-        self._clients: set[ClientTransport] = set()
 
     @property
     def address(self) -> str:
@@ -114,14 +97,14 @@ class Listener:
                 path, mode = Path(self.settings.path), self.settings.mode
                 self._unix_socket = bind_unix_socket(path, mode, BACKLOG)
                 self._server = await loop.create_unix_server(
-                    self._accept,
+                    self.reception.accept,
                     sock=self._unix_socket,
                     backlog=ACCEPTED_AT_ONCE,
                     start_serving=False,
                 )
                 return
             self._server = await loop.create_server(
-                self._accept,
+                self.reception.accept,
                 self.settings.host,
                 self.port,
                 backlog=ACCEPTED_AT_ONCE,
@@ -142,7 +125,7 @@ class Listener:
         try:
             if isinstance(loop, GatewayLoop) and self.layers.none:
                 for each in self._server.sockets:
-                    self._acceptors.append(Acceptor(loop, each.dup(), self._accept))
+                    self._acceptors.append(Acceptor(loop, each.dup(), self.reception.accept))
                     self._acceptors[-1].start(BACKLOG)
                 return
             await self._server.start_serving()
@@ -165,7 +148,7 @@ class Listener:
         if self._unix_socket is not None:
             remove_unix_socket(Path(self.address), self._unix_socket)
         self.layers.abort_handshakes()
-        for client in list(self._clients):
+        for client in list(self.reception.clients):
             client.disconnect(ReasonCode.SERVER_SHUTTING_DOWN, "the gateway stops")
         await self.wait_closed()
 
@@ -173,9 +156,9 @@ class Listener:
         """Wait until the last clients have read what was sent to them, or are too slow."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + CLOSE_TIMEOUT
-        while self._clients:
-            if loop.time() >= deadline or not any(each.owes for each in self._clients):
-                for client in list(self._clients):
+        while self.reception.clients:
+            if loop.time() >= deadline or not any(each.owes for each in self.reception.clients):
+                for client in list(self.reception.clients):
                     client.abort()
             await asyncio.sleep(POLL_INTERVAL)
 
@@ -184,57 +167,3 @@ class Listener:
         number = error.errno or 0
         reason = os.strerror(number) if number > 0 else error.strerror
         return StartError(f"cannot listen on {self.address}: {reason or error}")
-
-    def _accept(self) -> asyncio.BaseProtocol:
-        now = self._turn.instant.monotonic
-        verdict = self._gate.judge(now)
-        if verdict is Verdict.CLOSED:
-            return _Closed()
-        refusal = None
-        if verdict is Verdict.REFUSED:
-            refusal = f"this listener holds its {self._gate.maximum} connections"
-        arrival = self._shared_arrival
-        if refusal is not None or not self.layers.none:
-            arrival = partial(self._arrival, now, refusal)
-        client = ClientTransport(self._turn, self.authenticator, arrival, self._on_lost)
-        self._clients.add(client)
-        return self.layers.around(cast("asyncio.Protocol", client))
-
-    def _arrival(
-        self, opened: float, refusal: str | None, transport: asyncio.BaseTransport
-    ) -> Arrival:
-        """Return what is known of one connection that something sets apart from others."""
-        username = None
-        if self.settings.tls_identity is not None:
-            from gateway.server.tls import common_name
-
-            username = common_name(transport.get_extra_info("peercert"))
-        return self._describe(opened, username, refusal)
-
-    def _describe(
-        self,
-        opened: float | None = None,
-        username: str | None = None,
-        refusal: str | None = None,
-    ) -> Arrival:
-        settings = self.settings
-        return Arrival(
-            opened,
-            username,
-            settings.maximum_packet_size,
-            settings.maximum_keep_alive,
-            refusal,
-            self._durability_class,
-            settings.where_identity,
-        )
-
-    def _lost(self, client: ClientTransport) -> None:
-        self._clients.discard(client)
-        self._gate.leave()
-
-
-class _Closed(asyncio.Protocol):
-    """Ends a connection at its beginning."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        cast("asyncio.Transport", transport).abort()

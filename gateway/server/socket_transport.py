@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from typing import Any, cast
+from typing import Any
 
 from gateway.server.socket_selector import READ, READ_SIZE, WRITE, SocketSelector
 
@@ -43,7 +43,7 @@ class SocketTransport:
     def __init__(
         self,
         sock: socket.SocketType,
-        protocol: asyncio.Protocol,
+        protocol: Any,
         selector: SocketSelector,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
@@ -68,7 +68,7 @@ class SocketTransport:
         """
         self._address = address
         self._watch(READ)
-        self._protocol.connection_made(cast("asyncio.Transport", self))
+        self._protocol.connection_made(self)
         self._address = None
 
     def ready(self, events: int) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import cast
 
 from gateway.broker.access import Authenticator
 from gateway.broker.acknowledgement_runs import finish_alone
@@ -64,9 +63,9 @@ class ClientTransport:
         self._finished = False  # everything is written, nothing will be
         self._abort: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+    def connection_made(self, transport: asyncio.Transport) -> None:
         """Give the connection its broker client."""
-        self._transport = cast("asyncio.Transport", transport)
+        self._transport = transport
         self._transport.set_write_buffer_limits(high=HIGH_WATER)
         self._client = self._turn.broker.open(
             self._authenticator,

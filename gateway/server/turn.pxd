@@ -1,6 +1,7 @@
 import cython
 
 from gateway.broker.broker cimport Broker
+from gateway.broker.connack cimport tell_admitted
 from gateway.server.socket_selector cimport SocketSelector
 
 @cython.final

@@ -28,6 +28,16 @@ class BrokerStore:
     `gather` belongs into the writer's `before_batch`, `committed` into its `on_committed`.
     """
 
+    __slots__ = (
+        "_committed",
+        "_forward",
+        "_forward_batch",
+        "_gathering",
+        "_retained",
+        "_sessions",
+        "_wills",
+    )
+
     keeps = True
 
     def __init__(

@@ -38,9 +38,10 @@ class HeldLines(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Write what was held back and this, or hold this back, too."""
+        holds_back = self.holds_back()  # it may write other lines before
         self._held.append(text)
         self._characters += len(text)
-        if self._characters > HELD_CHARACTERS or not self.holds_back():
+        if self._characters > HELD_CHARACTERS or not holds_back:
             self.flush()
         return len(text)
 

@@ -87,6 +87,34 @@ def test_lines_of_a_turn_leave_together_at_its_end(
     assert output.writes == ["one\ntwo\nthree\n"]
 
 
+def test_who_was_let_in_is_told_before_what_comes_then(
+    logger: logging.Logger, output: NotedWrites, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "gateway.broker.connack")
+    turns: list[Turn] = []
+
+    def let_in(name: str) -> None:
+        turns[0].now()
+        turns[0].broker.admitted.append((name, "here", "5"))
+
+    def speak() -> None:
+        let_in("a")
+        let_in("b")
+        logger.info("one")
+        let_in("c")
+
+    async def run() -> None:
+        turns.append(make_turn())
+        gather_lines(turns[0])
+        await Speaker(speak).begin()
+
+    with asyncio.Runner(loop_factory=GatewayLoop) as runner:
+        runner.run(run())
+    lines = ["client 'a' connected from here (MQTT 5)", "client 'b' connected from here (MQTT 5)"]
+    lines += ["one", "client 'c' connected from here (MQTT 5)"]
+    assert output.writes == ["\n".join(lines) + "\n"]
+
+
 def test_lines_outside_of_a_turn_leave_at_once(logger: logging.Logger, output: NotedWrites) -> None:
     async def run() -> None:
         gather_lines(make_turn())

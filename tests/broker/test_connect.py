@@ -2,6 +2,7 @@ import logging
 
 import pytest
 
+from gateway.broker.connack import ADMITTED, tell_admitted
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import (
     MQTT_3_1,
@@ -324,5 +325,25 @@ def test_connecting_is_logged_with_the_version(
     harness: Harness, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    harness.connect("c", MQTT_3_1_1)
-    assert caplog.messages == ["client 'c' connected from 192.0.2.7:40000 (MQTT 3.1.1)"]
+    for client_id, version in zip("abc", VERSIONS, strict=True):
+        harness.connect(client_id, version)
+    assert caplog.messages == []
+    tell_admitted(harness.broker)
+    tell_admitted(harness.broker)
+    assert caplog.messages == [
+        "client 'a' connected from 192.0.2.7:40000 (MQTT 3.1)",
+        "client 'b' connected from 192.0.2.7:40000 (MQTT 3.1.1)",
+        "client 'c' connected from 192.0.2.7:40000 (MQTT 5)",
+    ]
+
+
+def test_a_turn_without_end_holds_back_so_many_lines(
+    harness: Harness, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    for number in range(ADMITTED - 1):
+        harness.connect(f"c{number}").drop()
+    assert not caplog.messages
+    harness.connect("last")
+    assert len(caplog.messages) == ADMITTED
+    assert harness.broker.admitted == []

@@ -77,7 +77,7 @@ async def test_a_fleet_that_comes_back_at_once_finds_room(held: Server) -> None:
 
 async def test_the_kernel_asks_silent_clients_whether_they_are_there(held: Server) -> None:
     await held.clients.connect()
-    (client,) = held.listener._clients
+    (client,) = held.listener.reception.clients
     assert client._transport is not None
     accepted = client._transport.get_extra_info("socket")
     assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1

@@ -193,7 +193,7 @@ async def test_connections_share_what_is_read_into(place: Place) -> None:
     second = await place.connect("second")
     buffers = {
         id(client._transport._ssl_protocol.get_buffer(-1).obj)  # type: ignore[union-attr]  # asyncio's own
-        for client in place.server.listener._clients
+        for client in place.server.listener.reception.clients
     }
     assert len(buffers) == 1
 

@@ -1,0 +1,5 @@
+from gateway.broker.admission cimport greet, identify
+from gateway.broker.client cimport Client
+from gateway.broker.connack cimport admit, refuse
+
+cpdef handle_connect(broker, Client client, packet, instant)

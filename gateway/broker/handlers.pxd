@@ -1,0 +1,3 @@
+from gateway.broker.client cimport Client
+
+cpdef handle(broker, Client client, packet, instant)

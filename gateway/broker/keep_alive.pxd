@@ -1,0 +1,3 @@
+from gateway.broker.client cimport Client
+
+cpdef watch_keep_alive(broker, Client client, instant)

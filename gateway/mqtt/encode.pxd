@@ -1,0 +1,1 @@
+cpdef bytes encode(packet, int version)

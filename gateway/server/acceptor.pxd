@@ -1,0 +1,17 @@
+import cython
+
+from gateway.server.socket_selector cimport SocketSelector
+
+@cython.final
+cdef class Acceptor:
+    cdef tuple _kind
+    cdef object _listening
+    cdef object _loop
+    cdef object _make_protocol
+    cdef SocketSelector _sockets
+
+    @cython.locals(accepted=list)
+    cpdef ready(self, int _events)
+    cdef _begin(self, sock, address)
+    cdef _pause(self, error)
+    cdef _watch(self, int events)

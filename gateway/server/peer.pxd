@@ -1,0 +1,5 @@
+import cython
+
+cpdef peer_name(transport)
+
+cpdef address_name(address)

@@ -1,0 +1,107 @@
+"""What becomes of a connection that a listener accepted."""
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
+
+from gateway.broker.access import Authenticator
+from gateway.broker.arrival import Arrival
+from gateway.config.durability import commit_within
+from gateway.config.settings import ListenerConfig
+from gateway.server.gate import Gate, Verdict
+from gateway.server.layers import Layers
+from gateway.server.transport import ClientTransport
+from gateway.server.turn import Turn
+from gateway.session.durability_class import DurabilityClass
+
+
+class Reception:
+    """Makes a client of each connection that its listener's gate lets in, and keeps track of them.
+
+    `authenticator` can be replaced: who connects from then on is asked by the new one.
+    """
+
+    __slots__ = (
+        "_durability_class",
+        "_gate",
+        "_layers",
+        "_on_lost",
+        "_plain",
+        "_settings",
+        "_shared_arrival",
+        "_turn",
+        "authenticator",
+        "clients",
+    )
+
+    def __init__(
+        self,
+        settings: ListenerConfig,
+        authenticator: Authenticator,
+        turn: Turn,
+        layers: Layers,
+        gate: Gate,
+    ) -> None:
+        self.authenticator = authenticator
+        self.clients: set[ClientTransport] = set()
+        self._settings = settings
+        self._turn = turn
+        self._layers = layers
+        self._plain = layers.none
+        self._gate = gate
+        self._durability_class = (
+            None
+            if settings.durability is None
+            else DurabilityClass(commit_within(settings.durability))
+        )
+        arrival = self._describe(None, None, None)
+        self._shared_arrival: Callable[[asyncio.BaseTransport], Arrival] = lambda _: arrival
+        self._on_lost = self._lost  # one object for all connections
+
+    def accept(self) -> Any:
+        """Return the protocol of a new connection; its socket closes if it is not let in."""
+        now = self._turn.now().monotonic
+        verdict = self._gate.judge(now)
+        if verdict is Verdict.CLOSED:
+            return _Closed()
+        arrival = self._shared_arrival
+        if verdict is Verdict.REFUSED or not self._plain:
+            arrival = partial(self._arrival, now, verdict is Verdict.REFUSED)
+        client = ClientTransport(self._turn, self.authenticator, arrival, self._on_lost)
+        self.clients.add(client)
+        return client if self._plain else self._layers.around(client)
+
+    def _arrival(self, opened: float, refused: bool, transport: asyncio.BaseTransport) -> Arrival:
+        """Return what is known of one connection that something sets apart from others."""
+        username = refusal = None
+        if refused:
+            refusal = f"this listener holds its {self._gate.maximum} connections"
+        if self._settings.tls_identity is not None:
+            from gateway.server.tls import common_name
+
+            username = common_name(transport.get_extra_info("peercert"))
+        return self._describe(opened, username, refusal)
+
+    def _describe(self, opened: float | None, username: str | None, refusal: str | None) -> Arrival:
+        settings = self._settings
+        return Arrival(
+            opened,
+            username,
+            settings.maximum_packet_size,
+            settings.maximum_keep_alive,
+            refusal,
+            self._durability_class,
+            settings.where_identity,
+        )
+
+    def _lost(self, client: ClientTransport) -> None:
+        self.clients.discard(client)
+        self._gate.leave()
+
+
+class _Closed(asyncio.Protocol):
+    """Ends a connection at its beginning."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        cast("asyncio.Transport", transport).abort()
