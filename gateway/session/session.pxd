@@ -22,15 +22,11 @@ cdef class Session:
     cdef public Traffic traffic
     cdef public object username
 
+    cpdef drop(self, Py_ssize_t packet_id, delivery)
     cpdef bint ready(self, int qos) except -1
     @cython.locals(connection=Connection)
     cpdef Connection open_to(self, int version, Py_ssize_t size)
     cpdef bint has_room(self, int qos) except -1
     cdef _lend(self, delivery)
     cpdef pump(self, double now)
-    cdef _send_queued(self, Connection connection, double now)
-    cdef _send_again(self, Connection connection, double now)
-    cdef _drop(self, Py_ssize_t packet_id, delivery)
     cdef _enqueue(self, delivery, bint promised)
-    @cython.locals(packet_id=Py_ssize_t)
-    cdef _send_counted(self, Connection connection, delivery, templates, double now)

@@ -3,8 +3,8 @@
 from gateway.counters import Counters
 from gateway.mqtt.connection import MAXIMUM_UNSENT, Connection
 from gateway.mqtt.message_size import will_size
-from gateway.mqtt.packets import MQTT_5, PubRel, Will
-from gateway.session import overflow
+from gateway.mqtt.packets import Will
+from gateway.session import overflow, sending
 from gateway.session.delivery import Delivery, SharedDelivery
 from gateway.session.delivery_queue import DeliveryQueue
 from gateway.session.durability_class import COMMIT
@@ -13,9 +13,8 @@ from gateway.session.inflight import Inflight
 from gateway.session.inflight_message import Sent, hold, release
 from gateway.session.journal import NO_JOURNAL, Journal
 from gateway.session.limits import SessionLimits
-from gateway.session.queued_messages import send_queued
 from gateway.session.readiness import Readiness
-from gateway.session.templates import Templates, wire_for_one
+from gateway.session.templates import Templates
 from gateway.session.traffic import Traffic
 from gateway.session.waiting_run import Waiting
 
@@ -147,8 +146,13 @@ class Session:
 
     def finish(self, packet_id: int, message: Sent, now: float) -> None:
         """Forget a message that needs no further packet, and send what waits behind it."""
-        self._drop(packet_id, message.delivery)
+        self.drop(packet_id, message.delivery)
         self.pump(now)
+
+    def drop(self, packet_id: int, delivery: Delivery) -> None:
+        """Forget a message that was sent, or cannot be."""
+        self.inflight.remove(packet_id)
+        self.journal.done(delivery)
 
     def release(self, message: Sent) -> int:
         """Note the PUBREC of a QoS 2 message; return the mark that its PUBREL waits for."""
@@ -222,10 +226,10 @@ class Session:
         elif connection.congested or len(self.queue) or self.inflight.to_send_again:
             self._enqueue(delivery, promised)
         elif delivery.qos == 0:
-            self._send(connection, delivery, templates, 0, now)
+            sending.send_one(self, connection, delivery, templates, 0, now)
         elif self.inflight.has_room:
             self._lend(delivery)
-            self._send_counted(connection, delivery, templates, now)
+            sending.send_counted(self, connection, delivery, templates, now)
         else:
             self._enqueue(delivery, promised)
 
@@ -242,9 +246,9 @@ class Session:
         if connection is None:
             return
         if self.inflight.to_send_again:
-            self._send_again(connection, now)
+            sending.send_again(self, connection, now)
         if self.queue:
-            self._send_queued(connection, now)
+            sending.send_waiting(self, connection, now)
             self.page_in()
 
     def page_in(self) -> None:
@@ -260,42 +264,6 @@ class Session:
 
         after, up_to = queue.begin_page()
         self.journal.load(after, up_to, take)
-
-    def _send_queued(self, connection: Connection, now: float) -> None:
-        queue = self.queue
-        while len(queue) and not connection.congested and not self.inflight.to_send_again:
-            if queue.waits_for_page or (queue.next_run and not self.inflight.has_room):
-                return
-            if send_queued(self, connection):
-                continue
-            delivery = queue.first()
-            if delivery.qos and not self.inflight.has_room:
-                return
-            queue.popleft()
-            if delivery.expired(now):
-                self.journal.done(delivery)
-                self.counters.add("publish/messages/expired")
-            elif delivery.qos:
-                self._send_counted(connection, delivery, None, now)
-            else:
-                self._send(connection, delivery, None, 0, now)
-
-    def _send_again(self, connection: Connection, now: float) -> None:
-        """Send in the original order what an earlier connection left over [MQTT-4.4.0-1]."""
-        inflight = self.inflight
-        while inflight.to_send_again and inflight.has_room and not connection.congested:
-            packet_id, message = inflight.send_again()
-            delivery = message.delivery
-            mark = self.journal.again(delivery) if delivery.qos == 2 else 0
-            if message.released:
-                connection.send(PubRel(packet_id), mark)
-                continue
-            if not self._send(connection, delivery, None, packet_id, now, mark, dup=True):
-                self._drop(packet_id, delivery)
-
-    def _drop(self, packet_id: int, delivery: Delivery) -> None:
-        self.inflight.remove(packet_id)
-        self.journal.done(delivery)
 
     def _enqueue(self, delivery: Delivery, promised: bool) -> None:
         promised = promised and overflow.must_keep(self, delivery.qos)
@@ -316,64 +284,3 @@ class Session:
             and not connection.congested
             and len(self.queue) < self.inflight.limit
         )
-
-    def _send_counted(
-        self, connection: Connection, delivery: Delivery, templates: Templates | None, now: float
-    ) -> None:
-        packet_id = self.inflight.add(delivery)
-        # what would come twice if the packet identifier were forgotten waits until it is on disk
-        mark = self.journal.sent(delivery, packet_id) if delivery.qos == 2 else 0
-        if not self._send(connection, delivery, templates, packet_id, now, mark):
-            self._drop(packet_id, delivery)
-
-    def _send(
-        self,
-        connection: Connection,
-        delivery: Delivery,
-        templates: Templates | None,
-        packet_id: int,
-        now: float,
-        mark: int = 0,
-        *,
-        dup: bool = False,
-    ) -> bool:
-        """Put the PUBLISH into the connection's output; False if it is too large for the client.
-
-        `templates` is None for a message that nobody else is sent at this moment.
-        A message above the client's Maximum Packet Size is dropped for it [MQTT-3.1.2-24].
-        """
-        message = delivery.message
-        data = _wire(connection, delivery, templates, packet_id, now, dup=dup)
-        if len(data) > connection.maximum_packet_size:
-            self.counters.add("publish/messages/dropped")
-            return False
-        connection.send_encoded(data, mark)
-        self.traffic.messages_sent += 1
-        self.traffic.bytes_sent += len(message.payload)
-        return True
-
-
-def _wire(
-    connection: Connection,
-    delivery: Delivery,
-    templates: Templates | None,
-    packet_id: int,
-    now: float,
-    *,
-    dup: bool,
-) -> bytes:
-    message, version = delivery.message, connection.version
-    expiry = None
-    if message.message_expiry is not None and version == MQTT_5:
-        # [MQTT-3.3.2-6]: the interval less the time the message has been waiting here
-        expiry = max(0, message.message_expiry - int(now - message.arrived))
-    qos, retain = delivery.qos, delivery.retain
-    identifiers = delivery.subscription_identifiers
-    aliases = None if dup else connection.outbound_aliases
-    if aliases is not None:
-        template = (templates or Templates(message)).template(version)
-        return aliases.wire(template, qos, retain, packet_id, identifiers, expiry)
-    if templates is None:
-        return wire_for_one(message, version, qos, retain, dup, packet_id, identifiers, expiry)
-    template = templates.template(version)
-    return template.wire(qos, retain, dup, packet_id, identifiers, expiry)

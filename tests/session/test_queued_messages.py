@@ -15,7 +15,7 @@ from gateway.session.limits import SessionLimits
 from gateway.session.queued_messages import send_queued
 from gateway.session.session import Session
 
-SEND = "gateway.session.session.send_queued"
+SEND = "gateway.session.sending.send_queued"
 
 
 def waiting(deliveries: list[Delivery]) -> Session:
