@@ -7,38 +7,30 @@ from gateway.mqtt.output import Pledge
 from gateway.session.delivery import Delivery
 from gateway.session.inflight_run import InflightRun
 from gateway.session.journal import PagedQueue, Take
-from gateway.session.kept import KeptSubscription
 from gateway.session.message_run import MessageRun
 from gateway.session.waiting_run import Waiting, WaitingRun
 from gateway.storage.kept_size import kept_size
 from gateway.storage.run_row import RunRow
 from gateway.storage.session_changes import Changes
+from gateway.storage.session_record import SessionRecord
 
 if TYPE_CHECKING:
     from gateway.storage.session_store import SessionStore
 
 
-class SessionJournal:
+class SessionJournal(SessionRecord):
     """Fulfils `session.journal.Journal` with rows.
 
     A delivery has a place of its own in its session, from 1 and rising, while it is kept. Its
-    commit may be put off as its message allows, that of all else by `within` seconds.
+    commit may be put off as its message allows.
     """
 
     __slots__ = (
-        "_changes",
         "_last_place",
-        "_store",
-        "_within",
-        "client_id",
         "deliveries",
-        "expiry_interval",
         "in_runs",
-        "left_at",
-        "number",
         "open",
         "queue",
-        "username",
     )
 
     def __init__(
@@ -49,58 +41,12 @@ class SessionJournal:
         last_place: int = 0,
         within: float = 0.0,
     ) -> None:
-        self.number = number
-        self.client_id = client_id
-        self.expiry_interval = 0
-        self.username: str | None = None
-        self.left_at: int | None = None
+        super().__init__(store, number, client_id, within)
         self.deliveries = 0  # on disk
         self.open = True
         self.queue: PagedQueue | None = None
-        self._store = store
         self._last_place = last_place
-        self._within = within
-        self._changes: Changes | None = None
         self.in_runs: dict[int, RunRow] = {}  # by place: single deliveries without a row
-
-    @property
-    def changes(self) -> Changes | None:
-        """What is to be written of it; None if nothing is."""
-        return self._changes
-
-    def take_changes(self, messages: set[int]) -> Changes:
-        """Return what is to be written now, and begin anew.
-
-        What is lent waits for the batch after this one, but for that of `messages`, which are
-        written now for others, or for their order: they are promised as a whole.
-        """
-        changes, self._changes = self._changes or Changes(), None
-        lent, changes.lent = changes.lent, {}
-        for place, delivery in lent.items():
-            owed = changes.owed if delivery.message.row in messages else self._begun().owed
-            owed[place] = delivery
-        if changes.lent_runs:
-            self._begun().owed_runs, changes.lent_runs = changes.lent_runs, {}
-        return changes
-
-    def keep(self, expiry_interval: int, username: str | None) -> None:
-        """Write the session's row, unless it says the same already."""
-        known = (self.expiry_interval, self.username, self.left_at)
-        if known != (expiry_interval, username, None):
-            self.expiry_interval, self.username, self.left_at = expiry_interval, username, None
-            self._begun().row = True
-            self._store.gathering.firm(self._within)
-
-    def leave(self, wall: int) -> None:
-        """Write since when the session has no connection."""
-        self.left_at = wall
-        changes = self._begun()
-        changes.row = True
-        self._store.gathering.put_off()
-        changes.owed |= changes.lent  # nobody is there any more who could make it needless
-        changes.lent = {}
-        if changes.owed:
-            self._store.gathering.mark()
 
     def owe(self, delivery: Delivery) -> None:
         """Give the delivery its place and write it with its message."""
@@ -271,26 +217,6 @@ class SessionJournal:
         """Return the batch of what was gathered last, due now."""
         return self._store.gathering.mark() if delivery.place else 0
 
-    def take(self, packet_id: int) -> None:
-        """Write the identifier."""
-        self._begun().incoming[packet_id] = True
-        self._store.gathering.firm(self._within)
-
-    def let_go(self, packet_id: int) -> None:
-        """Delete the identifier."""
-        self._begun().incoming[packet_id] = False
-        self._store.gathering.firm(self._within)
-
-    def subscribe(self, subscription: KeptSubscription) -> None:
-        """Write the subscription."""
-        self._begun().subscriptions[subscription.topic_filter] = subscription
-        self._store.gathering.firm(self._within)
-
-    def unsubscribe(self, topic_filter: str) -> None:
-        """Delete the subscription."""
-        self._begun().subscriptions[topic_filter] = None
-        self._store.gathering.firm(self._within)
-
     def serve(self, queue: PagedQueue) -> None:
         """Tell this queue what is on disk."""
         self.queue = queue
@@ -335,9 +261,3 @@ class SessionJournal:
         delivery.kept = kept_size(delivery.message)
         owed[place] = delivery
         delivery.message = self._store.messages.hold(delivery.message)
-
-    def _begun(self) -> Changes:
-        if self._changes is None:
-            self._changes = Changes()
-            self._store.changed(self)
-        return self._changes
