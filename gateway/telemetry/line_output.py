@@ -2,6 +2,7 @@
 
 import io
 import logging
+import threading
 from collections import deque
 from collections.abc import Callable
 from typing import TextIO
@@ -33,8 +34,9 @@ class HeldLines(io.TextIOBase):
     def __init__(self, stream: TextIO) -> None:
         self.holds_back: Callable[[], bool] = lambda: False
         self._stream = stream
-        self._held: deque[str] = deque()  # any thread may append and take
+        self._held: deque[str] = deque()  # any thread may append
         self._characters = 0  # of what is held back, at most
+        self._writing = threading.RLock()  # a line may be written while garbage is collected
 
     def write(self, text: str) -> int:
         """Write what was held back and this, or hold this back, too."""
@@ -47,18 +49,16 @@ class HeldLines(io.TextIOBase):
 
     def flush(self) -> None:
         """Write what was held back, as one piece."""
-        self._characters = 0
-        lines = []
-        while self._held:
-            try:
+        with self._writing:  # what one thread has taken is written before another takes more
+            self._characters = 0
+            lines = []
+            while self._held:
                 lines.append(self._held.popleft())
-            except IndexError:  # another thread was faster
-                break
-        if lines:
-            try:
-                self._stream.write("".join(lines))
-            except (OSError, ValueError):  # a full disk, say, or a stream that was closed
-                return
+            if lines:
+                try:
+                    self._stream.write("".join(lines))
+                except (OSError, ValueError):  # a full disk, say, or a stream that was closed
+                    return
 
 
 class LineOutput(WithoutLock, logging.StreamHandler[HeldLines]):

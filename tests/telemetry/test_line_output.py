@@ -56,6 +56,36 @@ def test_a_line_that_may_not_wait_comes_behind_those_that_do() -> None:
     assert output.writes == ["one\ntwo\n", "three\n"]
 
 
+class Interrupted(NotedWrites):
+    """A stream whose first writer is stopped for others before anything of it is seen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stopped = threading.Event()
+        self.goes_on = threading.Event()
+
+    def write(self, text: str) -> int:
+        if not self.stopped.is_set():
+            self.stopped.set()
+            self.goes_on.wait()
+        return super().write(text)
+
+
+def test_a_thread_that_is_stopped_keeps_its_place() -> None:
+    output = Interrupted()
+    lines = HeldLines(output)
+    first = threading.Thread(target=lines.write, args=("one\n",))
+    first.start()
+    output.stopped.wait()
+    second = threading.Thread(target=lines.write, args=("two\n",))
+    second.start()
+    second.join(0.1)  # it could be faster only if it were let
+    output.goes_on.set()
+    first.join()
+    second.join()
+    assert "".join(output.writes) == "one\ntwo\n"
+
+
 def test_what_waits_is_bounded() -> None:
     output = NotedWrites()
     lines = HeldLines(output)
