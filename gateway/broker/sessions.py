@@ -76,7 +76,8 @@ def set_expiry(broker: "Broker", session: Session, interval: int) -> None:
     elif not interval and not session.queue.paged:
         _close_journal(session)
     session.expiry_interval = interval
-    session.journal.keep(interval, session.username)
+    if session.journal is not NO_JOURNAL:
+        session.journal.keep(interval, session.username)
 
 
 def leave(broker: "Broker", client: Client, instant: Instant) -> None:
@@ -113,7 +114,8 @@ def end(broker: "Broker", session: Session, instant: Instant) -> None:
     session.discard()
     del broker.sessions[session.client_id]
     _stop_waiting(broker, session)
-    fanout.share_out(broker, left_over, instant)
+    if left_over:
+        fanout.share_out(broker, left_over, instant)
     if session.will is not None:
         publish_will(broker, session, session.will, instant)
 

@@ -65,7 +65,7 @@ def read_connect(buffer: bytes, position: int, end: int, _version: int) -> Conne
         version, position = read_protocol_version(buffer, position, end)
     flags, position = read_byte(buffer, position, end, "connect flags")
     _check_flags(flags, version)
-    connect = Connect(protocol_version=version, clean_start=bool(flags & CLEAN_START))
+    connect = Connect("", version, bool(flags & CLEAN_START))
     connect.keep_alive, position = read_two_byte_integer(buffer, position, end, "keep alive")
     connect.properties, position = read_properties(
         buffer, position, end, PacketType.CONNECT, version

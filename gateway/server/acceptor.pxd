@@ -10,7 +10,6 @@ cdef class Acceptor:
     cdef object _make_protocol
     cdef SocketSelector _sockets
 
-    @cython.locals(accepted=list)
     cpdef ready(self, int _events)
     cdef _begin(self, sock, address)
     cdef _pause(self, error)

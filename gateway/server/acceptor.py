@@ -56,22 +56,20 @@ class Acceptor:
         self._listening.close()
 
     def ready(self, _events: int) -> None:
-        """Accept what waits, as the selector asks: all of it first, then make what it needs."""
-        accepted: list[tuple[int, object]] = []
+        """Accept what waits, as the selector asks."""
         try:
             for _ in range(ACCEPTED_AT_ONCE):
                 # what accept() calls: its object for the descriptor costs as much as the call
-                accepted.append(self._listening._accept())  # type: ignore[attr-defined]  # noqa: SLF001, PERF401 - what came before an error is kept
+                descriptor, address = self._listening._accept()  # type: ignore[attr-defined]  # noqa: SLF001
+                self._begin(socket.SocketType(*self._kind, descriptor), address)
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-            pass
+            return
         except OSError as error:
             if error.errno in NO_ROOM:
                 self._pause(error)
             else:
                 context = {"message": "cannot accept", "exception": error}
                 self._loop.call_exception_handler(context)
-        for descriptor, address in accepted:
-            self._begin(socket.SocketType(*self._kind, descriptor), address)
 
     def _begin(self, sock: socket.SocketType, address: object) -> None:
         try:

@@ -9,5 +9,5 @@ cdef class BrokerStore:
     cdef long long _forward_batch
     cdef Gathering _gathering
     cdef object _retained
-    cdef object _sessions
+    cdef readonly object _sessions
     cdef object _wills

@@ -41,6 +41,8 @@ class _Change:
 class WillStore:
     """Keeps the wills of all clients that have one, until they are published or withdrawn."""
 
+    __slots__ = ("_changed", "_gathering", "_kept")
+
     def __init__(self, gathering: Gathering, client_ids: Iterable[str] = ()) -> None:
         self._gathering = gathering
         self._kept = set(client_ids)  # on disk, or on the way there

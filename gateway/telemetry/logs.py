@@ -52,7 +52,7 @@ class Line(logging.LogRecord):
 
 
 class ClockFormatter(logging.Formatter):
-    """Begins a line with the time of day, which is put into words once a second."""
+    """Begins each line with the time of day, which is put into words once a second."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)-8s %(message)s")
@@ -63,7 +63,8 @@ class ClockFormatter(logging.Formatter):
         """Return the line, and those of an exception below it."""
         if record.exc_info:
             return super().format(record)
-        return f"{self.formatTime(record)} {record.levelname:8} {record.getMessage()}"
+        beginning = f"{self.formatTime(record)} {record.levelname:8} "
+        return beginning + record.getMessage().replace("\n", "\n" + beginning)
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802 - the base class's name
         """Return hours, minutes and seconds."""
@@ -123,7 +124,7 @@ class SysHandler(WithoutLock):
         self._publishing = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Publish the line at the loop's next turn."""
+        """Publish the record's line, or each of several, at the loop's next turn."""
         on_loop = threading.get_ident() == self._thread
         if on_loop and (self._publishing or not self._wanted(TOPIC)):
             return  # a line that the publishing itself writes would never end
@@ -132,15 +133,17 @@ class SysHandler(WithoutLock):
         except (TypeError, ValueError):
             self.handleError(record)
             return
-        line = {
-            "time": int(record.created * 1000),
-            "level": record.levelname,
-            "logger": record.name,
-            "message": message,
-        }
-        # a lone surrogate, as in the name of a file that is not UTF-8, becomes a JSON escape
-        payload = json.dumps(line, ensure_ascii=False).encode(errors="backslashreplace")
-        if not self._loop.is_closed():
+        if self._loop.is_closed():
+            return
+        for each in message.split("\n"):
+            line = {
+                "time": int(record.created * 1000),
+                "level": record.levelname,
+                "logger": record.name,
+                "message": each,
+            }
+            # a lone surrogate, as in the name of a file that is not UTF-8, becomes a JSON escape
+            payload = json.dumps(line, ensure_ascii=False).encode(errors="backslashreplace")
             self._loop.call_soon_threadsafe(self._say, payload)
 
     def _say(self, payload: bytes) -> None:

@@ -75,6 +75,18 @@ def test_a_line_begins_with_the_time_of_day() -> None:
         assert formatter.format(record) == f"{clock} INFO     x"
 
 
+async def test_the_lines_of_one_record_are_told_apart(logger: logging.Logger) -> None:
+    published: Published = []
+    logger.addHandler(SysHandler(lambda topic, payload: published.append((topic, payload))))
+    logger.info("one\ntwo")
+    await turns_pass()
+    assert [line["message"] for line in lines(published)] == ["one", "two"]
+    record = logging.LogRecord("gateway.test", logging.INFO, "", 0, "one\ntwo", None, None)
+    first, second = ClockFormatter().format(record).split("\n")
+    assert first.endswith(" INFO     one")
+    assert second == first.replace("one", "two")
+
+
 async def test_debug_lines_are_not_for_screens(logger: logging.Logger) -> None:
     published: Published = []
     logger.addHandler(SysHandler(lambda topic, payload: published.append((topic, payload))))

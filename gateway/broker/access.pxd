@@ -1,0 +1,5 @@
+import cython
+
+@cython.final
+cdef class Anonymous:
+    cpdef check(self, username, password)
