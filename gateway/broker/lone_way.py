@@ -39,7 +39,7 @@ class LoneWay:
         session: Session,
         head: bytes,
     ) -> None:
-        """Lead to a session that is connected and `open_to` what stands behind this `head`."""
+        """Lead to a session whose connection is clear for what stands behind this `head`."""
         self._routes = routes
         self._changes = routes.changes
         self._traffic = traffic

@@ -23,10 +23,11 @@ cpdef bint pass_on_again(broker, Client client, instant) except -1
 cdef bint _pass_on_again(broker, Client client, topic, bytes head) except -1
 
 @cython.locals(connection=Connection, payload_bytes=Py_ssize_t, head=bytes, receivers=list,
-               receiver=Connection, traffic=Traffic)
+               receiver=Session, traffic=Traffic)
 cpdef bint pass_on_alone(broker, Client client, bytes data, tuple last) except -1
 
-@cython.locals(recipients=list, receivers=list, recipient=Recipient, receiver=Connection)
+@cython.locals(version=int, recipients=list, receivers=list, recipient=Recipient,
+               receiver=Connection)
 cdef list _receivers_alone(broker, Client client, topic, bytes head, Py_ssize_t size)
 
 @cython.locals(run=PacketRun, count=Py_ssize_t, properties=bint, payload_bytes=Py_ssize_t,

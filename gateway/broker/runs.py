@@ -121,16 +121,14 @@ def pass_on_alone(broker: "Broker", client: Client, data: bytes, last: tuple[str
     traffic.messages_received += 1
     traffic.bytes_received += payload_bytes
     for receiver in receivers:
-        receiver.send_run(data, 1)
-        traffic.messages_sent += 1
-        traffic.bytes_sent += payload_bytes
+        receiver.send_run(data, 1, payload_bytes)
     return True
 
 
 def _receivers_alone(
     broker: "Broker", client: Client, topic: str, head: bytes, size: int
-) -> list[Connection] | None:
-    """Return the connections that can be sent a packet of `size` bytes just as it came.
+) -> list[Session] | None:
+    """Return the sessions that can be sent a packet of `size` bytes just as it came.
 
     None if it is not that easy for one of those that get it. If there is but one, the client has a
     way to it from now on.
@@ -138,18 +136,25 @@ def _receivers_alone(
     recipients = broker.router.plain_recipients(topic, 0)
     if recipients is None:
         return None
-    receivers: list[Connection] = []
+    version = client.connection.version
+    receivers: list[Session] = []
     for recipient in recipients:
         session = recipient.subscriber
         if recipient.identifiers or not isinstance(session, Session):
             return None
-        receiver = session.open_to(client.connection.version, size)
-        if receiver is None:
+        receiver = session.clear_connection()
+        if (
+            receiver is None
+            or receiver.version != version
+            or receiver.outbound_aliases is not None
+            or size > receiver.maximum_packet_size
+        ):
             return None
-        receivers.append(receiver)
+        receivers.append(session)
     if len(receivers) == 1:
-        session = cast("Session", recipients[0].subscriber)
-        client.way = LoneWay(broker.router.routes, broker.traffic, client.connection, session, head)
+        client.way = LoneWay(
+            broker.router.routes, broker.traffic, client.connection, receivers[0], head
+        )
     return receivers
 
 
@@ -171,12 +176,12 @@ def _send(
     for recipient in recipients:
         receiver = cast("Session", recipient.subscriber)
         if (cast("Connection", receiver.connection).version == MQTT_5) == properties:
-            runs.send(receiver, run.data, count, payload_bytes)
+            receiver.send_run(run.data, count, payload_bytes)
         else:
             if rewritten is None:
                 topic = head[: len(head) - properties]
                 rewritten = rewrite(run, topic, len(head), 0, properties=not properties).data
-            runs.send(receiver, rewritten, count, payload_bytes)
+            receiver.send_run(rewritten, count, payload_bytes)
 
 
 def _largest(recipients: list[Recipient], version: int) -> int:

@@ -47,9 +47,7 @@ def send_queued(session: "Session", connection: Connection) -> bool:
         first_byte = _FIRST_BYTES[delivery.retain]
         packets.append(publish_wire(first_byte, message.topic, middle, message.payload))
         payload_bytes += len(message.payload)
-    connection.send_run(b"".join(packets), len(packets))
-    session.traffic.messages_sent += len(packets)
-    session.traffic.bytes_sent += payload_bytes
+    session.send_run(b"".join(packets), len(packets), payload_bytes)
     return True
 
 
@@ -64,9 +62,8 @@ def _send_run(session: "Session", connection: Connection, waiting: WaitingRun) -
     run = waiting.run
     sent = inflight.add_run(run, 1)
     sent.place, sent.row = waiting.place, waiting.row
-    connection.send_run(run.numbered(sent.first, 1, connection.version), waiting.count)
-    session.traffic.messages_sent += waiting.count
-    session.traffic.bytes_sent += run.packets.payload_bytes
+    data = run.numbered(sent.first, 1, connection.version)
+    session.send_run(data, waiting.count, run.packets.payload_bytes)
     return True
 
 

@@ -3,7 +3,6 @@ import cython
 from gateway.mqtt.connection cimport Connection
 from gateway.mqtt.plain_message cimport Origin, PlainMessage
 from gateway.mqtt.publish_wire cimport append_publish
-from gateway.session cimport runs
 from gateway.session.session cimport Session
 
 cdef int _FIRST_BYTE

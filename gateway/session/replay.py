@@ -11,7 +11,6 @@ from gateway.mqtt.properties import NO_PROPERTIES
 from gateway.mqtt.publish import publish_first_byte
 from gateway.mqtt.publish_template import identifier_fields
 from gateway.mqtt.publish_wire import append_publish
-from gateway.session import runs
 from gateway.session.delivery import Delivery
 from gateway.session.session import Session
 from gateway.session.templates import Templates, properties_of
@@ -60,8 +59,8 @@ def _send_many(
 
     It has properties, or another QoS, or is too large, or there is no more room before it.
     """
-    connection = session.connection
-    if connection is None or connection.outbound_aliases is not None or not session.ready(0):
+    connection = session.clear_connection()
+    if connection is None or connection.outbound_aliases is not None:
         return place
     fields = b""
     if connection.version == MQTT_5:
@@ -82,7 +81,7 @@ def _send_many(
         payload_bytes += len(payload)
         place += 1
     if place > begin:
-        runs.send(session, data, place - begin, payload_bytes)
+        session.send_run(data, place - begin, payload_bytes)
     return place
 
 

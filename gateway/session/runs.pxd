@@ -13,8 +13,6 @@ cpdef long long largest(Session session, int version) except -1
 
 cpdef long long largest_numbered(Session session, int version, int qos, within) except -1
 
-cpdef send(Session session, data, Py_ssize_t count, Py_ssize_t payload_bytes)
-
 cpdef Py_ssize_t room(Session session, Py_ssize_t size) except? -1
 
 @cython.locals(connection=Connection, sent=InflightRun, packets=PublishRun)

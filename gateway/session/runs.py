@@ -1,9 +1,7 @@
 """How packets that stand one behind the other leave a session as they came in, or wait in it."""
 
-from typing import cast
-
 from gateway.mqtt.acknowledgement_run import AcknowledgementRun
-from gateway.mqtt.connection import MAXIMUM_UNSENT, NO_LIMIT, Connection
+from gateway.mqtt.connection import NO_LIMIT
 from gateway.mqtt.packets import MQTT_5
 from gateway.mqtt.publish_form import GROWTH
 from gateway.session.delivery import Delivery
@@ -19,14 +17,8 @@ def largest(session: Session, version: int) -> int:
 
     0 if they cannot be. `version` is the protocol version of those packets.
     """
-    connection = session.connection
-    if (
-        connection is None
-        or connection.outbound_aliases is not None
-        or connection.output.size >= MAXIMUM_UNSENT
-        or session.queue
-        or session.inflight.to_send_again
-    ):
+    connection = session.clear_connection()
+    if connection is None or connection.outbound_aliases is not None:
         return 0
     if (connection.version == MQTT_5) == (version == MQTT_5):
         return connection.maximum_packet_size
@@ -47,13 +39,6 @@ def largest_numbered(session: Session, version: int, qos: int, within: float | N
     if qos and journal is not NO_JOURNAL and not journal.lends(qos, within):
         return 0
     return largest(session, version)
-
-
-def send(session: Session, data: bytes | bytearray, count: int, payload_bytes: int) -> None:
-    """Send `count` packets that `largest` allowed, with so many bytes of payload."""
-    cast("Connection", session.connection).send_run(data, count)
-    session.traffic.messages_sent += count
-    session.traffic.bytes_sent += payload_bytes
 
 
 def room(session: Session, size: int) -> int:
@@ -79,13 +64,7 @@ def send_numbered(session: Session, run: MessageRun, qos: int) -> None:
         data = run.numbered(sent.first, qos, connection.version)
     else:
         data = run.plain(connection.version)
-    if run.at_once and connection.output.leave_at_once(data):
-        connection.packets_sent += packets.count
-        session.traffic.network_sent += len(data)
-    else:
-        connection.send_run(data, packets.count)
-    session.traffic.messages_sent += packets.count
-    session.traffic.bytes_sent += packets.payload_bytes
+    session.send_run(data, packets.count, packets.payload_bytes, run.at_once)
 
 
 def _keep(session: Session, run: MessageRun, qos: int) -> None:

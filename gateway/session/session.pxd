@@ -25,7 +25,9 @@ cdef class Session:
     cpdef drop(self, Py_ssize_t packet_id, delivery)
     cpdef bint ready(self, int qos) except -1
     @cython.locals(connection=Connection)
-    cpdef Connection open_to(self, int version, Py_ssize_t size)
+    cpdef Connection clear_connection(self)
+    @cython.locals(connection=Connection, traffic=Traffic)
+    cpdef send_run(self, data, Py_ssize_t count, Py_ssize_t payload_bytes, bint at_once=*)
     cpdef bint has_room(self, int qos) except -1
     cdef _lend(self, delivery)
     cpdef pump(self, double now)

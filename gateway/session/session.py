@@ -1,5 +1,7 @@
 """One client's side of the conversation: what it is owed and was sent."""
 
+from typing import cast
+
 from gateway.counters import Counters
 from gateway.mqtt.connection import MAXIMUM_UNSENT, Connection
 from gateway.mqtt.message_size import will_size
@@ -178,35 +180,21 @@ class Session:
             return Readiness.WAITING
         return Readiness.AWAY if qos and self.persistent else Readiness.FULL
 
-    def ready(self, qos: int) -> bool:
-        """Return whether a message of this QoS would be sent at once."""
-        connection = self.connection
-        return (
-            connection is not None
-            and not connection.congested
-            and not self.queue
-            and not self.inflight.to_send_again
-            and (qos == 0 or self.inflight.has_room)
-        )
-
-    def open_to(self, version: int, size: int) -> Connection | None:
-        """Return the connection if a QoS 0 packet of `size` bytes can be sent just as it came.
-
-        `version` is the protocol version of the packet. It is asked for each message that comes
-        alone, and so asks nobody else for what it can see itself.
-        """
+    def clear_connection(self) -> Connection | None:
+        """Return the connection if nothing stands before a message that is sent on it now."""
         connection = self.connection
         if (
             connection is None
-            or connection.version != version
-            or connection.outbound_aliases is not None
-            or size > connection.maximum_packet_size
-            or connection.output.size >= MAXIMUM_UNSENT
+            or connection.output.size >= MAXIMUM_UNSENT  # it is `congested`
             or self.queue
             or self.inflight.to_send_again
         ):
             return None
         return connection
+
+    def ready(self, qos: int) -> bool:
+        """Return whether a message of this QoS would be sent at once."""
+        return self.clear_connection() is not None and (qos == 0 or self.inflight.has_room)
 
     def has_room(self, qos: int) -> bool:
         """Return False if a message of this QoS would be lost, which the session must not lose."""
@@ -219,12 +207,10 @@ class Session:
 
         It is `promised` if there was room for it before others got the same message.
         """
-        connection = self.connection
+        connection = self.clear_connection()
         if connection is None:
-            if delivery.qos and self.persistent:
+            if self.connection is not None or (delivery.qos and self.persistent):
                 self._enqueue(delivery, promised)
-        elif connection.congested or len(self.queue) or self.inflight.to_send_again:
-            self._enqueue(delivery, promised)
         elif delivery.qos == 0:
             sending.send_one(self, connection, delivery, templates, 0, now)
         elif self.inflight.has_room:
@@ -232,6 +218,22 @@ class Session:
             sending.send_counted(self, connection, delivery, templates, now)
         else:
             self._enqueue(delivery, promised)
+
+    def send_run(
+        self, data: bytes | bytearray, count: int, payload_bytes: int, at_once: bool = False
+    ) -> None:
+        """Send `count` packets on the connection, with so many bytes of payload, and count them.
+
+        They leave `at_once` if nothing is to leave before them.
+        """
+        connection, traffic = cast("Connection", self.connection), self.traffic
+        if at_once and connection.output.leave_at_once(data):
+            connection.packets_sent += count
+            traffic.network_sent += len(data)
+        else:
+            connection.send_run(data, count)
+        traffic.messages_sent += count
+        traffic.bytes_sent += payload_bytes
 
     def _lend(self, delivery: Delivery) -> None:
         """Keep a delivery that is about to be sent; an acknowledgement at once spares the disk."""

@@ -29,8 +29,8 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
 from gateway.server import transport as transport_module
 from gateway.server.gateway_loop import GatewayLoop
-from gateway.session import runs, traffic
 from gateway.session import session as session_module
+from gateway.session import traffic
 from gateway.session.delivery import Delivery
 from gateway.storage.database import FILE_NAME
 from tests.support.clocks import ManualClock
@@ -47,7 +47,7 @@ READ_AT_ONCE = 256 * 1024
 @pytest.fixture
 def narrow(held: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
     """Give a server whose buffers, and the kernel's behind them, hold next to nothing."""
-    for module in (connection_module, session_module, runs, lone_way):
+    for module in (connection_module, session_module, lone_way):
         monkeypatch.setattr(module, "MAXIMUM_UNSENT", SMALL)
     monkeypatch.setattr(transport_module, "HIGH_WATER", SMALL)
     assert held.listener._server is not None
