@@ -30,10 +30,10 @@ cdef class LoneNumberedWay:
     @cython.locals(size=Py_ssize_t, session=Session, publisher=Connection, receiver=Connection,
                    output=Output, answers=Output, place=Py_ssize_t, start=Py_ssize_t, high=int,
                    low=int, payload_bytes=Py_ssize_t, packet_id=Py_ssize_t, packet=bytearray,
-                   answer=bytes)
-    cpdef bint pass_on(self, bytes data, double now, wall) except -1
+                   answer=bytes, traffic=Traffic)
+    cpdef bint pass_on(self, bytes data, bint at_once, double now, wall) except -1
     @cython.locals(traffic=Traffic)
-    cdef _count(self, Py_ssize_t size, Py_ssize_t answer, Py_ssize_t payload_bytes)
+    cdef bint _may_wait(self) except -1
     cdef bint _may_come(self, bytes data) except -1
     @cython.locals(publisher=Connection, size=Py_ssize_t, rest=Py_ssize_t, behind=Py_ssize_t)
     cdef bint _learn(self, bytes data) except -1

@@ -3,7 +3,7 @@
 from typing import Final, cast
 
 from gateway.mqtt.acknowledgement_run import alike
-from gateway.mqtt.connection import Connection
+from gateway.mqtt.connection import MAXIMUM_UNSENT, Connection
 from gateway.mqtt.message_size import message_bytes
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck
 from gateway.mqtt.publish import publish_first_byte
@@ -66,26 +66,23 @@ class LoneNumberedWay:
         self._begins = b""  # what stood before its packet identifier
         self._start = 0  # of its payload
 
-    def pass_on(self, data: bytes, now: float, wall: int) -> bool:
+    def pass_on(self, data: bytes, at_once: bool, now: float, wall: int) -> bool:
         """Send a packet to the receiver, and its PUBACK, if it is one that goes this way.
 
-        Nothing else was read from anyone. `now` is monotonic seconds, `wall` milliseconds since
-        1970. Returns False, with nothing done, if it has to be looked at by others.
+        Both leave `at_once` unless something is to leave before them. `now` is monotonic seconds,
+        `wall` milliseconds since 1970. Returns False, with nothing done, if it has to be looked at
+        by others.
         """
         size = len(data)
         session, publisher, receiver = self._session, self._publisher, self._receiver
         output, answers = receiver.output, publisher.output
-        to_receiver, to_publisher = output.transport, answers.transport
         if (
             (size != self._size and not self._learn(data))
             or not data.startswith(self._begins)
             or self._routes.changes != self._changes
             or session.connection is not receiver
             or session.queue
-            or output.size
-            or answers.size
-            or to_receiver is None
-            or to_publisher is None
+            or ((not at_once or output.size or answers.size) and not self._may_wait())
         ):
             return False
         place, start = len(self._begins), self._start
@@ -98,29 +95,40 @@ class LoneNumberedWay:
         )
         if not packet_id:
             return False
+        traffic = self._traffic
         packet = bytearray(data)
         packet[place] = packet_id >> 8
         packet[place + 1] = packet_id & 0xFF
-        to_receiver.write(packet)
+        if at_once and output.leave_at_once(packet):
+            receiver.packets_sent += 1
+            traffic.network_sent += size
+        else:
+            receiver.send_run(packet, 1)
         answer = _ANSWER + data[place : place + 2]
-        # counted against our Receive Maximum it would be counted back at once
-        to_publisher.write(answer)
-        self._count(size, len(answer), payload_bytes)
-        return True
-
-    def _count(self, size: int, answer: int, payload_bytes: int) -> None:
-        """Count what was received and sent."""
-        traffic = self._traffic
+        if at_once and answers.leave_at_once(answer):
+            # counted against our Receive Maximum it would be counted back at once
+            publisher.packets_sent += 1
+            traffic.network_sent += len(answer)
+        else:
+            publisher.publishes += 1
+            publisher.acknowledge_like(answer, high << 8 | low)
         self._routes.hits += 1
-        self._publisher.packets_received += 1
-        self._publisher.packets_sent += 1
-        self._receiver.packets_sent += 1
+        publisher.packets_received += 1
         traffic.network_received += size
-        traffic.network_sent += size + answer
         traffic.messages_received += 1
         traffic.bytes_received += payload_bytes
         traffic.messages_sent += 1
         traffic.bytes_sent += payload_bytes
+        return True
+
+    def _may_wait(self) -> bool:
+        """Return whether both may be queued until the turn ends, which has room for more."""
+        traffic = self._traffic
+        return (
+            self._receiver.output.size < MAXIMUM_UNSENT
+            and traffic.bytes_sent <= traffic.full_at
+            and not self._publisher.unread
+        )
 
     def _may_come(self, data: bytes) -> bool:
         """Return whether an MQTT 5 packet has no properties, and our Receive Maximum allows it."""

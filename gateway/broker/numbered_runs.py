@@ -116,7 +116,7 @@ def pass_on_alone(
         return False
     connection.packets_received += 1
     connection.count_publish()
-    if at_once and qos == 1 and len(recipients) == 1:
+    if qos == 1 and len(recipients) == 1 and (at_once or client.numbered_way is None):
         client.numbered_way = _way(broker, client, session, name, topic, recipients[0])
     return True
 

@@ -89,9 +89,9 @@ class ClientTransport:
             if way is not None and way.pass_on(data, alone):
                 client.last_received = turn.monotonic()
                 return
-            if numbered_way is not None and alone:
+            if numbered_way is not None:
                 now = turn.monotonic()
-                if numbered_way.pass_on(data, now, turn.wall_ms()):
+                if numbered_way.pass_on(data, alone, now, turn.wall_ms()):
                     client.last_received = now
                     return
             if finish_alone(client, data, turn.broker.traffic):

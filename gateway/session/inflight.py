@@ -224,9 +224,12 @@ class Inflight:
 
     def add_alone(self, message: InflightAlone) -> int:
         """Keep it and return its packet identifier; 0 if the next is taken, or there is no room."""
-        messages, packet_id = self._messages_to_fill(), self._next()
+        messages, packet_id = self._messages, self._last + 1
+        if messages is NO_MESSAGES:
+            self._messages = messages = {}
         if (
             self._runs
+            or packet_id > MAXIMUM_PACKET_ID
             or packet_id in messages
             or len(messages) >= self.limit
             or self._bytes >= MAXIMUM_BYTES

@@ -18,6 +18,10 @@ cpdef Py_ssize_t room(Session session, Py_ssize_t size) except? -1
 @cython.locals(connection=Connection, sent=InflightRun, packets=PublishRun)
 cpdef send_numbered(Session session, MessageRun run, int qos)
 
+@cython.locals(end=Py_ssize_t)
+cdef Py_ssize_t _finish_alone(
+    Session session, AcknowledgementRun acknowledgements, Py_ssize_t start) except -1
+
 @cython.locals(inflight=Inflight, count=Py_ssize_t, sent=InflightRun)
 cdef Py_ssize_t _finish_run(
     Session session, int qos, AcknowledgementRun acknowledgements, Py_ssize_t start) except -1

@@ -90,6 +90,8 @@ def finish(session: Session, qos: int, acknowledgements: AcknowledgementRun, now
     while start < acknowledgements.count:
         count = _finish_run(session, qos, acknowledgements, start)
         if not count and single:
+            count = _finish_alone(session, acknowledgements, start)
+        if not count and single:
             finished = session.inflight.finish(acknowledgements.packet_ids, start)
             session.journal.done_all(finished)
             count = len(finished)
@@ -99,6 +101,15 @@ def finish(session: Session, qos: int, acknowledgements: AcknowledgementRun, now
     if start:
         session.pump(now)
     return start
+
+
+def _finish_alone(session: Session, acknowledgements: AcknowledgementRun, start: int) -> int:
+    """Forget messages that came alone, from that of `start` on; return how many."""
+    packet_ids = acknowledgements.packet_ids
+    end = start
+    while end < acknowledgements.count and session.inflight.finish_alone(packet_ids[end]):
+        end += 1
+    return end - start
 
 
 def _finish_run(

@@ -3,7 +3,7 @@ import pytest
 from gateway.broker.acknowledgement_runs import finish_alone
 from gateway.mqtt.encode import encode
 from gateway.mqtt.packets import MQTT_5, PubAck, Publish
-from tests.support.broker_harness import Harness
+from tests.support.broker_harness import Harness, Wire
 from tests.support.lone_pair import TOPIC, Pair
 
 
@@ -66,3 +66,24 @@ def test_what_comes_before_connect_is_no_acknowledgement() -> None:
     client = harness.open()
     client.send(PubAck(1))
     assert client.closed()
+
+
+def test_a_session_that_came_back_is_sent_again_what_went_alone() -> None:
+    pair = Pair(persistent=True)
+    way = pair.way
+    for number in (1, 2):
+        pair.publisher.send(Publish(TOPIC, b"%d" % number, 1, packet_id=number))
+    pair.subscriber.drop()
+    again = pair.harness.persistent("subscriber", receive_maximum=1)
+    again.client.connection.output.transport = wire = Wire()
+    inflight = pair.harness.session("subscriber").inflight
+    assert inflight.to_send_again
+    assert not way.pass_on(pair.encoded(), True, pair.harness.now, pair.harness.wall)
+    assert not inflight.finish_alone(3)
+    again.send(PubAck(3), PubAck(4))
+    assert again.take() == [
+        Publish(TOPIC, b"%d" % number, 1, dup=True, packet_id=2 + number) for number in (1, 2)
+    ]
+    assert not len(inflight)
+    assert not way.pass_on(pair.encoded(), True, pair.harness.now, pair.harness.wall)
+    assert wire.written == []

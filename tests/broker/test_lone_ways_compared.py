@@ -38,8 +38,9 @@ class Immediate:
 
 @dataclass
 class World:
-    """A subscriber and two publishers; `alone` says whether what they send comes alone."""
+    """A subscriber and two publishers, whose messages have `ways` and come `alone`, or not."""
 
+    ways: bool
     alone: bool
     versions: tuple[int, int]
     persistent: bool
@@ -52,7 +53,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.harness = Harness(BrokerSettings(receive_maximum=3))
-        self.harness.alone = self.alone
+        self.harness.ways, self.harness.alone = self.ways, self.alone
         for name in ("subscriber", "one", "two"):
             self.connect(name)
         self.subscribe("subscriber", 1)
@@ -211,13 +212,16 @@ def test_both_ways_come_to_the_same(
     persistent: bool,
     receive_maximum: int,
 ) -> None:
-    worlds = [World(alone, versions, persistent, receive_maximum) for alone in (False, True)]
-    ordinary, lone = (perform(world, actions) for world in worlds)
+    ordinary, waiting, lone = (
+        perform(World(ways, alone, versions, persistent, receive_maximum), actions)
+        for ways, alone in ((False, False), (True, False), (True, True))
+    )
+    assert waiting == ordinary
     assert lone == ordinary
 
 
 def test_both_ways_were_compared() -> None:
-    world = World(True, (MQTT_5, MQTT_5), persistent=False, receive_maximum=4)
+    world = World(True, True, (MQTT_5, MQTT_5), persistent=False, receive_maximum=4)
     for _ in range(5):
         world.publish("one", 0, 1, 4, 1)
         world.acknowledge(0, 1)

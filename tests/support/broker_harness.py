@@ -88,6 +88,7 @@ class Harness:
         self.counters = Counters()
         self.disk = disk
         self.clients: list[MemoryClient] = []
+        self.ways = True  # whether they are asked first
         self.alone = False  # whether what a client sends is all that a turn brings
         self._assigned = 0
         self.broker = Broker(
@@ -254,9 +255,10 @@ class MemoryClient:
     def _goes_alone(self, data: bytes) -> bool:
         """Do what a transport does with what is all that was read; return False if it is not."""
         harness, way = self.harness, self.client.numbered_way
-        if not (
-            harness.alone and way is not None and way.pass_on(data, harness.now, harness.wall)
-        ) and not finish_alone(self.client, data, harness.broker.traffic):
+        if not harness.ways or not (
+            (way is not None and way.pass_on(data, harness.alone, harness.now, harness.wall))
+            or finish_alone(self.client, data, harness.broker.traffic)
+        ):
             return False
         self.client.last_received = harness.now
         return True

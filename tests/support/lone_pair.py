@@ -40,7 +40,7 @@ class Pair:
         return encode(Publish(TOPIC, payload, 1, packet_id=packet_id), self.version)
 
     def goes(self, data: bytes | None = None) -> bool:
-        return self.way.pass_on(data or self.encoded(), self.harness.now, self.harness.wall)
+        return self.way.pass_on(data or self.encoded(), True, self.harness.now, self.harness.wall)
 
     def written(self) -> list[list[bytes]]:
         return [wire.written for wire in self.wires]
