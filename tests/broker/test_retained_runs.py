@@ -1,17 +1,13 @@
 """Retained messages that come one behind the other, each of its own topic."""
 
-from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.broker.durability_classes import DurabilityEntry
 from gateway.broker.publish import handle_publish
 from gateway.broker.retained_runs import ANSWERED_AT_ONCE
-from gateway.broker.runs import pass_on
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.encode import encode
 from gateway.mqtt.packets import (
@@ -27,44 +23,18 @@ from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.retained import LEVEL_OVERHEAD
 from tests.support.broker_harness import Disk, Harness, Inline, MemoryClient
-from tests.support.sqlite_disk import SqliteDisk
-
-NOBODY = ReasonCode.NO_MATCHING_SUBSCRIBERS
-
-
-@pytest.fixture
-def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Give the answers of `pass_on`: True for each run that was kept."""
-    answers: list[bool] = []
-
-    def noting(*arguments: Any) -> bool:
-        answers.append(pass_on(*arguments))
-        return answers[-1]
-
-    monkeypatch.setattr("gateway.broker.broker.pass_on", noting)
-    return answers
-
-
-def retained(topics: Iterable[str], qos: int = 1, payload: bytes = b"x") -> list[Publish]:
-    return [
-        Publish(topic, payload, qos, True, packet_id=number * qos)
-        for number, topic in enumerate(topics, 1)
-    ]
-
-
-def kept(harness: Harness) -> dict[str, bytes]:
-    return {each.topic: each.payload for each in harness.broker.retained.match("#", harness.now)}
+from tests.support.retained_runs import NOBODY, kept, retained
 
 
 @pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
 @pytest.mark.parametrize("qos", [0, 1])
 def test_all_that_come_at_once_are_kept(
-    harness: Harness, version: int, qos: int, taken: list[bool]
+    harness: Harness, version: int, qos: int, passed_on: list[bool]
 ) -> None:
     publisher = harness.connect("publisher", version, username="u")
     topics = [f"a/{number}/ä" for number in range(300)]
     publisher.send(*retained(topics, qos))
-    assert taken == [True] * (300 // ANSWERED_AT_ONCE if qos else 1)
+    assert passed_on == [True] * (300 // ANSWERED_AT_ONCE if qos else 1)
     code = NOBODY if version == MQTT_5 else ReasonCode.SUCCESS
     assert publisher.take() == [PubAck(number, code) for number in range(1, 301)] * qos
     assert kept(harness) == dict.fromkeys(topics, b"x")
@@ -148,14 +118,16 @@ def test_one_for_which_there_is_no_room_is_refused_alone(harness: Harness) -> No
     assert harness.counters.count("tidegate/retained/rejected") == 2
 
 
-def test_the_bytes_of_a_run_are_those_of_its_messages(harness: Harness, taken: list[bool]) -> None:
+def test_the_bytes_of_a_run_are_those_of_its_messages(
+    harness: Harness, passed_on: list[bool]
+) -> None:
     other = Harness()
     packets = retained(["a/b/c", "a/b/d", "a", "e/f", "a/b/c"], payload=b"12345")
     harness.connect().send(*packets)
     one_by_one = other.connect()
     for packet in packets:
         one_by_one.send(replace(packet, properties=Properties(payload_format_indicator=0)))
-    assert taken == [True] + [False] * len(packets)
+    assert passed_on == [True] + [False] * len(packets)
     assert harness.broker.retained.bytes == other.broker.retained.bytes > 6 * LEVEL_OVERHEAD
     harness.connect("other").send(*retained(["a/b/c", "a/b/d", "a", "e/f"], payload=b""))
     assert harness.broker.retained.bytes == 0
@@ -179,10 +151,10 @@ def test_more_than_the_receive_maximum_ends_the_connection(version: int) -> None
     assert last.reason_code == ReasonCode.RECEIVE_MAXIMUM_EXCEEDED
 
 
-def test_the_receive_maximum_does_not_bound_qos_0(taken: list[bool]) -> None:
+def test_the_receive_maximum_does_not_bound_qos_0(passed_on: list[bool]) -> None:
     harness = Harness(BrokerSettings(receive_maximum=3))
     harness.connect().send(*retained("abcdef", qos=0))
-    assert taken == [True]
+    assert passed_on == [True]
     assert len(kept(harness)) == 6
 
 
@@ -191,98 +163,6 @@ def test_peer_to_peer_topics_are_not_kept() -> None:
     publisher = harness.connect("c")
     publisher.send(*retained(["$p2p/c/a", "a"]))
     assert list(kept(harness)) == ["a"]
-
-
-CLASSES = (
-    DurabilityEntry(None, topic_filter="memory/#"),
-    DurabilityEntry(0.05, topic_filter="batch/#"),
-)
-
-
-def test_each_message_has_the_class_of_its_topic(taken: list[bool]) -> None:
-    harness = Harness(BrokerSettings(durability=CLASSES))
-    topics = ["a", "b", "memory/a", "memory/b", "batch/a", "c"]
-    harness.connect().send(*retained(topics))
-    assert taken == [True] * 4
-    messages = [harness.broker.retained.get(topic) for topic in topics]
-    classes = [None if each is None else each.commit_within for each in messages]
-    assert classes == [0.0, 0.0, None, None, 0.05, 0.0]
-
-
-def on_disk() -> tuple[Harness, SqliteDisk, MemoryClient]:
-    disk = SqliteDisk()
-    store, _ = disk.restore(0.0, 0)
-    harness = Harness(BrokerSettings(durability=CLASSES), disk, store)
-    return harness, disk, harness.connect()
-
-
-def test_acknowledgements_wait_for_the_disk() -> None:
-    harness, disk, publisher = on_disk()
-    publisher.send(*retained(["a", "b"]))
-    assert publisher.take() == []
-    harness.commit()
-    assert publisher.take() == [PubAck(1, NOBODY), PubAck(2, NOBODY)]
-    _, found = disk.restore(0.0, 0)
-    assert sorted(each.topic for each in found.retained) == ["a", "b"]
-
-
-def test_what_is_kept_in_memory_alone_is_answered_at_once() -> None:
-    harness, disk, publisher = on_disk()
-    publisher.send(*retained(["memory/a", "memory/b"]))
-    assert publisher.take() == [PubAck(1, NOBODY), PubAck(2, NOBODY)]
-    assert disk.wanted is None
-    assert len(kept(harness)) == 2
-
-
-@pytest.mark.parametrize(
-    ("count", "pauses"),
-    [(ANSWERED_AT_ONCE - 1, 0), (ANSWERED_AT_ONCE, 0), (ANSWERED_AT_ONCE + 1, 1), (120, 2)],
-)
-def test_what_waits_for_no_disk_is_answered_before_all_is_handled(count: int, pauses: int) -> None:
-    harness, _, publisher = on_disk()
-    topics = [f"memory/{number}" for number in range(count)]
-    data = b"".join(encode(each, MQTT_5) for each in retained(topics))
-    answered = []
-    while harness.broker.receive(publisher.client, data, harness.instant):
-        data = b""
-        harness.settle()
-        answered.append(len(publisher.take()))
-    harness.settle()
-    assert answered == [ANSWERED_AT_ONCE] * pauses
-    assert len(publisher.take()) == count - sum(answered)
-    assert list(kept(harness)) == topics
-
-
-@pytest.mark.parametrize(("topic", "qos"), [("a", 1), ("a", 0), ("memory/a", 0)])
-def test_what_waits_for_the_disk_or_is_not_answered_is_handled_at_once(
-    topic: str, qos: int, taken: list[bool]
-) -> None:
-    harness, _, publisher = on_disk()
-    publisher.send(*retained([f"{topic}/{number}" for number in range(120)], qos))
-    assert taken == [True]
-    assert len(kept(harness)) == 120
-
-
-def test_qos_0_waits_for_nothing_and_is_on_disk_soon() -> None:
-    _, disk, publisher = on_disk()
-    publisher.send(*retained(["a", "b"], qos=0))
-    assert publisher.take() == []
-    assert disk.commit() == 2
-
-
-@pytest.mark.parametrize(
-    ("topic", "qos", "refused"), [("a", 1, 1), ("a", 0, 0), ("memory/a", 1, 0)]
-)
-def test_while_nothing_can_be_promised_only_promises_are_refused(
-    topic: str, qos: int, refused: int
-) -> None:
-    harness, disk, publisher = on_disk()
-    disk.full = True
-    publisher.send(*retained([topic], qos))
-    assert harness.counters.count("tidegate/storage/rejected") == refused
-    assert len(kept(harness)) == 1 - refused
-    code = ReasonCode.QUOTA_EXCEEDED if refused else NOBODY
-    assert publisher.take() == [PubAck(1, code)] * qos
 
 
 def test_who_subscribes_gets_what_a_run_has_set(harness: Harness) -> None:
@@ -341,7 +221,7 @@ def outcome(
 ) -> tuple[object, ...]:
     """Return everything that can be seen of a broker that got these packets in these reads.
 
-    Where each is `handled`, none is taken as a run.
+    Where each is `handled`, none is passed_on as a run.
     """
     harness = Harness(disk=Disk())
     harness.broker.retained.maximum_messages = room

@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
@@ -6,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.broker.runs import pass_on, pass_on_again, pass_on_alone
-from gateway.broker.settings import BrokerSettings
+from gateway.broker.runs import pass_on_again, pass_on_alone
 from gateway.mqtt.encode import encode
 from gateway.mqtt.packets import (
     MQTT_3_1,
@@ -20,34 +18,15 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Harness, Inline, MemoryClient
+from tests.support.broker_harness import Harness
+from tests.support.payloads import payloads
+from tests.support.runs import send
 
 RUNS = "gateway.broker.broker.pass_on"
 
 
-def payloads(client: MemoryClient) -> list[bytes]:
-    return [packet.payload for packet in client.take() if isinstance(packet, Publish)]
-
-
-@pytest.fixture
-def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Give the answers of `pass_on`: True for each run that went out as it came."""
-    answers: list[bool] = []
-
-    def noting(*arguments: Any) -> bool:
-        answers.append(pass_on(*arguments))
-        return answers[-1]
-
-    monkeypatch.setattr(RUNS, noting)
-    return answers
-
-
-def send(publisher: MemoryClient, count: int, **fields: Any) -> None:
-    publisher.send(*(Publish("a/b", b"%03d" % number, **fields) for number in range(count)))
-
-
 @pytest.mark.parametrize("version", [MQTT_3_1, MQTT_3_1_1, MQTT_5])
-def test_packets_of_one_topic_go_out_as_they_came(version: int, taken: list[bool]) -> None:
+def test_packets_of_one_topic_go_out_as_they_came(version: int, passed_on: list[bool]) -> None:
     harness = Harness()
     first, second = (harness.connect(name, version) for name in ("first", "second"))
     first.subscribe("a/#")
@@ -55,8 +34,8 @@ def test_packets_of_one_topic_go_out_as_they_came(version: int, taken: list[bool
     publisher = harness.connect("publisher", version)
     send(publisher, 100)
     expected = [b"%03d" % number for number in range(100)]
-    assert payloads(first) == payloads(second) == expected
-    assert taken == [True]
+    assert payloads(first.take()) == payloads(second.take()) == expected
+    assert passed_on == [True]
     traffic = harness.broker.traffic
     assert (traffic.messages_received, traffic.messages_sent) == (100, 200)
     assert (traffic.bytes_received, traffic.bytes_sent) == (300, 600)
@@ -91,7 +70,7 @@ def again(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> li
 
 @pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
 def test_the_topic_of_the_last_run_is_known(
-    version: int, taken: list[bool], again: list[bool]
+    version: int, passed_on: list[bool], again: list[bool]
 ) -> None:
     harness = Harness()
     clients = [harness.connect(name, each) for name, each in (("a", MQTT_3_1_1), ("b", MQTT_5))]
@@ -102,8 +81,8 @@ def test_the_topic_of_the_last_run_is_known(
     for payload in expected[:4]:
         publisher.send(Publish("a/b", payload))
     publisher.send(*(Publish("a/b", payload) for payload in expected[4:]))
-    assert [payloads(client) for client in clients] == [expected, expected]
-    assert (taken, again) == ([True], [True] * 4)
+    assert [payloads(client.take()) for client in clients] == [expected, expected]
+    assert (passed_on, again) == ([True], [True] * 4)
     traffic = harness.broker.traffic
     size = sum(map(len, expected))
     assert (traffic.messages_received, traffic.messages_sent) == (6, 12)
@@ -129,7 +108,7 @@ def test_what_is_not_like_the_last_run_is_looked_at(packet: Publish, again: list
     publisher.send(Publish("a/b", b"0"))
     publisher.send(packet)
     publisher.send(Publish("a/b", b"2"))
-    assert payloads(subscriber) == [b"0", b"1", b"2"]
+    assert payloads(subscriber.take()) == [b"0", b"1", b"2"]
     assert not again[0]
 
 
@@ -140,13 +119,13 @@ def test_who_gets_it_is_looked_up_each_time(again: list[bool]) -> None:
     subscriber = harness.connect("subscriber")
     subscriber.subscribe("a/b")
     publisher.send(Publish("a/b", b"2"))
-    assert payloads(subscriber) == [b"2"]
+    assert payloads(subscriber.take()) == [b"2"]
     filtered = harness.connect("filtered")
     filtered.subscribe_all([SubscriptionRequest("a/b", 0)], where="payload = 3")
     publisher.send(Publish("a/b", b"3"))
     publisher.send(Publish("a/b", b"4"))
-    assert payloads(subscriber) == [b"3", b"4"]
-    assert payloads(filtered) == [b"3"]
+    assert payloads(subscriber.take()) == [b"3", b"4"]
+    assert payloads(filtered.take()) == [b"3"]
     filtered.drop()
     identified = harness.connect("identified")
     identified.subscribe_all([SubscriptionRequest("a/b", 0)], identifier=7)
@@ -164,7 +143,7 @@ def test_a_packet_above_a_receiver_s_maximum_is_not_passed_on_again(again: list[
     publisher = harness.connect("publisher")
     for size in (1, 200, 2):
         publisher.send(Publish("a/b", b"x" * size))
-    assert [len(payload) for payload in payloads(subscriber)] == [1, 2]
+    assert [len(payload) for payload in payloads(subscriber.take())] == [1, 2]
     assert again == [False, True]
 
 
@@ -175,7 +154,7 @@ def test_who_alone_gets_a_topic_is_known_but_asked_each_time() -> None:
     publisher = harness.connect("publisher")
     for size in (1, 2, 3, 200, 4):
         publisher.send(Publish("a/b", b"x" * size))
-    assert [len(payload) for payload in payloads(subscriber)] == [1, 2, 3, 4]
+    assert [len(payload) for payload in payloads(subscriber.take())] == [1, 2, 3, 4]
     assert harness.broker.router.routes.values()["hits"] == 7
     other = harness.connect("other")
     other.subscribe("a/b")
@@ -183,7 +162,7 @@ def test_who_alone_gets_a_topic_is_known_but_asked_each_time() -> None:
     publisher.send(Publish("a/b", b"again"))
     other.send(Unsubscribe(2, ["a/b"]))
     publisher.send(Publish("a/b", b"to one"))
-    assert payloads(subscriber) == [b"to both", b"again", b"to one"]
+    assert payloads(subscriber.take()) == [b"to both", b"again", b"to one"]
     other.take()
     publisher.send(Publish("a/c", b"to nobody"))
     publisher.send(Publish("a/c", b"to nobody"))
@@ -208,7 +187,7 @@ def test_one_packet_alone_is_passed_on_without_looking_further(
     one = encode(Publish("a/b", b"x" * 200), MQTT_5)
     for data in (one, one, one + one, one[:-1], one[-1:], one):
         publisher.send_bytes(data)
-    assert payloads(subscriber) == [b"x" * 200] * 6
+    assert payloads(subscriber.take()) == [b"x" * 200] * 6
     assert answers == [True, False, False, False, True]
     assert harness.broker.traffic.network_received > 6 * len(one)
 
@@ -225,122 +204,7 @@ def test_what_is_malformed_behind_a_run_ends_the_connection(before: bytes) -> No
     assert isinstance(disconnect, Disconnect)
     assert disconnect.reason_code == ReasonCode.MALFORMED_PACKET
     assert publisher.closed()
-    assert payloads(subscriber) == ([b"0", b"1"] if before else [b"0"])
-
-
-def test_a_topic_without_subscribers_is_passed_over(taken: list[bool]) -> None:
-    harness = Harness()
-    send(harness.connect("publisher"), 10)
-    assert taken == [True]
-    assert harness.broker.traffic.messages_received == 10
-
-
-def _identified(client: MemoryClient) -> None:
-    client.subscribe_all([SubscriptionRequest("a/b")], identifier=7)
-
-
-def _filtered(client: MemoryClient) -> None:
-    client.subscribe_all([SubscriptionRequest("a/b")], where="payload > 1")
-
-
-OTHERWISE: dict[str, Callable[[Harness], object]] = {
-    "an identifier": lambda harness: _identified(harness.connect("c")),
-    "a filter": lambda harness: _filtered(harness.connect("c")),
-    "no local": lambda harness: harness.connect("c").subscribe("a/b", no_local=True),
-    "a shared subscription": lambda harness: harness.connect("c").subscribe("$share/g/a/b"),
-    "a part of the gateway": lambda harness: harness.broker.subscribe_inline(Inline(), ["#"]),
-    "aliases": lambda harness: harness.connect(
-        "c", properties=Properties(topic_alias_maximum=5)
-    ).subscribe("a/b"),
-}
-
-
-@pytest.mark.parametrize("otherwise", OTHERWISE.values(), ids=OTHERWISE)
-def test_where_a_receiver_needs_more_each_message_is_handled(
-    otherwise: Callable[[Harness], object], taken: list[bool]
-) -> None:
-    harness = Harness()
-    plain = harness.connect("plain")
-    plain.subscribe("a/b")
-    otherwise(harness)
-    send(harness.connect("publisher"), 3)
-    assert payloads(plain) == [b"000", b"001", b"002"]
-    assert taken == [False] * 3
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"qos": 1, "packet_id": 1, "dup": True},
-        {"retain": True},
-        {"properties": Properties(content_type="text")},
-    ],
-)
-def test_where_a_message_says_more_it_is_handled(fields: dict[str, Any], taken: list[bool]) -> None:
-    harness = Harness()
-    plain = harness.connect("plain")
-    plain.subscribe("a/b")
-    send(harness.connect("publisher"), 1, **fields)
-    assert payloads(plain) == [b"000"]
-    assert taken == [False]
-
-
-def test_topics_that_are_refused_are_handled(taken: list[bool]) -> None:
-    harness = Harness(BrokerSettings(maximum_topic_levels=2))
-    publisher = harness.connect("publisher", MQTT_3_1_1)
-    publisher.send(Publish("$SYS/x", b"1"), Publish("$SYS/x", b"1"))
-    assert harness.counters.count("tidegate/clients/not_authorized") == 2
-    publisher.send(Publish("a/b/c", b"1"))
-    assert publisher.closed()
-    assert taken == [False] * 3
-
-
-def test_peer_to_peer_topics_are_handled(taken: list[bool]) -> None:
-    harness = Harness(BrokerSettings(p2p=True))
-    send(harness.connect("publisher"), 1)
-    assert taken == [False]
-
-
-def test_a_publish_before_connect_is_no_run() -> None:
-    harness = Harness()
-    stranger = harness.open(MQTT_5)
-    stranger.send(Publish("a", b"1"))
-    assert stranger.closed()
-
-
-def test_a_length_written_too_long_is_not_passed_on(taken: list[bool]) -> None:
-    harness = Harness()
-    plain = harness.connect("plain", MQTT_3_1_1)
-    plain.subscribe("a/b")
-    publisher = harness.connect("publisher", MQTT_3_1_1)
-    raw = encode(Publish("a/b", b"xyz"), MQTT_3_1_1)
-    publisher.send_bytes((raw[:1] + bytes([raw[1] | 0x80, 0x00]) + raw[2:]) * 2)
-    assert payloads(plain) == [b"xyz"] * 2
-    assert taken == [False] * 2
-    publisher.send(Publish("a/b", b"x" * 200))
-    assert payloads(plain) == [b"x" * 200]
-    assert taken[2:] == [True]
-
-
-def test_a_packet_above_a_receiver_s_maximum_is_handled(taken: list[bool]) -> None:
-    harness = Harness()
-    small = harness.connect("small", maximum_packet_size=100)
-    small.subscribe("a/b")
-    harness.connect("publisher").send(Publish("a/b", bytes(93)), Publish("a/b", bytes(92)))
-    assert payloads(small) == [bytes(92)]
-    assert taken == [False, True]
-
-
-def test_a_client_that_reads_too_slowly_is_given_no_runs(taken: list[bool]) -> None:
-    harness = Harness()
-    slow = harness.connect("slow")
-    slow.subscribe("a/b")
-    slow.reads = False
-    publisher = harness.connect("publisher")
-    publisher.send(*(Publish("a/b", bytes(100_000)) for _ in range(11)))
-    publisher.send(Publish("a/b", b"waits"))
-    assert taken == [True, False]
-    assert len(harness.session("slow").queue) == 1
+    assert payloads(subscriber.take()) == ([b"0", b"1"] if before else [b"0"])
 
 
 PIECES = st.builds(

@@ -1,14 +1,21 @@
 import asyncio
+import socket
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 
+from gateway.broker import lone_way
 from gateway.clock import Clock
+from gateway.mqtt import connection as connection_module
+from gateway.server import transport as transport_module
 from gateway.server.gateway_loop import GatewayLoop
+from gateway.session import session as session_module
 from tests.support.certificates import Authority, Pair
-from tests.support.server import HeldWriter, Server, serve
+from tests.support.places import open_place
+from tests.support.server import SMALL, HeldWriter, Server, serve
 from tests.support.storage import Store, open_store
+from tests.support.websockets import Sockets
 
 
 @pytest.fixture
@@ -59,3 +66,24 @@ def server_pair(authority: Authority) -> Pair:
 def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
     """Run each test under both loops: one transport to the rest of the gateway, two ways to it."""
     return {"asyncio": asyncio.SelectorEventLoop, "gateway": GatewayLoop}
+
+
+@pytest.fixture
+def narrow(held: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
+    """Give a server whose buffers, and the kernel's behind them, hold next to nothing."""
+    for module in (connection_module, session_module, lone_way):
+        monkeypatch.setattr(module, "MAXIMUM_UNSENT", SMALL)
+    monkeypatch.setattr(transport_module, "HIGH_WATER", SMALL)
+    assert held.listener._server is not None
+    for sock in held.listener._server.sockets:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SMALL)
+    return held
+
+
+@pytest.fixture
+async def sockets(
+    tmp_path: Path, authority: Authority, server_pair: Pair
+) -> AsyncIterator[Sockets]:
+    opened = Sockets(await open_place("websocket", tmp_path, authority, server_pair))
+    yield opened
+    await opened.close()

@@ -1,303 +1,34 @@
 """MQTT over WebSocket, byte by byte: handshakes, frames, and what is wrong with them."""
 
 import asyncio
-import base64
 import logging
 import struct
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path
 from typing import cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from websockets.exceptions import InvalidStatus
 
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.encode import encode
 from gateway.mqtt.framing import Framer
-from gateway.mqtt.packets import (
-    MQTT_5,
-    Connect,
-    Packet,
-    PingReq,
-    Publish,
-    Subscribe,
-    SubscriptionRequest,
-)
+from gateway.mqtt.packets import MQTT_5, Packet, PingReq, Publish, Subscribe, SubscriptionRequest
 from gateway.server.frame_transport import FrameTransport
 from gateway.server.transport import ClientTransport
 from gateway.server.websocket import WebSocketConnection
-from tests.support.certificates import Authority, Pair
-from tests.support.places import Place, open_place, open_websocket
-from tests.support.raw_client import SECONDS
-from tests.support.server import HOST
 from tests.support.storage import until
-
-BINARY, TEXT, CONTINUATION, CLOSE, PING, PONG = 0x2, 0x1, 0x0, 0x8, 0x9, 0xA
-KEY = base64.b64encode(bytes(range(16))).decode()
-
-FIELDS = {
-    "Host": "localhost",
-    "Upgrade": "websocket",
-    "Connection": "Upgrade",
-    "Sec-WebSocket-Key": KEY,
-    "Sec-WebSocket-Version": "13",
-    "Sec-WebSocket-Protocol": "mqtt",
-}
-
-CONNECT = encode(Connect("c"), MQTT_5)
-PING_REQUEST = encode(PingReq(), MQTT_5)
-PING_RESPONSE = b"\xd0\x00"
-
-
-def request(path: str = "/mqtt", method: str = "GET", **changes: str | None) -> bytes:
-    """Return a handshake; a field whose change is None is left out."""
-    fields = FIELDS | {name.replace("_", "-"): value for name, value in changes.items()}
-    lines = [f"{name}: {value}" for name, value in fields.items() if value is not None]
-    return "\r\n".join([f"{method} {path} HTTP/1.1", *lines, "", ""]).encode()
-
-
-def frame(
-    opcode: int, data: bytes = b"", *, last: bool = True, mask: bytes | None = b"\x01\x02\x03\x04"
-) -> bytes:
-    """Return a frame as a client sends it; unmasked, which is forbidden, if `mask` is None."""
-    head = bytes([(0x80 if last else 0) | opcode])
-    masked = 0 if mask is None else 0x80
-    if len(data) < 126:
-        head += bytes([masked | len(data)])
-    elif len(data) < 65_536:
-        head += bytes([masked | 126]) + struct.pack("!H", len(data))
-    else:
-        head += bytes([masked | 127]) + struct.pack("!Q", len(data))
-    if mask is None:
-        return head + data
-    return head + mask + bytes(byte ^ mask[place % 4] for place, byte in enumerate(data))
-
-
-@dataclass(slots=True)
-class Socket:
-    """A TCP connection on which the test says every byte."""
-
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-
-    async def send(self, *parts: bytes) -> None:
-        self.writer.write(b"".join(parts))
-        await self.writer.drain()
-
-    async def response(self) -> tuple[int, bytes]:
-        """Return status and header fields of the answer to a handshake."""
-        async with asyncio.timeout(SECONDS):
-            head = await self.reader.readuntil(b"\r\n\r\n")
-        return int(head.split(b" ", 2)[1]), head
-
-    async def frame(self) -> tuple[int, bytes]:
-        """Return first byte and payload of the next frame."""
-        async with asyncio.timeout(SECONDS):
-            first, length = await self.reader.readexactly(2)
-            if length == 126:
-                (length,) = struct.unpack("!H", await self.reader.readexactly(2))
-            elif length == 127:
-                (length,) = struct.unpack("!Q", await self.reader.readexactly(8))
-            return first, await self.reader.readexactly(length)
-
-    async def rest(self) -> bytes:
-        """Return all that comes until the server closes."""
-        async with asyncio.timeout(SECONDS):
-            try:
-                return await self.reader.read()
-            except ConnectionError:
-                return b""
-
-    async def upgrade(self) -> None:
-        await self.send(request())
-        status, _ = await self.response()
-        assert status == 101
-
-    async def connect(self, client_id: str) -> None:
-        """Shake hands and connect."""
-        await self.upgrade()
-        await self.send(frame(BINARY, encode(Connect(client_id), MQTT_5)))
-        first, connack = await self.frame()
-        assert (first, connack[0]) == (0x80 | BINARY, 0x20)
-
-
-class Sockets:
-    def __init__(self, place: Place) -> None:
-        self.place = place
-        self.counters = place.server.counters
-        self._opened: list[Socket] = []
-
-    async def open(self) -> Socket:
-        opened = Socket(*await asyncio.open_connection(HOST, self.place.server.port))
-        self._opened.append(opened)
-        return opened
-
-    async def connect(self, client_id: str = "c") -> Socket:
-        opened = await self.open()
-        await opened.connect(client_id)
-        return opened
-
-    async def close(self) -> None:
-        for each in self._opened:
-            each.writer.close()
-        await self.place.close()
-
-
-@pytest.fixture
-async def sockets(
-    tmp_path: Path, authority: Authority, server_pair: Pair
-) -> AsyncIterator[Sockets]:
-    opened = Sockets(await open_place("websocket", tmp_path, authority, server_pair))
-    yield opened
-    await opened.close()
-
-
-# --- handshakes -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("path", ["/mqtt", "/", "/mqtt?client=1"])
-@pytest.mark.parametrize("offered", ["mqtt", "chat, mqtt", "mqttv3.1"])
-async def test_a_handshake_is_answered(sockets: Sockets, path: str, offered: str) -> None:
-    socket = await sockets.open()
-    await socket.send(request(path, Sec_WebSocket_Protocol=offered))
-    status, fields = await socket.response()
-    assert status == 101
-    chosen = offered.rpartition(" ")[2]
-    assert f"Sec-WebSocket-Protocol: {chosen}\r\n".encode() in fields  # [MQTT-6.0.0-4]
-    assert b"Sec-WebSocket-Extensions" not in fields
-    await socket.send(frame(BINARY, CONNECT))
-    _, connack = await socket.frame()
-    assert connack[0] == 0x20
-
-
-async def test_other_fields_may_hold_what_they_like(sockets: Sockets) -> None:
-    socket = await sockets.open()
-    await socket.send(request()[:-2] + b"Cookie: k\xc3\xa4se=\xff\r\n\r\n")
-    status, _ = await socket.response()
-    assert status == 101
-
-
-async def test_a_handshake_a_byte_at_a_time(sockets: Sockets) -> None:
-    socket = await sockets.open()
-    for byte in request() + frame(BINARY, CONNECT):
-        await socket.send(bytes([byte]))
-        await asyncio.sleep(0)
-    status, _ = await socket.response()
-    assert status == 101
-
-
-BAD_REQUESTS = [
-    ("another path", request("/metrics"), 404),
-    ("no upgrade", request(Upgrade=None, Connection="close"), 426),
-    ("another upgrade", request(Upgrade="h2c"), 426),
-    ("no subprotocol", request(Sec_WebSocket_Protocol=None), 400),  # [MQTT-6.0.0-3]
-    ("another subprotocol", request(Sec_WebSocket_Protocol="chat"), 400),
-    ("no key", request(Sec_WebSocket_Key=None), 400),
-    ("a bad key", request(Sec_WebSocket_Key="AAAA"), 400),
-    ("an old version", request(Sec_WebSocket_Version="8"), 400),
-    ("another method", request(method="POST"), 400),
-    ("a body", request(Content_Length="5") + b"hello", 400),
-    ("chunks", request(Transfer_Encoding="chunked"), 400),
-    ("an old HTTP", request().replace(b"HTTP/1.1", b"HTTP/1.0"), 400),
-    ("an upgrade not in ASCII", request().replace(b": websocket", b": \x80websocket"), 400),
-    ("a key not in ASCII", request().replace(KEY.encode(), b"\x80" + KEY[1:].encode()), 400),
-    ("no HTTP", b"hello\r\n\r\n", 400),
-    ("MQTT", CONNECT + b"\r\n", 400),
-    ("TLS", b"\x16\x03\x01\x00\x05\x01\x00\x00\x01\n", 400),
-    ("a line without end", b"GET /" + b"a" * 9_000, 400),
-    ("many fields", request(**{f"X-{n}": "a" for n in range(130)}), 400),
-    ("long fields", request(**{f"X-{n}": "a" * 4_000 for n in range(5)}), 431),
-    ("fields without end", request()[:-2] + (b"X: " + b"a" * 4_000 + b"\r\n") * 5, 431),
-    ("a frame too early", request() + frame(BINARY, CONNECT), 400),
-    ("a ping too early", request() + frame(PING, b"x"), 400),
-    ("a close too early", request() + frame(CLOSE), 400),
-    ("garbage too early", request() + b"\xff" * 10, 400),
-]
-
-
-@pytest.mark.parametrize(
-    ("data", "status"),
-    [(data, status) for _, data, status in BAD_REQUESTS],
-    ids=[name for name, _, _ in BAD_REQUESTS],
+from tests.support.websockets import (
+    BINARY,
+    CLOSE,
+    CONTINUATION,
+    PING,
+    PING_REQUEST,
+    PING_RESPONSE,
+    PONG,
+    TEXT,
+    Sockets,
+    frame,
 )
-async def test_a_bad_handshake_is_answered_and_disturbs_nobody(
-    sockets: Sockets, caplog: pytest.LogCaptureFixture, data: bytes, status: int
-) -> None:
-    healthy = await sockets.connect("healthy")
-    caplog.set_level(logging.INFO)
-    caplog.clear()
-    socket = await sockets.open()
-    await socket.send(data)
-    answer, _ = await socket.response()
-    assert answer == status
-    rest = await socket.rest()
-    assert b"HTTP/1.1" not in rest, "one answer"
-    (record,) = caplog.records
-    assert record.levelno == logging.INFO
-    assert str(status) in record.message
-    assert sockets.counters.count("tidegate/connections/websocket_refused") == 1
-    await until(lambda: sockets.counters.count("tidegate/connections/open") == 1)
-    await healthy.send(frame(BINARY, PING_REQUEST))
-    assert await healthy.frame() == (0x80 | BINARY, PING_RESPONSE)
-
-
-@pytest.mark.parametrize("slowly", [False, True])
-async def test_a_handshake_that_is_not_finished_ends_with_connect_timeout(
-    tmp_path: Path, authority: Authority, server_pair: Pair, *, slowly: bool
-) -> None:
-    place = await open_place(
-        "websocket", tmp_path, authority, server_pair, settings=BrokerSettings(connect_timeout=1)
-    )
-    sockets = Sockets(place)
-    socket = await sockets.open()
-    ended = asyncio.create_task(socket.rest())
-    for byte in request():
-        if ended.done():
-            break
-        if slowly:
-            socket.writer.write(bytes([byte]))
-        await asyncio.sleep(0.05)
-    assert await ended == b""
-    assert sockets.counters.count("tidegate/connections/connect_timeouts") == 1
-    await sockets.close()
-
-
-async def test_a_peer_that_says_nothing_and_goes_is_no_news(
-    sockets: Sockets, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    socket = await sockets.open()
-    socket.writer.close()
-    await until(lambda: sockets.counters.values.get("tidegate/connections/open") == 0)
-    assert not caplog.records
-
-
-@pytest.mark.parametrize(
-    ("origin", "allowed"),
-    [(None, True), ("https://panel.example", True), ("https://evil.example", False)],
-)
-async def test_pages_from_elsewhere_are_refused_if_origins_are_named(
-    tmp_path: Path, authority: Authority, server_pair: Pair, origin: str | None, allowed: bool
-) -> None:
-    place = await open_place(
-        "websocket",
-        tmp_path,
-        authority,
-        server_pair,
-        change=lambda listener: replace(listener, websocket_origins=("https://panel.example",)),
-    )
-    uri = f"ws://localhost:{place.server.port}/mqtt"
-    if allowed:
-        await (await open_websocket(uri, origin=origin)).close()
-    else:
-        with pytest.raises(InvalidStatus, match="403"):
-            await open_websocket(uri, origin=origin)
-    await place.close()
-
 
 # --- frames ---------------------------------------------------------------------------------
 

@@ -117,3 +117,9 @@ class FleetBroker:
         if code is not None:
             self.unacknowledged -= 1
             connection.send(PubAck(publish.packet_id, code))
+
+
+def numbers_of(broker: FleetBroker) -> list[int]:
+    """Return the numbers of the data messages in the order in which they came."""
+    seqs = [dict(publish.properties.user_properties)["seq"] for publish in broker.data]
+    return [int(seq.rpartition(".")[2]) for seq in seqs]

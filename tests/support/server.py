@@ -20,6 +20,9 @@ from tests.support.raw_client import Clients
 
 HOST = "127.0.0.1"
 
+SMALL = 4_096
+"""Bytes that the buffers of a narrow server hold, and the kernel's behind them."""
+
 
 class HeldWriter:
     """Has the shape of the storage layer's writer; a batch is on disk when `commit` is called."""

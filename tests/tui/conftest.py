@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event
+from typing import cast
 
 import pytest
 from paho.mqtt.client import Client
@@ -17,6 +18,8 @@ from textual.pilot import Pilot
 
 from tests.support.mosquitto import mosquitto_program
 from tests.support.ports import free_port
+from tui.address import Address
+from tui.app import TidegateApp
 from tui.topics import Topics
 
 DEADLINE = 60.0
@@ -154,3 +157,14 @@ def publisher(mosquitto: Mosquitto) -> Iterator[Publisher]:
     opened = Publisher(mosquitto.port)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def application(mosquitto: Mosquitto) -> TidegateApp:
+    return TidegateApp(Address("127.0.0.1", mosquitto.port), TOPICS)
+
+
+async def connected(pilot: Pilot[None]) -> None:
+    """Return when the retained figures can be told: the subscription is in place."""
+    await shown(pilot, "● connected mqtt://")
+    await until(lambda: cast("TidegateApp", pilot.app).client.hears)

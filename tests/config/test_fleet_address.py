@@ -1,0 +1,51 @@
+import pytest
+
+from gateway.config.errors import ConfigurationError
+from tests.support.configurations import URL, Load
+
+BAD_URLS = [
+    "",
+    "fleet.example",
+    "fleet.example:1883",
+    "http://fleet.example",
+    "mqtt:fleet.example",
+    "mqtt://",
+    "mqtt://:1883",
+    "mqtt://fleet.example:0",
+    "mqtt://fleet.example:65536",
+    "mqtt://fleet.example:abc",
+    "mqtt://fleet.example:-1",
+    "mqtt://[::1",
+    "mqtt://fleet example",
+    "mqtt://fleet.example\\n",
+    "mqtt://anna:secret@fleet.example",
+    "mqtt://anna@fleet.example",
+    "mqtt://fleet.example/topic",
+    "mqtt://fleet.example?x=1",
+    "mqtt://fleet.example#x",
+]
+
+
+@pytest.mark.parametrize("url", BAD_URLS)
+def test_an_address_of_the_fleet_that_is_none(read: Load, url: str) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        read(f'[uplink]\nurl = "{url}"')
+    assert raised.value.key == "uplink.url"
+    assert raised.value.allowed.startswith(URL)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["mqtt://fleet.example", "mqtts://10.0.0.1:8883/", "mqtt://[fe80::1]:1", "mqtt://a:65535"],
+)
+def test_addresses_of_the_fleet(read: Load, url: str) -> None:
+    uplink = read(f'[uplink]\nurl = "{url}"').uplink
+    assert uplink is not None
+    assert uplink.url == url
+
+
+def test_a_password_in_an_address_is_not_repeated(read: Load) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        read('[uplink]\nurl = "mqtt://barn:s3cret@fleet:1883"\n')
+    assert "mqtt://***@fleet:1883" in str(raised.value)
+    assert "s3cret" not in str(raised.value)

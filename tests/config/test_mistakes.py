@@ -1,0 +1,162 @@
+"""Mistakes in a configuration, and what is said of each."""
+
+from pathlib import Path
+
+import pytest
+
+from gateway.config.errors import ConfigurationError
+from tests.support.configurations import URL, Load
+
+BEGINNING = "the beginning of a topic, without wildcards and not with $"
+PORT = "a whole number from 1 to 65535"
+TEXT = "a text that is not empty"
+ID = "1 to 64 letters, digits, _ and -, beginning with a letter or digit"
+LONG = "x" * 65
+
+MISTAKES: list[tuple[str, str, object, str]] = [
+    # unknown keys
+    ("[gatway]\nid = 'a'", "gatway", {"id": "a"}, "there are broker, durability, gateway,"),
+    ("[gateway]\nname = 'a'", "gateway.name", "a", "unknown key; there are id"),
+    (
+        "[[listener]]\nprot = 1",
+        "listener[0].prot",
+        1,
+        "allow_anonymous, client_ca, connection_burst",
+    ),
+    ("[broker]\nx = 1", "broker.x", 1, "unknown key"),
+    ("[uplink]\nbatch = 'gzip'", "uplink.batch", "gzip", 'one of "zlib"'),
+    ("[uplink]\nbatch = 'zlib'", "uplink.batch", "zlib", "only with url"),
+    ("[uplink]\nbudget = '2MB/day'", "uplink.budget", 2_000_000, "only with url"),
+    ("[uplink]\nbudget = '2MB'", "uplink.budget", "2MB", "a size a day"),
+    ("[uplink]\nschedule = '* * * * * for 1h'", "uplink.schedule", "* * * * * for 1h", "a list"),
+    ("[uplink]\npuback_timeout = '0'", "uplink.puback_timeout", "0", "at least 1 s"),
+    ("[uplink]\nwindow = 0", "uplink.window", 0, "from 1 to 65535"),
+    ("[uplink]\nbatch_messages = 1", "uplink.batch_messages", 1, "from 2 to 10000"),
+    ("[uplink]\nbatch_bytes = 12", "uplink.batch_bytes", 12, "at least 1024 bytes"),
+    ("[storage]\ndurability = 'batch'", "storage.durability", "batch", '"batch(<ms>)" with 1 to'),
+    ("[storage]\ncommit_delay = 1001", "storage.commit_delay", 1001, "from 0 to 1000"),
+    ("[[listener]]\ndurability = 'no'", "listener[0].durability", "no", '"commit", "memory" or'),
+    ("[[durability]]\nclient = 'a'", "durability[0].class", None, "must be given"),
+    (
+        "[[durability]]\ntopic = 'a'\nclass = 'batch(0)'",
+        "durability[0].class",
+        "batch(0)",
+        '"batch(<ms>)" with 1 to 60000 ms',
+    ),
+    ("[[durability]]\nclass = 'memory'", "durability[0].topic", None, "or client must be given"),
+    (
+        "[[durability]]\ntopic = 'a'\nclient = 'b'\nclass = 'memory'",
+        "durability[0].topic",
+        "a",
+        "either topic or client, not both",
+    ),
+    ("[uplink]\nurI = 'a'", "uplink.urI", "a", "ca_file, client_id, directory"),
+    ("[[uplink.rule]]\ntopik = 'a'", "uplink.rule[0].topik", "a", "lane, stream, topic, where"),
+    ("[[serial]]\nport = 'a'\nbauds = 9600", "serial[0].bauds", 9600, "baud, format, node, port"),
+    ("[[simulator]]\nport = 'a'\nx = 1", "simulator[0].x", 1, "interval, node, port"),
+    ("x = 1", "x", 1, "unknown key"),
+    # the wrong kind of thing
+    ("gateway = 'barn'", "gateway", "barn", "a table: [gateway]"),
+    ("[[gateway]]", "gateway", [{}], "a table: [gateway]"),
+    ("uplink = 1", "uplink", 1, "a table: [uplink]"),
+    ("[listener]\nport = 1", "listener", {"port": 1}, "[[listener]], one for each"),
+    ("listener = [1]", "listener[0]", 1, "a table: [listener[0]]"),
+    ("[uplink]\nrule = 'a'", "uplink.rule", "a", "[[uplink.rule]], one for each"),
+    ("[serial]\nport = 'a'", "serial", {"port": "a"}, "[[serial]], one for each"),
+    # the wrong type
+    ("gateway.id = 1", "gateway.id", 1, ID),
+    ("[[listener]]\nhost = 1", "listener[0].host", 1, TEXT),
+    ("[[listener]]\nport = '1883'", "listener[0].port", "1883", PORT),
+    ("[[listener]]\nport = 1883.0", "listener[0].port", 1883.0, PORT),
+    ("[[listener]]\nport = true", "listener[0].port", True, PORT),
+    ("[[listener]]\nallow_anonymous = 'yes'", "listener[0].allow_anonymous", "yes", "true or"),
+    ("[[listener]]\npassword_file = []", "listener[0].password_file", [], TEXT),
+    ("[broker]\nsys_interval = '1'", "broker.sys_interval", "1", "a number from 0.1 to 3600"),
+    ("[broker]\nsys_interval = true", "broker.sys_interval", True, "a number from 0.1 to 3600"),
+    ("[uplink]\nurl = 1", "uplink.url", 1, URL),
+    ("[uplink]\nidentity = 1", "uplink.identity", 1, "true or false"),
+    ("[[uplink.rule]]\ntopic = 1", "uplink.rule[0].topic", 1, TEXT),
+    # out of range
+    ("gateway.id = ''", "gateway.id", "", ID),
+    ("gateway.id = '-a'", "gateway.id", "-a", ID),
+    ("gateway.id = 'a.b'", "gateway.id", "a.b", ID),
+    ("gateway.id = 'é'", "gateway.id", "é", ID),
+    ('gateway.id = "a\\n"', "gateway.id", "a\n", ID),
+    (f"gateway.id = '{LONG}'", "gateway.id", LONG, ID),
+    ("[[listener]]\nhost = ''", "listener[0].host", "", TEXT),
+    ('[[listener]]\nhost = "a\\u0000"', "listener[0].host", "a\0", TEXT),
+    ("[[listener]]\nport = 0", "listener[0].port", 0, PORT),
+    ("[[listener]]\nport = 65536", "listener[0].port", 65536, PORT),
+    ("[broker]\nmaximum_packet_size = 1023", "broker.maximum_packet_size", 1023, "from 1024 to"),
+    ("[broker]\nconnect_timeout = 0", "broker.connect_timeout", 0, "from 1 to 3600"),
+    ("[broker]\ntopic_alias_maximum = -1", "broker.topic_alias_maximum", -1, "from 0 to 65535"),
+    (
+        "[broker]\ntopic_alias_maximum_out = 65536",
+        "broker.topic_alias_maximum_out",
+        65536,
+        "from 0 to 65535",
+    ),
+    (
+        "[broker]\ntopic_alias_client_bytes = -1",
+        "broker.topic_alias_client_bytes",
+        -1,
+        "from 0 to 1073741824",
+    ),
+    ("[broker]\nreceive_maximum = 0", "broker.receive_maximum", 0, "from 1 to 65535"),
+    ("[broker]\nmaximum_inflight = 65536", "broker.maximum_inflight", 65536, "from 1 to 65535"),
+    ("[broker]\nmaximum_topic_length = 65536", "broker.maximum_topic_length", 65536, "to 65535"),
+    ("[broker]\nmaximum_queued_bytes = 1", "broker.maximum_queued_bytes", 1, "from 1024 to"),
+    ("[broker]\nresponse_information = ''", "broker.response_information", "", BEGINNING),
+    ("[broker]\nresponse_information = '$a'", "broker.response_information", "$a", BEGINNING),
+    ("[broker]\nresponse_information = 'a/+'", "broker.response_information", "a/+", BEGINNING),
+    ("[broker]\nresponse_information = 1", "broker.response_information", 1, BEGINNING),
+    ("[broker]\np2p = 1", "broker.p2p", 1, "true or false"),
+    ("[broker]\nsys_interval = 0.05", "broker.sys_interval", 0.05, "from 0.1 to 3600"),
+    ("[broker]\nsys_interval = inf", "broker.sys_interval", float("inf"), "from 0.1 to 3600"),
+    ("[[uplink.rule]]\ntopic = ''", "uplink.rule[0].topic", "", TEXT),
+    ("[[uplink.rule]]\ntopic = 'a'\nstream = 'a b'", "uplink.rule[0].stream", "a b", "1 to 16"),
+    ("[[uplink.rule]]\ntopic = 'a'\nlane = 'fast'", "uplink.rule[0].lane", "fast", '"live", "ba'),
+    ("[[serial]]\nport = 'a'\nformat = 'xml'", "serial[0].format", "xml", '"frames", "json"'),
+    ("[[serial]]\nport = 'a'\nbaud = 49", "serial[0].baud", 49, "from 50 to 4000000"),
+    ("[[simulator]]\nport = 'a'\ninterval = 0", "simulator[0].interval", 0, "from 0.01 to 3600"),
+    ("[uplink]\nprefix = ''", "uplink.prefix", "", "topic levels"),
+    ("[uplink]\nprefix = '/a'", "uplink.prefix", "/a", "topic levels"),
+    ("[uplink]\nprefix = '$a'", "uplink.prefix", "$a", "topic levels"),
+    ("[uplink]\nprefix = 'a/+'", "uplink.prefix", "a/+", "topic levels"),
+    # missing, or in each other's way
+    ("[[serial]]", "serial[0].port", None, "must be given"),
+    ("[[simulator]]", "simulator[0].port", None, "must be given"),
+    ("[storage]\nwrite_budget = 5", "storage.write_budget", 5, 'such as "200MB/day"'),
+    ("[storage]\nendurance = '20'", "storage.endurance", "20", 'such as "500kB"'),
+    ("[history]\nkeep = 5", "history.keep", 5, 'a text such as "90s", "30m", "2h" or "7d", or "0"'),
+    ("[history]\nkeep = '5'", "history.keep", "5", 'a text such as "90s"'),
+    ("[history]\nkeep = '1h30m'", "history.keep", "1h30m", 'a text such as "90s"'),
+    ("[history]\nmaximum_bytes = 1", "history.maximum_bytes", 1, "from 65536 to"),
+    (
+        "[[subscription_filter]]\nclient = 'a'\nwhere = 'b'",
+        "subscription_filter[0].filter",
+        None,
+        "must be given",
+    ),
+    ("[[uplink.rule]]\nwhere = 'a'", "uplink.rule[0].topic", None, "must be given"),
+    (
+        "[broker]\ntopic_alias_soft_bytes = 9\ntopic_alias_hard_bytes = 8",
+        "broker.topic_alias_soft_bytes",
+        9,
+        "at most topic_alias_hard_bytes, which is 8",
+    ),
+    ("[uplink]\nurl = 'mqtt://a'\ndirectory = 'b'", "uplink.directory", "b", "not both"),
+]
+
+
+@pytest.mark.parametrize(("text", "key", "value", "allowed"), MISTAKES)
+def test_a_mistake_names_file_key_value_and_what_is_allowed(
+    read: Load, tmp_path: Path, text: str, key: str, value: object, allowed: str
+) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        read(text)
+    error = raised.value
+    assert (error.file, error.key, error.value) == (str(tmp_path / "gateway.toml"), key, value)
+    assert allowed in error.allowed
+    assert str(error) == f"{error.file}: {key} = {value!r} is not allowed: {error.allowed}"
+    assert "\n" not in str(error)

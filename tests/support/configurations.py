@@ -1,0 +1,8 @@
+"""What tests of the configuration say of it."""
+
+from collections.abc import Callable
+
+from gateway.config.settings import Configuration
+
+Load = Callable[[str], Configuration]
+URL = "mqtt://host:port or mqtts://host:port"
