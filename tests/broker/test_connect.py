@@ -274,53 +274,6 @@ def test_a_take_over_of_a_connection_that_is_closing_already(harness: Harness) -
     assert list(harness.broker.clients) == ["c"]
 
 
-def test_silence_before_connect_is_limited() -> None:
-    harness = Harness(BrokerSettings(connect_timeout=3))
-    silent = harness.open()
-    slow = harness.open()
-    harness.pass_time(2.9)
-    slow.send(Connect("slow"))
-    assert not silent.closed()
-    harness.pass_time(0.1)
-    assert silent.closed()
-    assert not silent.raw
-    assert not slow.closed()
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_keep_alive_allows_one_and_a_half_intervals_of_silence(
-    harness: Harness, version: int
-) -> None:
-    client = harness.connect("c", version, keep_alive=10)
-    harness.pass_time(14)
-    client.send(PingReq())
-    assert client.take() == [PingResp()]
-    harness.pass_time(14.9)
-    assert not client.closed()
-    harness.pass_time(0.1)
-    assert client.closed()
-    if version == MQTT_5:
-        (disconnect,) = client.take()
-        assert isinstance(disconnect, Disconnect)
-        assert disconnect.reason_code == ReasonCode.KEEP_ALIVE_TIMEOUT
-    else:
-        assert not client.take()
-
-
-def test_without_keep_alive_silence_has_no_end(harness: Harness) -> None:
-    client = harness.connect(keep_alive=0)
-    harness.pass_time(1e6)
-    assert not client.closed()
-
-
-def test_a_keep_alive_does_not_outlive_its_connection(harness: Harness) -> None:
-    """A client that comes and goes leaves no deadline behind, whatever it asked for."""
-    for number in range(1_000):
-        client = harness.connect("c", keep_alive=65_535, session_expiry=0xFFFFFFFE - number)
-        client.drop()
-    assert len(harness.broker.deadlines) < 150
-
-
 def test_connecting_is_logged_with_the_version(
     harness: Harness, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -12,7 +12,7 @@ from gateway.server import transport as transport_module
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.session import session as session_module
 from tests.support.certificates import Authority, Pair
-from tests.support.places import open_place
+from tests.support.places import KINDS, Open, Place, open_place
 from tests.support.server import SMALL, HeldWriter, Server, serve
 from tests.support.storage import Store, open_store
 from tests.support.websockets import Sockets
@@ -87,3 +87,36 @@ async def sockets(
     opened = Sockets(await open_place("websocket", tmp_path, authority, server_pair))
     yield opened
     await opened.close()
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    if request.param == "tcp6":
+        with socket.socket(socket.AF_INET6) as probe:
+            try:
+                probe.bind(("::1", 0))
+            except OSError:
+                pytest.skip("this machine has no IPv6; get it with: sysctl net.ipv6.conf.lo")
+    return str(request.param)
+
+
+@pytest.fixture
+async def open_at(
+    kind: str, tmp_path: Path, authority: Authority, server_pair: Pair
+) -> AsyncIterator[Open]:
+    """Give a function that opens a place of this kind, with other settings if need be."""
+    places: list[Place] = []
+
+    async def open_at(**settings: object) -> Place:
+        opened = await open_place(kind, tmp_path, authority, server_pair, **settings)  # type: ignore[arg-type]  # by name
+        places.append(opened)
+        return opened
+
+    yield open_at
+    for each in places:
+        await each.close()
+
+
+@pytest.fixture
+async def place(open_at: Open) -> Place:
+    return await open_at()

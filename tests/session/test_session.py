@@ -1,14 +1,8 @@
-from collections import deque
-
 import pytest
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from gateway.counters import Counters
 from gateway.mqtt.connection import MAXIMUM_UNSENT, Connection
-from gateway.mqtt.decode import decode
-from gateway.mqtt.framing import Framer
-from gateway.mqtt.packets import MQTT_5, Packet, Publish, PubRel
+from gateway.mqtt.packets import Publish
 from gateway.routing.where.message import Message
 from gateway.session import overflow
 from gateway.session.delivery import Delivery
@@ -16,39 +10,13 @@ from gateway.session.delivery_queue import DeliveryQueue
 from gateway.session.limits import MAXIMUM_INFLIGHT, SessionLimits, WhenFull
 from gateway.session.session import Session
 from gateway.session.templates import Templates
-
-
-def open_connection(version: int = MQTT_5) -> Connection:
-    connection = Connection(1_024)
-    connection.version = version
-    return connection
-
-
-def persistent() -> Session:
-    session = Session("c", Counters())
-    session.expiry_interval = 60
-    return session
+from tests.support.sessions import deliver, open_connection, packets, persistent
 
 
 def attached(receive_maximum: int = 10) -> tuple[Session, Connection]:
     session, connection = persistent(), open_connection()
     session.attach(connection, receive_maximum)
     return session, connection
-
-
-def deliver(session: Session, payload: bytes = b"x", qos: int = 1, **fields: object) -> None:
-    message = Message("a", payload, qos, **fields)  # type: ignore[arg-type]  # by name
-    session.deliver(Delivery(message, qos), Templates(message), 0.0)
-
-
-def packets(connection: Connection) -> list[Packet]:
-    """Return what the connection has to send, and take it away."""
-    framer = Framer(0xFFFFFFFF)
-    framer.feed(bytes(connection.data_to_send(0) or b""))
-    found = []
-    while (frame := framer.next_frame()) is not None:
-        found.append(decode(*frame, MQTT_5))
-    return found
 
 
 def payloads(connection: Connection) -> list[bytes]:
@@ -258,93 +226,6 @@ def test_the_expiry_interval_counts_down() -> None:
         if isinstance(packet, Publish)
     ]
     assert left == [60, 60, 30, 0]
-
-
-class Client(RuleBasedStateMachine):
-    """A client that comes, goes and acknowledges as it likes gets every message in order."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.session = persistent()
-        self.connection: Connection | None = None
-        self.limit = 0
-        self.published = 0
-        self.unacknowledged: deque[tuple[int, int]] = deque()  # packet identifier, QoS
-        self.released: deque[int] = deque()
-        self.first_time: list[int] = []
-
-    @precondition(lambda self: self.connection is None)
-    @rule(limit=st.integers(1, 5))
-    def connect(self, limit: int) -> None:
-        self.connection, self.limit = open_connection(), limit
-        self.session.attach(self.connection, limit)
-        self.session.pump(0.0)
-        self.read()
-
-    @precondition(lambda self: self.connection is not None)
-    @rule()
-    def disconnect(self) -> None:
-        self.session.detach()
-        self.connection = None
-        self.unacknowledged.clear()
-        self.released.clear()
-
-    @rule(qos=st.integers(1, 2))
-    def publish(self, qos: int) -> None:
-        deliver(self.session, b"%d" % self.published, qos)
-        self.published += 1
-        self.read()
-
-    @precondition(lambda self: bool(self.unacknowledged))
-    @rule()
-    def acknowledge(self) -> None:
-        packet_id, qos = self.unacknowledged.popleft()
-        if qos == 1:
-            assert self.session.inflight.remove(packet_id) is not None
-            self.session.pump(0.0)
-            self.read()
-        else:
-            message = self.session.inflight.find(packet_id)
-            assert message is not None
-            message.released = True
-            self.released.append(packet_id)
-
-    @precondition(lambda self: bool(self.released))
-    @rule()
-    def complete(self) -> None:
-        assert self.session.inflight.remove(self.released.popleft()) is not None
-        self.session.pump(0.0)
-        self.read()
-
-    def read(self) -> None:
-        for packet in packets(self.connection) if self.connection is not None else []:
-            if isinstance(packet, PubRel):
-                self.released.append(packet.packet_id)
-                continue
-            assert isinstance(packet, Publish)
-            self.unacknowledged.append((packet.packet_id, packet.qos))
-            number = int(packet.payload)
-            if not packet.dup:
-                self.first_time.append(number)
-            assert (number in self.first_time) or packet.dup
-
-    @invariant()
-    def in_order_and_within_the_window(self) -> None:
-        assert self.first_time == list(range(len(self.first_time)))
-        if self.connection is not None:
-            assert len(self.unacknowledged) + len(self.released) <= self.limit
-
-    @invariant()
-    def nothing_is_lost(self) -> None:
-        assert len(self.first_time) + len(self.session.queue) == self.published
-
-    @invariant()
-    def nothing_waits_without_a_reason(self) -> None:
-        if self.connection is not None and len(self.session.queue):
-            assert len(self.unacknowledged) + len(self.released) == self.limit
-
-
-TestClient = Client.TestCase
 
 
 def test_a_message_that_nobody_was_promised_is_no_loss_where_the_oldest_go() -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -145,3 +145,6 @@ async def open_place(
     writer = HeldWriter(durable=False)
     server = await serve(writer, settings, authenticator, listener, tls, clock)
     return Place(kind, server, authority.ca_file)
+
+
+Open = Callable[..., Awaitable[Place]]

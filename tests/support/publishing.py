@@ -1,0 +1,10 @@
+"""Whom tests of publishing publish to."""
+
+from gateway.mqtt.packets import MQTT_5
+from tests.support.broker_harness import Harness, MemoryClient
+
+
+def subscriber(harness: Harness, version: int = MQTT_5, qos: int = 2) -> MemoryClient:
+    client = harness.connect("subscriber", version)
+    client.subscribe("#", qos)
+    return client
