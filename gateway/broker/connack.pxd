@@ -21,3 +21,6 @@ cpdef tell_admitted(broker)
 cdef _allow_aliases(broker, Connection connection, packet)
 
 cdef _keep_alive(Client client, packet)
+
+@cython.locals(imposed=bint, lowered=bint)
+cdef _properties(broker, Client client, packet, authentication_data, bint assigned)

@@ -89,7 +89,7 @@ def _accept(
     client.keep_alive = _keep_alive(client, packet)
     broker.clients[session.client_id] = client
     # [MQTT-3.2.2-2], [MQTT-3.2.2-3]
-    properties = _properties(broker, client, packet, authentication_data, assigned=assigned)
+    properties = _properties(broker, client, packet, authentication_data, assigned)
     mark = broker.mark_since(gathered)
     if not client.connection.send(ConnAck(present, ReasonCode.SUCCESS, properties), mark):
         client.close()  # its Maximum Packet Size does not even let us tell it our limits
@@ -144,7 +144,6 @@ def _properties(
     client: Client,
     packet: Connect,
     authentication_data: bytes | None,
-    *,
     assigned: bool,
 ) -> Properties:
     if client.connection.version != MQTT_5:

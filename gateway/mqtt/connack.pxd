@@ -1,3 +1,9 @@
+import cython
+
+cdef int _CODES
+
+@cython.locals(before=bytes, behind=bytes)
 cpdef bytes write_connack(packet, int version)
 
-cdef bytes _written(properties)
+@cython.locals(behind=bytes, whole=bytes)
+cdef tuple _around_codes(properties)

@@ -14,6 +14,9 @@ SESSION_PRESENT = 0x01
 
 _FIRST_BYTE = FIRST_BYTES[PacketType.CONNACK]
 
+_CODES = 2
+"""Bytes of the flags and the reason code together."""
+
 _REASONS = {
     0: ReasonCode.SUCCESS,
     1: ReasonCode.UNSUPPORTED_PROTOCOL_VERSION,
@@ -52,19 +55,24 @@ def write_connack(packet: ConnAck, version: int) -> bytes:
     one that asks the client to come back.
     """
     if version == MQTT_5:
-        codes = bytes((packet.session_present, packet.reason_code))
-        return write_packet(_FIRST_BYTE, codes, _written(packet.properties))
+        before, behind = _around_codes(packet.properties)
+        return before + bytes((packet.session_present, packet.reason_code)) + behind
     session_present = packet.session_present and version != MQTT_3_1
     code = RETURN_CODES.get(packet.reason_code, RETURN_CODES[ReasonCode.SERVER_UNAVAILABLE])
     return bytes((_FIRST_BYTE, 2, session_present, code))
 
 
-_last: tuple[Properties, bytes] = (NO_PROPERTIES, b"\0")
+_last: tuple[Properties, tuple[bytes, bytes]] = (NO_PROPERTIES, (b"\x20\3", b"\0"))
 
 
-def _written(properties: Properties) -> bytes:
-    """Return the properties as bytes; most clients are given those of the client before."""
+def _around_codes(properties: Properties) -> tuple[bytes, bytes]:
+    """Return what stands before flags and reason code, and behind: the properties.
+
+    Most clients are given those of the client before.
+    """
     global _last  # noqa: PLW0603 - one pair, replaced as a whole
     if properties is not _last[0]:
-        _last = properties, write_properties(properties, PacketType.CONNACK, MQTT_5)
+        behind = write_properties(properties, PacketType.CONNACK, MQTT_5)
+        whole = write_packet(_FIRST_BYTE, bytes(_CODES), behind)
+        _last = properties, (whole[: -_CODES - len(behind)], behind)
     return _last[1]
