@@ -11,13 +11,16 @@ from gateway.session.traffic cimport Traffic
 
 cdef int _FIRST_BYTE
 cdef bytes _ANSWER
+cdef bytes _PLAIN
 
 @cython.final
 cdef class LoneNumberedWay:
     cdef bytes _begins
     cdef long long _changes
+    cdef bint _numbered
     cdef object _origin
     cdef Py_ssize_t _own
+    cdef bytes _plain
     cdef Connection _publisher
     cdef Connection _receiver
     cdef RouteCache _routes
@@ -29,11 +32,13 @@ cdef class LoneNumberedWay:
 
     @cython.locals(size=Py_ssize_t, session=Session, publisher=Connection, receiver=Connection,
                    output=Output, answers=Output, place=Py_ssize_t, start=Py_ssize_t, high=int,
-                   low=int, payload_bytes=Py_ssize_t, packet_id=Py_ssize_t, packet=bytearray,
-                   answer=bytes, traffic=Traffic)
+                   low=int, payload_bytes=Py_ssize_t, answer=bytes, traffic=Traffic)
     cpdef bint pass_on(self, bytes data, bint at_once, double now, wall) except -1
+    @cython.locals(start=Py_ssize_t, place=Py_ssize_t, packet_id=Py_ssize_t, packet=bytearray)
+    cdef bytearray _add(self, bytes data, double now, wall)
     @cython.locals(traffic=Traffic)
     cdef bint _may_wait(self) except -1
     cdef bint _may_come(self, bytes data) except -1
-    @cython.locals(publisher=Connection, size=Py_ssize_t, rest=Py_ssize_t, behind=Py_ssize_t)
+    @cython.locals(publisher=Connection, size=Py_ssize_t, rest=Py_ssize_t, behind=Py_ssize_t,
+                   length=bytes)
     cdef bint _learn(self, bytes data) except -1

@@ -4,6 +4,7 @@ from typing import Final, cast
 
 from gateway.mqtt.acknowledgement_run import alike
 from gateway.mqtt.connection import MAXIMUM_UNSENT, Connection
+from gateway.mqtt.fields import write_byte, write_variable_byte_integer
 from gateway.mqtt.message_size import message_bytes
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck
 from gateway.mqtt.publish import publish_first_byte
@@ -17,6 +18,8 @@ from gateway.session.traffic import Traffic
 
 _FIRST_BYTE: Final = publish_first_byte(1, retain=False, dup=False)
 
+_PLAIN: Final = write_byte(publish_first_byte(0, retain=False, dup=False))
+
 _ANSWER: Final = alike(PubAck, ReasonCode.SUCCESS, MQTT_3_1_1)[:2]
 """What stands before the packet identifier of a PUBACK, the same in every protocol version."""
 
@@ -25,14 +28,16 @@ class LoneNumberedWay:
     """The way of QoS 1 messages of one topic from a connection to one session, and of its PUBACKs.
 
     It is made and lost as a `LoneWay` is, and as that it asks for what can have changed, and for
-    nothing else. The session keeps no journal, so that the message and its PUBACK wait for nothing.
+    nothing else. Nothing is kept of them on disk, so that message and PUBACK wait for nothing.
     """
 
     __slots__ = (
         "_begins",
         "_changes",
+        "_numbered",
         "_origin",
         "_own",
+        "_plain",
         "_publisher",
         "_receiver",
         "_routes",
@@ -51,8 +56,13 @@ class LoneNumberedWay:
         session: Session,
         topic: bytes,
         origin: Origin,
+        *,
+        numbered: bool,
     ) -> None:
-        """Lead to a session that was just sent such a packet, whose body begins with `topic`."""
+        """Lead to a session that was just sent such a packet, whose body begins with `topic`.
+
+        It is sent there with QoS 1 if `numbered`, otherwise with QoS 0.
+        """
         self._routes = routes
         self._changes = routes.changes
         self._traffic = traffic
@@ -65,6 +75,8 @@ class LoneNumberedWay:
         self._size = 0  # bytes of the last packet
         self._begins = b""  # what stood before its packet identifier
         self._start = 0  # of its payload
+        self._plain = b""  # what stands before its properties at QoS 0
+        self._numbered = numbered
 
     def pass_on(self, data: bytes, at_once: bool, now: float, wall: int) -> bool:
         """Send a packet to the receiver, and its PUBACK, if it is one that goes this way.
@@ -89,19 +101,14 @@ class LoneNumberedWay:
         high, low = data[place], data[place + 1]
         if not (high or low) or (start > place + 2 and not self._may_come(data)):
             return False  # [MQTT-2.2.1-3]
-        payload_bytes = size - start
-        packet_id = session.inflight.add_alone(
-            InflightAlone(self._origin, data, start, self._own + payload_bytes, now, wall)
-        )
-        if not packet_id:
+        packet = self._add(data, now, wall) if self._numbered else self._plain + data[place + 2 :]
+        if packet is None:
             return False
         traffic = self._traffic
-        packet = bytearray(data)
-        packet[place] = packet_id >> 8
-        packet[place + 1] = packet_id & 0xFF
+        payload_bytes = size - start
         if at_once and output.leave_at_once(packet):
             receiver.packets_sent += 1
-            traffic.network_sent += size
+            traffic.network_sent += len(packet)
         else:
             receiver.send_run(packet, 1)
         answer = _ANSWER + data[place : place + 2]
@@ -120,6 +127,19 @@ class LoneNumberedWay:
         traffic.messages_sent += 1
         traffic.bytes_sent += payload_bytes
         return True
+
+    def _add(self, data: bytes, now: float, wall: int) -> bytearray | None:
+        """Return a packet as it leaves, and is in the window; None if there is no room for it."""
+        start, place = self._start, len(self._begins)
+        packet_id = self._session.inflight.add_alone(
+            InflightAlone(self._origin, data, start, self._own + len(data) - start, now, wall)
+        )
+        if not packet_id:
+            return None
+        packet = bytearray(data)
+        packet[place] = packet_id >> 8
+        packet[place + 1] = packet_id & 0xFF
+        return packet
 
     def _may_wait(self) -> bool:
         """Return whether both may be queued until the turn ends, which has room for more."""
@@ -144,4 +164,6 @@ class LoneNumberedWay:
         self._size = size
         self._begins = data[: size - rest]
         self._start = size - rest + behind
+        length = write_variable_byte_integer(len(self._topic) + rest - 2)
+        self._plain = _PLAIN + length + self._topic
         return True

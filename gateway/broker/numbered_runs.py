@@ -129,14 +129,21 @@ def _way(
     connection, publisher = receiver.connection, client.connection
     if (
         connection is None
-        or not to.qos
-        or receiver.journal is not NO_JOURNAL
+        or (to.qos and receiver.journal is not NO_JOURNAL)
         or (connection.version == MQTT_5) != (publisher.version == MQTT_5)
     ):
         return None
     within = broker.durability_classes.commit_within(session.durability_class, name)
     origin = Origin(name, session.client_id, session.username, within)
-    return LoneNumberedWay(broker.router.routes, broker.traffic, publisher, receiver, topic, origin)
+    return LoneNumberedWay(
+        broker.router.routes,
+        broker.traffic,
+        publisher,
+        receiver,
+        topic,
+        origin,
+        numbered=to.qos > 0,
+    )
 
 
 def _pass_on(

@@ -90,7 +90,6 @@ def leave(harness: Harness) -> None:
 NO_WAY: dict[str, Callable[[Harness], object]] = {
     "nobody": lambda _: None,
     "two": lambda harness: [harness.connect(name).subscribe(TOPIC, 1) for name in ("one", "other")],
-    "QoS 0": lambda harness: harness.connect("c").subscribe(TOPIC, 0),
     "another version": lambda harness: harness.connect("c", MQTT_3_1_1).subscribe(TOPIC, 1),
     "who is away": leave,
 }

@@ -45,6 +45,7 @@ class World:
     versions: tuple[int, int]
     persistent: bool
     receive_maximum: int
+    qos: int = 1
     clients: dict[str, MemoryClient] = field(default_factory=dict)
     wires: list[Immediate] = field(default_factory=list)
     seen: list[tuple[str, Packet]] = field(default_factory=list)
@@ -56,7 +57,7 @@ class World:
         self.harness.ways, self.harness.alone = self.ways, self.alone
         for name in ("subscriber", "one", "two"):
             self.connect(name)
-        self.subscribe("subscriber", 1)
+        self.subscribe("subscriber", self.qos)
 
     def connect(self, name: str) -> None:
         old = self.clients.get(name)
@@ -167,7 +168,7 @@ ACTIONS = st.one_of(
         PUBLISHERS,
         st.sampled_from((0, 0, 0, 1)),
         st.sampled_from((1, 1, 1, 1, 0, 2)),
-        st.sampled_from((4, 4, 4, 0, 200)),
+        st.sampled_from((4, 4, 4, 0, 118, 200)),
         st.sampled_from((1, 1, 1, 1, 1, 2, 0)),
     ),
     st.tuples(st.just("acknowledge"), st.integers(0, 2), st.sampled_from((1, 1, 1, 2))),
@@ -205,15 +206,17 @@ def perform(world: World, actions: list[tuple[Any, ...]]) -> list[dict[str, Any]
     st.tuples(st.sampled_from((MQTT_3_1_1, MQTT_5)), st.sampled_from((MQTT_3_1_1, MQTT_5))),
     st.booleans(),
     st.integers(1, 4),
+    st.sampled_from((1, 1, 0)),
 )
 def test_both_ways_come_to_the_same(
     actions: list[tuple[Any, ...]],
     versions: tuple[int, int],
     persistent: bool,
     receive_maximum: int,
+    qos: int,
 ) -> None:
     ordinary, waiting, lone = (
-        perform(World(ways, alone, versions, persistent, receive_maximum), actions)
+        perform(World(ways, alone, versions, persistent, receive_maximum, qos), actions)
         for ways, alone in ((False, False), (True, False), (True, True))
     )
     assert waiting == ordinary
