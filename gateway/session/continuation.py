@@ -18,10 +18,15 @@ def note_departure(session: Session, wall: int) -> None:
     The packet identifiers of QoS 1 messages are noted here for the first time: while they are
     on their way, acknowledgements come faster than anything is written.
     """
+    memory = session.limits.memory
     for packet_id, message in session.inflight.items():
         if message.delivery.qos == 1 and not message.noted:
             message.noted = True
-            session.journal.identify(message.delivery, packet_id)
+            delivery, before = message.delivery, message.delivery.message
+            session.journal.identify(delivery, packet_id)
+            if delivery.message is not before:  # one of its own, for a row of its own
+                memory.remove(before)
+                memory.add(delivery.message)
     session.journal.leave(wall)
 
 

@@ -34,6 +34,24 @@ def test_a_run_waits_for_who_is_away(make: Callable[[], Harness], taken: list[in
     assert harness.broker.queue_memory.bytes == harness.broker.queue_memory.disk_bytes == 0
 
 
+def test_one_that_two_have_begun_with_is_counted_no_longer_than_that(taken: list[int]) -> None:
+    harness = DurableHarness()
+    names = ["one", "two"]
+    for name in names:
+        away(harness, name)
+    harness.connect("publisher").send(*publishes(10, 1))
+    assert taken == [10]
+    for name in names:
+        harness.persistent(name).drop()  # which gives each message a row of its own
+    memory = harness.broker.queue_memory
+    assert (memory.deliveries, memory.messages) == (20, 20)
+    for name in names:
+        client = harness.persistent(name)
+        assert len(published(client)) == 10
+        client.send(*(PubAck(number) for number in range(1, 11)))
+    assert (memory.deliveries, memory.messages, memory.bytes, memory.disk_bytes) == (0, 0, 0, 0)
+
+
 def test_it_is_acknowledged_when_it_is_on_disk(taken: list[int]) -> None:
     harness = DurableHarness()
     away(harness)
