@@ -161,12 +161,12 @@ class Broker:
         try:
             if data:
                 traffic.network_received += len(data)
-                if (last_topic is not None and pass_on_alone(self, client, data, last_topic)) or (
-                    last is not None and pass_on_numbered(self, client, data, last, instant, alone)
+                done = take_alone(client, data, instant)
+                if not done and (
+                    (last_topic is not None and pass_on_alone(self, client, data, last_topic))
+                    or (last and pass_on_numbered(self, client, data, last, instant, alone))
                 ):
                     done = len(data)
-                else:
-                    done = take_alone(client, data, instant)
                 if done or len(data) >= SIGN_OF_LIFE:
                     client.last_received = instant.monotonic
                 if done == len(data):

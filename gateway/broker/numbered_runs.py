@@ -103,8 +103,10 @@ def pass_on_alone(
     first_byte, name, topic = last
     session, connection = client.session, client.connection
     rest = bytes_alone(connection, data, topic, first_byte)
+    if rest < 0 or session is None:
+        return False
     packets = publish_alone(data, rest, len(topic), connection.version == MQTT_5)
-    if packets is None or session is None:
+    if packets is None:
         return False
     qos = first_byte >> QOS_SHIFT & 3
     recipients = broker.router.plain_recipients(name, qos)

@@ -29,7 +29,7 @@ cdef class Framer:
     cpdef Py_ssize_t like(self, int first_byte, bytes alike, Py_ssize_t least=*)
     @cython.locals(buffer=bytes, position=Py_ssize_t, body=Py_ssize_t, end=Py_ssize_t)
     cpdef tuple take_like(self, int first_byte)
-    @cython.locals(body=Py_ssize_t, end=Py_ssize_t, size=Py_ssize_t)
+    @cython.locals(body=Py_ssize_t, end=Py_ssize_t, size=Py_ssize_t, length=int)
     cpdef Py_ssize_t alone(self, bytes data, int first_byte, bytes alike)
     cpdef pass_over(self, Py_ssize_t size)
     cpdef bytes look_ahead(self, Py_ssize_t size)

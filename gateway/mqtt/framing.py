@@ -4,9 +4,6 @@ from gateway.mqtt.errors import MalformedPacket
 from gateway.mqtt.packet_run import PacketRun
 from gateway.mqtt.reason_codes import ReasonCode
 
-SHORT = 2 + 0x7F
-"""Bytes of the longest packet whose remaining length is a single byte (section 2.1.4)."""
-
 _LAST_SHIFT = 21  # a remaining length is four bytes of seven bits (section 2.1.4)
 
 
@@ -195,12 +192,14 @@ class Framer:
         if self._buffer or self._gathered is not None or data[0] != first_byte:
             return -1
         size = len(data)
-        body = 2
-        if size < 2 or data[1] != size - body or size > SHORT:
+        if size < 2 or size > self._maximum_packet_size:
+            return -1
+        body, length = 2, data[1]
+        if length > 0x7F:
             body, end = _body(data, 0)
             if end != size:
                 return -1
-        if size > self._maximum_packet_size:
+        elif length != size - body:
             return -1
         return size - body - len(alike) if data.startswith(alike, body) else -1
 

@@ -4,7 +4,6 @@ import pytest
 
 from gateway.mqtt.connection import MAXIMUM_UNSENT
 from gateway.mqtt.encode import encode
-from gateway.mqtt.framing import SHORT
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
@@ -18,7 +17,7 @@ from gateway.mqtt.packets import (
 from gateway.session.inflight import MAXIMUM_BYTES, MAXIMUM_PACKET_ID
 from tests.support.broker_harness import Harness
 from tests.support.durable_broker import DurableHarness
-from tests.support.lone_pair import TOPIC, Pair
+from tests.support.lone_pair import SHORT, TOPIC, Pair
 
 PINGS = bytes(64 * 1024)
 """Stand for answers that nobody reads."""

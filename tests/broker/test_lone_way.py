@@ -4,7 +4,6 @@ from gateway.broker.lone_way import LoneWay
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.connection import MAXIMUM_UNSENT
 from gateway.mqtt.encode import encode
-from gateway.mqtt.framing import SHORT
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
@@ -16,6 +15,7 @@ from gateway.mqtt.packets import (
     Unsubscribe,
 )
 from tests.support.broker_harness import Harness, MemoryClient, Wire
+from tests.support.lone_pair import SHORT
 
 TOPIC = "plant/line-1/device-7/telemetry"
 

@@ -7,6 +7,9 @@ from tests.support.broker_harness import Harness, Wire
 
 TOPIC = "plant/line-1/device-7/telemetry"
 
+SHORT = 2 + 0x7F
+"""Bytes of the longest packet whose remaining length is a single byte (section 2.1.4)."""
+
 
 class Pair:
     """A publisher that has a way to a subscriber."""
