@@ -8,12 +8,12 @@ from gateway.session.message_run cimport MessageRun
 @cython.final
 cdef class Inflight:
     cdef long long _bytes
-    cdef public Py_ssize_t _last
+    cdef public int _last
+    cdef readonly int in_runs
+    cdef public int limit
     cdef dict _messages
     cdef Py_ssize_t _order
     cdef list _runs
-    cdef readonly Py_ssize_t in_runs
-    cdef public Py_ssize_t limit
     cdef readonly object to_send_again
 
     @cython.locals(first=Py_ssize_t, taken=Py_ssize_t, room=Py_ssize_t, by_size="long long",
@@ -41,7 +41,7 @@ cdef class Inflight:
     cpdef list finish(self, packet_ids, Py_ssize_t start=*)
     cpdef find(self, Py_ssize_t packet_id)
     cpdef remove(self, Py_ssize_t packet_id)
-    @cython.locals(messages=dict, packet_id=Py_ssize_t)
+    @cython.locals(messages=dict, packet_id=Py_ssize_t, room=bint)
     cpdef Py_ssize_t add_alone(self, InflightAlone message) except -1
     @cython.locals(messages=dict)
     cpdef bint finish_alone(self, Py_ssize_t packet_id) except -1

@@ -18,7 +18,7 @@ MAXIMUM_BYTES = 1024 * 1024
 NO_MESSAGES: Final[dict[int, Sent]] = {}
 NO_RUNS: Final[list[InflightRun]] = []
 NONE_AGAIN: Final[deque[int]] = deque(maxlen=0)
-"""Stand for those that are made when they are needed: 70 bytes each, and 760 for the deque."""
+"""Stand for those that are empty: 64, 80 and 760 bytes, and more if they had grown."""
 
 
 class Inflight:
@@ -56,10 +56,8 @@ class Inflight:
     @property
     def has_room(self) -> bool:
         """False while the client's Receive Maximum is reached [MQTT-3.3.4-9], or our own bounds."""
-        return len(self) - len(self.to_send_again) < self.limit and (
-            self._bytes < MAXIMUM_BYTES
-            or bool(self.to_send_again)  # to send again costs nothing more
-        )
+        room = self._bytes < MAXIMUM_BYTES or bool(self.to_send_again)  # which costs nothing more
+        return room and len(self) - len(self.to_send_again) < self.limit
 
     @property
     def room(self) -> tuple[int, int]:
@@ -127,6 +125,8 @@ class Inflight:
         self._bytes -= count * sent.run.size
         if sent.done == sent.count:
             self._runs.remove(sent)
+            if not self._runs:
+                self._runs = NO_RUNS
 
     def _open_runs(self) -> None:
         """Go on with single messages."""
@@ -219,7 +219,7 @@ class Inflight:
             size += message_size(message.delivery.message)
         self._bytes -= size
         if not messages:
-            messages.clear()  # which gives back what it had grown to
+            self._messages = NO_MESSAGES
         return found
 
     def add_alone(self, message: InflightAlone) -> int:
@@ -227,13 +227,8 @@ class Inflight:
         messages, packet_id = self._messages, self._last + 1
         if messages is NO_MESSAGES:
             self._messages = messages = {}
-        if (
-            self._runs
-            or packet_id > MAXIMUM_PACKET_ID
-            or packet_id in messages
-            or len(messages) >= self.limit
-            or self._bytes >= MAXIMUM_BYTES
-        ):
+        room = len(messages) < self.limit and self._bytes < MAXIMUM_BYTES
+        if self._runs or not room or packet_id > MAXIMUM_PACKET_ID or packet_id in messages:
             return 0
         messages[packet_id] = message
         self._last = packet_id
@@ -250,7 +245,7 @@ class Inflight:
         del messages[packet_id]
         self._bytes -= message.size
         if not messages:
-            messages.clear()  # which gives back what it had grown to
+            self._messages = NO_MESSAGES
         return True
 
     @property
@@ -285,7 +280,7 @@ class Inflight:
         """
         message = self._messages.pop(packet_id, None)
         if not self._messages:
-            self._messages.clear()  # which gives back what it had grown to
+            self._messages = NO_MESSAGES
         if message is not None:
             self._bytes -= message_size(message.delivery.message)
             if self.to_send_again and packet_id in self.to_send_again:
