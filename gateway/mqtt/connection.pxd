@@ -9,7 +9,6 @@ from gateway.mqtt.output cimport Output, Pledge
 @cython.final
 cdef class Connection:
     cdef object _alias_figures
-    cdef Py_ssize_t _alias_maximum
     cdef object _aliases
     cdef readonly Py_ssize_t answers
     cdef readonly Framer framer
@@ -20,7 +19,9 @@ cdef class Connection:
     cdef public long long packets_received
     cdef public long long packets_sent
     cdef public Py_ssize_t publishes
-    cdef public Py_ssize_t receive_maximum
+    # side by side, which saves 4 bytes each: what a client may say in two bytes, and small numbers
+    cdef int _alias_maximum
+    cdef public int receive_maximum
     cdef public bint touched
     cdef public int version
 

@@ -30,7 +30,5 @@ cdef class ClientTransport:
     cpdef flush(self, long long committed, now)
     @cython.locals(connection=Connection)
     cdef _see_to(self, Client client, transport)
-    @cython.locals(turn=Turn)
-    cpdef _touch(self)
     cdef _expire(self, transport)
     cdef _finish(self, transport)
