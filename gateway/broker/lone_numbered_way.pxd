@@ -17,22 +17,20 @@ cdef bytes _PLAIN
 cdef class LoneNumberedWay:
     cdef bytes _begins
     cdef long long _changes
-    cdef bint _numbered
     cdef object _origin
-    cdef Py_ssize_t _own
     cdef bytes _plain
     cdef Connection _publisher
     cdef Connection _receiver
     cdef RouteCache _routes
     cdef Session _session
-    cdef Py_ssize_t _size
-    cdef Py_ssize_t _start
+    cdef int _own
+    cdef int _size
+    cdef int _start
     cdef bytes _topic
-    cdef Traffic _traffic
 
     @cython.locals(size=Py_ssize_t, session=Session, publisher=Connection, receiver=Connection,
                    output=Output, answers=Output, place=Py_ssize_t, start=Py_ssize_t, high=int,
-                   low=int, payload_bytes=Py_ssize_t, answer=bytes, traffic=Traffic)
+                   low=int, payload_bytes=Py_ssize_t, answer=bytes, traffic=Traffic, plain=bytes)
     cpdef bint pass_on(self, bytes data, bint at_once, double now, wall) except -1
     @cython.locals(start=Py_ssize_t, place=Py_ssize_t, packet_id=Py_ssize_t, packet=bytearray)
     cdef bytearray _add(self, bytes data, double now, wall)

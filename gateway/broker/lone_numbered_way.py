@@ -14,7 +14,6 @@ from gateway.mqtt.received_runs import bytes_alone
 from gateway.routing.route_cache import RouteCache
 from gateway.session.inflight_message import InflightAlone, Origin
 from gateway.session.session import Session
-from gateway.session.traffic import Traffic
 
 _FIRST_BYTE: Final = publish_first_byte(1, retain=False, dup=False)
 
@@ -34,7 +33,6 @@ class LoneNumberedWay:
     __slots__ = (
         "_begins",
         "_changes",
-        "_numbered",
         "_origin",
         "_own",
         "_plain",
@@ -45,13 +43,11 @@ class LoneNumberedWay:
         "_size",
         "_start",
         "_topic",
-        "_traffic",
     )
 
     def __init__(
         self,
         routes: RouteCache,
-        traffic: Traffic,
         publisher: Connection,
         session: Session,
         topic: bytes,
@@ -65,7 +61,6 @@ class LoneNumberedWay:
         """
         self._routes = routes
         self._changes = routes.changes
-        self._traffic = traffic
         self._publisher = publisher
         self._session = session
         self._receiver = cast("Connection", session.connection)
@@ -75,8 +70,8 @@ class LoneNumberedWay:
         self._size = 0  # bytes of the last packet
         self._begins = b""  # what stood before its packet identifier
         self._start = 0  # of its payload
-        self._plain = b""  # what stands before its properties at QoS 0
-        self._numbered = numbered
+        # what stands before its properties at QoS 0, where it is sent with that
+        self._plain: bytes | None = None if numbered else b""
 
     def pass_on(self, data: bytes, at_once: bool, now: float, wall: int) -> bool:
         """Send a packet to the receiver, and its PUBACK, if it is one that goes this way.
@@ -101,10 +96,11 @@ class LoneNumberedWay:
         high, low = data[place], data[place + 1]
         if not (high or low) or (start > place + 2 and not self._may_come(data)):
             return False  # [MQTT-2.2.1-3]
-        packet = self._add(data, now, wall) if self._numbered else self._plain + data[place + 2 :]
+        plain = self._plain
+        packet = self._add(data, now, wall) if plain is None else plain + data[place + 2 :]
         if packet is None:
             return False
-        traffic = self._traffic
+        traffic = session.traffic
         payload_bytes = size - start
         if at_once and output.leave_at_once(packet):
             receiver.packets_sent += 1
@@ -143,7 +139,7 @@ class LoneNumberedWay:
 
     def _may_wait(self) -> bool:
         """Return whether both may be queued until the turn ends, which has room for more."""
-        traffic = self._traffic
+        traffic = self._session.traffic
         return (
             self._receiver.output.size < MAXIMUM_UNSENT
             and traffic.bytes_sent <= traffic.full_at
@@ -164,6 +160,7 @@ class LoneNumberedWay:
         self._size = size
         self._begins = data[: size - rest]
         self._start = size - rest + behind
-        length = write_variable_byte_integer(len(self._topic) + rest - 2)
-        self._plain = _PLAIN + length + self._topic
+        if self._plain is not None:
+            length = write_variable_byte_integer(len(self._topic) + rest - 2)
+            self._plain = _PLAIN + length + self._topic
         return True

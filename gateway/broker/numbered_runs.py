@@ -139,7 +139,6 @@ def _way(
     origin = Origin(name, session.client_id, session.username, within)
     return LoneNumberedWay(
         broker.router.routes,
-        broker.traffic,
         publisher,
         receiver,
         topic,
