@@ -1,5 +1,6 @@
 """One message to everyone who gets it, encoded once for each form that receivers need."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from gateway.broker import peer_to_peer
@@ -70,7 +71,7 @@ def _retain(broker: "Broker", message: Message, *, ask: bool) -> bool:
     return False
 
 
-def _has_room(broker: "Broker", message: Message, recipients: list[Recipient]) -> bool:
+def _has_room(broker: "Broker", message: Message, recipients: Sequence[Recipient]) -> bool:
     """Return False, and count it, if an acknowledged message would be lost on a recipient."""
     kept = message.retain
     for recipient in recipients:
@@ -102,7 +103,7 @@ def share_out(broker: "Broker", deliveries: list[SharedDelivery], instant: Insta
 
 
 def deliver(
-    recipients: list[Recipient], message: Message, instant: Instant, *, promised: bool = False
+    recipients: Sequence[Recipient], message: Message, instant: Instant, *, promised: bool = False
 ) -> None:
     """Hand the message to the sessions among the recipients."""
     templates = Templates(message)

@@ -17,14 +17,14 @@ from gateway.session.traffic cimport Traffic
 
 @cython.locals(topic=bytes, size=Py_ssize_t)
 cpdef bint pass_on(
-    broker, Client client, Session session, packet, list recipients, instant) except -1
+    broker, Client client, Session session, packet, tuple recipients, instant) except -1
 
-@cython.locals(session=Session, connection=Connection, size=Py_ssize_t, qos=int, recipients=list)
+@cython.locals(session=Session, connection=Connection, size=Py_ssize_t, qos=int, recipients=tuple)
 cpdef bint pass_on_again(
     broker, Client client, int first_byte, name, bytes topic, instant) except -1
 
 @cython.locals(session=Session, connection=Connection, rest=Py_ssize_t, packets=PublishRun, qos=int,
-               recipients=list)
+               recipients=tuple)
 cpdef bint pass_on_alone(
     broker, Client client, bytes data, tuple last, instant, bint at_once) except -1
 
@@ -37,7 +37,7 @@ cdef LoneNumberedWay _way(
                run=MessageRun)
 cdef bint _pass_on(
     broker, Client client, Session session, int qos, name, bytes topic, Py_ssize_t packet_size,
-    list recipients, instant, PublishRun alone=*, bint at_once=*) except -1
+    tuple recipients, instant, PublishRun alone=*, bint at_once=*) except -1
 
 @cython.locals(receiver=Session, qos=int)
 cdef _send(broker, Client client, MessageRun run, list receivers, bint kept, bint away)

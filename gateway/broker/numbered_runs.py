@@ -44,7 +44,7 @@ def pass_on(
     client: Client,
     session: Session,
     packet: Publish,
-    recipients: list[Recipient],
+    recipients: tuple[Recipient, ...],
     instant: Instant,
 ) -> bool:
     """Pass a message of QoS 1 or 2, and those behind it, on to all of its `recipients`.
@@ -155,7 +155,7 @@ def _pass_on(
     name: str,
     topic: bytes,
     packet_size: int,
-    recipients: list[Recipient],
+    recipients: tuple[Recipient, ...],
     instant: Instant,
     alone: PublishRun | None = None,
     at_once: bool = False,

@@ -55,7 +55,7 @@ def pass_on(broker: "Broker", client: Client, packet: Publish, instant: Instant)
 
 
 def _pass_on(
-    broker: "Broker", client: Client, packet: Publish, recipients: list[Recipient]
+    broker: "Broker", client: Client, packet: Publish, recipients: tuple[Recipient, ...]
 ) -> bool:
     """Do it at QoS 0, for all that came in one piece."""
     connection = client.connection
@@ -162,7 +162,7 @@ def _send(
     broker: "Broker",
     connection: Connection,
     head: bytes,
-    recipients: list[Recipient],
+    recipients: tuple[Recipient, ...],
     largest: int,
 ) -> None:
     """Pass on the packet that was taken last, and those behind it that have the same head."""
@@ -184,7 +184,7 @@ def _send(
             receiver.send_run(rewritten, count, payload_bytes)
 
 
-def _largest(recipients: list[Recipient], version: int) -> int:
+def _largest(recipients: tuple[Recipient, ...], version: int) -> int:
     """Return the bytes of the largest packet that all take as it came, 0 if one takes none."""
     largest = NO_LIMIT
     for recipient in recipients:

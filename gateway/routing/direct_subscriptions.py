@@ -112,7 +112,7 @@ class DirectSubscriptions:
             where=self._wheres[key] if word & FILTERED else None,
         )
 
-    def recipients(self, entries: Iterable[int], qos: int, retain: bool) -> list[Recipient]:
+    def recipients(self, entries: Iterable[int], qos: int, retain: bool) -> tuple[Recipient, ...]:
         """Return one recipient for each subscriber of entries that all want the message."""
         found: dict[int, Recipient] = {}
         for entry in entries:
@@ -127,7 +127,7 @@ class DirectSubscriptions:
             recipient.add(min(entry & QOS, qos), keep, identifier)
             if recipient.subscriber.asks_filters:
                 recipient.name(self._trie.topic_filter(node))
-        return list(found.values())
+        return tuple(found.values())
 
     def memory(self) -> int:
         """Return about the bytes of all subscriptions."""

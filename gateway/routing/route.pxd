@@ -3,17 +3,15 @@ import cython
 @cython.final
 cdef class Route:
     cdef tuple _earlier
-    cdef readonly object asked
-    cdef readonly object groups
-    cdef readonly object indexes
+    cdef readonly tuple asking
+    cdef readonly bint plain
     cdef readonly int kind
     cdef readonly bytes own
-    cdef readonly bint plain
-    cdef readonly list recipients
+    cdef readonly tuple recipients
 
     @cython.locals(earlier=tuple)
-    cpdef list kept(self, int number)
-    cpdef keep(self, int number, list recipients)
+    cpdef tuple kept(self, int number)
+    cpdef keep(self, int number, tuple recipients)
 
 cpdef Py_ssize_t text_size(str text) except -1
 

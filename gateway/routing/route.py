@@ -10,6 +10,9 @@ from gateway.routing.subscription import Subscription
 ROUTE_OVERHEAD = 400
 """Bytes of a route beside its topic and what it points to: the object, its lists, its place."""
 
+ASKING_OVERHEAD = 80
+"""More bytes of a route that is `asking`."""
+
 RECIPIENT_OVERHEAD = 250
 """Bytes of a recipient that is kept with a route."""
 
@@ -22,7 +25,7 @@ NO_KIND = -1
 SUBSCRIPTION_OVERHEAD = 250
 """Bytes of a subscription as an object, beside the text of its topic filter."""
 
-NOBODY: Final[list[Recipient]] = []
+NOBODY: Final[tuple[Recipient, ...]] = ()
 """Stands for recipients that are not kept yet."""
 
 ENTRY = 8
@@ -32,16 +35,19 @@ REFERENCE = 40
 """Bytes of an index's or a group's place in a list, with its number."""
 
 
+Asking = tuple[Sequence[Subscription], Sequence[FilterIndex], Sequence[int]]
+
+
 class Route:
     """The subscriptions of one topic name: `own` are entries of `DirectSubscriptions`, as bytes.
 
     A `plain` route asks nothing of a message but its QoS and its RETAIN: `recipients` keeps who
     gets such a message of one `kind`, and `kept` of any other. A topic has messages of one kind,
-    as a rule, or of two. Any other route has in `asked` what its own subscriptions say;
-    `indexes` find more of them, and `groups` are the numbers of shared subscriptions.
+    as a rule, or of two. Any other route is `asking`: that is what its own subscriptions say, what
+    finds more of them, and the numbers of shared subscriptions.
     """
 
-    __slots__ = ("_earlier", "asked", "groups", "indexes", "kind", "own", "plain", "recipients")
+    __slots__ = ("_earlier", "asking", "kind", "own", "plain", "recipients")
 
     def __init__(
         self,
@@ -51,22 +57,21 @@ class Route:
         asked: Sequence[Subscription] | None = None,
     ) -> None:
         self.own = own
-        self.indexes = indexes
-        self.groups = groups
         self.plain = asked is None
-        self.asked = asked or ()
+        self.asking: Asking | None = None if asked is None else (asked, indexes, groups)
         self.kind = NO_KIND
-        self.recipients: list[Recipient] = NOBODY  # of messages of this kind
-        self._earlier: tuple[int, list[Recipient]] | None = None  # another kind, and who gets that
+        self.recipients = NOBODY  # of messages of this kind
+        # another kind, and who gets that
+        self._earlier: tuple[int, tuple[Recipient, ...]] | None = None
 
-    def kept(self, number: int) -> list[Recipient] | None:
+    def kept(self, number: int) -> tuple[Recipient, ...] | None:
         """Return who gets a message of this kind, None if that is not known."""
         if number == self.kind:
             return self.recipients
         earlier = self._earlier
         return earlier[1] if earlier is not None and earlier[0] == number else None
 
-    def keep(self, number: int, recipients: list[Recipient]) -> None:
+    def keep(self, number: int, recipients: tuple[Recipient, ...]) -> None:
         """Keep who gets a message of this kind; of the others, the one that was kept last."""
         if self.kind != NO_KIND:
             self._earlier = self.kind, self.recipients
@@ -76,11 +81,12 @@ class Route:
     @property
     def size(self) -> int:
         """About the bytes that it occupies at most."""
-        size = ROUTE_OVERHEAD + REFERENCE * (len(self.indexes) + len(self.groups))
         own = len(self.own) // ENTRY
-        if self.plain:
-            return size + (ENTRY + KINDS * RECIPIENT_OVERHEAD) * own
-        filters = sum(text_size(one.topic_filter) for one in self.asked)
+        if self.asking is None:
+            return ROUTE_OVERHEAD + (ENTRY + KINDS * RECIPIENT_OVERHEAD) * own
+        asked, indexes, groups = self.asking
+        size = ROUTE_OVERHEAD + ASKING_OVERHEAD + REFERENCE * (len(indexes) + len(groups))
+        filters = sum(text_size(one.topic_filter) for one in asked)
         return size + filters + (ENTRY + SUBSCRIPTION_OVERHEAD) * own
 
 

@@ -18,15 +18,15 @@ cdef class Router:
     cdef readonly RouteCache routes
     cdef readonly SilentLevels silent
 
+    @cython.locals(route=Route, asking=tuple)
+    cpdef recipients(self, message)
     @cython.locals(route=Route)
-    cpdef list recipients(self, message)
-    @cython.locals(route=Route)
-    cpdef list plain_recipients(self, str topic, int qos)
+    cpdef tuple plain_recipients(self, str topic, int qos)
     cpdef bint reaches(self, str topic) except -1
     cdef Route _route(self, str topic)
     @cython.locals(route=Route)
     cdef Route _keep_route(self, str topic)
-    @cython.locals(number=int, found=list)
-    cdef list _plain(self, Route route, int qos, bint retain)
+    @cython.locals(number=int, found=tuple)
+    cdef tuple _plain(self, Route route, int qos, bint retain)
     @cython.locals(selection=Selection)
-    cdef list _ask(self, Route route, message)
+    cdef list _ask(self, tuple asking, message)

@@ -2,7 +2,7 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from gateway.mqtt.topics import split_shared
 from gateway.routing.budget import Budget
@@ -14,7 +14,7 @@ from gateway.routing.indirect_subscriptions import (
     is_indirect,
 )
 from gateway.routing.recipient import Recipient, merged
-from gateway.routing.route import CROWDED, NOWHERE, Route, kind
+from gateway.routing.route import CROWDED, NOWHERE, Asking, Route, kind
 from gateway.routing.route_cache import MAXIMUM_BYTES as MAXIMUM_ROUTE_BYTES
 from gateway.routing.route_cache import RouteCache
 from gateway.routing.selection import Selection
@@ -189,25 +189,26 @@ class Router:
         for callback in self.on_discard:
             callback(number)
 
-    def recipients(self, message: Message) -> list[Recipient]:
+    def recipients(self, message: Message) -> Sequence[Recipient]:
         """Return who gets the message, each subscriber once per way it is owed a copy.
 
         A shared subscription gives its copy to one member (section 4.8.2), beside what the
-        member's own subscriptions give it. The list is not to be changed: it may be kept for
-        the next message of this topic. Raises TooManyNodes for a topic that would take too long,
+        member's own subscriptions give it. It may be kept for the next message of this
+        topic. Raises TooManyNodes for a topic that would take too long,
         whose messages are to be refused.
         """
         route = self._route(message.topic)
-        if route.plain:
+        asking = route.asking
+        if asking is None:
             return self._plain(route, message.qos, message.retain)
         if route is CROWDED:
             raise TooManyNodes
-        return self._ask(route, message)
+        return self._ask(asking, message)
 
-    def plain_recipients(self, topic: str, qos: int) -> list[Recipient] | None:
+    def plain_recipients(self, topic: str, qos: int) -> tuple[Recipient, ...] | None:
         """Return who gets every message of this topic and QoS that is not retained.
 
-        None where it depends on more of a message than that. The list is not to be changed.
+        None where it depends on more of a message than that.
         """
         route = self.routes.get(topic) or self._keep_route(topic)
         if not route.plain:
@@ -244,7 +245,7 @@ class Router:
         asked = [self._direct.subscription(entry) for entry in own]
         return Route(own.tobytes(), indexes, groups, asked)
 
-    def _plain(self, route: Route, qos: int, retain: bool) -> list[Recipient]:
+    def _plain(self, route: Route, qos: int, retain: bool) -> tuple[Recipient, ...]:
         """Return who gets every message of a plain route, worked out once for each kind."""
         number = kind(qos, retain)
         found = route.kept(number)
@@ -253,12 +254,13 @@ class Router:
             route.keep(number, found)
         return found
 
-    def _ask(self, route: Route, message: Message) -> list[Recipient]:
+    def _ask(self, asking: Asking, message: Message) -> list[Recipient]:
         """Return the recipients where it depends on more of the message than its topic."""
+        own, indexes, groups = asking
         selection = Selection(self._budget, message)
-        asked = [*route.asked, *self._indirect.candidates(route.indexes, message)]
+        asked = [*own, *self._indirect.candidates(indexes, message)]
         found = merged(selection.wanted(asked), message.qos, message.retain)
-        for group in route.groups:
+        for group in groups:
             chosen = selection.choose(self._indirect.take_turns(group))
             if chosen is not None:
                 found.append(chosen)

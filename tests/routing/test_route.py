@@ -10,7 +10,7 @@ def test_kinds_are_told_apart() -> None:
 
 def test_a_route_keeps_the_recipients_of_the_last_two_kinds() -> None:
     route = Route(b"", (), ())
-    found = {number: [Recipient(Someone())] for number in range(3)}
+    found = {number: (Recipient(Someone()),) for number in range(3)}
     assert [route.kept(number) for number in range(3)] == [None, None, None]
     for number, kept in ((0, {0}), (1, {0, 1}), (2, {1, 2}), (0, {2, 0})):
         route.keep(number, found[number])

@@ -1,4 +1,5 @@
 import tracemalloc
+from collections.abc import Sequence
 
 import pytest
 
@@ -23,7 +24,7 @@ ANNA, BERT = Someone("anna"), Someone("bert")
 
 def recipients(
     router: Router, topic: str, payload: bytes = b"x", **fields: object
-) -> list[Recipient]:
+) -> Sequence[Recipient]:
     return router.recipients(Message(topic, payload, **fields))  # type: ignore[arg-type]  # by name
 
 
