@@ -287,3 +287,14 @@ def test_what_is_not_written_keeps_its_place_before_a_page() -> None:
     queue.begin_page()
     queue.take_page([kept(4), kept(5), kept(7)], complete=True)
     assert [each.place for each in queue] == [4, 5, 0, 7]
+
+
+def test_what_stays_between_goes_when_it_has_expired() -> None:
+    queue = paged(5)
+    queue.append(Delivery(Message("t", b"soon", 1, message_expiry=1, arrived=10.0), 1))
+    queue.append(Delivery(Message("t", b"late", 1, message_expiry=9, arrived=10.0), 1))
+    queue.append(kept(8))
+    queue.let_go(1)
+    assert [each.message.payload for each in queue.remove_expired(15.0)] == [b"soon"]
+    assert [each.place for each in queue] == [1, 2, 3, 0]
+    assert (len(queue), queue.paged) == (7, 3)
