@@ -102,11 +102,7 @@ class LoneNumberedWay:
             return False
         traffic = session.traffic
         payload_bytes = size - start
-        if at_once and output.leave_at_once(packet):
-            receiver.packets_sent += 1
-            traffic.network_sent += len(packet)
-        else:
-            receiver.send_run(packet, 1)
+        session.send_run(packet, 1, payload_bytes, at_once)
         answer = _ANSWER + data[place : place + 2]
         if at_once and answers.leave_at_once(answer):
             # counted against our Receive Maximum it would be counted back at once
@@ -120,8 +116,6 @@ class LoneNumberedWay:
         traffic.network_received += size
         traffic.messages_received += 1
         traffic.bytes_received += payload_bytes
-        traffic.messages_sent += 1
-        traffic.bytes_sent += payload_bytes
         return True
 
     def _add(self, data: bytes, now: float, wall: int) -> bytearray | None:
