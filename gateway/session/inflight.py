@@ -225,12 +225,10 @@ class Inflight:
     def add_alone(self, message: InflightAlone) -> int:
         """Keep it and return its packet identifier; 0 if the next is taken, or there is no room."""
         messages, packet_id = self._messages, self._last + 1
-        if messages is NO_MESSAGES:
-            self._messages = messages = {}
         room = len(messages) < self.limit and self._bytes < MAXIMUM_BYTES
         if self._runs or not room or packet_id > MAXIMUM_PACKET_ID or packet_id in messages:
             return 0
-        messages[packet_id] = message
+        self._messages_to_fill()[packet_id] = message
         self._last = packet_id
         self._order = message.order = self._order + 1
         self._bytes += message.size
