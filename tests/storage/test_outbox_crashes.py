@@ -62,11 +62,7 @@ class OutboxWithCrashes(RuleBasedStateMachine):
 
     @rule()
     def end_turn(self) -> None:
-        async def turn() -> None:
-            self.store.writer.hand_over()
-            await asyncio.sleep(0)
-
-        self._runner.run(turn())
+        self._runner.run(self.store.end_turn())
 
     @rule()
     def settle(self) -> None:

@@ -33,6 +33,11 @@ class Store:
     node_frames: NodeFrames
     alarms: list[str]
 
+    async def end_turn(self) -> None:
+        """End the turn, and let a commit that is due begin."""
+        self.writer.hand_over()
+        await asyncio.sleep(0)
+
     async def settle(self) -> None:
         """End the turn and wait until all that was gathered is on disk."""
         mark = self.writer.batch
