@@ -14,7 +14,8 @@ from gateway.mqtt.packets import (
     PubRel,
 )
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Harness, MemoryClient
+from tests.support.broker_harness import Harness
+from tests.support.memory_client import MemoryClient
 
 
 def receiver(harness: Harness, qos: int, receive_maximum: int | None = 1) -> MemoryClient:

@@ -15,7 +15,9 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from tests.support.aliases import TOPIC, alias_of, subscriber, taken
-from tests.support.broker_harness import Disk, Harness, Inline
+from tests.support.broker_harness import Harness
+from tests.support.held_disk import Disk
+from tests.support.inline import Inline
 
 OTHER = "site/floor/device/humidity"
 

@@ -22,7 +22,8 @@ from gateway.mqtt.packets import (
     Unsubscribe,
 )
 from gateway.session import traffic
-from tests.support.broker_harness import Harness, MemoryClient
+from tests.support.broker_harness import Harness
+from tests.support.memory_client import MemoryClient
 
 
 def test_bytes_come_in_any_pieces(harness: Harness) -> None:

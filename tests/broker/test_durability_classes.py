@@ -10,7 +10,9 @@ from gateway.counters import Counters
 from gateway.mqtt.packets import PubAck, Publish, PubRec, Will
 from gateway.routing.where.message import Message
 from gateway.session.durability_class import COMMIT, DurabilityClass
-from tests.support.broker_harness import Disk, Harness, Inline
+from tests.support.broker_harness import Harness
+from tests.support.held_disk import Disk
+from tests.support.inline import Inline
 
 MEMORY = DurabilityEntry(None, topic_filter="position/+")
 SENSORS = DurabilityEntry(0.05, client="sensor-*")

@@ -18,7 +18,8 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Harness, MemoryClient
+from tests.support.broker_harness import Harness
+from tests.support.memory_client import MemoryClient
 
 CONTINUE = ReasonCode.CONTINUE_AUTHENTICATION
 AGAIN = ReasonCode.RE_AUTHENTICATE

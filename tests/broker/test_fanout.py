@@ -11,8 +11,9 @@ from gateway.routing.where.message import Message
 from gateway.session.delivery_queue import DeliveryQueue
 from gateway.session.limits import MAXIMUM_INFLIGHT
 from gateway.session.queue_memory import DELIVERY_OVERHEAD
-from tests.support.broker_harness import Harness, Inline
+from tests.support.broker_harness import Harness
 from tests.support.durable_broker import DurableHarness
+from tests.support.inline import Inline
 
 QUOTA = ReasonCode.QUOTA_EXCEEDED
 

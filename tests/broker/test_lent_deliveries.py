@@ -9,8 +9,8 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import MemoryClient
 from tests.support.durable_broker import DurableHarness, away
+from tests.support.memory_client import MemoryClient
 from tests.support.payloads import payloads
 
 

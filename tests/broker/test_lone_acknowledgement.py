@@ -3,8 +3,9 @@ import pytest
 from gateway.broker.acknowledgement_runs import finish_alone
 from gateway.mqtt.encode import encode
 from gateway.mqtt.packets import MQTT_5, PubAck, Publish
-from tests.support.broker_harness import Harness, Wire
+from tests.support.broker_harness import Harness
 from tests.support.lone_pair import TOPIC, Pair
+from tests.support.wire import Wire
 
 
 @pytest.fixture

@@ -4,9 +4,10 @@ import pytest
 
 from gateway.mqtt.encode import encode
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Publish
-from tests.support.broker_harness import Harness, Wire
+from tests.support.broker_harness import Harness
 from tests.support.durable_broker import DurableHarness
 from tests.support.lone_pair import SHORT
+from tests.support.wire import Wire
 
 TOPIC = "a/b"
 OVERHEAD = len(encode(Publish(TOPIC, b"", 1, packet_id=1), MQTT_3_1_1))

@@ -14,8 +14,10 @@ from gateway.mqtt.packets import (
     Publish,
     Unsubscribe,
 )
-from tests.support.broker_harness import Harness, MemoryClient, Wire
+from tests.support.broker_harness import Harness
 from tests.support.lone_pair import SHORT
+from tests.support.memory_client import MemoryClient
+from tests.support.wire import Wire
 
 TOPIC = "plant/line-1/device-7/telemetry"
 

@@ -19,7 +19,8 @@ from gateway.mqtt.packets import (
     SubscriptionRequest,
     Unsubscribe,
 )
-from tests.support.broker_harness import Harness, MemoryClient
+from tests.support.broker_harness import Harness
+from tests.support.memory_client import MemoryClient
 
 TOPICS = ("a/b", "a/c")
 

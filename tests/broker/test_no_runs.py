@@ -9,7 +9,9 @@ from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.encode import encode
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Publish, SubscriptionRequest
 from gateway.mqtt.properties import Properties
-from tests.support.broker_harness import Harness, Inline, MemoryClient
+from tests.support.broker_harness import Harness
+from tests.support.inline import Inline
+from tests.support.memory_client import MemoryClient
 from tests.support.payloads import payloads
 from tests.support.runs import send
 

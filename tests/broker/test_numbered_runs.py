@@ -20,7 +20,8 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.received_runs import next_byte
-from tests.support.broker_harness import Harness, Inline
+from tests.support.broker_harness import Harness
+from tests.support.inline import Inline
 from tests.support.numbered_runs import TAKE_ALONE, TAKE_RUN, published, publishes
 
 

@@ -16,9 +16,11 @@ from gateway.mqtt.packets import (
     SubscriptionRequest,
 )
 from gateway.mqtt.properties import Properties
-from tests.support.broker_harness import Harness, MemoryClient, Wire
+from tests.support.broker_harness import Harness
 from tests.support.durable_broker import DurableHarness
+from tests.support.memory_client import MemoryClient
 from tests.support.numbered_runs import published, publishes
+from tests.support.wire import Wire
 
 
 @pytest.fixture

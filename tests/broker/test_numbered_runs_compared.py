@@ -20,9 +20,10 @@ from gateway.mqtt.packets import (
     PubRec,
     PubRel,
 )
-from tests.support.broker_harness import Harness, MemoryClient
+from tests.support.broker_harness import Harness
 from tests.support.counted_rows import everything_is_counted
 from tests.support.durable_broker import DurableHarness
+from tests.support.memory_client import MemoryClient
 from tests.support.numbered_runs import PASS_ON, PASS_ON_AGAIN, TAKE_ALONE, TAKE_RUN
 from tests.support.queues import messages
 

@@ -13,7 +13,8 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.delivery_queue import DeliveryQueue
-from tests.support.broker_harness import Harness, Inline
+from tests.support.broker_harness import Harness
+from tests.support.inline import Inline
 
 NOBODY = ReasonCode.NO_MATCHING_SUBSCRIBERS
 

@@ -16,7 +16,8 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.incoming import IDENTIFIER_OVERHEAD
-from tests.support.broker_harness import Harness, Inline
+from tests.support.broker_harness import Harness
+from tests.support.inline import Inline
 from tests.support.publishing import subscriber
 
 NOBODY = ReasonCode.NO_MATCHING_SUBSCRIBERS

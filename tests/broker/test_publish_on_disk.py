@@ -4,7 +4,9 @@ import pytest
 
 from gateway.mqtt.packets import MQTT_3_1_1, Disconnect, PingReq, PingResp, PubAck, Publish, PubRec
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Disk, Harness, Inline
+from tests.support.broker_harness import Harness
+from tests.support.held_disk import Disk
+from tests.support.inline import Inline
 from tests.support.publishing import subscriber
 
 SUCCESS = ReasonCode.SUCCESS

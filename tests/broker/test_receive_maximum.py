@@ -16,7 +16,10 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Disk, Harness, Inline, MemoryClient
+from tests.support.broker_harness import Harness
+from tests.support.held_disk import Disk
+from tests.support.inline import Inline
+from tests.support.memory_client import MemoryClient
 
 MAXIMUM = 3
 

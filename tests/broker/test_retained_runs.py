@@ -22,7 +22,10 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.retained import LEVEL_OVERHEAD
-from tests.support.broker_harness import Disk, Harness, Inline, MemoryClient
+from tests.support.broker_harness import Harness
+from tests.support.held_disk import Disk
+from tests.support.inline import Inline
+from tests.support.memory_client import MemoryClient
 from tests.support.retained_runs import NOBODY, kept, retained
 
 

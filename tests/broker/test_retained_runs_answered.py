@@ -8,7 +8,8 @@ from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.encode import encode
 from gateway.mqtt.packets import MQTT_5, PubAck
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Harness, MemoryClient
+from tests.support.broker_harness import Harness
+from tests.support.memory_client import MemoryClient
 from tests.support.retained_runs import NOBODY, kept, retained
 from tests.support.sqlite_disk import SqliteDisk
 

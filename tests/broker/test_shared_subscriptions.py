@@ -5,7 +5,8 @@ import pytest
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Publish, PubRec
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.delivery_queue import DeliveryQueue
-from tests.support.broker_harness import Harness, MemoryClient
+from tests.support.broker_harness import Harness
+from tests.support.memory_client import MemoryClient
 from tests.support.payloads import payloads
 
 SHARED = "$share/g/a"

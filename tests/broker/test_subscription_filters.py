@@ -5,7 +5,8 @@ from gateway.broker.subscription_filters import SubscriptionFilter, Subscription
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Publish, Subscribe, SubscriptionRequest
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.broker_harness import Harness, MemoryClient
+from tests.support.broker_harness import Harness
+from tests.support.memory_client import MemoryClient
 
 VERSIONS = (MQTT_3_1_1, MQTT_5)
 

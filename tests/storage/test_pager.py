@@ -11,8 +11,8 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
 from gateway.session import delivery_queue
 from gateway.storage import message_store, pager, restore
-from tests.support.broker_harness import MemoryClient
 from tests.support.durable_broker import DurableHarness, away
+from tests.support.memory_client import MemoryClient
 
 HEAD = 4
 MESSAGES = 30

@@ -6,8 +6,8 @@ from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.session import delivery_queue, queue_memory
 from gateway.storage import pager, restore
-from tests.support.broker_harness import MemoryClient
 from tests.support.durable_broker import DurableHarness
+from tests.support.memory_client import MemoryClient
 
 HEAD = 4
 PAGE = 3

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import Publish
-from tests.support.broker_harness import MemoryClient
 from tests.support.counted_rows import everything_is_counted
 from tests.support.durable_broker import DurableHarness
+from tests.support.memory_client import MemoryClient
 from tests.support.run_rows import acknowledge, away, nothing_is_left, publish
 
 

@@ -2,7 +2,8 @@
 
 from gateway.mqtt.packets import Packet, Publish
 from gateway.mqtt.properties import Properties
-from tests.support.broker_harness import Harness, MemoryClient
+from tests.support.broker_harness import Harness
+from tests.support.memory_client import MemoryClient
 
 TOPIC = "site/floor/device/temperature"
 

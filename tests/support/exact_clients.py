@@ -13,7 +13,8 @@ from gateway.mqtt.packets import (
     SubscriptionRequest,
 )
 from gateway.mqtt.properties import Properties
-from tests.support.broker_harness import Harness, MemoryClient
+from tests.support.broker_harness import Harness
+from tests.support.memory_client import MemoryClient
 
 STAYS = Properties(session_expiry_interval=0xFFFFFFFF)
 

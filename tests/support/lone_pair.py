@@ -3,7 +3,8 @@
 from gateway.broker.lone_numbered_way import LoneNumberedWay
 from gateway.mqtt.encode import encode
 from gateway.mqtt.packets import MQTT_5, PubAck, Publish
-from tests.support.broker_harness import Harness, Wire
+from tests.support.broker_harness import Harness
+from tests.support.wire import Wire
 
 TOPIC = "plant/line-1/device-7/telemetry"
 

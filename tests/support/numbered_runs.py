@@ -1,7 +1,7 @@
 """Messages of QoS 1 and 2 that are sent in runs, and where the broker's runs begin."""
 
 from gateway.mqtt.packets import Packet, Publish
-from tests.support.broker_harness import MemoryClient
+from tests.support.memory_client import MemoryClient
 
 PASS_ON = "gateway.broker.broker.pass_on"
 PASS_ON_AGAIN = "gateway.broker.broker.pass_on_again"

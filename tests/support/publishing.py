@@ -1,7 +1,8 @@
 """Whom tests of publishing publish to."""
 
 from gateway.mqtt.packets import MQTT_5
-from tests.support.broker_harness import Harness, MemoryClient
+from tests.support.broker_harness import Harness
+from tests.support.memory_client import MemoryClient
 
 
 def subscriber(harness: Harness, version: int = MQTT_5, qos: int = 2) -> MemoryClient:

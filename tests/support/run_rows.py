@@ -1,9 +1,10 @@
 """Runs that wait for clients that are away, with their rows."""
 
 from gateway.mqtt.packets import PubAck, Publish
-from tests.support.broker_harness import Harness, MemoryClient
+from tests.support.broker_harness import Harness
 from tests.support.counted_rows import everything_is_counted
 from tests.support.durable_broker import DurableHarness
+from tests.support.memory_client import MemoryClient
 from tests.support.sqlite_disk import SqliteDisk
 
 RUN = 20

@@ -3,7 +3,7 @@
 from typing import Any
 
 from gateway.mqtt.packets import Publish
-from tests.support.broker_harness import MemoryClient
+from tests.support.memory_client import MemoryClient
 
 
 def send(publisher: MemoryClient, count: int, **fields: Any) -> None:
