@@ -3,6 +3,11 @@ from pathlib import Path
 
 import pytest
 
+from gateway.broker.settings import BrokerSettings
+from gateway.session import delivery_queue
+from gateway.storage import message_store, pager, restore
+from tests.support.durable_broker import DurableHarness
+from tests.support.paged_queues import HEAD
 from tests.support.storage import Store, open_store
 
 
@@ -11,3 +16,19 @@ async def store(tmp_path: Path) -> AsyncIterator[Store]:
     opened = await open_store(tmp_path)
     yield opened
     await opened.close()
+
+
+@pytest.fixture
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep little of a queue in memory, and read and delete the rest in small steps."""
+    monkeypatch.setattr(delivery_queue, "HEAD_MESSAGES", HEAD)
+    monkeypatch.setattr(restore, "HEAD_MESSAGES", HEAD)
+    monkeypatch.setattr(pager, "PAGE_MESSAGES", 3)
+    monkeypatch.setattr(pager, "STEP_ROWS", 5)
+    monkeypatch.setattr(message_store, "MAXIMUM_DEAD_BYTES", 1)
+
+
+@pytest.fixture
+def harness() -> DurableHarness:
+    """Give a broker whose sessions are on a disk and send two messages at a time."""
+    return DurableHarness(BrokerSettings(maximum_inflight=2))

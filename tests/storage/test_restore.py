@@ -8,10 +8,9 @@ from gateway.session import delivery_queue, queue_memory
 from gateway.storage import pager, restore
 from tests.support.durable_broker import DurableHarness
 from tests.support.memory_client import MemoryClient
+from tests.support.paged_queues import HEAD, MESSAGES, drain, numbers
 
-HEAD = 4
 PAGE = 3
-MESSAGES = 30
 RUN = 5
 NAMES = ("a", "b", "c")
 
@@ -32,11 +31,6 @@ def head_bytes(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) 
         monkeypatch.setattr(module, "MAXIMUM_HEAD_BYTES", request.param)
 
 
-@pytest.fixture
-def harness() -> DurableHarness:
-    return DurableHarness(BrokerSettings(maximum_inflight=2))
-
-
 def subscribed(harness: DurableHarness, name: str) -> MemoryClient:
     client = harness.persistent(name)
     client.subscribe(f"t/{name}", 1)
@@ -51,16 +45,6 @@ def fill(harness: DurableHarness, name: str, run: int, messages: int = MESSAGES)
         publisher.send(*(Publish(f"t/{name}", b"%d" % n, 1, packet_id=n + 1) for n in numbers))
         harness.settle()
     assert len(publisher.take()) == messages
-
-
-def drain(client: MemoryClient) -> list[int]:
-    """Return everything that comes while each message is acknowledged."""
-    found: list[int] = []
-    while packets := [each for each in client.take() if isinstance(each, Publish)]:
-        for packet in packets:
-            found.append(int(packet.payload))
-            client.send(PubAck(packet.packet_id))
-    return found
 
 
 @pytest.mark.usefixtures("head_bytes")
@@ -82,7 +66,7 @@ def test_the_order_is_kept_when_heads_fill_the_memory(
         assert memory.deliveries <= len(NAMES) * max(HEAD, 2 * run - 1)
     for name in NAMES:
         fill(harness, name, run, RUN)  # comes behind all that
-    expected = [*range(MESSAGES), *range(RUN)]
+    expected = [*numbers(), *numbers(RUN)]
     found = {name: drain(harness.persistent(name)) for name in NAMES}
     assert found == dict.fromkeys(NAMES, expected)
     assert (memory.bytes, memory.disk_bytes, memory.paged, memory.paged_bytes) == (0, 0, 0, 0)
@@ -97,7 +81,7 @@ def test_what_is_next_leaves_whatever_other_sessions_hold(harness: DurableHarnes
     harness.commits = False  # the third waits for the window, and for the disk
     for number in range(3):
         harness.publish("t/b", b"%d" % number, 1)
-    assert drain(client) == [0, 1, 2]
+    assert drain(client) == numbers(3)
 
 
 def test_a_run_whose_last_message_is_gone_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +98,7 @@ def test_a_run_whose_last_message_is_gone_is_read_once(monkeypatch: pytest.Monke
     harness.settle()
     harness.crash()
     gone = {RUN - 1, 2 * RUN - 1}
-    expected = [number for number in range(4 * RUN) if number not in gone]
+    expected = [b"%d" % number for number in range(4 * RUN) if number not in gone]
     memory = harness.broker.queue_memory
     assert (memory.deliveries, memory.paged) == (RUN - 1, len(expected) - RUN + 1)
     assert drain(harness.persistent("a")) == expected
