@@ -21,8 +21,7 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker_harness import Harness
-
-VERSIONS = (MQTT_3_1, MQTT_3_1_1, MQTT_5)
+from tests.support.versions import VERSIONS
 
 FULL = "the listener holds its 3 connections"
 

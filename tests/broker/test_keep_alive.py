@@ -3,19 +3,10 @@
 import pytest
 
 from gateway.broker.settings import BrokerSettings
-from gateway.mqtt.packets import (
-    MQTT_3_1,
-    MQTT_3_1_1,
-    MQTT_5,
-    Connect,
-    Disconnect,
-    PingReq,
-    PingResp,
-)
+from gateway.mqtt.packets import MQTT_5, Connect, Disconnect, PingReq, PingResp
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker_harness import Harness
-
-VERSIONS = (MQTT_3_1, MQTT_3_1_1, MQTT_5)
+from tests.support.versions import VERSIONS
 
 
 def test_silence_before_connect_is_limited() -> None:

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from gateway.broker.runs import pass_on_again, pass_on_alone
 from gateway.mqtt.encode import encode
 from gateway.mqtt.packets import (
-    MQTT_3_1,
     MQTT_3_1_1,
     MQTT_5,
     Disconnect,
@@ -21,11 +20,12 @@ from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker_harness import Harness
 from tests.support.payloads import payloads
 from tests.support.runs import send
+from tests.support.versions import VERSIONS
 
 RUNS = "gateway.broker.broker.pass_on"
 
 
-@pytest.mark.parametrize("version", [MQTT_3_1, MQTT_3_1_1, MQTT_5])
+@pytest.mark.parametrize("version", VERSIONS)
 def test_packets_of_one_topic_go_out_as_they_came(version: int, passed_on: list[bool]) -> None:
     harness = Harness()
     first, second = (harness.connect(name, version) for name in ("first", "second"))

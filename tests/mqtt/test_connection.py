@@ -27,6 +27,7 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
+from tests.support.versions import VERSIONS
 
 CODE = ReasonCode.QUOTA_EXCEEDED
 REASON = Properties(reason_string="a reason of some length", user_properties=(("a", "b"),))
@@ -43,7 +44,7 @@ def sent(connection: Connection, committed: int) -> bytes:
     return bytes(connection.data_to_send(committed) or b"")
 
 
-@pytest.mark.parametrize("version", [MQTT_3_1, MQTT_3_1_1, MQTT_5])
+@pytest.mark.parametrize("version", VERSIONS)
 def test_the_connect_tells_the_version(version: int) -> None:
     connection = connected(version)
     assert connection.version == version

@@ -5,6 +5,7 @@ from gateway.mqtt.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5, Publish
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.routing.where.message import Message
 from gateway.session.templates import Templates, properties_of, wire_for_one
+from tests.support.versions import VERSIONS
 
 PROPERTIES = {
     "user_properties": (("a", "1"), ("a", "2")),
@@ -31,7 +32,7 @@ def test_each_property_is_forwarded(name: str, value: object) -> None:
     assert properties_of(message) == Properties(**{NAMES.get(name, name): value})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("version", [MQTT_3_1, MQTT_3_1_1, MQTT_5])
+@pytest.mark.parametrize("version", VERSIONS)
 def test_a_message_is_encoded_once_for_each_protocol(version: int) -> None:
     message = Message("a", b"x", content_type="text/plain")
     templates = Templates(message)
@@ -49,7 +50,7 @@ def test_mqtt_3_1_and_3_1_1_share_their_form() -> None:
     assert templates.template(MQTT_5) is not templates.template(MQTT_3_1_1)
 
 
-@pytest.mark.parametrize("version", [MQTT_3_1, MQTT_3_1_1, MQTT_5])
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("flags", [(0, True, False), (1, False, True), (2, False, False)])
 @pytest.mark.parametrize("identifiers", [(), (7, 300)])
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import pytest
 
 from gateway.mqtt.packets import (
-    MQTT_3_1,
     MQTT_3_1_1,
     MQTT_5,
     ConnAck,
@@ -17,8 +16,7 @@ from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.conversation import converse
 from tests.support.raw_client import Clients
-
-VERSIONS = (MQTT_3_1, MQTT_3_1_1, MQTT_5)
+from tests.support.versions import VERSIONS
 
 # Statements are those of MQTT 3.1.1 here.
 THREE = {

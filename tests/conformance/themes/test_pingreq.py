@@ -2,9 +2,10 @@
 
 import pytest
 
-from gateway.mqtt.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5
+from gateway.mqtt.packets import MQTT_5
 from tests.support.conversation import converse
 from tests.support.raw_client import Clients
+from tests.support.versions import VERSIONS
 
 CASES = {
     "MQTT-3.12.4-1 a PINGRESP": """
@@ -26,7 +27,7 @@ CASES = {
 CODES = {"flags": "x 81", "a body": "x 81", "a PINGRESP from a client": "x 82"}
 
 
-@pytest.mark.parametrize("version", [MQTT_3_1, MQTT_3_1_1, MQTT_5])
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("case", CASES)
 async def test_pingreq(clients: Clients, name: str, version: int, case: str) -> None:
     steps = CASES[case]

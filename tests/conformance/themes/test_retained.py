@@ -2,11 +2,10 @@
 
 import pytest
 
-from gateway.mqtt.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5, Packet, Publish
+from gateway.mqtt.packets import Packet, Publish
 from gateway.mqtt.properties import Properties
 from tests.support.raw_client import Clients
-
-VERSIONS = [MQTT_3_1, MQTT_3_1_1, MQTT_5]
+from tests.support.versions import VERSIONS
 
 
 async def retain(clients: Clients, name: str, *levels: str, **fields: object) -> None:

@@ -2,12 +2,12 @@
 
 import pytest
 
-from gateway.mqtt.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5, Disconnect, Publish, Will
+from gateway.mqtt.packets import Disconnect, Publish, Will
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.raw_client import Clients, RawClient
+from tests.support.versions import VERSIONS
 
-VERSIONS = [MQTT_3_1, MQTT_3_1_1, MQTT_5]
 LASTING = Properties(session_expiry_interval=60)
 
 
