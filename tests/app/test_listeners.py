@@ -16,9 +16,10 @@ from gateway.config.errors import ConfigurationError
 from gateway.config.settings import Configuration, ListenerConfig
 from gateway.mqtt.packets import Publish
 from tests.support.certificates import Authority
-from tests.support.gateway_process import GatewayProcess, until
+from tests.support.gateway_process import GatewayProcess
 from tests.support.ports import free_port
 from tests.support.raw_client import Clients
+from tests.support.waiting import until
 
 ALARM = "$SYS/broker/tidegate/alarm/listener"
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.gateway_process import COMMAND, SECONDS, GatewayProcess
+from tests.support.gateway_process import COMMAND, GatewayProcess
+from tests.support.waiting import SECONDS
 
 MakeGateway = Callable[..., GatewayProcess]
 Command = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -12,9 +12,10 @@ from gateway.mqtt.encode import encode
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, ConnAck, Connect, Disconnect, PubAck, Publish
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.cli.conftest import Command, MakeGateway
-from tests.support.gateway_process import COMMAND, SECONDS, GatewayProcess, until
+from tests.support.gateway_process import COMMAND, GatewayProcess
 from tests.support.ports import free_port
 from tests.support.raw_client import Clients
+from tests.support.waiting import SECONDS, listens, until
 
 SUBSCRIBED = ReasonCode.GRANTED_QOS_1
 
@@ -109,7 +110,7 @@ def test_a_bare_broker_reads_no_file_and_keeps_its_data_in_var(tmp_path: Path) -
         [str(COMMAND), "run", "--port", str(port)], cwd=tmp_path, stderr=subprocess.DEVNULL
     )
     try:
-        until(lambda: _listens(port), "the gateway listens")
+        until(lambda: listens(port), "the gateway listens")
         assert (tmp_path / "var" / "tidegate.db").exists()
         assert (tmp_path / "var" / "lock").read_text() == f"{process.pid}\n"
     finally:
@@ -123,7 +124,7 @@ def test_it_serves_without_standard_error(tmp_path: Path) -> None:
         ["sh", "-c", 'exec "$@" 2>&-', "sh", str(COMMAND), "run", "--port", str(port)], cwd=tmp_path
     )
     try:
-        until(lambda: _listens(port), "the gateway listens")
+        until(lambda: listens(port), "the gateway listens")
         for _ in range(2):
             with socket.create_connection(("127.0.0.1", port)) as client:
                 client.settimeout(SECONDS)
@@ -185,7 +186,7 @@ def test_the_port_replaces_that_of_the_first_listener(
     text = f"[[listener]]\nport = 1\n[[listener]]\nport = {second}\n"
     gateway = make_gateway(tmp_path, text)
     gateway.start()
-    until(lambda: _listens(second), "the second listener listens")
+    until(lambda: listens(second), "the second listener listens")
     line = f"listens on 127.0.0.1:{gateway.port}, 127.0.0.1:{second}"
     until(lambda: line in gateway.log(), "the log names both listeners", gateway.log)
     assert gateway.stop() == 0
@@ -215,11 +216,3 @@ async def test_users_are_asked_for_their_password(
 
 def test_the_three_lines_to_try_are_told_only_on_a_terminal(bare: GatewayProcess) -> None:
     assert "try:" not in bare.log()
-
-
-def _listens(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), 1).close()
-    except OSError:
-        return False
-    return True

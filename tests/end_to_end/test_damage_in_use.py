@@ -8,8 +8,9 @@ import pytest
 
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.mqtt.properties import Properties
-from tests.support.gateway_process import SECONDS, GatewayProcess
+from tests.support.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients
+from tests.support.waiting import SECONDS
 
 STAYS = Properties(session_expiry_interval=3600)
 

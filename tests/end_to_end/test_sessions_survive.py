@@ -21,8 +21,9 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.gateway_process import GatewayProcess, until
+from tests.support.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients, RawClient
+from tests.support.waiting import until
 
 MESSAGES = 50_000
 WINDOW = 1_000

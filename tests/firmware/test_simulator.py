@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,21 +22,12 @@ from gateway.bridges.serial_frames import FrameDecoder, encode_frame
 from gateway.bridges.supervisor import Supervisor
 from gateway.clock import Clock
 from gateway.counters import Counters
+from tests.support import waiting
 from tests.support.bridges import Broker, Disk, MemoryFrames, Settings
 from tests.support.micropython import FIRMWARE
 from tests.support.storage import until
 
 PROGRAM = [sys.executable, str(FIRMWARE / "simulator.py")]
-
-SECONDS = 60.0
-"""How long anything may take on a busy machine."""
-
-
-def eventually(condition: Callable[[], bool], seconds: float = SECONDS) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.01)
 
 
 @contextlib.contextmanager
@@ -52,7 +43,7 @@ def simulator(
         yield process
     finally:
         process.kill()
-        process.communicate(timeout=SECONDS)
+        process.communicate(timeout=waiting.SECONDS)
 
 
 @pytest.fixture
@@ -75,7 +66,7 @@ def read_frames(terminal: int, count: int) -> list[ReadingsFrame]:
 
 def test_frames_of_a_node_with_the_clock_of_this_computer(port: Path) -> None:
     with simulator(port, "--interval", "0.02", "--seed", "5"):
-        eventually(port.exists)
+        waiting.until(port.exists, "the port is there")
         terminal = os.open(port, os.O_RDWR | os.O_NOCTTY)
         frames = read_frames(terminal, 20)
         os.close(terminal)
@@ -109,22 +100,22 @@ async def test_the_gateway_has_the_first_reading_soon(port: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_it_and_the_link_goes(port: Path, number: signal.Signals) -> None:
     with simulator(port) as process:
-        eventually(port.exists)
+        waiting.until(port.exists, "the port is there")
         process.send_signal(number)
-        assert process.wait(timeout=SECONDS) == 0
+        assert process.wait(timeout=waiting.SECONDS) == 0
         assert not port.is_symlink()
 
 
 def test_the_end_of_its_standard_input_ends_it(port: Path) -> None:
     with simulator(port, stdin=subprocess.PIPE) as process:
-        eventually(port.exists)
+        waiting.until(port.exists, "the port is there")
         assert process.stdin is not None
         process.stdin.write(b"not yet")
         process.stdin.flush()
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(timeout=0.3)
         process.stdin.close()
-        assert process.wait(timeout=SECONDS) == 0
+        assert process.wait(timeout=waiting.SECONDS) == 0
         process.stdin = None
     assert not port.is_symlink()
 
@@ -137,26 +128,26 @@ def test_it_ends_with_the_process_that_started_it(port: Path) -> None:
     )
     command = [sys.executable, "-c", launcher, *PROGRAM, "--node", "n1", "--port", str(port)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as parent:
-        eventually(port.exists)
+        waiting.until(port.exists, "the port is there")
         parent.kill()
-    eventually(lambda: not port.is_symlink())
+    waiting.until(lambda: not port.is_symlink(), "the port is gone")
 
 
 def test_it_ends_when_its_parent_was_gone_before_it_began(port: Path) -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait(timeout=SECONDS)
+    gone.wait(timeout=waiting.SECONDS)
     with simulator(port, "--parent", str(gone.pid)) as process:
-        assert process.wait(timeout=SECONDS) == 0
+        assert process.wait(timeout=waiting.SECONDS) == 0
 
 
 def test_an_older_link_is_replaced_and_not_removed_when_it_is_anothers(port: Path) -> None:
     with simulator(port) as first:
-        eventually(port.exists)
+        waiting.until(port.exists, "the port is there")
         older = port.readlink()
         with simulator(port):
-            eventually(lambda: port.readlink() != older)
+            waiting.until(lambda: port.readlink() != older, "another port is there")
             first.terminate()
-            assert first.wait(timeout=SECONDS) == 0
+            assert first.wait(timeout=waiting.SECONDS) == 0
             assert port.exists()
 
 
@@ -169,7 +160,7 @@ def test_an_older_link_is_replaced_and_not_removed_when_it_is_anothers(port: Pat
 )
 def test_wrong_arguments(port: Path, arguments: list[str], reason: str) -> None:
     with simulator(port, *arguments) as process:
-        _, error = process.communicate(timeout=SECONDS)
+        _, error = process.communicate(timeout=waiting.SECONDS)
         assert process.returncode == 2
     assert reason in error.decode()
     assert not port.is_symlink()
@@ -179,7 +170,7 @@ def test_a_file_at_the_links_place_is_left_alone(port: Path) -> None:
     port.parent.mkdir()
     port.write_text("mine")
     with simulator(port) as process:
-        _, error = process.communicate(timeout=SECONDS)
+        _, error = process.communicate(timeout=waiting.SECONDS)
         assert process.returncode == 2
     assert "exists and is not a link" in error.decode()
     assert port.read_text() == "mine"
@@ -187,7 +178,7 @@ def test_a_file_at_the_links_place_is_left_alone(port: Path) -> None:
 
 def test_a_line_that_nobody_reads_does_not_stop_it(port: Path) -> None:
     with simulator(port, "--interval", "0.001") as process:
-        eventually(port.exists)
+        waiting.until(port.exists, "the port is there")
         dropped = 0
         while not dropped:  # at the first time, unless it stood still
             with pytest.raises(subprocess.TimeoutExpired):

@@ -12,7 +12,7 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from pipeline.batch import read_batch
-from tests.support.gateway_process import SECONDS
+from tests.support.waiting import SECONDS
 
 
 @dataclass(slots=True)

@@ -2,19 +2,14 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.support.ports import free_port
+from tests.support.waiting import SECONDS, listens, until
 
 COMMAND = Path(sys.executable).with_name("tidegate")
-
-SECONDS = 60.0
-"""How long anything may take on a busy machine."""
 
 
 class GatewayProcess:
@@ -67,20 +62,8 @@ class GatewayProcess:
     def listens(self) -> bool:
         """Return whether it takes connections."""
         assert self.process is None or self.process.poll() is None, self.log()
-        try:
-            socket.create_connection(("127.0.0.1", self.port), 1).close()
-        except OSError:
-            return False
-        return True
+        return listens(self.port)
 
     def log(self) -> str:
         """Return what it has logged so far, over all its starts."""
         return self.log_file.read_text(encoding="utf-8")
-
-
-def until(condition: Callable[[], object], what: str, more: Callable[[], str] = str) -> None:
-    """Return once the condition holds; fail after SECONDS, saying `what` and `more()`."""
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {SECONDS:.0f} s: {what}\n{more()}"
-        time.sleep(0.02)

@@ -1,14 +1,12 @@
 """A real Mosquitto on a free port of 127.0.0.1, which can be killed and started again."""
 
 import signal
-import socket
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.support.ports import free_port
 from tests.support.requirements import find_program
+from tests.support.waiting import SECONDS, listens, until
 
 CONFIG = """\
 listener {port} 127.0.0.1
@@ -20,9 +18,6 @@ max_queued_messages 0
 max_inflight_messages 0
 log_dest file {folder}/log
 """
-
-SECONDS = 60
-"""How long anything of Mosquitto's may take."""
 
 
 def mosquitto_program() -> str:
@@ -46,14 +41,14 @@ class Mosquitto:
     def start(self) -> None:
         """Start it and return when it takes connections."""
         self._process = subprocess.Popen([mosquitto_program(), "-c", str(self._config)])
-        _until(self._listens)
+        until(lambda: listens(self.port), "Mosquitto listens")
 
     def save(self) -> None:
         """Have it write its sessions to disk, from where a killed one starts again."""
         database = self._folder / "mosquitto.db"
         database.unlink(missing_ok=True)
         self._signal(signal.SIGUSR1)
-        _until(database.exists)
+        until(database.exists, "Mosquitto has saved its sessions")
 
     def kill(self) -> None:
         """End it as a power cut would."""
@@ -73,17 +68,3 @@ class Mosquitto:
     def _signal(self, number: signal.Signals) -> None:
         assert self._process is not None, "not started"
         self._process.send_signal(number)
-
-    def _listens(self) -> bool:
-        try:
-            socket.create_connection(("127.0.0.1", self.port), 1).close()
-        except OSError:
-            return False
-        return True
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "Mosquitto took too long"
-        time.sleep(0.02)

@@ -6,7 +6,7 @@ from typing import Any
 import paho.mqtt.client as paho
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
-from tests.support.gateway_process import SECONDS, until
+from tests.support.waiting import SECONDS, until
 
 
 class SensorClient:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from gateway.telemetry.systemd_notify import SystemdNotify
-from tests.support.gateway_process import SECONDS, GatewayProcess
+from tests.support.gateway_process import GatewayProcess
 from tests.support.storage import until
+from tests.support.waiting import SECONDS
 
 
 class Systemd:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.support.gateway_process import SECONDS, GatewayProcess
+from tests.support.gateway_process import GatewayProcess
 from tests.support.requirements import find_program
+from tests.support.waiting import SECONDS
 
 pytestmark = pytest.mark.mosquitto_clients
 
