@@ -8,7 +8,9 @@ SECONDS = 60.0
 """How long anything may take on a busy machine."""
 
 
-def until(condition: Callable[[], object], what: str, more: Callable[[], str] = str) -> None:
+def until(
+    condition: Callable[[], object], what: str = "what is waited for", more: Callable[[], str] = str
+) -> None:
     """Return once the condition holds; fail after SECONDS, saying `what` and `more()`."""
     deadline = time.monotonic() + SECONDS
     while not condition():

@@ -1,17 +1,9 @@
 import pytest
 
+from tests.support.mosquitto import Mosquitto
 from tests.support.ports import free_port
-from tests.tui.conftest import (
-    TOPICS,
-    Mosquitto,
-    Publisher,
-    connected,
-    gone,
-    press,
-    rendered,
-    shown,
-    until,
-)
+from tests.support.screen import connected, gone, press, rendered, shown, until
+from tests.support.tui_publisher import TOPICS, Publisher
 from tui import uplink_order
 from tui.address import Address
 from tui.app import TidegateApp
@@ -105,7 +97,7 @@ async def test_the_gateway_goes_away_and_comes_back(
 ) -> None:
     async with application.run_test(size=(100, 30)) as pilot:
         await connected(pilot)
-        mosquitto.stop()
+        mosquitto.kill()
         text = await shown(pilot, "✕ NO CONNECTION", "◌ waiting", "Retry now")
         assert "figures" in text
         await shown(pilot, "connection refused", "attempt")

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 from textual.message import Message
 
+from tests.support.mosquitto import Mosquitto
 from tests.support.ports import free_port
-from tests.tui.conftest import TOPICS, Mosquitto, Publisher, eventually
+from tests.support.tui_publisher import TOPICS, Publisher
+from tests.support.waiting import until
 from tui.address import Address
 from tui.gateway_client import GatewayClient
 from tui.inbox import Arrival, Inbox
@@ -52,7 +54,7 @@ def watched(mosquitto: Mosquitto) -> Iterator[Watched]:
 
 
 def taken(inbox: Inbox) -> Arrival:
-    eventually(lambda: len(inbox))
+    until(lambda: len(inbox))
     arrival = inbox.take()
     assert arrival is not None
     return arrival
@@ -80,18 +82,18 @@ def test_retained_messages_are_marked(mosquitto: Mosquitto, publisher: Publisher
 
 
 def test_it_says_when_it_connects(watched: Watched) -> None:
-    eventually(lambda: watched.phases == [Phase.CONNECTING, Phase.CONNECTED])
+    until(lambda: watched.phases == [Phase.CONNECTING, Phase.CONNECTED])
 
 
 def test_it_comes_back_when_the_gateway_does(watched: Watched, mosquitto: Mosquitto) -> None:
-    eventually(lambda: Phase.CONNECTED in watched.phases)
-    mosquitto.stop()
-    eventually(lambda: watched.phases[-1] is Phase.WAITING)
+    until(lambda: Phase.CONNECTED in watched.phases)
+    mosquitto.kill()
+    until(lambda: watched.phases[-1] is Phase.WAITING)
     first = next(link for link in watched.links if link.phase is Phase.WAITING)
     assert (first.attempt, first.reason) == (1, "the connection was lost")
     mosquitto.start()
     watched.client.retry_now()
-    eventually(lambda: watched.phases[-1] is Phase.CONNECTED)
+    until(lambda: watched.phases[-1] is Phase.CONNECTED)
     publisher = Publisher(mosquitto.port)
     publisher.publish("sensors/n1/t", b"1")
     assert taken(watched.client.readings).payload == b"1"
@@ -101,9 +103,9 @@ def test_it_comes_back_when_the_gateway_does(watched: Watched, mosquitto: Mosqui
 def test_attempts_are_counted_and_their_delay_grows() -> None:
     nobody = Watched(free_port())
     nobody.client.start()
-    eventually(lambda: nobody.phases.count(Phase.WAITING) == 1)
+    until(lambda: nobody.phases.count(Phase.WAITING) == 1)
     nobody.client.retry_now()
-    eventually(lambda: nobody.phases.count(Phase.WAITING) == 2)
+    until(lambda: nobody.phases.count(Phase.WAITING) == 2)
     nobody.client.stop()
     waits = [link for link in nobody.links if link.phase is Phase.WAITING]
     assert [link.attempt for link in waits] == [2, 3]
@@ -113,31 +115,31 @@ def test_attempts_are_counted_and_their_delay_grows() -> None:
 def test_stop_cuts_a_wait_short() -> None:
     nobody = Watched(free_port())
     nobody.client.start()
-    eventually(lambda: Phase.WAITING in nobody.phases)
+    until(lambda: Phase.WAITING in nobody.phases)
     nobody.client.stop()
     assert nobody.phases == [Phase.CONNECTING, Phase.WAITING]
 
 
 def test_an_order_is_sent_and_answered(watched: Watched, publisher: Publisher) -> None:
-    eventually(lambda: Phase.CONNECTED in watched.phases)
+    until(lambda: Phase.CONNECTED in watched.phases)
     watched.client.order_uplink("pause")
-    eventually(lambda: publisher.orders == ["pause"])
-    eventually(lambda: watched.posted_a(OrderAnswered))
+    until(lambda: publisher.orders == ["pause"])
+    until(lambda: watched.posted_a(OrderAnswered))
     assert [m.refusal for m in watched.posted if isinstance(m, OrderAnswered)] == [""]
 
 
 def test_an_order_without_a_connection_is_forgotten(mosquitto: Mosquitto) -> None:
-    mosquitto.stop()
+    mosquitto.kill()
     late = Watched(mosquitto.port)
     late.client.order_uplink("pause")
     late.client.start()
-    eventually(lambda: Phase.WAITING in late.phases)
+    until(lambda: Phase.WAITING in late.phases)
     mosquitto.start()
     publisher = Publisher(mosquitto.port)
     late.client.retry_now()
-    eventually(lambda: Phase.CONNECTED in late.phases)
+    until(lambda: Phase.CONNECTED in late.phases)
     late.client.order_uplink("resume")
-    eventually(lambda: publisher.orders)
+    until(lambda: publisher.orders)
     assert publisher.orders == ["resume"]
     publisher.close()
     late.client.stop()
@@ -149,13 +151,13 @@ def closed_mosquitto(tmp_path: Path) -> Iterator[Mosquitto]:
     broker = Mosquitto(tmp_path, "allow_anonymous false\n")
     broker.start()
     yield broker
-    broker.stop()
+    broker.kill()
 
 
 def test_a_refused_login_says_so(closed_mosquitto: Mosquitto) -> None:
     stranger = Watched(closed_mosquitto.port, "u", "wrong")
     stranger.client.start()
-    eventually(lambda: Phase.WAITING in stranger.phases)
+    until(lambda: Phase.WAITING in stranger.phases)
     stranger.client.stop()
     assert stranger.links[-1].reason == "the gateway refused the connection: Not authorized"
 
@@ -181,7 +183,7 @@ def test_a_peer_that_does_not_speak_mqtt_ends_only_the_connection(answer: bytes)
         accepted.sendall(answer)
         with suppress(OSError):  # the client may have gone already
             accepted.shutdown(socket.SHUT_WR)
-        eventually(lambda: Phase.WAITING in watched.phases)
+        until(lambda: Phase.WAITING in watched.phases)
         assert watched.links[-1].reason
         watched.client.stop()
         accepted.close()
@@ -200,7 +202,7 @@ def test_a_refused_subscription_is_posted() -> None:
         identifiers = received[2:4], received[received.index(b"\x82", 1) :][2:4]
         accepted.sendall(b"\x90\x04" + identifiers[0] + b"\x00\x87")
         accepted.sendall(b"\x90\x04" + identifiers[1] + b"\x00\x00")
-        eventually(lambda: watched.posted_a(SubscriptionRefused))
+        until(lambda: watched.posted_a(SubscriptionRefused))
         watched.client.stop()
         accepted.close()
     refused = [m for m in watched.posted if isinstance(m, SubscriptionRefused)]

@@ -18,7 +18,7 @@ import pytest
 from paho.mqtt.publish import single
 
 from tests.support.ports import free_port
-from tests.tui.conftest import DEADLINE, eventually, listens
+from tests.support.waiting import SECONDS, listens, until
 from tui.app import run
 
 TIDEGATE = [sys.executable, "-c", "import gateway.cli.main as cli; raise SystemExit(cli.main())"]
@@ -40,7 +40,7 @@ class Terminal:
 
     def read_until(self, text: str) -> None:
         """Read until the output, without its escape sequences, holds this text."""
-        end = time.monotonic() + DEADLINE
+        end = time.monotonic() + SECONDS
         while text.encode() not in ESCAPES.sub(b"", self._output):
             left = end - time.monotonic()
             assert left > 0, f"{text!r} not in {ESCAPES.sub(b'', self._output)[-2000:]!r}"
@@ -54,9 +54,9 @@ class Terminal:
     def end(self) -> int:
         """Read on until the command ends and return its exit status."""
         with suppress(OSError):  # it has closed the terminal
-            while select.select([self._ours], [], [], DEADLINE)[0] and os.read(self._ours, 65_536):
+            while select.select([self._ours], [], [], SECONDS)[0] and os.read(self._ours, 65_536):
                 continue
-        return self.process.wait(DEADLINE)
+        return self.process.wait(SECONDS)
 
     def close(self) -> None:
         """End the command if need be and give the terminal back."""
@@ -82,11 +82,11 @@ def gateway(tmp_path: Path) -> Iterator[int]:
         [*TIDEGATE, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        eventually(lambda: listens(port))
+        until(lambda: listens(port), "the gateway listens")
         yield port
     finally:
         process.terminate()
-        process.wait(DEADLINE)
+        process.wait(SECONDS)
 
 
 @pytest.fixture

@@ -1,0 +1,60 @@
+"""What the dashboard shows, and keys that are pressed in it."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import cast
+
+from textual import events
+from textual.app import App
+from textual.pilot import Pilot
+
+from tests.support.waiting import SECONDS
+from tui.app import TidegateApp
+
+
+def rendered(app: App[None]) -> str:
+    """Return the text on the screen, line by line, as a terminal would show it."""
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+async def until(
+    condition: Callable[[], object], told: Callable[[], str] = str, deadline: float = SECONDS
+) -> None:
+    """Return when the condition holds; fail at the deadline with what is `told`."""
+    end = time.monotonic() + deadline
+    while not condition():
+        assert time.monotonic() < end, f"not in time: {told()}"
+        await asyncio.sleep(0.02)
+
+
+async def shown(pilot: Pilot[None], *texts: str) -> str:
+    """Return the screen's text once all of these are in it; fail at the deadline."""
+    app = pilot.app
+    await until(
+        lambda: all(text in rendered(app) for text in texts), lambda: f"{texts}\n{rendered(app)}"
+    )
+    return rendered(app)
+
+
+async def gone(pilot: Pilot[None], text: str) -> str:
+    """Return the screen's text once this is no longer in it; fail at the deadline."""
+    app = pilot.app
+    await until(lambda: text not in rendered(app), lambda: f"{text} in\n{rendered(app)}")
+    return rendered(app)
+
+
+async def press(pilot: Pilot[None], *keys: str) -> None:
+    """Press keys, each after all widgets have seen the one before.
+
+    Unlike Pilot.press this does not wait for an idle processor: a live dashboard has none.
+    """
+    for key in keys:
+        pilot.app.post_message(events.Key(key, " " if key == "space" else None))
+        await pilot._wait_for_screen()
+
+
+async def connected(pilot: Pilot[None]) -> None:
+    """Return when the retained figures can be told: the subscription is in place."""
+    await shown(pilot, "● connected mqtt://")
+    await until(lambda: cast("TidegateApp", pilot.app).client.hears)
