@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from gateway.counters import Counters
-from tests.support.bridges import Broker, Disk, FixedClock, MemoryFrames
+from tests.support.bridges import Broker, Disk, MemoryFrames
+from tests.support.clocks import ManualClock
 from tests.support.serial_line import SerialLine
 
 
@@ -39,5 +40,5 @@ def counters() -> Counters:
 
 
 @pytest.fixture
-def clock() -> FixedClock:
-    return FixedClock()
+def clock() -> ManualClock:
+    return ManualClock()

@@ -13,7 +13,8 @@ from gateway.bridges.serial_frames import encode_frame
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
-from tests.support.bridges import NOW, Broker, Disk, FixedClock, MemoryFrames
+from tests.support.bridges import Broker, Disk, MemoryFrames
+from tests.support.clocks import NOW, ManualClock
 
 TEMPERATURE = encode_reading("temperature", (215, -1), "°C")
 HUMIDITY = encode_reading("humidity", 48, "%")
@@ -45,7 +46,7 @@ def make(
     disk: Disk,
     frames: MemoryFrames,
     counters: Counters,
-    clock: FixedClock,
+    clock: ManualClock,
     answers: list[bytes],
 ) -> Callable[..., FrameIntake]:
     def make(publish: Callable[[Message], ReasonCode] = broker.publish) -> FrameIntake:
@@ -74,7 +75,7 @@ def statuses(answers: list[bytes]) -> list[tuple[int, int]]:
 
 
 def test_a_frame_becomes_a_message_for_each_reading(
-    intake: FrameIntake, broker: Broker, counters: Counters, clock: FixedClock
+    intake: FrameIntake, broker: Broker, counters: Counters, clock: ManualClock
 ) -> None:
     intake.feed(frame(1, TEMPERATURE, HUMIDITY))
     assert broker.readings == [

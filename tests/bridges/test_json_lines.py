@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from gateway.bridges.json_lines import LINE_MAX, LineDecoder, NoReadingError, parse_line
 from gateway.bridges.reading import Reading, RefusedReadingError
 from gateway.counters import Counters
-
-NOW = 1_763_740_000_000
+from tests.support.clocks import NOW
 
 READINGS = [
     (

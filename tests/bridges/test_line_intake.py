@@ -6,13 +6,14 @@ from gateway.bridges.line_intake import LineIntake
 from gateway.bridges.reading_publisher import ReadingPublisher
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.bridges import NOW, Broker, FixedClock
+from tests.support.bridges import Broker
+from tests.support.clocks import NOW, ManualClock
 
 LINE = b'{"quantity":"temperature","value":21.5,"unit":"\xc2\xb0C"}\n'
 
 
 @pytest.fixture
-def intake(broker: Broker, counters: Counters, clock: FixedClock) -> LineIntake:
+def intake(broker: Broker, counters: Counters, clock: ManualClock) -> LineIntake:
     publisher = ReadingPublisher(
         "serial:ttyACM0", publish=broker.publish, counters=counters, clock=clock
     )

@@ -16,7 +16,8 @@ from gateway.bridges.serial_bridge import SerialBridge, port_name
 from gateway.bridges.serial_port import PortError, SerialPort
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.bridges import Broker, Disk, FixedClock, MemoryFrames, Settings
+from tests.support.bridges import Broker, Disk, MemoryFrames, Settings
+from tests.support.clocks import ManualClock
 from tests.support.serial_line import SerialLine
 from tests.support.storage import open_store, until
 
@@ -34,7 +35,7 @@ def make(
     disk: Disk,
     frames: MemoryFrames,
     counters: Counters,
-    clock: FixedClock,
+    clock: ManualClock,
 ) -> Callable[..., SerialBridge]:
     def make(form: str = "frames", node: str | None = None) -> SerialBridge:
         return SerialBridge(
@@ -202,7 +203,7 @@ async def test_each_reason_to_wait_is_logged_once(
 
 
 async def test_a_fault_in_what_it_calls_is_not_taken_for_a_lost_port(
-    line: SerialLine, disk: Disk, frames: MemoryFrames, counters: Counters, clock: FixedClock
+    line: SerialLine, disk: Disk, frames: MemoryFrames, counters: Counters, clock: ManualClock
 ) -> None:
     def broken(_message: object) -> ReasonCode:
         raise OSError("not the port's")
@@ -232,7 +233,7 @@ async def _run_once(line: SerialLine, broker: Broker, folder: Path) -> int:
         when_on_disk=waiting.append,
         frames=store.node_frames,
         counters=store.counters,
-        clock=FixedClock(),
+        clock=ManualClock(),
     )
     async with running(bridge):
         await opened(store.counters)

@@ -11,7 +11,8 @@ from gateway.bridges.reading_publisher import ReadingPublisher
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
-from tests.support.bridges import Disk, FixedClock, MemoryFrames
+from tests.support.bridges import Disk, MemoryFrames
+from tests.support.clocks import ManualClock
 
 
 class Wire:
@@ -62,7 +63,7 @@ class Gateway:
         self.disk = Disk()
         self.disk.waits = True
         self.frames.remembered = list(self._committed_names)
-        clock, counters = FixedClock(), Counters()
+        clock, counters = ManualClock(), Counters()
         publisher = ReadingPublisher(
             "serial", publish=self._publish, counters=counters, clock=clock
         )

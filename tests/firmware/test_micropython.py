@@ -12,7 +12,8 @@ import pytest
 from gateway.bridges.serial_bridge import SerialBridge
 from gateway.counters import Counters
 from tests.support import micropython as interpreter
-from tests.support.bridges import Broker, Disk, FixedClock, MemoryFrames, Settings
+from tests.support.bridges import Broker, Disk, MemoryFrames, Settings
+from tests.support.clocks import ManualClock
 from tests.support.micropython import FIRMWARE
 from tests.support.serial_line import SerialLine
 from tests.support.storage import until
@@ -80,7 +81,7 @@ def make_bridge(line: SerialLine, broker: Broker, counters: Counters) -> SerialB
         when_on_disk=Disk().when_on_disk,
         frames=MemoryFrames(),
         counters=counters,
-        clock=FixedClock(),
+        clock=ManualClock(),
     )
 
 

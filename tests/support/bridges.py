@@ -4,26 +4,8 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gateway.clock import Clock
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
-
-NOW = 1_763_740_000_000
-
-
-class FixedClock(Clock):
-    """Stands still at NOW until the test moves `ms`."""
-
-    __slots__ = ("ms",)
-
-    def __init__(self) -> None:
-        self.ms = NOW
-
-    def wall_ms(self) -> int:
-        return self.ms
-
-    def monotonic(self) -> float:
-        return self.ms / 1000
 
 
 class Broker:

@@ -9,12 +9,12 @@ import pytest
 
 from gateway.broker.broker import Broker
 from gateway.broker.settings import BrokerSettings
-from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.mqtt.packets import Publish
 from gateway.routing.where.message import Message
 from gateway.telemetry.sys_topics import SysTopics
 from tests.support.broker_harness import Harness
+from tests.support.clocks import NOW, ManualClock
 from tests.support.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients, RawClient
 from tests.support.storage import until
@@ -24,24 +24,9 @@ ROOT = Path(__file__).parents[2]
 PREFIX = "$SYS/broker/"
 
 
-class FixedClock(Clock):
-    """Time stands until it is moved."""
-
-    __slots__ = ("now",)
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def wall_ms(self) -> int:
-        return int(self.now * 1000)
-
-
 @pytest.fixture
-def clock() -> FixedClock:
-    return FixedClock()
+def clock() -> ManualClock:
+    return ManualClock()
 
 
 @pytest.fixture
@@ -55,7 +40,7 @@ def harness() -> Harness:
 
 
 @pytest.fixture
-def sys_topics(clock: FixedClock, harness: Harness, published: list[Message]) -> SysTopics:
+def sys_topics(clock: ManualClock, harness: Harness, published: list[Message]) -> SysTopics:
     return SysTopics(harness.broker, harness.counters, clock, published.append, 0.01)
 
 
@@ -69,7 +54,7 @@ def said(published: list[Message]) -> dict[str, str]:
 
 
 def test_every_figure_is_said_and_then_what_has_changed(
-    sys_topics: SysTopics, harness: Harness, clock: FixedClock, published: list[Message]
+    sys_topics: SysTopics, harness: Harness, clock: ManualClock, published: list[Message]
 ) -> None:
     harness.counters.add("tidegate/outbox/rows", 3)
     sys_topics.say()
@@ -81,7 +66,7 @@ def test_every_figure_is_said_and_then_what_has_changed(
     assert figures["uptime"] == "0 seconds"
     sys_topics.say()
     assert not said(published)
-    clock.now += 61.5
+    clock.step(61.5)
     harness.counters.add("tidegate/outbox/rows")
     sys_topics.say()
     assert said(published) == {"uptime": "61 seconds", "tidegate/outbox/rows": "4"}
@@ -136,18 +121,18 @@ def test_an_alarm_is_raised_and_ended(sys_topics: SysTopics, published: list[Mes
     assert raised.topic == ended.topic == f"{PREFIX}tidegate/alarm/storage"
     assert raised.retain
     assert ended.retain
-    assert json.loads(raised.payload) == {"raised": 100_000, "text": "the disk is full: °"}
+    assert json.loads(raised.payload) == {"raised": NOW, "text": "the disk is full: °"}
     assert ended.payload == b""
 
 
 async def test_figures_are_said_again_and_again_until_the_stop(
-    sys_topics: SysTopics, clock: FixedClock, published: list[Message]
+    sys_topics: SysTopics, clock: ManualClock, published: list[Message]
 ) -> None:
     sys_topics.stop()  # before it has begun
     sys_topics.start()
     for _ in range(3):
         published.clear()
-        clock.now += 1
+        clock.step(1)
         await until(lambda: bool(published))
     sys_topics.stop()
 
