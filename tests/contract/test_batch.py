@@ -3,12 +3,10 @@
 import json
 import zlib
 from base64 import b64decode
-from pathlib import Path
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
 
 from gateway.storage.outbox_row import OutboxRow
 from gateway.uplink.batch import Batch, batch_line
@@ -16,18 +14,10 @@ from gateway.uplink.batch_limits import BatchLimits
 from pipeline.batch import read_batch
 from pipeline.record import read_fields
 from tests.support.outbox_rows import ROWS
+from tests.support.schemas import DOCS, validator_of
 
-DOCS = Path(__file__).parents[2] / "docs"
-
-
-def _validator(name: str) -> Draft202012Validator:
-    schema = json.loads((DOCS / name).read_text(encoding="utf-8"))
-    Draft202012Validator.check_schema(schema)
-    return Draft202012Validator(schema)
-
-
-LINE = _validator("batch-message.schema.json")
-RECORD = _validator("landing-record.schema.json")
+LINE = validator_of("batch-message")
+RECORD = validator_of("landing-record")
 
 
 def _expected(row: OutboxRow, *, resent: bool, identity: bool) -> dict[str, Any]:

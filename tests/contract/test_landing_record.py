@@ -15,17 +15,14 @@ from gateway.storage.outbox_row import OutboxRow
 from pipeline.columns import RECORD
 from pipeline.landing_file import Row, parse_name, read_landing_file
 from tests.support.outbox_rows import ROWS
+from tests.support.schemas import validator_of
 from tests.support.storage import open_store, until
 from tests.support.uplinks import folder_files, running, uplink_settings
-
-SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "landing-record.schema.json"
 
 
 @pytest.fixture(scope="module")
 def validator() -> Draft202012Validator:
-    schema = json.loads(SCHEMA_FILE.read_text())
-    Draft202012Validator.check_schema(schema)
-    return Draft202012Validator(schema)
+    return validator_of("landing-record")
 
 
 def _number(rows: list[OutboxRow]) -> None:

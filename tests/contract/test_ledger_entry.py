@@ -16,19 +16,16 @@ from pipeline.landing import list_landing
 from pipeline.ledger import accounts
 from tests.support.fleet_broker import FleetBroker
 from tests.support.ledger import LedgerStore, open_ledger_store
+from tests.support.schemas import validator_of
 from tests.support.storage import until
 from tests.support.uplinks import running, uplink_settings
-
-SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "ledger-entry.schema.json"
 
 FATES = {fate.value for fate in Fate}
 
 
 @pytest.fixture(scope="module")
 def validator() -> Draft202012Validator:
-    schema = json.loads(SCHEMA_FILE.read_text())
-    Draft202012Validator.check_schema(schema)
-    return Draft202012Validator(schema)
+    return validator_of("ledger-entry")
 
 
 async def _with_every_fate(kept: LedgerStore) -> None:

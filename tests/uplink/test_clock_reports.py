@@ -1,6 +1,5 @@
 """Clock records: what they say, and that they are kept until the fleet has them."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +14,15 @@ from gateway.uplink.kept_messages import MAX_IN_HAND, REFUSED_SECONDS
 from gateway.uplink.own_messages import OwnMessages
 from tests.support.clocks import NOW, ManualClock
 from tests.support.ledger import answer_all
+from tests.support.schemas import validator_of
 from tests.support.storage import Store, open_store
 
-SCHEMA_FILE = Path(__file__).parents[2] / "docs" / "clock-record.schema.json"
 BOOT = ManualClock().boot_id()
 
 
 @pytest.fixture(scope="module")
 def validator() -> Draft202012Validator:
-    schema = json.loads(SCHEMA_FILE.read_text())
-    Draft202012Validator.check_schema(schema)
-    return Draft202012Validator(schema)
+    return validator_of("clock-record")
 
 
 def _reports(store: Store, own: OwnMessages, clock: ManualClock) -> tuple[ClockStore, ClockReports]:
