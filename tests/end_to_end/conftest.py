@@ -1,9 +1,11 @@
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.support.gateway_process import GatewayProcess
 from tests.support.mosquitto import Mosquitto
+from tests.support.raw_client import Clients
 
 
 @pytest.fixture
@@ -13,3 +15,11 @@ def fleet(tmp_path: Path) -> Iterator[Mosquitto]:
     broker.start()
     yield broker
     broker.kill()
+
+
+@pytest.fixture
+async def clients(gateway: GatewayProcess) -> AsyncIterator[Clients]:
+    """Give clients of the gateway that the test's file describes."""
+    opened = Clients(gateway.port)
+    yield opened
+    await opened.close()

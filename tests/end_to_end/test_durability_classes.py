@@ -1,7 +1,7 @@
 """What each durability class promises, asked of a gateway that is killed."""
 
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,13 +33,6 @@ def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
     process = GatewayProcess(tmp_path, CONFIG)
     yield process.start()
     process.kill()
-
-
-@pytest.fixture
-async def clients(gateway: GatewayProcess) -> AsyncIterator[Clients]:
-    opened = Clients(gateway.port)
-    yield opened
-    await opened.close()
 
 
 async def leave_a_session(clients: Clients) -> None:

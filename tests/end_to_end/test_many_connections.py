@@ -42,14 +42,6 @@ def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
     process.kill()
 
 
-def memory(gateway: GatewayProcess) -> int:
-    """Return the resident memory in KiB."""
-    assert gateway.process is not None
-    status = Path(f"/proc/{gateway.process.pid}/status").read_text()
-    (line,) = [line for line in status.splitlines() if line.startswith("VmRSS:")]
-    return int(line.split()[1])
-
-
 async def test_thousands_of_connections_are_held(gateway: GatewayProcess) -> None:
     clients = Clients(gateway.port)
     subscriber = await clients.connect("subscriber")
@@ -60,9 +52,9 @@ async def test_thousands_of_connections_are_held(gateway: GatewayProcess) -> Non
         async with gate:
             return await clients.connect(f"idle-{number}", MQTT_3_1_1)
 
-    before = memory(gateway)
+    before = gateway.memory()
     idle = await asyncio.gather(*(connect(number) for number in range(CONNECTIONS)))
-    assert memory(gateway) - before < CONNECTIONS * KIB_EACH
+    assert gateway.memory() - before < CONNECTIONS * KIB_EACH
     publisher = await clients.connect("publisher")
     await publisher.send(Publish("a", b"through the crowd"))
     assert await subscriber.receive() == Publish("a", b"through the crowd")

@@ -1,7 +1,7 @@
 """What was acknowledged is there again after `kill -9`, and what must come once comes once."""
 
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -39,13 +39,6 @@ def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
     process = GatewayProcess(tmp_path)
     yield process.start()
     process.kill()
-
-
-@pytest.fixture
-async def clients(gateway: GatewayProcess) -> AsyncIterator[Clients]:
-    opened = Clients(gateway.port)
-    yield opened
-    await opened.close()
 
 
 def restart(gateway: GatewayProcess) -> None:

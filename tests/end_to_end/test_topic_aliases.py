@@ -1,7 +1,7 @@
 """Topic aliases on real connections: in from paho, out to clients that take them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import paho.mqtt.client as paho
@@ -36,13 +36,6 @@ def gateway(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[GatewayP
     process.start()
     yield process
     process.kill()
-
-
-@pytest.fixture
-async def clients(gateway: GatewayProcess) -> AsyncIterator[Clients]:
-    opened = Clients(gateway.port)
-    yield opened
-    await opened.close()
 
 
 with_settings = pytest.mark.parametrize("gateway", [{}], indirect=True, ids=["gateway"])

@@ -64,6 +64,13 @@ class GatewayProcess:
         assert self.process is None or self.process.poll() is None, self.log()
         return listens(self.port)
 
+    def memory(self) -> int:
+        """Return the KiB of memory that it occupies."""
+        assert self.process is not None, "not started"
+        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
+        (line,) = (line for line in status.splitlines() if line.startswith("VmRSS:"))
+        return int(line.split()[1])
+
     def log(self) -> str:
         """Return what it has logged so far, over all its starts."""
         return self.log_file.read_text(encoding="utf-8")
