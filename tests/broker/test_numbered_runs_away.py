@@ -12,12 +12,7 @@ from tests.support.broker_harness import Harness
 from tests.support.durable_broker import DurableHarness
 from tests.support.numbered_runs import published, publishes
 from tests.support.queues import messages
-
-
-def away(harness: Harness, name: str = "away") -> None:
-    client = harness.persistent(name)
-    client.subscribe("a/#", 1)
-    client.drop()
+from tests.support.run_rows import away
 
 
 @pytest.mark.parametrize("make", [Harness, DurableHarness])

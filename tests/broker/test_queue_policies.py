@@ -5,14 +5,8 @@ import pytest
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import PubAck
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.durable_broker import DurableHarness
+from tests.support.durable_broker import DurableHarness, away
 from tests.support.payloads import payloads
-
-
-def away(harness: DurableHarness, name: str = "c", topic_filter: str = "t") -> None:
-    client = harness.persistent(name)
-    client.subscribe(topic_filter, 1)
-    client.drop()
 
 
 @pytest.mark.parametrize(

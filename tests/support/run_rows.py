@@ -1,6 +1,7 @@
 """Runs that wait for clients that are away, with their rows."""
 
 from gateway.mqtt.packets import PubAck, Publish
+from tests.support import durable_broker
 from tests.support.broker_harness import Harness
 from tests.support.counted_rows import everything_is_counted
 from tests.support.durable_broker import DurableHarness
@@ -11,9 +12,8 @@ RUN = 20
 
 
 def away(harness: Harness, name: str = "away", topic_filter: str = "a/#") -> None:
-    client = harness.persistent(name)
-    client.subscribe(topic_filter, 1)
-    client.drop()
+    """Leave a persistent session behind that these runs are for."""
+    durable_broker.away(harness, topic_filter, name, 1)
 
 
 def publish(harness: Harness, count: int = RUN, first: int = 0, topic: str = "a/b") -> None:
