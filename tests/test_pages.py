@@ -1,0 +1,51 @@
+"""What the pages point at is there: files, folders and the sections of other pages."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *(ROOT / folder / "README.md" for folder in ("bench", "firmware", "systemd")),
+]
+
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
+SOURCE = re.compile(r"`((?:[\w.*-]+/)+[\w.*-]+\.(?:py|pxd|sh|toml|json|md))`")
+"""Paths from the repository's root or from `gateway/`, some with a `*`."""
+
+DATED = ROOT / "docs" / "decisions"
+"""Pages that speak of the day on which they were written."""
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def sections(page: Path) -> set[str]:
+    """Return what a link to a section of the page may end with, as GitHub makes it."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for path, section in LINK.findall(page.read_text(encoding="utf-8")):
+        target = page.parent / path if path else page
+        assert target.exists(), path
+        assert not section or section in sections(target), f"{path}#{section}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parent != DATED], ids=name)
+def test_paths_of_sources_are_there(page: Path) -> None:
+    for path in SOURCE.findall(page.read_text(encoding="utf-8")):
+        assert any(list(folder.glob(path)) for folder in (ROOT, ROOT / "gateway")), path
+
+
+def test_the_pages_name_many() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    assert len(SOURCE.findall(text)) > 80
+    assert "the-turn" in sections(ROOT / "ARCHITECTURE.md")
