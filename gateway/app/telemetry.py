@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from gateway.app.turn_lines import TurnLines, gather_lines
 from gateway.routing.where.message import Message
+from gateway.telemetry.line_output import LineOutput
 from gateway.telemetry.logs import SysHandler
 from gateway.telemetry.sys_topics import CLIENT_ID, SysTopics
 
@@ -48,6 +49,7 @@ class Telemetry:
         """Begin to publish."""
         logging.getLogger().addHandler(self._log_handler)
         self._turn_lines = gather_lines(self._gateway.turn)
+        self.sys_topics.refresh.append(self._count_dropped)
         self.sys_topics.start()
 
     def stop(self) -> None:
@@ -56,6 +58,10 @@ class Telemetry:
         logging.getLogger().removeHandler(self._log_handler)
         for lines in self._turn_lines:
             lines.stop()
+
+    def _count_dropped(self) -> None:
+        outputs = [each for each in logging.getLogger().handlers if isinstance(each, LineOutput)]
+        self._gateway.counters.set("tidegate/log/dropped", sum(each.dropped for each in outputs))
 
     def _publish_line(self, topic: str, payload: bytes) -> None:
         instant = self._gateway.turn.instant

@@ -68,6 +68,8 @@ def _invite(configuration: Configuration) -> None:
     """Say on a terminal what to try next."""
     if not sys.stdout.isatty():
         return
+    from gateway.telemetry.patient_output import patient
+
     url = _url(configuration)
     lines = ["", "Tidegate is running.", "", "Ctrl-C stops it.", ""]
     if url is not None:
@@ -79,7 +81,9 @@ def _invite(configuration: Configuration) -> None:
             f"  {command} tui{suffix}",
             f"  {command} uplink pause{suffix}",
         ]
-    print("\n".join(lines), flush=True)
+    output = patient(sys.stdout)  # of a terminal that may have been stopped with Ctrl-S
+    output.write("\n".join([*lines, ""]))
+    output.flush()
 
 
 def _url(configuration: Configuration) -> str | None:

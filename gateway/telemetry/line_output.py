@@ -7,6 +7,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import TextIO
 
+from gateway.telemetry.patient_output import PatientOutput
+
 HELD_CHARACTERS = 8_000
 """Characters of held back lines that are written at once: no more than one write takes."""
 
@@ -31,7 +33,7 @@ class HeldLines(io.TextIOBase):
     Lines keep their order, whatever thread they come from; those that cannot be written are lost.
     """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO | PatientOutput) -> None:
         self.holds_back: Callable[[], bool] = lambda: False
         self._stream = stream
         self._held: deque[str] = deque()  # any thread may append
@@ -64,15 +66,31 @@ class HeldLines(io.TextIOBase):
 class LineOutput(WithoutLock, logging.StreamHandler[HeldLines]):
     """Writes a line as one piece, which leaves without being flushed unless it is held back."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO | PatientOutput) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True)  # as standard error is, unless replaced
         super().__init__(HeldLines(stream))
+        self._patient = stream if isinstance(stream, PatientOutput) else None
+        if self._patient is not None:
+            self._patient.gap = self._gap
+
+    @property
+    def dropped(self) -> int:
+        """Lines that were given up because nobody took them."""
+        return 0 if self._patient is None else self._patient.dropped
 
     def flush(self) -> None:
         """Do nothing: the stream knows when."""
 
     def close(self) -> None:
-        """Write what is held back."""
+        """Write what is held back, and wait a little for what was not taken yet."""
         self.stream.flush()
+        if self._patient is not None:
+            self._patient.finish()
         super().close()
+
+    def _gap(self, count: int) -> str:
+        """Return the line that stands where lines were dropped."""
+        text = "log lines dropped here, since standard error took none: %d"
+        record = logging.LogRecord(__name__, logging.WARNING, "", 0, text, (count,), None)
+        return self.format(record) + self.terminator

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TextIO
 
 from gateway.telemetry.line_output import LineOutput, WithoutLock
+from gateway.telemetry.patient_output import patient
 
 TOPIC = "$SYS/broker/tidegate/log"
 
@@ -97,12 +98,21 @@ def set_up(level: str = "INFO") -> None:
     logging.setLogRecordFactory(Line)
     logging._srcfile = None  # noqa: SLF001 - as the Logging HOWTO has it
     stream: TextIO | None = sys.stderr  # None if it was closed before the start
-    handler = logging.NullHandler() if stream is None else LineOutput(stream)
+    handler = logging.NullHandler() if stream is None else _to(stream)
     if os.environ.get("JOURNAL_STREAM"):
         handler.setFormatter(JournalFormatter("%(message)s"))
     else:
         handler.setFormatter(ClockFormatter())
     logging.basicConfig(level=level, handlers=[handler], force=True)
+
+
+def _to(stream: TextIO) -> LineOutput:
+    """Return a handler for standard error; where that may block, all else said there goes along."""
+    output = patient(stream)
+    handler = LineOutput(output)
+    if output is not stream:
+        sys.stderr = handler.stream  # what a crash says, for one
+    return handler
 
 
 class SysHandler(WithoutLock):

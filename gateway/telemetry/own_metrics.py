@@ -106,6 +106,8 @@ METRICS = own(
     },
 )
 
+LOG = own("log", COUNTER, {"dropped": "Log lines given up because standard error took none."})
+
 OWN_FIGURES = (
     *UPLINK_FIGURES,
     *CLOCK,
@@ -114,4 +116,5 @@ OWN_FIGURES = (
     *STORAGE,
     *CLIENT_FIGURES,
     *METRICS,
+    *LOG,
 )

@@ -1,10 +1,14 @@
+import contextlib
 import io
 import logging
+import os
 import threading
+import time
 
 import pytest
 
 from gateway.telemetry.line_output import HELD_CHARACTERS, HeldLines, LineOutput
+from gateway.telemetry.patient_output import patient
 from tests.support.noted_writes import NotedWrites
 
 
@@ -158,3 +162,31 @@ def test_the_order_of_lines_is_kept_whatever_is_held_back(even: bool) -> None:
         lines.write(f"{number}\n")
     lines.flush()
     assert "".join(output.writes).split() == list("012345")
+
+
+def test_the_line_that_tells_of_dropped_ones_is_like_any_other() -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "w") as stream:
+        output = patient(stream)
+        handler = LineOutput(output)
+        handler.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
+        wide = record("x" * 1_000)
+        os.set_blocking(reader, False)
+        while not handler.dropped:
+            handler.handle(wide)
+        text = ""
+        deadline = time.monotonic() + 60
+        while "dropped here" not in text:
+            assert time.monotonic() < deadline
+            with contextlib.suppress(BlockingIOError):
+                text += os.read(reader, 65_536).decode()
+        handler.close()
+    os.close(reader)
+    (told,) = (each for each in text.splitlines() if "dropped here" in each)
+    assert told == "WARNING log lines dropped here, since standard error took none: 1"
+
+
+def test_nothing_is_dropped_where_nothing_blocks() -> None:
+    handler = LineOutput(NotedWrites())
+    handler.handle(record("one"))
+    assert handler.dropped == 0

@@ -1,6 +1,7 @@
 import asyncio
 import json
 import logging
+import os
 import sys
 import threading
 import time
@@ -205,6 +206,19 @@ def test_lines_go_nowhere_without_standard_error(monkeypatch: pytest.MonkeyPatch
     logging.getLogger("gateway.x").info("hello")
     (handler,) = logging.getLogger().handlers
     assert not isinstance(handler, LineOutput)
+
+
+@pytest.mark.usefixtures("_root_logger")
+def test_what_else_is_said_on_a_pipe_goes_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, writer = os.pipe()
+    with os.fdopen(writer, "w") as pipe:
+        monkeypatch.setattr(sys, "stderr", pipe)
+        set_up()
+        logging.getLogger("gateway.x").info("hello")
+        assert sys.stderr is not pipe
+        print("and this", file=sys.stderr)
+        assert os.read(reader, 1_000).decode().split(" INFO     ")[1] == "hello\nand this\n"
+    os.close(reader)
 
 
 @pytest.mark.usefixtures("_root_logger")

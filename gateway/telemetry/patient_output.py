@@ -1,0 +1,165 @@
+"""Standard error that nobody waits for: a pipe, a terminal or a socket may take nothing for hours.
+
+What it does not take at once waits here, up to a bound, for a thread that writes it later.
+"""
+
+import io
+import os
+import select
+import socket
+import stat
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import TextIO
+
+WAITING_BYTES = 65_536
+"""Bytes of lines that wait for the reader of standard error to go on: some 800 lines. Those that
+come when there are more are dropped and counted, until half of it is free again."""
+
+LAST_WAIT = 2.0
+"""Seconds for which the end of the process waits for the last lines to be taken."""
+
+RETRY = 1.0
+"""Seconds after which a descriptor is tried again that does not say that it takes more."""
+
+PAUSE = 0.05
+"""Seconds until one is tried again that said so and took nothing."""
+
+
+class PatientOutput(io.TextIOBase):
+    """Writes text in order and never blocks who writes; for any thread.
+
+    `send` writes bytes to the descriptor and returns how many it took. If it is not `direct` it may
+    block: then the thread alone calls it. `dropped` counts the lines that were given up, and
+    `gap` makes of their number the line that takes their place.
+    """
+
+    def __init__(self, descriptor: int, send: Callable[[bytes], int], *, direct: bool) -> None:
+        self.dropped = 0
+        self.gap: Callable[[int], str] = lambda count: f"lines dropped here: {count}\n"
+        self._send = send
+        self._direct = direct
+        self._writable = select.poll()
+        self._writable.register(descriptor, select.POLLOUT)
+        self._lock = threading.RLock()  # a line may be written while garbage is collected
+        self._changed = threading.Condition(self._lock)
+        # The first is the thread's from when the lock is left with it in here.
+        self._waiting: deque[bytes] = deque()
+        self._bytes = 0  # of what waits
+        self._untold = 0  # lines that were dropped where the next one stands
+        self._thread: threading.Thread | None = None
+
+    def write(self, text: str) -> int:
+        """Write the text or as much of it as is taken at once; the rest waits, or is dropped."""
+        data = text.encode(errors="backslashreplace")
+        with self._lock:
+            if self._untold or (self._waiting and self._bytes + len(data) > WAITING_BYTES):
+                lines = text.count("\n")
+                self.dropped += lines
+                self._untold += lines
+            else:
+                self._add(data)
+                if self._direct and len(self._waiting) == 1:
+                    self._advance(self._rest(data))
+            if self._waiting:
+                self._wake()
+        return len(text)
+
+    def finish(self) -> None:
+        """Wait until all was taken, LAST_WAIT seconds at most."""
+        with self._lock:
+            self._changed.wait_for(lambda: not self._waiting, LAST_WAIT)
+
+    def _rest(self, data: bytes) -> bytes:
+        """Write the data and return what of it is still to be written."""
+        try:
+            return data[self._send(data) :]
+        except BlockingIOError:
+            return data
+        except OSError:  # its reader is gone: there is nobody to tell
+            self.dropped += data.count(b"\n")
+            return b""
+
+    def _add(self, data: bytes) -> None:
+        self._waiting.append(data)
+        self._bytes += len(data)
+
+    def _advance(self, rest: bytes) -> None:
+        """Leave of the first that waits this rest; say what was dropped once there is room."""
+        taken = len(self._waiting[0]) - len(rest)
+        self._bytes -= taken
+        if rest:
+            self._waiting[0] = rest
+        else:
+            self._waiting.popleft()
+        if self._untold and self._bytes <= WAITING_BYTES // 2:
+            lines, self._untold = self._untold, 0
+            self._add(self.gap(lines).encode(errors="backslashreplace"))
+
+    def _wake(self) -> None:
+        if self._thread is not None:
+            self._changed.notify_all()
+            return
+        self._thread = threading.Thread(target=self._run, name="log", daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError:  # no more threads: the next line tries again
+            self._thread = None
+
+    def _join(self) -> bytes:
+        """Make one of all that waits: beside a busy event loop each write takes its time.
+
+        Lines may be added meanwhile, by this thread itself: while garbage is collected.
+        """
+        count = len(self._waiting)
+        data = b"".join([self._waiting[index] for index in range(count)])
+        for _ in range(count - 1):
+            del self._waiting[1]
+        self._waiting[0] = data
+        return data
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                self._changed.wait_for(lambda: self._waiting)
+                data = self._join()
+            if self._direct:
+                self._writable.poll(RETRY * 1000)
+            rest = self._rest(data)
+            with self._lock:
+                self._advance(rest)
+                if not self._waiting:
+                    self._changed.notify_all()  # of the end, if it waits for it
+            if rest and len(rest) == len(data):
+                time.sleep(PAUSE)
+
+
+def patient(stream: TextIO) -> TextIO | PatientOutput:
+    """Return what writes where this stream does without blocking; itself if it never blocks.
+
+    The descriptor may be shared with other processes, and so is whether it blocks: that stays as
+    it is. Linux opens a pipe or a terminal again where its owner allows it, a socket is asked not
+    to block each time, and a thread waits for the others.
+    """
+    try:
+        descriptor = stream.fileno()
+        mode = os.fstat(descriptor).st_mode
+    except (OSError, ValueError):  # it is in memory, or closed
+        return stream
+    if stat.S_ISSOCK(mode):
+        peer = socket.socket(fileno=os.dup(descriptor))
+        return PatientOutput(
+            peer.fileno(), lambda data: peer.send(data, socket.MSG_DONTWAIT), direct=True
+        )
+    if not stat.S_ISFIFO(mode) and not os.isatty(descriptor):
+        return stream
+    try:
+        own = os.open(f"/proc/self/fd/{descriptor}", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
+        direct = True
+    except OSError:
+        own = os.dup(descriptor)
+        direct = False
+    return PatientOutput(own, partial(os.write, own), direct=direct)
