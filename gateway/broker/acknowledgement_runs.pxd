@@ -16,7 +16,8 @@ cdef int _PUBCOMP
 cdef bytes _FINISH
 
 @cython.locals(session=Session, connection=Connection)
-cpdef bint finish_alone(Client client, bytes data, Traffic traffic) except -1
+cpdef bint finish_alone(
+    Client client, bytes data, Traffic traffic, bint at_once=*) except -1
 
 @cython.locals(session=Session, connection=Connection, run=AcknowledgementRun, count=Py_ssize_t)
 cpdef Py_ssize_t take_alone(Client client, bytes data, instant) except -1

@@ -29,11 +29,12 @@ _COMPLETE = alike(PubComp, ReasonCode.SUCCESS, MQTT_3_1_1)
 """Answers to PUBREC and PUBREL, the same in every protocol version."""
 
 
-def finish_alone(client: Client, data: bytes, traffic: Traffic) -> bool:
+def finish_alone(client: Client, data: bytes, traffic: Traffic, at_once: bool = False) -> bool:
     """Finish the delivery of a message that came alone if `data` is its PUBACK [MQTT-4.3.2-3].
 
-    That says nothing but its packet identifier, and nothing waits for it. `data` is not received
-    yet. Returns False, with nothing done, if it is anything else.
+    That says nothing but its packet identifier. What waits for it is its publisher's PUBACK, if
+    anything does, which leaves `at_once` unless something is to leave before it. `data` is not
+    received yet. Returns False, with nothing done, if it is anything else.
     """
     session, connection = client.session, client.connection
     if (
@@ -42,7 +43,7 @@ def finish_alone(client: Client, data: bytes, traffic: Traffic) -> bool:
         or session is None
         or session.queue
         or not connection.framer.idle()
-        or not session.inflight.finish_alone(data[2] << 8 | data[3])
+        or not runs.finish_alone(session, data[2] << 8 | data[3], at_once)
     ):
         return False
     connection.packets_received += 1

@@ -1,7 +1,7 @@
 import cython
 
 from gateway.mqtt.connection cimport Connection
-from gateway.mqtt.output cimport Output
+from gateway.mqtt.output cimport Output, Pledge
 from gateway.mqtt.publish_form cimport behind_topic
 from gateway.mqtt.received_runs cimport bytes_alone
 from gateway.routing.route_cache cimport RouteCache
@@ -26,14 +26,16 @@ cdef class LoneNumberedWay:
     cdef int _own
     cdef int _size
     cdef int _start
+    cdef object _store
     cdef bytes _topic
 
     @cython.locals(size=Py_ssize_t, session=Session, publisher=Connection, receiver=Connection,
                    output=Output, answers=Output, place=Py_ssize_t, start=Py_ssize_t, high=int,
-                   low=int, payload_bytes=Py_ssize_t, answer=bytes, traffic=Traffic, plain=bytes)
+                   low=int, payload_bytes=Py_ssize_t, answer=bytes, traffic=Traffic,
+                   message=InflightAlone, own=Py_ssize_t, packet_id=Py_ssize_t)
     cpdef bint pass_on(self, bytes data, bint at_once, double now, wall) except -1
-    @cython.locals(start=Py_ssize_t, place=Py_ssize_t, packet_id=Py_ssize_t, packet=bytearray)
-    cdef bytearray _add(self, bytes data, double now, wall)
+    @cython.locals(publisher=Connection, pledge=Pledge)
+    cdef _lend(self, InflightAlone message, bytes answer)
     @cython.locals(traffic=Traffic)
     cdef bint _may_wait(self) except -1
     cdef bint _may_come(self, bytes data) except -1

@@ -2,10 +2,12 @@
 
 from typing import Final, cast
 
+from gateway.broker.store import Store
 from gateway.mqtt.acknowledgement_run import alike
 from gateway.mqtt.connection import MAXIMUM_UNSENT, Connection
 from gateway.mqtt.fields import write_byte, write_variable_byte_integer
 from gateway.mqtt.message_size import message_bytes
+from gateway.mqtt.output import Pledge
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck
 from gateway.mqtt.publish import publish_first_byte
 from gateway.mqtt.publish_form import behind_topic
@@ -27,7 +29,8 @@ class LoneNumberedWay:
     """The way of QoS 1 messages of one topic from a connection to one session, and of its PUBACKs.
 
     It is made and lost as a `LoneWay` is, and as that it asks for what can have changed, and for
-    nothing else. Nothing is kept of them on disk, so that message and PUBACK wait for nothing.
+    nothing else. Where nothing is kept of them on disk, message and PUBACK wait for nothing.
+    Otherwise they are lent to the receiver, whose PUBACK lets the publisher's go.
     """
 
     __slots__ = (
@@ -42,6 +45,7 @@ class LoneNumberedWay:
         "_session",
         "_size",
         "_start",
+        "_store",
         "_topic",
     )
 
@@ -54,10 +58,12 @@ class LoneNumberedWay:
         origin: Origin,
         *,
         numbered: bool,
+        store: Store | None = None,
     ) -> None:
         """Lead to a session that was just sent such a packet, whose body begins with `topic`.
 
-        It is sent there with QoS 1 if `numbered`, otherwise with QoS 0.
+        It is sent there with QoS 1 if `numbered`, otherwise with QoS 0, and kept in the `store`
+        if there is one.
         """
         self._routes = routes
         self._changes = routes.changes
@@ -70,15 +76,16 @@ class LoneNumberedWay:
         self._size = 0  # bytes of the last packet
         self._begins = b""  # what stood before its packet identifier
         self._start = 0  # of its payload
+        self._store = store
         # what stands before its properties at QoS 0, where it is sent with that
         self._plain: bytes | None = None if numbered else b""
 
     def pass_on(self, data: bytes, at_once: bool, now: float, wall: int) -> bool:
         """Send a packet to the receiver, and its PUBACK, if it is one that goes this way.
 
-        Both leave `at_once` unless something is to leave before them. `now` is monotonic seconds,
-        `wall` milliseconds since 1970. Returns False, with nothing done, if it has to be looked at
-        by others.
+        Both leave `at_once` unless something is to leave before them, or the PUBACK has to wait for
+        the receiver's. `now` is monotonic seconds, `wall` milliseconds since 1970. Returns False,
+        with nothing done, if it has to be looked at by others.
         """
         size = len(data)
         session, publisher, receiver = self._session, self._publisher, self._receiver
@@ -89,6 +96,7 @@ class LoneNumberedWay:
             or self._routes.changes != self._changes
             or session.connection is not receiver
             or session.queue
+            or (self._store is not None and self._store.full)
             or ((not at_once or output.size or answers.size) and not self._may_wait())
         ):
             return False
@@ -96,15 +104,26 @@ class LoneNumberedWay:
         high, low = data[place], data[place + 1]
         if not (high or low) or (start > place + 2 and not self._may_come(data)):
             return False  # [MQTT-2.2.1-3]
-        plain = self._plain
-        packet = self._add(data, now, wall) if plain is None else plain + data[place + 2 :]
-        if packet is None:
-            return False
+        packet: bytes | bytearray
+        message = None
+        if self._plain is not None:
+            packet = self._plain + data[place + 2 :]
+        else:
+            own = self._own + size - start
+            message = InflightAlone(self._origin, data, start, own, now, wall)
+            packet_id = session.inflight.add_alone(message)
+            if not packet_id:
+                return False
+            packet = bytearray(data)
+            packet[place] = packet_id >> 8
+            packet[place + 1] = packet_id & 0xFF
         traffic = session.traffic
         payload_bytes = size - start
         session.send_run(packet, 1, payload_bytes, at_once)
         answer = _ANSWER + data[place : place + 2]
-        if at_once and answers.leave_at_once(answer):
+        if message is not None and self._store is not None:
+            self._lend(message, answer)
+        elif at_once and answers.leave_at_once(answer):
             # counted against our Receive Maximum it would be counted back at once
             publisher.packets_sent += 1
             traffic.network_sent += len(answer)
@@ -118,18 +137,13 @@ class LoneNumberedWay:
         traffic.bytes_received += payload_bytes
         return True
 
-    def _add(self, data: bytes, now: float, wall: int) -> bytearray | None:
-        """Return a packet as it leaves, and is in the window; None if there is no room for it."""
-        start, place = self._start, len(self._begins)
-        packet_id = self._session.inflight.add_alone(
-            InflightAlone(self._origin, data, start, self._own + len(data) - start, now, wall)
-        )
-        if not packet_id:
-            return None
-        packet = bytearray(data)
-        packet[place] = packet_id >> 8
-        packet[place + 1] = packet_id & 0xFF
-        return packet
+    def _lend(self, message: InflightAlone, answer: bytes) -> None:
+        """Have the PUBACK wait until the receiver has acknowledged, or the message is on disk."""
+        publisher, pledge = self._publisher, Pledge(0)
+        pledge.add()
+        message.pledge, message.publisher = pledge, publisher
+        mark = self._session.journal.lend_alone(message)
+        publisher.promise_like(answer, mark, pledge)
 
     def _may_wait(self) -> bool:
         """Return whether both may be queued until the turn ends, which has room for more."""

@@ -129,14 +129,11 @@ def _way(
     """Return the way of messages like one that was passed `to` a session; None if it has none."""
     receiver = cast("Session", to.subscriber)
     connection, publisher = receiver.connection, client.connection
-    if (
-        connection is None
-        or (to.qos and receiver.journal is not NO_JOURNAL)
-        or (connection.version == MQTT_5) != (publisher.version == MQTT_5)
-    ):
+    if connection is None or (connection.version == MQTT_5) != (publisher.version == MQTT_5):
         return None
     within = broker.durability_classes.commit_within(session.durability_class, name)
     origin = Origin(name, session.client_id, session.username, within)
+    kept = to.qos and receiver.journal is not NO_JOURNAL and within is not None
     return LoneNumberedWay(
         broker.router.routes,
         publisher,
@@ -144,6 +141,7 @@ def _way(
         topic,
         origin,
         numbered=to.qos > 0,
+        store=broker.store if kept else None,
     )
 
 

@@ -67,6 +67,11 @@ class Store(Protocol):
         """True while nothing more can be promised to be kept."""
         ...
 
+    @property
+    def elided_rows(self) -> int:
+        """How many rows were never written because everyone had acknowledged before."""
+        ...
+
     def open(self, client_id: str, within: float) -> Journal:
         """Return the journal of a new persistent session.
 
@@ -116,6 +121,7 @@ class KeepsNothing:
     lent = 0
     lent_mark = 0
     full = False
+    elided_rows = 0
 
     def open(self, client_id: str, within: float) -> Journal:  # noqa: ARG002 - keeps the names
         """Return the journal that notes nothing."""

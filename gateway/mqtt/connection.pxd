@@ -22,6 +22,7 @@ cdef class Connection:
     # side by side, which saves 4 bytes each: what a client may say in two bytes, and small numbers
     cdef int _alias_maximum
     cdef public int receive_maximum
+    cdef bint awaited
     cdef public bint touched
     cdef public int version
 
@@ -32,6 +33,10 @@ cdef class Connection:
     cpdef count_publish(self)
     cpdef acknowledge(self, packet, long long mark=*, Pledge pledge=*)
     cpdef acknowledge_like(self, bytes packet, packet_id, long long mark=*, Pledge pledge=*)
+    cpdef promise_like(self, bytes packet, long long mark, Pledge pledge)
+    cpdef await_disk(self, Pledge pledge)
+    @cython.locals(output=Output)
+    cpdef Py_ssize_t leave_at_once(self) except -1
     cpdef acknowledge_run(self, bytes packet, run, long long mark=*, Pledge pledge=*)
     cpdef answer_run(
         self, bytes packet, bytes high, bytes low, long long mark=*, Pledge pledge=*)

@@ -54,6 +54,7 @@ class Connection:
         "_alias_maximum",
         "_aliases",
         "answers",
+        "awaited",
         "framer",
         "maximum_packet_size",
         "on_output",
@@ -82,6 +83,7 @@ class Connection:
         self.outbound_aliases: OutboundAliases | None = None  # a client asks for them in CONNECT
         self.output = Output()
         self.answers = 0  # bytes of the output that are no messages, at most
+        self.awaited = False  # `data_to_send` has left something, and will be asked for it
         self.on_output = on_output  # called once before each data_to_send that has news
         self.touched = False
         self.version = 0  # unknown until CONNECT
@@ -164,6 +166,39 @@ class Connection:
         self.send_encoded(numbered(packet, packet_id), mark, pledge)
         self.output.note_acknowledgements(1)
 
+    def promise_like(self, packet: bytes, mark: int, pledge: Pledge) -> None:
+        """Do what `acknowledge_like` does with a whole packet that cannot leave yet, and count it.
+
+        Nobody is told of it before `await_disk` or `leave_at_once`.
+        """
+        self.publishes += 1
+        self.packets_sent += 1
+        self.answers += len(packet)
+        self.output.append(packet, mark, pledge)
+        self.output.note_acknowledgements(1)
+
+    def await_disk(self, pledge: Pledge) -> None:
+        """Have what was promised leave when its batch is on disk, or the pledge is settled."""
+        pledge.on_settled = self.touch
+        self.touch()
+
+    def leave_at_once(self) -> int:
+        """Send what waits for nothing any more before the turn ends; return how many bytes.
+
+        It is left to `data_to_send` if that is to be asked anyway.
+        """
+        output = self.output
+        if self.touched or self.awaited or output.transport is None:
+            self.touch()
+            return 0
+        data = output.take(0)
+        if data is None:
+            return 0
+        if not output.size:
+            self.answers = 0
+        output.transport.write(data)
+        return len(data)
+
     def acknowledge_run(
         self,
         packet: bytes,
@@ -231,12 +266,14 @@ class Connection:
         """Remove and return what may leave now that batch `committed` is on disk."""
         self.touched = False
         data = self.output.take(committed)
-        if not self.output.size:
+        self.awaited = self.output.size > 0
+        if not self.awaited:
             self.answers = 0
         return data
 
     def close(self) -> None:
         """Give back what is kept for its topic aliases; nothing is received or sent any more."""
+        self.output.transport = None
         if self._aliases is not None:
             self._aliases.close()
         if self.outbound_aliases is not None:

@@ -1,5 +1,9 @@
 import cython
 
+from gateway.storage.wake_up cimport WakeUp
+
+cdef double NEVER
+
 @cython.final
 cdef class SocketSelector:
     cdef object _epoll
@@ -14,12 +18,15 @@ cdef class SocketSelector:
     cdef public object end_of_turn
     cdef public bint scheduled
     cdef public bint serving
+    cdef public WakeUp wake_up
 
     cpdef serve(self, int descriptor, served, int events)
     cpdef forget(self, int descriptor)
     cdef _make_place(self, int descriptor)
     @cython.locals(seconds=double, now=double, before=double, end=double, polled=list, ready=list,
-                   descriptor=int, count=Py_ssize_t, waits=int)
+                   descriptor=int, count=Py_ssize_t, waits=int, wake_up=WakeUp, wait=double)
     cpdef list select(self, timeout=*)
+    @cython.locals(due=double)
+    cdef double _sooner(self, double seconds, double now) except? -1
     @cython.locals(end=double, after=double, polled=list)
     cdef list _stay_awake(self, double now)

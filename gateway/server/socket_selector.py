@@ -5,11 +5,14 @@ poll's sockets are served one after the other, the turn ends, and asyncio hears 
 something of its own is ready, due or scheduled.
 """
 
+import math
 import select
 import selectors
 from collections.abc import Callable, Iterator, Mapping
 from time import monotonic
 from typing import Any, Protocol
+
+from gateway.storage.wake_up import WakeUp
 
 READ, WRITE = select.EPOLLIN, select.EPOLLOUT
 
@@ -42,6 +45,9 @@ LONGEST_PAUSE = 4_096
 """Short waits, at most, for which nothing is spent awake after it was not worthwhile."""
 
 
+NEVER = math.inf
+
+
 class Served(Protocol):
     """What is told when its socket is ready."""
 
@@ -56,7 +62,7 @@ class SocketSelector:
     It has what asyncio uses of `selectors.BaseSelector` and is none, which would not be compiled.
     `end_of_turn` is called when the sockets of a poll were served and one of them has `begun` a
     turn. Whoever schedules something on the loop meanwhile sets `scheduled`, and `select` returns.
-    `alone` says that no more than one socket was ready.
+    `alone` says that no more than one socket was ready. `wake_up` rings when it is due.
     """
 
     __slots__ = (
@@ -72,6 +78,7 @@ class SocketSelector:
         "end_of_turn",
         "scheduled",
         "serving",
+        "wake_up",
     )
 
     def __init__(self) -> None:
@@ -86,6 +93,7 @@ class SocketSelector:
         self.begun = False
         self.scheduled = False
         self.serving = False
+        self.wake_up = WakeUp()
         self.end_of_turn: Callable[[], None] = lambda: None
 
     def serve(self, descriptor: int, served: Served, events: int) -> None:
@@ -122,10 +130,12 @@ class SocketSelector:
         seconds = -1.0 if timeout is None else max(timeout, 0.0)
         now = monotonic()
         end = now + seconds
+        wake_up = self.wake_up
         while True:
             polled = self._stay_awake(now) if self._short_waits >= STEADY and seconds else None
             if not polled:
-                polled = self._epoll.poll(seconds, self._events)
+                wait = seconds if wake_up.at == NEVER else self._sooner(seconds, now)
+                polled = self._epoll.poll(wait, self._events)
             count = len(polled)
             self._events = FEW_EVENTS if count < FEW_EVENTS else MAXIMUM_EVENTS
             self.alone = count == 1
@@ -145,12 +155,19 @@ class SocketSelector:
             if seconds:
                 waits = self._short_waits
                 self._short_waits = waits + 1 if now - before < SHORT else min(waits, 0)
+            if wake_up.at <= now:
+                wake_up.ring()
             if ready or self.scheduled or not count:
                 return ready
             if timeout is not None:
                 seconds = end - now
                 if seconds <= 0.0:
                     return ready
+
+    def _sooner(self, seconds: float, now: float) -> float:
+        """Return `seconds` to wait, -1 being for ever, or fewer if `wake_up` is due before."""
+        due = max(self.wake_up.at - now, 0.0)
+        return due if seconds < 0.0 else min(due, seconds)
 
     def _stay_awake(self, now: float) -> list[tuple[int, int]]:
         """Return the descriptors that become ready within LONGEST_AWAKE, and their events.

@@ -94,7 +94,7 @@ class ClientTransport:
                 if numbered_way.pass_on(data, alone, now, turn.wall_ms()):
                     client.last_received = now
                     return
-            if finish_alone(client, data, turn.broker.traffic):
+            if finish_alone(client, data, turn.broker.traffic, alone):
                 client.last_received = turn.monotonic()
                 return
             while turn.broker.receive(client, data, turn.now(), alone):

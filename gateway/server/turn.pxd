@@ -3,6 +3,7 @@ import cython
 from gateway.broker.broker cimport Broker
 from gateway.broker.connack cimport tell_admitted
 from gateway.server.socket_selector cimport SocketSelector
+from gateway.storage.wake_up cimport WakeUp
 
 @cython.final
 cdef class Turn:
@@ -13,6 +14,8 @@ cdef class Turn:
     cdef object _instant
     cdef object _promises
     cdef readonly object _timer
+    cdef WakeUp _wake_up
+    cdef object _waking
     cdef object _writer
     cdef readonly Broker broker
     cdef readonly object loop
@@ -33,3 +36,5 @@ cdef class Turn:
     cdef _flush(self, now)
     cdef _keep_promises(self)
     cdef _arm(self)
+    @cython.locals(wake_up=WakeUp)
+    cpdef _await_wake_up(self)

@@ -42,6 +42,8 @@ class Turn:
         "_instant",
         "_promises",
         "_timer",
+        "_wake_up",
+        "_waking",
         "_writer",
         "broker",
         "loop",
@@ -55,6 +57,8 @@ class Turn:
     def __init__(self, broker: Broker, writer: Writer, clock: Clock) -> None:
         self.broker = broker
         self._writer = writer
+        self._wake_up = writer.wake_up
+        self._waking: asyncio.TimerHandle | None = None  # where no selector looks at it
         self._due = writer.due
         self._clock = clock
         self.monotonic = clock.monotonic
@@ -71,6 +75,7 @@ class Turn:
         if isinstance(self.loop, GatewayLoop):
             self.sockets = self.loop.sockets
             self.sockets.end_of_turn = self.end
+            self.sockets.wake_up = self._wake_up
         writer.on_committed.append(self._committed)
         self._arm()
 
@@ -126,11 +131,14 @@ class Turn:
             self._keep_promises()
         if self._timer is None or self.broker.deadlines.earliest < self._armed_for:
             self._arm()
+        if self.sockets is None and self._waking is None:
+            self._await_wake_up()
 
     def stop(self) -> None:
         """Do nothing more by itself."""
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._waking):
+            if timer is not None:
+                timer.cancel()
 
     def schedule(self) -> None:
         """See to it that the turn ends: the selector does, or the loop has to."""
@@ -171,6 +179,14 @@ class Turn:
         self._armed_for = self.broker.deadlines.earliest
         nap = self._armed_for - self._clock.monotonic()
         self._timer = self.loop.call_later(min(max(nap, 0.0), LONGEST_NAP), self._tick)
+
+    def _await_wake_up(self) -> None:
+        """Ring when it is due: what sets it ends with a turn where it does not leave at once."""
+        self._waking, wake_up = None, self._wake_up
+        if wake_up.at <= self.loop.time():
+            wake_up.ring()
+        if wake_up.at < math.inf:
+            self._waking = self.loop.call_at(wake_up.at, self._await_wake_up)
 
     def _tick(self) -> None:
         self._timer = None

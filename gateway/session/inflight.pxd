@@ -44,4 +44,4 @@ cdef class Inflight:
     @cython.locals(messages=dict, packet_id=Py_ssize_t, room=bint)
     cpdef Py_ssize_t add_alone(self, InflightAlone message) except -1
     @cython.locals(messages=dict)
-    cpdef bint finish_alone(self, Py_ssize_t packet_id) except -1
+    cpdef InflightAlone finish_alone(self, Py_ssize_t packet_id)

@@ -234,17 +234,17 @@ class Inflight:
         self._bytes += message.size
         return packet_id
 
-    def finish_alone(self, packet_id: int) -> bool:
-        """Forget what `add_alone` kept for this connection; return False if it did not."""
+    def finish_alone(self, packet_id: int) -> InflightAlone | None:
+        """Forget and return what `add_alone` kept for this connection; None if it kept nothing."""
         messages = self._messages
         message = messages.get(packet_id)
         if not isinstance(message, InflightAlone) or self.to_send_again:
-            return False
+            return None
         del messages[packet_id]
         self._bytes -= message.size
         if not messages:
             self._messages = NO_MESSAGES
-        return True
+        return message
 
     @property
     def alone(self) -> int:

@@ -1,9 +1,11 @@
 """What stands in the window of a session: one message that was sent and not yet acknowledged."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from gateway.mqtt.connection import Connection
 from gateway.mqtt.message import Message
+from gateway.mqtt.output import Pledge
 from gateway.session.delivery import Delivery
 from gateway.session.queue_memory import QueueMemory
 
@@ -33,21 +35,29 @@ class Origin:
 
 
 class InflightAlone:
-    """An `InflightMessage` at QoS 1 that came and left alone, to a session that keeps no journal.
+    """An `InflightMessage` at QoS 1 that came and left alone.
 
-    `data` is the packet as it came, with its payload behind `start`. Most are acknowledged before
-    anybody asks for the `delivery`, which is made then. `size` is what `message_size` is of it.
+    `data` is the packet as it came, with its payload behind `start`; it `arrived` at a monotonic
+    second. Most are acknowledged before anybody asks for the `delivery`, which is made then. `size`
+    is what `message_size` is of it.
+
+    One that is kept has a `place` in its session's journal, which is told by `on_opened` of a
+    delivery; what answers it, in the output of its `publisher`, waits for the `pledge`.
     """
 
     __slots__ = (
-        "_arrived",
         "_data",
         "_delivery",
-        "_origin",
         "_received_at",
         "_start",
+        "arrived",
         "noted",
+        "on_opened",
         "order",
+        "origin",
+        "place",
+        "pledge",
+        "publisher",
         "released",
         "size",
     )
@@ -55,22 +65,35 @@ class InflightAlone:
     def __init__(
         self, origin: Origin, data: bytes, start: int, size: int, arrived: float, received_at: int
     ) -> None:
-        self._origin = origin
+        self.origin = origin
         self._data = data
         self._start = start
-        self._arrived = arrived
+        self.arrived = arrived
         self._received_at = received_at
         self._delivery: Delivery | None = None
         self.size = size
         self.released = False
         self.noted = False
         self.order = 0
+        self.place = 0
+        self.publisher: Connection | None = None
+        self.pledge: Pledge | None = None
+        self.on_opened: Callable[[InflightAlone], None] | None = None
+
+    @property
+    def opened(self) -> bool:
+        """Whether anybody has asked for the delivery."""
+        return self._delivery is not None
 
     @property
     def delivery(self) -> Delivery:
         """The delivery, the same each time."""
+        return self.open()
+
+    def open(self) -> Delivery:
+        """Return the delivery."""
         if self._delivery is None:
-            origin = self._origin
+            origin = self.origin
             message = Message(
                 origin.topic,
                 self._data[self._start :],
@@ -78,10 +101,12 @@ class InflightAlone:
                 client_id=origin.client_id,
                 username=origin.username,
                 received_at=self._received_at,
-                arrived=self._arrived,
+                arrived=self.arrived,
             )
             message.commit_within = origin.commit_within
             self._delivery = Delivery(message, 1)
+            if self.on_opened is not None:
+                self.on_opened(self)
         return self._delivery
 
 

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from gateway.mqtt.output import Pledge
 from gateway.session.delivery import Delivery
+from gateway.session.inflight_message import InflightAlone
 from gateway.session.inflight_run import InflightRun
 from gateway.session.kept import KeptSubscription
 from gateway.session.message_run import MessageRun
@@ -75,6 +76,17 @@ class Journal(Protocol):
 
     def done_run(self, sent: InflightRun) -> None:
         """Forget a run all of whose messages were acknowledged while it was one."""
+        ...
+
+    def lend_alone(self, message: InflightAlone) -> int:
+        """Do what `lend` does for a message that came alone, without its delivery.
+
+        Returns the mark of its publisher's answer. Its pledge has it among its receivers already.
+        """
+        ...
+
+    def done_alone(self, message: InflightAlone) -> None:
+        """Forget a message that came alone: it was acknowledged."""
         ...
 
     def done(self, delivery: Delivery) -> None:
@@ -163,6 +175,13 @@ class NoJournal:
         """Do nothing."""
 
     def done_run(self, sent: InflightRun) -> None:
+        """Do nothing."""
+
+    def lend_alone(self, message: InflightAlone) -> int:  # noqa: ARG002 - keeps the name
+        """Return 0."""
+        return 0
+
+    def done_alone(self, message: InflightAlone) -> None:
         """Do nothing."""
 
     def done(self, delivery: Delivery) -> None:

@@ -4,6 +4,7 @@ from gateway.mqtt.acknowledgement_run cimport AcknowledgementRun
 from gateway.mqtt.connection cimport Connection
 from gateway.mqtt.publish_run cimport PublishRun
 from gateway.session.inflight cimport Inflight
+from gateway.session.inflight_message cimport InflightAlone
 from gateway.session.inflight_run cimport InflightRun
 from gateway.session.message_run cimport MessageRun
 from gateway.session.session cimport Session
@@ -17,6 +18,9 @@ cpdef Py_ssize_t room(Session session, Py_ssize_t size) except? -1
 
 @cython.locals(connection=Connection, sent=InflightRun, packets=PublishRun)
 cpdef send_numbered(Session session, MessageRun run, int qos)
+
+@cython.locals(message=InflightAlone, publisher=Connection)
+cpdef bint finish_alone(Session session, Py_ssize_t packet_id, bint at_once) except -1
 
 @cython.locals(end=Py_ssize_t)
 cdef Py_ssize_t _finish_alone(

@@ -103,11 +103,29 @@ def finish(session: Session, qos: int, acknowledgements: AcknowledgementRun, now
     return start
 
 
+def finish_alone(session: Session, packet_id: int, at_once: bool) -> bool:
+    """Forget a message that came alone; return False if that identifier is of another, or none.
+
+    If its publisher's PUBACK waited for this alone, it leaves `at_once`, or at the turn's end.
+    """
+    message = session.inflight.finish_alone(packet_id)
+    if message is None:
+        return False
+    publisher = message.publisher
+    if publisher is not None:
+        session.journal.done_alone(message)
+        if at_once:
+            session.traffic.network_sent += publisher.leave_at_once()
+        else:
+            publisher.touch()
+    return True
+
+
 def _finish_alone(session: Session, acknowledgements: AcknowledgementRun, start: int) -> int:
     """Forget messages that came alone, from that of `start` on; return how many."""
     packet_ids = acknowledgements.packet_ids
     end = start
-    while end < acknowledgements.count and session.inflight.finish_alone(packet_ids[end]):
+    while end < acknowledgements.count and finish_alone(session, packet_ids[end], at_once=False):
         end += 1
     return end - start
 

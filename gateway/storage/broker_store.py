@@ -76,6 +76,11 @@ class BrokerStore:
         return self._gathering.writer.full
 
     @property
+    def elided_rows(self) -> int:
+        """How many rows were never written because everyone had acknowledged before."""
+        return self._gathering.writer.elided_rows
+
+    @property
     def on_left_over(self) -> LeftOver:
         """What is called with deliveries that an ended session left on disk."""
         return self._sessions.pager.on_left_over

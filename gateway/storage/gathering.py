@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Protocol
 
+from gateway.storage.wake_up import WakeUp
+
 Add = Callable[[str, tuple[object, ...]], int]
 """`Writer.add`, as stores use it."""
 
@@ -19,6 +21,7 @@ class BatchWriter(Protocol):
     batch: int
     commit_delay: float
     elided_rows: int
+    wake_up: WakeUp
 
     @property
     def full(self) -> bool:
@@ -35,6 +38,10 @@ class BatchWriter(Protocol):
 
     def want(self, within: float) -> None:
         """Announce rows."""
+        ...
+
+    def hand_over(self) -> None:
+        """Start to commit if something is due."""
         ...
 
     def mark(self) -> int:

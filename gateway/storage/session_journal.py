@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from gateway.mqtt.output import Pledge
 from gateway.session.delivery import Delivery
+from gateway.session.inflight_message import InflightAlone
 from gateway.session.inflight_run import InflightRun
 from gateway.session.journal import PagedQueue, Take
 from gateway.session.message_run import MessageRun
@@ -142,6 +143,31 @@ class SessionJournal(SessionRecord):
                 pledge.add()
         if pledge is not None:
             pledge.settle()  # the run's own
+
+    def lend_alone(self, message: InflightAlone) -> int:
+        """Do what `lend` does; nothing is gathered before the message is opened."""
+        self._last_place += 1
+        message.place = self._last_place
+        message.on_opened = self._opened_alone
+        return self._store.lone.lend(message)
+
+    def done_alone(self, message: InflightAlone) -> None:
+        """Never write it, if that was not done."""
+        if message.opened:
+            self.done(message.delivery)
+        else:
+            self._store.lone.done(message)
+            if message.pledge is not None:
+                message.pledge.settle()
+
+    def _opened_alone(self, message: InflightAlone) -> None:
+        """Go on with a delivery."""
+        delivery, pledge, publisher = message.delivery, message.pledge, message.publisher
+        self._keep(delivery, message.place, self._begun().lent)
+        if pledge is not None and publisher is not None:
+            delivery.pledge = pledge
+            publisher.await_disk(pledge)
+        self._store.lone.opened(message)
 
     def done(self, delivery: Delivery) -> None:
         """Delete the delivery; if it is not written yet, it never is."""

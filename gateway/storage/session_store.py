@@ -6,6 +6,7 @@ from gateway.session.delivery import Delivery, SharedDelivery
 from gateway.session.kept import KeptSubscription
 from gateway.storage import session_rows
 from gateway.storage.gathering import Add, AddRows, Gathering, runs
+from gateway.storage.lone_deliveries import LoneDeliveries
 from gateway.storage.message_store import MessageStore
 from gateway.storage.pager import Pager
 from gateway.storage.run_rows import write_begun_runs, write_runs
@@ -32,6 +33,7 @@ class SessionStore:
         deliveries: int = 0,
     ) -> None:
         self.gathering = gathering
+        self.lone = LoneDeliveries(gathering)
         self.messages = messages
         self.pager = pager
         self._last_session = last_session
@@ -91,6 +93,7 @@ class SessionStore:
         """Give the writer the rows of all changes; it is about to close a batch."""
         add = self.gathering.writer.add
         self._delete_ended(add)
+        self.lone.open_all()
         journals, self._changed = self._changed, {}
         begun = [journal.changes for journal in journals if journal.changes is not None]
         if any(changes.owes for changes in begun):

@@ -9,6 +9,7 @@ from gateway.storage.commit_attempts import CommitAttempts
 from gateway.storage.commit_due import CommitDue
 from gateway.storage.connection import Connection, Row
 from gateway.storage.vacuum import give_space_back
+from gateway.storage.wake_up import WakeUp
 
 logger = logging.getLogger(__name__)
 
@@ -80,6 +81,7 @@ class Writer:
         self.pending_bytes = 0
         self.elided_rows = 0
         """Rows that stores need not write any more, because everyone has acknowledged before."""
+        self.wake_up = WakeUp()
         self._connection = connection
         self._counters = counters
         self._gathered: list[tuple[str, list[Row]]] = []
@@ -261,7 +263,6 @@ class Writer:
         if batch and not await self.attempts.write(batch):
             return
         self.committed = number
-        self._counters.set("tidegate/storage/elided_rows", self.elided_rows)
         self.pending_rows -= rows
         self.pending_bytes -= size
         self._rows_since_look += rows

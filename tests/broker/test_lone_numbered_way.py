@@ -16,7 +16,6 @@ from gateway.mqtt.packets import (
 )
 from gateway.session.inflight import MAXIMUM_BYTES, MAXIMUM_PACKET_ID
 from tests.support.broker_harness import Harness
-from tests.support.durable_broker import DurableHarness
 from tests.support.lone_pair import SHORT, TOPIC, Pair
 
 PINGS = bytes(64 * 1024)
@@ -111,18 +110,6 @@ def test_there_is_no_way_at_qos_2() -> None:
     publisher = harness.connect("publisher")
     for number in (1, 2, 3):
         publisher.send(Publish(TOPIC, b"x", 2, packet_id=number))
-    assert publisher.client.numbered_way is None
-
-
-def test_what_is_written_to_disk_has_no_way() -> None:
-    harness = DurableHarness()
-    harness.alone = True
-    subscriber = harness.persistent("subscriber")
-    subscriber.subscribe(TOPIC, 1)
-    publisher = harness.connect("publisher")
-    for number in (1, 2, 3):
-        publisher.send(Publish(TOPIC, b"x", 1, packet_id=number))
-        subscriber.send(PubAck(number))
     assert publisher.client.numbered_way is None
 
 

@@ -1,9 +1,11 @@
 import asyncio
 import itertools
+import math
 import os
 import selectors
 import socket
 from collections.abc import Iterator
+from time import monotonic
 
 import pytest
 
@@ -201,3 +203,38 @@ async def test_the_loop_notices_what_a_served_socket_schedules() -> None:
     done = loop.create_future()
     loop.call_later(0.001, done.set_result, None)
     await asyncio.wait_for(done, 60)
+
+
+@pytest.mark.parametrize("timeout", [None, 5.0])
+def test_a_wait_ends_when_the_wake_up_is_due(
+    selector: SocketSelector, timeout: float | None
+) -> None:
+    rings: list[float] = []
+
+    def ring() -> None:
+        rings.append(monotonic())
+        selector.wake_up.at = math.inf
+
+    selector.wake_up.ring = ring
+    selector.wake_up.at = due = monotonic() + 0.02
+    while not rings:
+        assert selector.select(timeout) == []
+    assert due <= rings[0] < due + 1.0
+
+
+def test_a_wake_up_makes_no_wait_longer(selector: SocketSelector) -> None:
+    selector.wake_up.at = monotonic() + 600.0
+    began = monotonic()
+    assert selector.select(0.02) == []
+    assert monotonic() - began < 300.0
+
+
+def test_a_wake_up_rings_while_sockets_are_busy(selector: SocketSelector, pair: Pair) -> None:
+    rings: list[int] = []
+    served = Listening(selector, pair[0])
+    selector.serve(pair[0].fileno(), served, READ)
+    pair[1].send(b"one")
+    selector.wake_up.ring = lambda: rings.append(len(served.told))
+    selector.wake_up.at = 0.0
+    selector.select(0)
+    assert rings == [1]

@@ -1,4 +1,5 @@
 import asyncio
+import math
 from collections.abc import Callable
 
 import pytest
@@ -192,3 +193,27 @@ async def test_a_stopped_turn_wakes_nobody(turn: Turn, broker: Broker) -> None:
     turn.stop()
     assert turn._timer is not None
     assert turn._timer.cancelled()
+
+
+async def test_without_a_selector_the_turn_waits_for_the_wake_up(
+    turn: Turn, held_writer: HeldWriter
+) -> None:
+    wake_up, rings = held_writer.wake_up, list[float]()
+    loop = asyncio.get_running_loop()
+
+    def ring() -> None:
+        rings.append(loop.time())
+        wake_up.at = math.inf if len(rings) == 2 else wake_up.at + 0.02
+
+    wake_up.ring = ring
+    wake_up.at = due = loop.time() + 0.02
+    turn.touch(Line())
+    await until(lambda: len(rings) == 2)
+    assert due <= rings[0] < due + 0.02 <= rings[1]
+    turn.touch(Line())
+    await turns_pass()
+    wake_up.at = loop.time() + 600.0
+    turn.touch(Line())
+    await turns_pass()
+    turn.stop()
+    assert len(rings) == 2

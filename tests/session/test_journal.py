@@ -2,6 +2,7 @@
 
 from gateway.mqtt.message import Message
 from gateway.session.delivery import Delivery
+from gateway.session.inflight_message import InflightAlone, Origin
 from gateway.session.journal import NO_JOURNAL
 
 
@@ -12,3 +13,5 @@ def test_nothing_waits_for_it() -> None:
     assert NO_JOURNAL.sent(delivery, 7) == 0
     assert NO_JOURNAL.released(delivery) == 0
     assert NO_JOURNAL.again(delivery) == 0
+    origin = Origin("t", "c", None, 0.0)
+    assert NO_JOURNAL.lend_alone(InflightAlone(origin, b"", 0, 0, 0.0, 0)) == 0

@@ -57,6 +57,8 @@ class Harness:
         self.now += seconds
         self.wall += int(seconds * 1000)
         due = self.broker.tick(self.instant)
+        if isinstance(self.disk, SqliteDisk) and self.disk.wake_up.at <= self.now:
+            self.disk.wake_up.ring()
         self.settle()
         return due
 

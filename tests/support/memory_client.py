@@ -62,7 +62,7 @@ class MemoryClient:
         harness, way = self.harness, self.client.numbered_way
         if not harness.ways or not (
             (way is not None and way.pass_on(data, harness.alone, harness.now, harness.wall))
-            or finish_alone(self.client, data, harness.broker.traffic)
+            or finish_alone(self.client, data, harness.broker.traffic, harness.alone)
         ):
             return False
         self.client.last_received = harness.now

@@ -15,6 +15,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
 from gateway.server.listener import Listener
 from gateway.server.turn import Turn
+from gateway.storage.wake_up import WakeUp
 from gateway.storage.writer import Writer
 from tests.support.raw_client import Clients
 
@@ -39,6 +40,7 @@ class HeldWriter:
         self.turns = 0
         self.full = False
         self.due = SimpleNamespace(wanted=True)  # each turn is counted
+        self.wake_up = WakeUp()
 
     def add(self, statement: str, row: tuple[object, ...], within: float = 0.0) -> int:
         self.rows.append((statement, row))

@@ -14,6 +14,7 @@ from gateway.storage.migrations.migrate import migrate
 from gateway.storage.pager import Pager
 from gateway.storage.reading import Reading
 from gateway.storage.restore import Restore
+from gateway.storage.wake_up import WakeUp
 
 T = TypeVar("T")
 
@@ -35,6 +36,7 @@ class SqliteDisk:
         self.batch = 1
         self.committed = 0
         self.wanted: float | None = None
+        self.wake_up = WakeUp()
         self.before_batch: list[Callable[[], None]] = []
         self.on_committed: list[Callable[[int], None]] = []
         self.rows: list[tuple[str, Row]] = []
@@ -60,6 +62,9 @@ class SqliteDisk:
 
     def want(self, within: float) -> None:
         self.wanted = within if self.wanted is None else min(within, self.wanted)
+
+    def hand_over(self) -> None:
+        """Leave it to whoever calls `commit`."""
 
     def mark(self) -> int:
         return self.batch if self.wanted is not None or self.rows else 0

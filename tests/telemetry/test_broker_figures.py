@@ -1,10 +1,11 @@
 import pytest
 
 from gateway.clock import Clock
-from gateway.mqtt.packets import Publish
+from gateway.mqtt.packets import PubAck, Publish
 from gateway.telemetry.broker_figures import LOAD_INTERVAL, LOADS, OTHER_LOADS, BrokerFigures
 from gateway.telemetry.load import MINUTES
 from tests.support.broker_harness import Harness
+from tests.support.durable_broker import DurableHarness
 
 
 class HarnessClock(Clock):
@@ -52,6 +53,20 @@ def test_clients(harness: Harness, figures: BrokerFigures) -> None:
         clients__maximum=1,
         clients__expired=1,
     )
+
+
+def test_rows_that_were_spared(harness: Harness, figures: BrokerFigures) -> None:
+    figures.refresh()
+    assert "tidegate/storage/elided_rows" not in harness.counters.values  # nothing is ever written
+    durable = DurableHarness()
+    shown = BrokerFigures(durable.broker, durable.counters, HarnessClock(durable))
+    subscriber = durable.persistent("s")
+    subscriber.subscribe("t", 1)
+    durable.commits = False
+    durable.connect("p").send(Publish("t", b"x", 1, packet_id=1))
+    subscriber.send(PubAck(1))
+    shown.refresh()
+    expect(durable, tidegate__storage__elided_rows=2)
 
 
 def test_subscriptions(harness: Harness, figures: BrokerFigures) -> None:

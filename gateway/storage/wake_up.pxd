@@ -1,0 +1,6 @@
+import cython
+
+@cython.final
+cdef class WakeUp:
+    cdef public double at
+    cdef public object ring
