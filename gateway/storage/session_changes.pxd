@@ -13,6 +13,5 @@ cdef class Changes:
     cdef public dict owed_runs
     cdef public dict packet_ids
     cdef public set released
-    cdef public bint row
     cdef public dict runs
     cdef public dict subscriptions

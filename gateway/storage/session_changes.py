@@ -7,7 +7,10 @@ from gateway.storage.run_row import RunRow
 
 
 class Changes:
-    """What is to be written of a session; deliveries stand for themselves by their places."""
+    """What is to be written of a session, beside its row.
+
+    Deliveries stand for themselves by their places.
+    """
 
     __slots__ = (
         "begun_runs",
@@ -21,13 +24,11 @@ class Changes:
         "owed_runs",
         "packet_ids",
         "released",
-        "row",
         "runs",
         "subscriptions",
     )
 
     def __init__(self) -> None:
-        self.row = False  # the session's own row
         self.owed: dict[int, Delivery] = {}  # to be written with the next batch
         self.lent: dict[int, Delivery] = {}  # to be written with the one after that
         self.owed_runs: dict[int, InflightRun] = {}  # both by the place of the first

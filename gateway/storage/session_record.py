@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 class SessionRecord:
     """Gathers the changes of a session, and notes those of all but what it is owed.
 
-    That is its row, whose number is `number`, its subscriptions, and the packet identifiers it
-    has taken. Their commit may be put off by `within` seconds.
+    That is its row, whose number is `number` and which the store writes as it is then, its
+    subscriptions, and the packet identifiers it has taken. Their commit may be put off by `within`
+    seconds.
     """
 
     __slots__ = (
@@ -65,15 +66,17 @@ class SessionRecord:
         known = (self.expiry_interval, self.username, self.left_at)
         if known != (expiry_interval, username, None):
             self.expiry_interval, self.username, self.left_at = expiry_interval, username, None
-            self._begun().row = True
+            self._store.row_changed(cast("SessionJournal", self))
             self._store.gathering.firm(self._within)
 
     def leave(self, wall: int) -> None:
         """Write since when the session has no connection."""
         self.left_at = wall
-        changes = self._begun()
-        changes.row = True
+        self._store.row_changed(cast("SessionJournal", self))
         self._store.gathering.put_off()
+        changes = self._changes
+        if changes is None:
+            return
         changes.owed |= changes.lent  # nobody is there any more who could make it needless
         changes.lent = {}
         if changes.owed:

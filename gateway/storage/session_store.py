@@ -39,6 +39,7 @@ class SessionStore:
         self._last_session = last_session
         self._deliveries = deliveries
         self._changed: dict[SessionJournal, None] = {}
+        self._rows_changed: dict[SessionJournal, None] = {}
         self._ended: list[SessionJournal] = []
         self._owed_ended: list[SessionJournal] = []
         self._uncommitted: dict[SessionJournal, None] = {}
@@ -70,9 +71,14 @@ class SessionStore:
         """Note that a session has changes."""
         self._changed[journal] = None
 
+    def row_changed(self, journal: SessionJournal) -> None:
+        """Note that the row of a session is to be written: most connections change no more."""
+        self._rows_changed[journal] = None
+
     def end(self, journal: SessionJournal) -> None:
         """Note that a session has ended."""
         self._changed.pop(journal, None)
+        self._rows_changed.pop(journal, None)
         self._uncommitted.pop(journal, None)
         self.pager.forget(journal)
         self._ended.append(journal)
@@ -94,6 +100,7 @@ class SessionStore:
         add = self.gathering.writer.add
         self._delete_ended(add)
         self.lone.open_all()
+        self._write_sessions()
         journals, self._changed = self._changed, {}
         begun = [journal.changes for journal in journals if journal.changes is not None]
         if any(changes.owes for changes in begun):
@@ -106,7 +113,7 @@ class SessionStore:
         if not emptied:
             write_begun_runs(add, changed)
         self.messages.gather(add, add_rows, messages)
-        for write in (_write_session, _write_subscriptions, _write_incoming):
+        for write in (_write_subscriptions, _write_incoming):
             for journal, changes in changed:
                 write(add, journal, changes)
         for journal, changes in changed:
@@ -122,6 +129,17 @@ class SessionStore:
                     row.batch = self.gathering.writer.batch
         self._delete_done(add, changed, everything=emptied)
         self.messages.gather_deletions(add, everything=emptied)
+
+    def _write_sessions(self) -> None:
+        """Write the rows of sessions, many at a time."""
+        rows: list[tuple[object, ...]] = []
+        size = 0
+        for each in self._rows_changed:
+            client_id, username = each.client_id, each.username
+            size += len(client_id) + len(username or "")
+            rows.append((each.number, client_id, each.expiry_interval, username, each.left_at))
+        self._rows_changed = {}
+        self.gathering.writer.add_rows(session_rows.SESSION, rows, size)
 
     def _delete_ended(self, add: Add) -> None:
         for journal in self._ended:
@@ -168,13 +186,6 @@ def _to_write(begun: Iterable[Changes]) -> set[int]:
             messages |= changes.lent_before(messages)
         found = len(messages) - before
     return messages
-
-
-def _write_session(add: Add, journal: SessionJournal, changes: Changes) -> None:
-    if changes.row:
-        interval, left_at = journal.expiry_interval, journal.left_at
-        row = (journal.number, journal.client_id, interval, journal.username, left_at)
-        add(session_rows.SESSION, row)
 
 
 def _write_subscriptions(add: Add, journal: SessionJournal, changes: Changes) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gateway.mqtt.packets import Will
+from gateway.mqtt.properties import NO_PROPERTIES
 from gateway.storage import message_row
 from gateway.storage.connection import Row
 from gateway.storage.gathering import Gathering
@@ -20,10 +21,13 @@ COLUMNS = (
     "retain",
     *message_row.PROPERTY_COLUMNS,
 )
-"""The columns of `will`, in the order of `_to_row`."""
+"""The columns of `will`, in the order of `_to_plain_row` and `property_values`."""
 
 _FORGET = "DELETE FROM will WHERE client_id = ?"
 _KEEP = insert_statement("will", COLUMNS)
+_KEEP_PLAIN = insert_statement("will", COLUMNS[: -len(message_row.PROPERTY_COLUMNS)])
+"""What most wills need: to bind six more NULLs takes a third of the time for the row."""
+
 _DUE = "UPDATE will SET due = ? WHERE client_id = ?"
 
 
@@ -75,13 +79,24 @@ class WillStore:
                 add(_DUE, (change.due, client_id))
             elif not change.new:
                 add(_FORGET, (client_id,))
-        for client_id, change in self._changed.items():  # side by side: many are inserted at once
-            if change.will is not None:
-                add(_KEEP, _to_row(client_id, change, change.will))
+        plain: list[Row] = []  # side by side: many are inserted at once
+        size = 0
+        for client_id, change in self._changed.items():
+            will = change.will
+            if will is None:
+                continue
+            row = _to_plain_row(client_id, change, will)
+            if will.properties is NO_PROPERTIES:
+                size += len(client_id) + len(change.username or "")
+                size += len(will.topic) + len(will.payload)
+                plain.append(row)
+            else:
+                add(_KEEP, (*row, *message_row.property_values(will.properties)))
+        self._gathering.writer.add_rows(_KEEP_PLAIN, plain, size)
         self._changed = {}
 
 
-def _to_row(client_id: str, change: _Change, will: Will) -> Row:
+def _to_plain_row(client_id: str, change: _Change, will: Will) -> Row:
     return (
         client_id,
         change.username,
@@ -91,5 +106,4 @@ def _to_row(client_id: str, change: _Change, will: Will) -> Row:
         will.payload,
         will.qos,
         will.retain,
-        *message_row.property_values(will.properties),
     )

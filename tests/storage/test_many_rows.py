@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gateway.storage.many_rows import ROWS_AT_ONCE, execute_many
+from gateway.storage.many_rows import FEWER_ROWS_AT_ONCE, ROWS_AT_ONCE, execute_many
 from gateway.storage.outbox_row import insert_statement
 
 STATEMENTS = [
@@ -25,11 +25,20 @@ def connection() -> Iterator[sqlite3.Connection]:
     opened.close()
 
 
+COUNTS = pytest.mark.parametrize(
+    "count",
+    [
+        *(0, 1, FEWER_ROWS_AT_ONCE - 1, FEWER_ROWS_AT_ONCE, 2 * FEWER_ROWS_AT_ONCE + 1),
+        *(ROWS_AT_ONCE - 1, ROWS_AT_ONCE, 2 * ROWS_AT_ONCE + FEWER_ROWS_AT_ONCE + 1),
+    ],
+)
+
+
 def content(connection: sqlite3.Connection) -> list[tuple[object, ...]]:
     return connection.execute("SELECT x, y FROM a ORDER BY x").fetchall()
 
 
-@pytest.mark.parametrize("count", [0, 1, ROWS_AT_ONCE - 1, ROWS_AT_ONCE, 2 * ROWS_AT_ONCE + 1])
+@COUNTS
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_every_row_is_inserted_once(
     connection: sqlite3.Connection, statement: str, count: int
@@ -53,7 +62,7 @@ def test_other_statements_are_executed_row_by_row(connection: sqlite3.Connection
     assert content(connection) == [*((n, n) for n in range(40, 50)), (50, 0)]
 
 
-@pytest.mark.parametrize("count", [1, ROWS_AT_ONCE, 2 * ROWS_AT_ONCE + 1])
+@COUNTS
 @pytest.mark.parametrize(("literal", "value"), [("0", 0), ("NULL", None)])
 def test_literals_stand_in_every_row(
     connection: sqlite3.Connection, count: int, literal: str, value: int | None
@@ -62,7 +71,8 @@ def test_literals_stand_in_every_row(
     steps: list[str] = []
     connection.set_trace_callback(steps.append)
     execute_many(connection, statement, [(number,) for number in range(count)])
-    assert len(steps) == count // ROWS_AT_ONCE + count % ROWS_AT_ONCE
+    many, left = divmod(count, ROWS_AT_ONCE)
+    assert len(steps) == many + left // FEWER_ROWS_AT_ONCE + left % FEWER_ROWS_AT_ONCE
     assert content(connection) == [(number, value) for number in range(count)]
 
 
@@ -80,12 +90,12 @@ def test_a_wide_row_stays_within_what_sqlite_takes(connection: sqlite3.Connectio
     assert connection.execute("SELECT count(*) FROM wide").fetchone() == (99,)
 
 
-@pytest.mark.parametrize("place", [0, ROWS_AT_ONCE - 1, ROWS_AT_ONCE, 2 * ROWS_AT_ONCE + 1])
+@pytest.mark.parametrize("place", [0, ROWS_AT_ONCE - 1, ROWS_AT_ONCE, 3 * ROWS_AT_ONCE + 1])
 @pytest.mark.parametrize("value", [1 << 63, object(), "\ud800"])
 def test_what_sqlite_cannot_hold_is_an_error_wherever_it_stands(
     connection: sqlite3.Connection, place: int, value: object
 ) -> None:
-    rows: list[tuple[object, ...]] = [(n, n) for n in range(3 * ROWS_AT_ONCE)]
+    rows: list[tuple[object, ...]] = [(n, n) for n in range(4 * ROWS_AT_ONCE - 1)]
     rows[place] = (place, value)
     with pytest.raises((sqlite3.Error, ValueError, OverflowError)):
         execute_many(connection, STATEMENTS[0], rows)
