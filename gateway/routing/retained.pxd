@@ -2,6 +2,7 @@ import cython
 
 from gateway.mqtt.message_size cimport message_bytes, message_size
 from gateway.mqtt.plain_message cimport Origin, PlainMessage
+from gateway.routing.retained_log cimport Cursor, RetainedLog
 from gateway.routing.retained_topics cimport RetainedTopics
 
 cdef Py_ssize_t _LEVEL_OVERHEAD
@@ -10,8 +11,8 @@ cdef Py_ssize_t _LEVEL_OVERHEAD
 cdef class RetainedMessages:
     cdef Py_ssize_t _bytes
     cdef dict _expiring
-    cdef dict _messages
     cdef RetainedTopics _topics
+    cdef readonly RetainedLog log
     cdef public Py_ssize_t maximum_bytes
     cdef public Py_ssize_t maximum_messages
 
@@ -19,12 +20,22 @@ cdef class RetainedMessages:
     cpdef whole(self, message)
     cpdef bint set(self, message) except -1
     cpdef bint set_plain(self, PlainMessage message) except -1
-    @cython.locals(messages=dict, room=Py_ssize_t, more=Py_ssize_t, levels=Py_ssize_t)
+    @cython.locals(log=RetainedLog, room=Py_ssize_t, more=Py_ssize_t, levels=Py_ssize_t)
     cdef bint _keep(self, str topic, message, Py_ssize_t size) except -1
     cpdef list match(self, str topic_filter, double now)
-    @cython.locals(messages=dict, found=list)
+    @cython.locals(topics=list)
     cpdef list find(self, str topic_filter, double now)
+    @cython.locals(found=list, topics=list, end=Py_ssize_t)
+    cpdef list few(self, str topic_filter, Cursor cursor, Py_ssize_t most, double now)
+    @cython.locals(found=list, begins=str)
+    cpdef list read(self, str topic_filter, Cursor cursor, Py_ssize_t most, double now)
+    cdef list _of(self, list topics)
+    cdef list _live(self, list found, double now)
     cpdef list drop_expired(self, double now)
     cdef _remove(self, str topic)
 
 cdef Py_ssize_t _size(message) except -1
+
+cdef bint _is_topic(str topic_filter) except -1
+
+cdef str _literal(str topic_filter)

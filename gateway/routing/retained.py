@@ -3,6 +3,8 @@
 from gateway.mqtt.message_expiry import expired
 from gateway.mqtt.message_size import message_bytes, message_size
 from gateway.mqtt.plain_message import PlainMessage
+from gateway.mqtt.topics import topic_matches
+from gateway.routing.retained_log import Cursor, RetainedLog
 from gateway.routing.retained_topics import RetainedTopics
 from gateway.routing.where.message import Message
 
@@ -27,20 +29,20 @@ class RetainedMessages:
     a `Message` even while it is a `PlainMessage`, since it may become one.
     """
 
-    __slots__ = ("_bytes", "_expiring", "_messages", "_topics", "maximum_bytes", "maximum_messages")
+    __slots__ = ("_bytes", "_expiring", "_topics", "log", "maximum_bytes", "maximum_messages")
 
     def __init__(
         self, maximum_messages: int = MAXIMUM_MESSAGES, maximum_bytes: int = MAXIMUM_BYTES
     ) -> None:
         self.maximum_messages = maximum_messages
         self.maximum_bytes = maximum_bytes
-        self._messages: dict[str, Message | PlainMessage] = {}  # by topic
+        self.log = RetainedLog()
         self._topics = RetainedTopics()
         self._expiring: dict[str, Message] = {}  # by topic: those that have an expiry interval
         self._bytes = 0
 
     def __len__(self) -> int:
-        return len(self._messages)
+        return len(self.log)
 
     @property
     def bytes(self) -> int:
@@ -49,7 +51,7 @@ class RetainedMessages:
 
     def get(self, topic: str) -> Message | None:
         """Return the message of this topic, expired or not."""
-        message = self._messages.get(topic)
+        message = self.log.get(topic)
         return None if message is None else self.whole(message)
 
     def whole(self, message: Message | PlainMessage) -> Message:
@@ -68,8 +70,8 @@ class RetainedMessages:
             arrived=origin.arrived,
         )
         whole.commit_within = origin.commit_within
-        if self._messages.get(message.topic) is message:
-            self._messages[message.topic] = whole
+        if self.log.get(message.topic) is message:
+            self.log.put(message.topic, whole)
         return whole
 
     def accepts(self, message: Message) -> bool:
@@ -77,11 +79,11 @@ class RetainedMessages:
         topic = message.topic
         if not message.payload:
             return True
-        before = self._messages.get(topic)
+        before = self.log.get(topic)
         room = self.maximum_bytes - self._bytes
         if before is not None:
             return message_size(message) - _size(before) <= max(0, room)
-        if len(self._messages) >= self.maximum_messages:
+        if len(self.log) >= self.maximum_messages:
             return False
         room -= message_size(message)
         most = topic.count("/") + 1
@@ -114,8 +116,8 @@ class RetainedMessages:
 
         A successor that costs nothing more always has room.
         """
-        messages = self._messages
-        before = messages.get(topic)
+        log = self.log
+        before = log.get(topic)
         room = self.maximum_bytes - self._bytes
         if before is not None:
             more = size - _size(before)
@@ -124,15 +126,16 @@ class RetainedMessages:
             self._bytes += more
             if self._expiring:
                 self._expiring.pop(topic, None)
+            log.put(topic, message)
         else:
             room -= size
-            if room < 0 or len(messages) >= self.maximum_messages:
+            if room < 0 or len(log) >= self.maximum_messages:
                 return False
             levels = _LEVEL_OVERHEAD * self._topics.add(topic, room // _LEVEL_OVERHEAD)
             if levels > room:
                 return False
             self._bytes += size + levels
-        messages[topic] = message
+            log.append(topic, message)
         return True
 
     def match(self, topic_filter: str, now: float) -> list[Message]:
@@ -145,12 +148,54 @@ class RetainedMessages:
 
     def find(self, topic_filter: str, now: float) -> list[Message | PlainMessage]:
         """Return the same messages as they are kept."""
-        messages = self._messages
-        if "+" in topic_filter or "#" in topic_filter:
-            found = [messages[topic] for topic in self._topics.match(topic_filter)]
+        if _is_topic(topic_filter):
+            topics = [topic_filter] if self.log.place(topic_filter) >= 0 else []
         else:
-            message = messages.get(topic_filter)
-            found = [] if message is None else [message]
+            topics = self._topics.match(topic_filter)
+        return self._live(self._of(topics), now)
+
+    def few(
+        self, topic_filter: str, cursor: Cursor, most: int, now: float
+    ) -> list[Message | PlainMessage] | None:
+        """Return those of them that a cursor that is new, or was, comes to.
+
+        None where more than `most` names would have to be looked at to find them.
+        """
+        if _is_topic(topic_filter):
+            found = self.find(topic_filter, now)
+        else:
+            topics = self._topics.match_few(topic_filter, most)
+            if topics is None:
+                return None
+            found = self._live(self._of(topics), now)
+        place, end = self.log.place, cursor.end
+        return [each for each in found if place(each.topic) < end]
+
+    def read(
+        self, topic_filter: str, cursor: Cursor, most: int, now: float
+    ) -> list[Message | PlainMessage]:
+        """Return those of them that are at the cursor's next places, of which `most` are read."""
+        found = self.log.read(cursor, most)
+        if topic_filter == "#":
+            found = [each for each in found if not each.topic.startswith("$")]
+        else:
+            begins = _literal(topic_filter)
+            found = [
+                each
+                for each in found
+                if each.topic.startswith(begins) and topic_matches(topic_filter, each.topic)
+            ]
+        return self._live(found, now)
+
+    def _of(self, topics: list[str]) -> list[Message | PlainMessage]:
+        """Return the messages of topics that have one."""
+        get = self.log.get
+        return [get(topic) for topic in topics]  # type: ignore[misc]  # each has one
+
+    def _live(
+        self, found: list[Message | PlainMessage], now: float
+    ) -> list[Message | PlainMessage]:
+        """Return those that have not expired."""
         if not self._expiring:
             return found
         return [each for each in found if isinstance(each, PlainMessage) or not expired(each, now)]
@@ -166,7 +211,7 @@ class RetainedMessages:
         return topics
 
     def _remove(self, topic: str) -> None:
-        message = self._messages.pop(topic, None)
+        message = self.log.pop(topic)
         if message is None:
             return
         self._expiring.pop(topic, None)
@@ -178,3 +223,15 @@ def _size(message: Message | PlainMessage) -> int:
     if isinstance(message, PlainMessage):
         return message_bytes(message.topic, len(message.payload))
     return message_size(message)
+
+
+def _is_topic(topic_filter: str) -> bool:
+    """Return whether a topic filter matches no more than the topic that it is."""
+    return "+" not in topic_filter and "#" not in topic_filter
+
+
+def _literal(topic_filter: str) -> str:
+    """Return what every topic begins with that a topic filter with a wildcard matches."""
+    wild = min([each for each in map(topic_filter.find, "+#") if each >= 0])
+    # `a/#` matches `a`, too (MQTT 5, section 4.7.1.2)
+    return topic_filter[:wild].removesuffix("/")

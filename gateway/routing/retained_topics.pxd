@@ -18,11 +18,12 @@ cdef class RetainedTopics:
     cpdef Py_ssize_t remove(self, str topic) except -1
     @cython.locals(names=list, has_rest=bint, wild=Py_ssize_t, ending=str, found=list,
                    levels=list, depth=Py_ssize_t, name=str, alone=list, level=_Level)
+    cpdef list match_few(self, str topic_filter, Py_ssize_t most)
     cpdef list match(self, str topic_filter)
     @cython.locals(following=list, alone=list, level=_Level)
     cdef tuple _descend(self, list levels, str name)
-    @cython.locals(found=list, level=_Level)
-    cdef list _with_all_below(self, list levels)
+    @cython.locals(level=_Level)
+    cdef list _with_all_below(self, list levels, list found, Py_ssize_t most)
     cdef _wild(self, _Level level)
 
 @cython.locals(least=Py_ssize_t)
@@ -31,8 +32,12 @@ cdef Py_ssize_t _in_common(list names, list others, Py_ssize_t depth) except -1
 @cython.locals(name=str)
 cdef _Level _part(_Level level, list names, Py_ssize_t depth, Py_ssize_t common)
 
+cdef Py_ssize_t _width(list levels) except -1
+
 cdef _put(_Level level, list names, Py_ssize_t depth, str topic)
 
 cdef _sort(found, list levels, list alone)
+
+cdef Py_ssize_t _NO_LIMIT
 
 cdef list _that_end(list topics, str ending, Py_ssize_t slashes)

@@ -1,8 +1,13 @@
 """The topics that hold a retained message, found by topic filter (MQTT 5, section 4.7)."""
 
+import sys
 from collections.abc import Iterable
+from typing import Final, cast
 
 from gateway.mqtt.topics import topic_matches
+
+_NO_LIMIT: Final = sys.maxsize
+"""More names than there can be."""
 
 
 class _Level:
@@ -93,6 +98,10 @@ class RetainedTopics:
 
         `$` topics are not matched by a leading wildcard [MQTT-4.7.2-1].
         """
+        return cast("list[str]", self.match_few(topic_filter, _NO_LIMIT))
+
+    def match_few(self, topic_filter: str, most: int) -> list[str] | None:
+        """Return the same, or None where more than `most` names would have to be looked at."""
         names = topic_filter.split("/")
         has_rest = names[-1] == "#"
         if has_rest:
@@ -104,6 +113,9 @@ class RetainedTopics:
         found: list[str] = []
         levels = [self._root]
         for depth, name in enumerate(names):
+            most -= _width(levels) if name == "+" else len(levels)
+            if most < 0:
+                return None
             levels, alone = self._descend(levels, name)
             if not alone:
                 continue
@@ -114,7 +126,7 @@ class RetainedTopics:
             else:
                 found += _that_end(alone, ending, len(names) - 1)
         if has_rest:
-            return found + self._with_all_below(levels)
+            return self._with_all_below(levels, found, most)
         for level in levels:
             if level.topic is not None:
                 found.append(level.topic)
@@ -131,10 +143,14 @@ class RetainedTopics:
                 _sort((level.below[name],), following, alone)
         return following, alone
 
-    def _with_all_below(self, levels: list[_Level]) -> list[str]:
-        """Return the topics of the levels and everything below them, as `#` matches."""
-        found: list[str] = []
+    def _with_all_below(
+        self, levels: list[_Level], found: list[str], most: int
+    ) -> list[str] | None:
+        """Add the topics of the levels and everything below them to `found`, as `#` matches."""
         for level in levels:  # which grows on the way
+            most -= len(level.below)
+            if most < 0:
+                return None
             if level.topic is not None:
                 found.append(level.topic)
             _sort(self._wild(level), levels, found)
@@ -160,6 +176,11 @@ def _part(level: _Level, names: list[str], depth: int, common: int) -> _Level:
     for name in names[depth:common]:
         level.below[name] = level = _Level()
     return level
+
+
+def _width(levels: list[_Level]) -> int:
+    """Return how many names there are below levels."""
+    return sum([len(level.below) for level in levels])
 
 
 def _put(level: _Level, names: list[str], depth: int, topic: str) -> None:
