@@ -42,6 +42,7 @@ def finish_alone(client: Client, data: bytes, traffic: Traffic, at_once: bool = 
         or not data.startswith(_FINISH)
         or session is None
         or session.queue
+        or session.on_room is not None
         or not connection.framer.idle()
         or not runs.finish_alone(session, data[2] << 8 | data[3], at_once)
     ):

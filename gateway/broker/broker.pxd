@@ -27,6 +27,7 @@ cdef class Broker:
     cdef public object on_silence
     cdef public object persistent_sessions
     cdef public object queue_memory
+    cdef public object replays
     cdef public object retained
     cdef public Router router
     cdef public object session_limits

@@ -18,6 +18,7 @@ from gateway.broker.inline import InlineClient
 from gateway.broker.instant import Instant
 from gateway.broker.keep_alive import end_if_silent
 from gateway.broker.numbered_runs import pass_on_alone as pass_on_numbered
+from gateway.broker.replays import Replays
 from gateway.broker.runs import pass_on, pass_on_again, pass_on_alone
 from gateway.broker.settings import BrokerSettings
 from gateway.broker.store import Durability, InMemory, KeepsNothing, Store
@@ -68,6 +69,7 @@ class Broker:
         "on_silence",
         "persistent_sessions",
         "queue_memory",
+        "replays",
         "retained",
         "router",
         "session_limits",
@@ -100,6 +102,7 @@ class Broker:
             self.budget, settings.maximum_subscription_bytes, settings.maximum_route_bytes
         )
         self.retained = RetainedMessages()
+        self.replays = Replays(self)
         self.topic_limits = bounds.topic_limits(settings)
         self.expressions = Expressions(settings.maximum_expressions)
         self.durability_classes = DurabilityClasses(

@@ -33,6 +33,8 @@ def publish(
         client_id = peer_to_peer.addressee(message.topic)
         if client_id is not None:
             return peer_to_peer.publish(broker, message, client_id, instant)
+    if broker.replays.count:
+        broker.replays.send_first(message.topic, instant)
     try:
         recipients = broker.router.recipients(message)
     except TooManyNodes:

@@ -11,6 +11,7 @@ from gateway.mqtt.message import Message as MqttMessage
 from gateway.mqtt.message_expiry import expired
 from gateway.mqtt.plain_message import PlainMessage
 from gateway.mqtt.topics import check_topic_filter
+from gateway.routing.subscription import Subscription
 from gateway.routing.where.errors import WhereError
 from gateway.routing.where.message import Message
 from gateway.session import continuation
@@ -66,8 +67,11 @@ def _restore_session(broker: "Broker", kept: KeptSession, instant: Instant) -> N
     session.expiry_interval = kept.expiry_interval
     session.keep_in(kept.journal)
     broker.persistent_sessions += session.persistent
-    for subscription in kept.subscriptions:
-        _restore_subscription(broker, session, subscription)
+    awaiting: list[tuple[Subscription, KeptSubscription]] = []
+    for each in kept.subscriptions:
+        subscription = _restore_subscription(broker, session, each)
+        if subscription is not None and each.awaits_retained:
+            awaiting.append((subscription, each))
     for packet_id in kept.incoming:
         session.incoming.add(packet_id)
     continuation.restore(session, kept.deliveries, kept.rest, connected=kept.left_at is None)
@@ -75,12 +79,17 @@ def _restore_session(broker: "Broker", kept: KeptSession, instant: Instant) -> N
     if left_at is None:
         left_at = instant.wall
         continuation.note_departure(session, left_at)
+    for subscription, each in awaiting:
+        broker.replays.begin(session, subscription, each, instant)
     if session.expiry_interval != NEVER:
         away = seconds_since(left_at, instant.wall)
         sessions.expire_at(broker, session, instant.monotonic + session.expiry_interval - away)
 
 
-def _restore_subscription(broker: "Broker", session: Session, kept: KeptSubscription) -> None:
+def _restore_subscription(
+    broker: "Broker", session: Session, kept: KeptSubscription
+) -> Subscription | None:
+    """Route messages to the session again; return None, and say so, if that cannot be."""
     try:
         check_topic_filter(kept.topic_filter)
         where = None
@@ -94,8 +103,8 @@ def _restore_subscription(broker: "Broker", session: Session, kept: KeptSubscrip
             error,
         )
         broker.counters.add("tidegate/storage/unreadable")
-        return
-    subscribe.route(broker, session, kept, where)
+        return None
+    return subscribe.route(broker, session, kept, where)
 
 
 def _restore_will(broker: "Broker", kept: KeptWill, instant: Instant) -> None:

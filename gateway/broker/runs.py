@@ -145,6 +145,7 @@ def _receivers_alone(
         receiver = session.clear_connection()
         if (
             receiver is None
+            or session.on_room is not None
             or receiver.version != version
             or receiver.outbound_aliases is not None
             or size > receiver.maximum_packet_size

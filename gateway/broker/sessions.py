@@ -90,6 +90,7 @@ def leave(broker: "Broker", client: Client, instant: Instant) -> None:
     if not session.persistent:
         end(broker, session, instant)
         return
+    broker.replays.leave(session, instant)
     note_departure(session, instant.wall)
     if session.expiry_interval != NEVER:
         expire_at(broker, session, instant.monotonic + session.expiry_interval)
@@ -108,6 +109,7 @@ def end(broker: "Broker", session: Session, instant: Instant) -> None:
     """Forget a session; a will that still waits is published now [MQTT-3.1.2-8]."""
     for number in reversed(broker.router.numbers(session)):  # the columns' ends are free first
         broker.router.discard(number)
+    broker.replays.discard_all(session)
     left_over = session.left_over()
     set_expiry(broker, session, 0)
     _close_journal(session)

@@ -15,7 +15,6 @@ from gateway.mqtt.topics import check_topic_filter, split_shared
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.errors import WhereError
 from gateway.session.kept import KeptSubscription
-from gateway.session.replay import replay
 from gateway.session.session import Session
 
 if TYPE_CHECKING:
@@ -51,18 +50,22 @@ def handle_subscribe(broker: "Broker", client: Client, packet: Subscribe, instan
     identifier = identifiers[0] if identifiers else None
     gathered = broker.gathered
     codes = []
-    retained: list[tuple[SubscriptionRequest, Subscription]] = []
+    replayed: list[tuple[Subscription, KeptSubscription]] = []
     for request in packet.requests:
         before = len(broker.router)
-        code, subscription = _subscribe(broker, client, session, request, identifier, where)
+        code, granted = _subscribe(broker, client, session, request, identifier, where)
         codes.append(code)
         existed = len(broker.router) == before
-        if subscription is not None and _wants_retained(request, existed=existed):
-            retained.append((request, subscription))
+        if granted is None:
+            continue
+        if _wants_retained(request, existed=existed):
+            replayed.append(granted)
+        else:
+            broker.replays.follow(session, *granted)
     # [MQTT-3.8.4-1], [MQTT-3.8.4-6]
     client.send(SubAck(packet.packet_id, codes), broker.mark_since(gathered))
-    for request, subscription in retained:
-        _send_retained(broker, session, request, subscription, instant)
+    for subscription, kept in replayed:
+        broker.replays.begin(session, subscription, kept, instant)
 
 
 def _where(broker: "Broker", client: Client, session: Session, packet: Subscribe) -> "Where | None":
@@ -112,7 +115,7 @@ def _subscribe(
     request: SubscriptionRequest,
     identifier: int | None,
     where: "Where | None",
-) -> tuple[ReasonCode, Subscription | None]:
+) -> tuple[ReasonCode, tuple[Subscription, KeptSubscription] | None]:
     """Add or replace one subscription [MQTT-3.8.4-3]; return its reason code, and it if granted."""
     if broker.topic_limits.fault(request.topic_filter):
         broker.counters.add("tidegate/refused/topic_filters")
@@ -126,7 +129,7 @@ def _subscribe(
         return ReasonCode.QUOTA_EXCEEDED, None
     kept = _kept(client, request, identifier, where)
     session.journal.subscribe(kept)
-    return ReasonCode(request.qos), route(broker, session, kept, where)
+    return ReasonCode(request.qos), (route(broker, session, kept, where), kept)
 
 
 def _no_room(broker: "Broker", session: Session) -> bool:
@@ -177,22 +180,3 @@ def _wants_retained(request: SubscriptionRequest, *, existed: bool) -> bool:
     if split_shared(request.topic_filter)[0] is not None:
         return False
     return request.retain_handling == 0 or (request.retain_handling == 1 and not existed)
-
-
-def _send_retained(
-    broker: "Broker",
-    session: Session,
-    request: SubscriptionRequest,
-    subscription: Subscription,
-    instant: Instant,
-) -> None:
-    retained = broker.retained
-    messages = retained.find(request.topic_filter, instant.monotonic)
-    if subscription.no_local:  # [MQTT-3.8.3-3]
-        messages = [each for each in messages if each.client_id != session.client_id]
-    where = subscription.where
-    if where is not None:
-        passes, client_id = broker.budget.passes, session.client_id
-        messages = [each for each in messages if passes(where, retained.whole(each), client_id)]
-    identifiers = () if subscription.identifier is None else (subscription.identifier,)
-    replay(session, messages, retained.whole, request.qos, identifiers, instant.monotonic)

@@ -25,6 +25,7 @@ def handle_unsubscribe(
             codes.append(ReasonCode.NO_SUBSCRIPTION_EXISTED)
         else:
             broker.router.discard(number)
+            broker.replays.discard(session, topic_filter)
             session.journal.unsubscribe(topic_filter)
             codes.append(ReasonCode.SUCCESS)
     # [MQTT-3.10.4-4], [MQTT-3.10.4-6]

@@ -30,6 +30,7 @@ class KeptSubscription:
 
     `where` is the text that came with it, `identity` whether that may ask who published. What the
     configuration attaches is not kept: another configuration may attach something else.
+    It `awaits_retained` while it is not owed all retained messages yet that it asked for.
     """
 
     topic_filter: str
@@ -39,6 +40,7 @@ class KeptSubscription:
     identifier: int | None = None
     where: str | None = None
     identity: bool = True
+    awaits_retained: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,11 @@ from gateway.session.waiting_run import FEW, MOST
 def largest(session: Session, version: int) -> int:
     """Return how large packets may be that are passed on to the session.
 
-    0 if they cannot be. `version` is the protocol version of those packets.
+    0 if they cannot be. `version` is the protocol version of those packets. A session that more
+    waits for (`Session.on_room`) gets one message after the other.
     """
     connection = session.clear_connection()
-    if connection is None or connection.outbound_aliases is not None:
+    if connection is None or connection.outbound_aliases is not None or session.on_room is not None:
         return 0
     if (connection.version == MQTT_5) == (version == MQTT_5):
         return connection.maximum_packet_size
@@ -32,6 +33,8 @@ def largest_numbered(session: Session, version: int, qos: int, within: float | N
     `within` is their durability class (`Message.commit_within`).
     """
     journal = session.journal
+    if session.on_room is not None:
+        return 0
     if session.connection is None:
         if not qos:
             return NO_LIMIT  # it will not wait

@@ -18,6 +18,7 @@ cdef class Session:
     cdef public Inflight inflight
     cdef public object journal
     cdef public object limits
+    cdef public object on_room
     cdef public DeliveryQueue queue
     cdef public Traffic traffic
     cdef public object username

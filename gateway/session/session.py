@@ -1,5 +1,6 @@
 """One client's side of the conversation: what it is owed and was sent."""
 
+from collections.abc import Callable
 from typing import cast
 
 from gateway.counters import Counters
@@ -38,6 +39,7 @@ class Session:
         "inflight",
         "journal",
         "limits",
+        "on_room",
         "queue",
         "traffic",
         "username",
@@ -67,6 +69,8 @@ class Session:
         self.inflight = Inflight(limits.maximum_inflight)
         self._incoming: Incoming | None = None  # made with the first QoS 2 message
         self._will: Will | None = None
+        # called with monotonic seconds when there may be room for more; set while more waits
+        self.on_room: Callable[[Session, float], None] | None = None
 
     @property
     def persistent(self) -> bool:
@@ -252,6 +256,8 @@ class Session:
         if self.queue:
             sending.send_waiting(self, connection, now)
             self.page_in()
+        if self.on_room is not None:
+            self.on_room(self, now)
 
     def page_in(self) -> None:
         """Let more of what is on disk alone be read, if it is time."""

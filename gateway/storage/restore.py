@@ -31,7 +31,7 @@ _WILLS = f"SELECT {', '.join(will_store.COLUMNS)} FROM will"  # noqa: S608 - our
 _SESSIONS = "SELECT id, client_id, expiry_interval, username, left_at FROM session ORDER BY id"
 _SUBSCRIPTIONS = (
     "SELECT session, topic_filter, qos, no_local, retain_as_published, identifier, expression,"
-    " identity FROM subscription ORDER BY session, topic_filter"
+    " identity, awaits_retained FROM subscription ORDER BY session, topic_filter"
 )
 _QUEUES = (
     "SELECT session, sum(messages), sum(size), max(place), min(message), max(message)"
@@ -162,7 +162,8 @@ class Restore:
             session.rest = KeptRest(after, queue.last_place, more, rest)
 
     def _add_subscription(self, values: Values) -> None:
-        session, topic_filter, qos, no_local, as_published, identifier, where, identity = values
+        session, topic_filter, qos, no_local, as_published, identifier, where, *more = values
+        identity, awaits_retained = more
         self._sessions[session].subscriptions.append(
             KeptSubscription(
                 topic_filter,
@@ -172,6 +173,7 @@ class Restore:
                 identifier,
                 where,
                 bool(identity),
+                bool(awaits_retained),
             )
         )
 

@@ -19,7 +19,8 @@ END_OWED = "DELETE FROM delivery WHERE session = ?"
 
 SUBSCRIBE = (
     "INSERT OR REPLACE INTO subscription (session, topic_filter, qos, no_local,"
-    " retain_as_published, identifier, expression, identity) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+    " retain_as_published, identifier, expression, identity, awaits_retained)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 UNSUBSCRIBE = "DELETE FROM subscription WHERE session = ? AND topic_filter = ?"
 

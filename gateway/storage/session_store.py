@@ -206,6 +206,7 @@ def _subscription_row(journal: SessionJournal, kept: KeptSubscription) -> tuple[
         kept.identifier,
         kept.where,
         kept.identity,
+        kept.awaits_retained,
     )
 
 

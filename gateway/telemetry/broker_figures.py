@@ -90,6 +90,7 @@ class BrokerFigures:
         counters.set("tidegate/queues/disk_bytes", queued.disk_bytes)
         if broker.store.keeps:
             counters.set("tidegate/storage/elided_rows", broker.store.elided_rows)
+        counters.set("tidegate/replays/waiting", broker.replays.count)
         for name, value in broker.inbound_alias_figures.values().items():
             counters.set(f"tidegate/aliases/in/{name}", value)
         for name, value in broker.alias_budget.figures.values().items():

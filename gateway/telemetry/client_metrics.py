@@ -65,6 +65,15 @@ CLIENTS = (
         },
     ),
     *own("retained", COUNTER, {"rejected": "Retained messages beyond the bound."}),
+    *own("replays", GAUGE, {"waiting": "Subscriptions that still await retained messages."}),
+    *own(
+        "replays",
+        COUNTER,
+        {
+            "deferred": "Subscriptions whose retained messages took several turns.",
+            "at_once": "Those that took one for want of places to wait.",
+        },
+    ),
     *own(
         "routes",
         COUNTER,

@@ -198,6 +198,7 @@ class SessionStoreMachine(RuleBasedStateMachine):
         where=st.sampled_from([None, "value > 'ü'"]),
         flag=st.booleans(),
         identifier=st.sampled_from([None, 1]),
+        awaits=st.booleans(),
     )
     def subscribe(
         self,
@@ -206,9 +207,10 @@ class SessionStoreMachine(RuleBasedStateMachine):
         where: str | None,
         flag: bool,
         identifier: int | None,
+        awaits: bool,
     ) -> None:
         name = data.draw(st.sampled_from(sorted(self.model)))
-        kept = KeptSubscription(topic_filter, 1, flag, not flag, identifier, where, flag)
+        kept = KeptSubscription(topic_filter, 1, flag, not flag, identifier, where, flag, awaits)
         self.journals[name].subscribe(kept)
         self.model[name].subscriptions[topic_filter] = kept
 

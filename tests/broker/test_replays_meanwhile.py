@@ -1,0 +1,127 @@
+"""Messages that are published while retained ones are still on their way to subscribers."""
+
+import pytest
+
+from gateway.mqtt.packets import MQTT_3_1_1, Publish, SubscriptionRequest
+from tests.support.broker_harness import Harness
+from tests.support.memory_client import MemoryClient
+from tests.support.replays import TURN, payloads_of, retain, short_turns, turns
+from tests.support.subscribing import topics
+
+
+@pytest.fixture
+def harness() -> Harness:
+    harness = Harness()
+    short_turns(harness)
+    return harness
+
+
+@pytest.mark.parametrize("version", [4, 5])
+@pytest.mark.parametrize("qos", [0, 1])
+@pytest.mark.parametrize("kept", [False, True])
+def test_nothing_older_follows_what_was_published_meanwhile(
+    harness: Harness, version: int, qos: int, kept: bool
+) -> None:
+    names = retain(harness, 4 * TURN)
+    client, publisher = harness.connect("c", version), harness.connect("p", version)
+    client.subscribe("#")
+    publisher.send(*[Publish(name, b"new", qos, kept, packet_id=7 * qos) for name in names[-2:]])
+    turns(harness)
+    packets = client.take()
+    for name in names:
+        expected = [name.encode(), b"new"] if name in names[-2:] else [name.encode()]
+        assert payloads_of(packets, name) == expected
+    retained = [each.retain for each in packets if isinstance(each, Publish)]
+    assert retained.count(False) == 2
+
+
+def test_a_message_that_is_deleted_meanwhile_comes_before_that(harness: Harness) -> None:
+    names = retain(harness, 4 * TURN)
+    client = harness.connect()
+    client.subscribe("#")
+    harness.publish(names[-1], b"", retain=True)
+    turns(harness)
+    assert payloads_of(client.take(), names[-1]) == [names[-1].encode(), b""]
+
+
+def test_what_is_retained_first_meanwhile_comes_once(harness: Harness) -> None:
+    retain(harness, 4 * TURN)
+    client = harness.connect()
+    client.subscribe("#")
+    new = retain(harness, 2, first=100)
+    turns(harness)
+    packets = client.take()
+    assert [len(payloads_of(packets, name)) for name in new] == [1, 1]
+
+
+def test_what_expires_meanwhile_is_not_sent(harness: Harness) -> None:
+    retain(harness, 2 * TURN)
+    harness.publish("e", retain=True, message_expiry=5)
+    client = harness.connect()
+    client.subscribe("#")
+    harness.pass_time(6)
+    harness.publish("e", b"new")
+    turns(harness)
+    assert payloads_of(client.take(), "e") == [b"new"]
+
+
+def test_a_message_that_the_filter_refuses_hides_none_that_it_takes(harness: Harness) -> None:
+    names = retain(harness, 4 * TURN)
+    client = harness.connect()
+    client.subscribe_all([SubscriptionRequest("#")], "payload != 'new'")
+    harness.publish(names[-1], b"new", retain=True)
+    turns(harness)
+    packets = client.take()
+    assert sorted(topics(packets)) == sorted(names)
+    assert payloads_of(packets, names[-1]) == [names[-1].encode()]
+
+
+def test_no_local_holds_for_each_piece(harness: Harness) -> None:
+    names = retain(harness, 2 * TURN)
+    client = harness.connect()
+    client.send(Publish("mine", b"x", retain=True))
+    client.subscribe("#", no_local=True)
+    turns(harness)
+    assert topics(client.take()) == names
+
+
+def test_every_replay_that_has_not_come_to_a_message_sends_it_first(harness: Harness) -> None:
+    names = retain(harness, 4 * TURN)
+    client, other, late = (harness.connect(name) for name in ("c", "other", "late"))
+    client.subscribe("#")
+    client.subscribe("r/+")
+    other.subscribe("x/+")
+    other.subscribe("#")
+    harness.publish(names[-1], b"new", retain=True)
+    late.subscribe("#")
+    turns(harness)
+    old = names[-1].encode()
+    assert payloads_of(client.take(), names[-1]) == [old, old, b"new"]
+    assert payloads_of(other.take(), names[-1]) == [old, b"new"]
+    assert payloads_of(late.take(), names[-1]) == [b"new"]
+
+
+def test_runs_and_ways_give_way_to_a_replay(harness: Harness, passed_on: list[bool]) -> None:
+    """What would be sent as it came is sent behind the retained message of its topic."""
+    names = retain(harness, 4 * TURN)
+    client, publisher = harness.connect("c", MQTT_3_1_1), harness.connect("p", MQTT_3_1_1)
+    client.subscribe(names[-1])
+    for _ in range(3):
+        publisher.send(Publish(names[-1], b"before"))
+    assert _has_way(publisher)
+    client.take()
+    passed_on.clear()
+    client.subscribe("#")
+    for qos in (0, 1):
+        for _ in range(2):
+            publisher.send(Publish(names[-1], b"new", qos, packet_id=qos))
+    turns(harness)
+    assert payloads_of(client.take(), names[-1]) == [names[-1].encode(), *[b"new"] * 4]
+    assert passed_on == [False] * 4
+    assert not _has_way(publisher)
+    publisher.send(Publish(names[0], b"after"))
+    assert passed_on[4:] == [True]
+
+
+def _has_way(client: MemoryClient) -> bool:
+    return client.client.way is not None
