@@ -27,6 +27,7 @@ KNOWN_STATEMENTS = 128
 
 _INSERT = re.compile(
     r"(INSERT (?:OR REPLACE )?INTO [^?]* VALUES )(\( ?(?:\?|0|NULL)(?:, (?:\?|0|NULL))* ?\))"
+    r"((?: ON CONFLICT [^?]*)?)"
 )
 
 
@@ -49,4 +50,4 @@ def _widened(statement: str, at_once: int) -> str | None:
     match = _INSERT.fullmatch(statement)
     if match is None or match[2].count("?") * at_once > MOST_VALUES:
         return None
-    return match[1] + ", ".join([match[2]] * at_once)
+    return match[1] + ", ".join([match[2]] * at_once) + match[3]

@@ -4,8 +4,12 @@ from gateway.storage.outbox_row import insert_statement
 
 SESSION = (
     "INSERT OR REPLACE INTO session (id, client_id, expiry_interval, username, left_at)"
-    " VALUES (?, ?, ?, ?, ?)"
+    " VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET"
+    " expiry_interval = excluded.expiry_interval, username = excluded.username,"
+    " left_at = excluded.left_at"
 )
+"""A session that is there is changed in place: the index of client identifiers, in whose order
+clients do not come, need not be written. One that only the disk knows of gives way to a new one."""
 
 END = (
     "DELETE FROM session WHERE id = ?",

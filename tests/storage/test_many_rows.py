@@ -76,10 +76,11 @@ def test_literals_stand_in_every_row(
     assert content(connection) == [(number, value) for number in range(count)]
 
 
-def test_steps_are_few(connection: sqlite3.Connection) -> None:
+@pytest.mark.parametrize("statement", STATEMENTS[:4])
+def test_steps_are_few(connection: sqlite3.Connection, statement: str) -> None:
     steps: list[str] = []
     connection.set_trace_callback(steps.append)
-    execute_many(connection, STATEMENTS[0], [(n, n) for n in range(3 * ROWS_AT_ONCE + 2)])
+    execute_many(connection, statement, [(n, n) for n in range(3 * ROWS_AT_ONCE + 2)])
     assert len(steps) == 3 + 2
 
 

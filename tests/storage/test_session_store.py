@@ -38,6 +38,35 @@ def test_changes_are_due_as_the_class_of_the_session_says(disk: SqliteDisk) -> N
     assert disk.wanted == PUT_OFF
 
 
+def session_rows(disk: SqliteDisk) -> list[tuple[Any, ...]]:
+    names = "client_id, expiry_interval, username, left_at"
+    return disk.connection.execute(f"SELECT {names} FROM session").fetchall()
+
+
+def test_the_row_of_a_session_says_what_it_is_now(disk: SqliteDisk) -> None:
+    _, journal = opened(disk)
+    journal.keep(60, None)
+    journal.keep(70, "u")
+    assert disk.commit() == 1
+    assert session_rows(disk) == [("c", 70, "u", None)]
+    journal.leave(5)
+    disk.commit()
+    assert session_rows(disk) == [("c", 70, "u", 5)]
+    journal.keep(80, None)
+    journal.close([])
+    disk.commit()
+    assert session_rows(disk) == []
+
+
+def test_a_row_that_only_the_disk_knows_of_gives_way(disk: SqliteDisk) -> None:
+    """It could not be read at the start, say: no commit must fail because of it."""
+    _, journal = opened(disk)
+    disk.connection.execute("INSERT INTO session VALUES (99, 'c', 1, 'old', NULL)")
+    journal.keep(60, "u")
+    disk.commit()
+    assert session_rows(disk) == [("c", 60, "u", None)]
+
+
 @pytest.mark.parametrize(("within", "wanted"), [(0.0, 0.0), (0.05, 0.05)])
 def test_deliveries_are_due_as_the_class_of_their_message_says(
     disk: SqliteDisk, within: float, wanted: float
