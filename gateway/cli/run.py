@@ -4,6 +4,7 @@ import dataclasses
 import gc
 import sys
 from pathlib import Path
+from typing import TextIO
 
 from gateway.cli.lean_asyncio import import_asyncio, needs_tls
 from gateway.config.load import bare, load
@@ -66,7 +67,8 @@ def _with_port(configuration: Configuration, port: int) -> Configuration:
 
 def _invite(configuration: Configuration) -> None:
     """Say on a terminal what to try next."""
-    if not sys.stdout.isatty():
+    stream: TextIO | None = sys.stdout  # None if it was closed before the start
+    if stream is None or not stream.isatty():
         return
     from gateway.telemetry.patient_output import patient
 
@@ -81,7 +83,7 @@ def _invite(configuration: Configuration) -> None:
             f"  {command} tui{suffix}",
             f"  {command} uplink pause{suffix}",
         ]
-    output = patient(sys.stdout)  # of a terminal that may have been stopped with Ctrl-S
+    output = patient(stream)  # of a terminal that may have been stopped with Ctrl-S
     output.write("\n".join([*lines, ""]))
     output.flush()
 

@@ -97,3 +97,18 @@ def test_without_one_no_commands_are_told(
 def test_elsewhere_nothing_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     _invite(Configuration("file", "id"))
     assert not capsys.readouterr().out
+
+
+def test_nothing_is_told_where_there_is_no_standard_output(tmp_path: Path) -> None:
+    port = free_port()
+    process = subprocess.Popen(
+        ["/bin/sh", "-c", 'exec "$0" "$@" >&-', str(COMMAND), "run", "--port", str(port)],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    assert "listens on" in process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(SECONDS) == 0
+    process.stderr.close()
