@@ -18,12 +18,14 @@ cdef class Replays:
     cdef public Py_ssize_t maximum_waiting
     cdef public Py_ssize_t turn_messages
 
-    @cython.locals(cursor=Cursor, cost=Py_ssize_t, retained=RetainedMessages, found=list)
+    @cython.locals(cursor=Cursor, cost=Py_ssize_t, retained=RetainedMessages, found=list,
+                   fitting=Py_ssize_t, size=Py_ssize_t)
     cdef bint _advance(self, Replay one, instant) except -1
     @cython.locals(retained=RetainedMessages, cursor=Cursor, cost=Py_ssize_t, before=Py_ssize_t,
-                   most=Py_ssize_t, found=list, fitting=Py_ssize_t)
+                   most=Py_ssize_t, found=list, fitting=Py_ssize_t, size=Py_ssize_t)
     cdef _send_some(self, Replay one, instant)
-    @cython.locals(room=Py_ssize_t, most=Py_ssize_t, number=Py_ssize_t, payload=bytes)
-    cdef Py_ssize_t _fitting(self, list messages, Py_ssize_t cost) except -1
+    @cython.locals(room=Py_ssize_t, size=Py_ssize_t, most=Py_ssize_t, number=Py_ssize_t,
+                   payload=bytes)
+    cdef tuple _fitting(self, list messages, Py_ssize_t cost)
     @cython.locals(session=Session, retained=RetainedMessages)
-    cdef _send(self, Replay one, list messages, instant)
+    cdef _send(self, Replay one, list messages, Py_ssize_t size, instant)

@@ -145,7 +145,8 @@ class Replays:
                 ahead = one.cursor.place <= log.place(topic) < one.cursor.end
                 if ahead and topic_matches(topic_filter, topic):
                     found = self._broker.retained.find(topic, instant.monotonic)
-                    self._send(one, found, instant)
+                    size = sum([len(each.payload) for each in found])
+                    self._send(one, found, size, instant)
         log.renew(topic)
 
     def _go_on(self, _: str, instant: Instant) -> None:
@@ -185,9 +186,11 @@ class Replays:
             found = retained.few(
                 one.subscription.topic_filter, cursor, self.turn_messages // cost, instant.monotonic
             )
-            if found is not None and self._fitting(found, cost) == len(found):
-                self._send(one, found, instant)
-                return True
+            if found is not None:
+                fitting, size = self._fitting(found, cost)
+                if fitting == len(found):
+                    self._send(one, found, size, instant)
+                    return True
             if found is not None and self._messages < self.turn_messages:
                 self._messages = 0  # the next turn has room for it
                 return False
@@ -202,29 +205,32 @@ class Replays:
         before = cursor.place
         most = max(1, self._messages // cost)
         found = retained.read(one.subscription.topic_filter, cursor, most, instant.monotonic)
-        fitting = max(1, self._fitting(found, cost))
+        fitting, size = self._fitting(found, cost)
         if fitting < len(found):
             cursor.place = retained.log.place(found[fitting].topic)
-        self._send(one, found[:fitting], instant)
-        self._messages -= 1 + (cursor.place - before) // LOOKED_AT
+            del found[fitting:]
+        self._send(one, found, size, instant)
+        self._messages -= (cursor.place - before - fitting) // LOOKED_AT + 1
 
-    def _fitting(self, messages: list[Message | PlainMessage], cost: int) -> int:
-        """Return how many of the messages this turn has room for."""
-        room = self._bytes
-        most = min(len(messages), max(0, self._messages // cost))
+    def _fitting(self, messages: list[Message | PlainMessage], cost: int) -> tuple[int, int]:
+        """Return how many of the messages this turn has room for, and the bytes of those."""
+        room, size = self._bytes, 0
+        most = min(len(messages), max(0, -(-self._messages // cost)))
         for number in range(most):
-            if room <= 0:
-                return number
+            if size >= room:
+                return number, size
             payload = messages[number].payload
-            room -= len(payload)
-        return most
+            size += len(payload)
+        return most, size
 
-    def _send(self, one: Replay, messages: list[Message | PlainMessage], instant: Instant) -> None:
-        """Send, queue or drop what a subscription asks for of retained messages."""
+    def _send(
+        self, one: Replay, messages: list[Message | PlainMessage], size: int, instant: Instant
+    ) -> None:
+        """Send, queue or drop what a subscription asks for of so many bytes of messages."""
         session, subscription = one.session, one.subscription
         retained, client_id = self._broker.retained, session.client_id
         self._messages -= len(messages) * one.cost
-        self._bytes -= sum([len(each.payload) for each in messages])
+        self._bytes -= size
         if self._bytes <= 0:
             self._messages = 0
         if subscription.no_local:  # [MQTT-3.8.3-3]

@@ -39,3 +39,6 @@ cdef Py_ssize_t _size(message) except -1
 cdef bint _is_topic(str topic_filter) except -1
 
 cdef str _literal(str topic_filter)
+
+@cython.locals(found=list, topic=str)
+cdef list _ordinary(list messages)

@@ -177,7 +177,7 @@ class RetainedMessages:
         """Return those of them that are at the cursor's next places, of which `most` are read."""
         found = self.log.read(cursor, most)
         if topic_filter == "#":
-            found = [each for each in found if not each.topic.startswith("$")]
+            found = _ordinary(found)
         else:
             begins = _literal(topic_filter)
             found = [
@@ -235,3 +235,13 @@ def _literal(topic_filter: str) -> str:
     wild = min([each for each in map(topic_filter.find, "+#") if each >= 0])
     # `a/#` matches `a`, too (MQTT 5, section 4.7.1.2)
     return topic_filter[:wild].removesuffix("/")
+
+
+def _ordinary(messages: list[Message | PlainMessage]) -> list[Message | PlainMessage]:
+    """Return those whose topic does not begin with `$` [MQTT-4.7.2-1]."""
+    found = []
+    for message in messages:
+        topic = message.topic
+        if topic[0] != "$":
+            found.append(message)
+    return found
