@@ -27,7 +27,7 @@ from gateway.counters import Counters
 from gateway.mqtt.alias_figures import InboundFigures
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.errors import MqttError
-from gateway.mqtt.packets import MQTT_5, ConnAck, Publish
+from gateway.mqtt.packets import MQTT_5, ConnAck, Publish, Subscribe, Unsubscribe
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.budget import Budget
 from gateway.routing.retained import RetainedMessages
@@ -44,6 +44,14 @@ SIGN_OF_LIFE = 256
 
 A large packet may need long on a slow line; one that trickles is no packet [MQTT-3.1.2-22].
 """
+
+AT_ONCE = 256
+"""Packets, or runs of them, of one client that are handled before others may have their turn:
+256 KiB can be 131,072 PINGREQs."""
+
+LONG = (Subscribe, Unsubscribe)
+"""Packets of which one is enough: it may hold any number of topic filters, and thousands of
+retained messages may match one."""
 
 
 class Broker:
@@ -157,8 +165,8 @@ class Broker:
     def receive(self, client: Client, data: bytes, instant: Instant, alone: bool = False) -> bool:
         """Handle every whole packet in what a client sent, `alone` if no other has sent anything.
 
-        Returns True where that gave connections so much to send that it should be written first:
-        then call again, without data.
+        Returns True where that gave connections so much to send that it should be written first
+        (`Traffic.begin_turn`), or others may have their turn: then call again, without data.
         """
         traffic, last_topic, last = self.traffic, client.last_topic, client.last_numbered
         try:
@@ -186,7 +194,9 @@ class Broker:
         """Handle them, many at a time where they are alike; return what `receive` does."""
         connection, traffic = client.connection, self.traffic
         again = True  # asked once: a run goes on as far as it can
-        while not client.closing:
+        for _ in range(AT_ONCE):
+            if client.closing:
+                return False
             if traffic.bytes_sent > traffic.full_at:
                 traffic.begin_turn()
                 return True
@@ -200,12 +210,14 @@ class Broker:
                 continue
             packet = connection.next_packet()
             if packet is None:
-                break
+                return False
             client.last_received = instant.monotonic
             if type(packet) is Publish and pass_on(self, client, packet, instant):
                 continue
             handle(self, client, packet, instant)
-        return False
+            if type(packet) in LONG:
+                return True
+        return True
 
     def lost(self, client: Client, instant: Instant) -> None:
         """Note that the client's network connection is gone."""

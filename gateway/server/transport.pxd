@@ -8,6 +8,7 @@ from gateway.mqtt.connection cimport Connection
 from gateway.server.socket_selector cimport SocketSelector
 from gateway.server.turn cimport Turn
 from gateway.session.session cimport Session
+from gateway.session.traffic cimport Traffic
 
 @cython.final
 cdef class ClientTransport:
@@ -19,13 +20,17 @@ cdef class ClientTransport:
     cdef bint _held_back
     cdef object _on_lost
     cdef readonly bint _paused
+    cdef bint _rest
     cdef readonly object _transport
     cdef Turn _turn
 
     @cython.locals(client=Client, turn=Turn, connection=Connection, unknown=bint,
                    way=LoneWay, numbered_way=LoneNumberedWay, sockets=SocketSelector,
-                   alone=bint, now=double)
+                   alone=bint, unread=bint, now=double)
     cpdef data_received(self, bytes data)
+    @cython.locals(turn=Turn, traffic=Traffic, until=double, late=bint, full_at="long long")
+    cdef _handle(self, Client client, bytes data, bint alone)
+    cdef _end(self)
     @cython.locals(client=Client, connection=Connection, session=Session)
     cpdef flush(self, long long committed, now)
     @cython.locals(connection=Connection)

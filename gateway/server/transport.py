@@ -21,6 +21,9 @@ HIGH_WATER = 256 * 1024
 CLOSE_TIMEOUT = 5.0
 """Seconds that a peer has to read what is owed to it, and to close, when the connection ends."""
 
+SLICE = 0.005
+"""Seconds for which the packets of one client are handled before all others have their turn."""
+
 MISTAKE = "unexpected error; closing client at %s"
 
 
@@ -41,6 +44,7 @@ class ClientTransport:
         "_held_back",
         "_on_lost",
         "_paused",
+        "_rest",
         "_transport",
         "_turn",
     )
@@ -60,6 +64,7 @@ class ClientTransport:
         self._client: Client | None = None
         self._paused = False  # the peer reads too slowly
         self._held_back = False  # the peer reads no answers: its packets stay in the socket
+        self._rest = False  # packets that were read wait until others have had their turn
         self._finished = False  # everything is written, nothing will be
         self._abort: asyncio.TimerHandle | None = None
 
@@ -97,9 +102,7 @@ class ClientTransport:
             if finish_alone(client, data, turn.broker.traffic, alone):
                 client.last_received = turn.monotonic()
                 return
-            while turn.broker.receive(client, data, turn.now(), alone):
-                data = b""
-                turn.end()
+            self._handle(client, data, alone)
         except Exception:
             # one of the three borders (ARCHITECTURE.md): a mistake of ours ends this
             # connection and no other
@@ -108,10 +111,38 @@ class ClientTransport:
             client.disconnect(ReasonCode.UNSPECIFIED_ERROR)
         if unknown and client.session is not None:
             turn.write_early(self)  # while it reads CONNACK, others are let in
-        connection = client.connection
-        if connection.answers and connection.unread and self._transport is not None:
-            self._held_back = True  # answers that nobody reads must not pile up
-            self._transport.pause_reading()
+        connection, transport = client.connection, self._transport
+        unread = connection.answers and connection.unread  # answers must not pile up
+        if transport is not None and (self._rest or unread):
+            self._held_back = True
+            transport.pause_reading()
+
+    def _handle(self, client: Client, data: bytes, alone: bool) -> None:
+        """Let the broker handle this for SLICE, and the rest after others have had their turn."""
+        turn, traffic = self._turn, self._turn.broker.traffic
+        until = turn.now().monotonic + SLICE
+        full_at = traffic.full_at
+        while turn.broker.receive(client, data, turn.now(), alone):
+            data = b""
+            late = turn.monotonic() >= until
+            if late or traffic.full_at != full_at:  # there is enough to write
+                turn.end()
+                full_at = traffic.full_at
+            if late:
+                self._rest = True
+                turn.loop.call_soon(self._go_on)
+                return
+
+    def _go_on(self) -> None:
+        """Handle more of what was read, also where the connection was lost meanwhile."""
+        self._rest = False
+        if self._client is not None:
+            self._client.way = self._client.numbered_way = None  # they are for what is read
+            self.data_received(b"")
+        if self._transport is None:
+            self._end()
+        else:
+            self()  # if that was all, it may be read again
 
     def eof_received(self) -> bool:
         """Let the transport close itself, which takes until the peer has read what was written."""
@@ -127,6 +158,12 @@ class ClientTransport:
         self._transport = None
         if self._abort is not None:
             self._abort.cancel()
+        self._end()
+
+    def _end(self) -> None:
+        """Tell the broker that the connection is lost, once all that came is handled."""
+        if self._rest:
+            return
         try:
             self._leave()
         except Exception:  # the same border
@@ -177,6 +214,9 @@ class ClientTransport:
         """Go on with a connection that waits, ends or was held back, and was written."""
         connection = client.connection
         waits = connection.output.size > 0
+        if self._held_back and not self._rest and (client.closing or not connection.unread):
+            self._held_back = False
+            transport.resume_reading()
         if client.closing:
             if not waits and self._may_close(client, transport):
                 self._finished = True
@@ -185,9 +225,6 @@ class ClientTransport:
             self._expire(transport)
             if not waits:
                 self._finish(transport)
-        elif self._held_back and not connection.unread:
-            self._held_back = False
-            transport.resume_reading()
         return connection.output.waiting_for if waits and not self._paused else 0
 
     def abort(self) -> None:

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.broker.broker import AT_ONCE
 from gateway.broker.expiry import SWEEP_INTERVAL
 from gateway.mqtt.encode import encode
 from gateway.mqtt.packets import (
@@ -10,6 +11,7 @@ from gateway.mqtt.packets import (
     ConnAck,
     Connect,
     Disconnect,
+    Packet,
     PingReq,
     PubAck,
     PubComp,
@@ -156,3 +158,23 @@ def test_what_one_read_gives_to_many_is_written_in_between(
     assert most <= 1.1 * 12_000
     for receiver in receivers:
         assert receiver.take() == messages
+
+
+@pytest.mark.parametrize(
+    ("packet", "at_once"),
+    [
+        (PingReq(), AT_ONCE),
+        (Subscribe(1, [SubscriptionRequest("a")]), 1),
+        (Unsubscribe(1, ["a"]), 1),
+    ],
+)
+def test_others_may_have_their_turn(harness: Harness, packet: Packet, at_once: int) -> None:
+    client = harness.connect("c")
+    data = encode(packet, MQTT_5) * (2 * at_once + 1)
+    handled = []
+    while harness.broker.receive(client.client, data, harness.instant):
+        data = b""
+        handled.append(client.client.connection.packets_received - 1)
+    harness.settle()
+    assert handled[:2] == [at_once, 2 * at_once]
+    assert len(client.take()) == 2 * at_once + 1
