@@ -36,6 +36,9 @@ SUBPROTOCOLS = (Subprotocol("mqtt"), Subprotocol("mqttv3.1"))
 SMALLEST_FRAME_LIMIT = 64 * 1024
 """Bytes of a frame that are taken however small packets have to be: a frame may hold several."""
 
+READ_BYTES = 16 * 1024
+"""Bytes that are read at a time: 2,700 empty frames, each of which becomes an object in Python."""
+
 PONG = 0x8A
 
 
@@ -70,6 +73,8 @@ class WebSocketConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Let the inner protocol speak as soon as the handshake is over."""
         self._transport = cast("asyncio.Transport", transport)
+        if hasattr(transport, "max_size"):  # asyncio's name; TLS reads little by itself
+            transport.max_size = READ_BYTES
         self._peer = peer_name(transport)
         self.inner.connection_made(FrameTransport(self, self._transport))
 

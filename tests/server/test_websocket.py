@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from gateway.mqtt.encode import encode
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import MQTT_5, Packet, PingReq, Publish, Subscribe, SubscriptionRequest
+from gateway.server import transport as transport_module
 from gateway.server.frame_transport import FrameTransport
 from gateway.server.transport import ClientTransport
-from gateway.server.websocket import WebSocketConnection
+from gateway.server.websocket import READ_BYTES, WebSocketConnection
 from tests.support.storage import until
 from tests.support.websockets import (
     BINARY,
@@ -53,7 +54,10 @@ async def test_a_frame_may_hold_several_packets_and_a_packet_several_frames(
     assert await socket.frame() == (0x80 | BINARY, PING_RESPONSE)
 
 
-async def test_the_output_of_a_turn_is_one_frame(sockets: Sockets) -> None:
+async def test_the_output_of_a_turn_is_one_frame(
+    sockets: Sockets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transport_module, "SLICE", 60.0)  # the turn ends early for nobody else
     socket = await sockets.connect()
     subscribe = Subscribe(1, [SubscriptionRequest("a")])
     packets: list[Packet] = [subscribe, *[Publish("a", b"x" * 100)] * 100, PingReq()]
@@ -65,6 +69,24 @@ async def test_the_output_of_a_turn_is_one_frame(sockets: Sockets) -> None:
     while framer.next_frame() is not None:
         count += 1
     assert count == 102
+
+
+async def test_little_is_read_at_a_time(sockets: Sockets, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others have their turn between thousands of frames."""
+    reads: list[int] = []
+    receive = WebSocketConnection.data_received
+
+    def count(connection: WebSocketConnection, data: bytes) -> None:
+        reads.append(len(data))
+        receive(connection, data)
+
+    monkeypatch.setattr(WebSocketConnection, "data_received", count)
+    socket = await sockets.connect()
+    frames = frame(BINARY) * 20_000 + frame(BINARY, PING_REQUEST)
+    await socket.send(frames)
+    assert await socket.frame() == (0x80 | BINARY, PING_RESPONSE)
+    assert sum(reads) > len(frames)
+    assert max(reads) <= READ_BYTES
 
 
 async def test_a_message_without_end_is_a_stream(sockets: Sockets) -> None:
