@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.gateway_process import COMMAND
 from tests.support.ports import free_port
-from tests.support.waiting import SECONDS, until
+from tests.support.waiting import SECONDS, listens, until
 
 CLIENTS = 2_000
 """A line of some 70 bytes for each: more than a pipe takes and than may wait."""
@@ -42,14 +42,6 @@ def connect(port: int, number: int) -> None:
     with socket.create_connection(("127.0.0.1", port), SECONDS) as client:
         client.sendall(bytes((0x10, len(body))) + body)
         assert client.recv(len(CONNECTED)) == CONNECTED
-
-
-def listens(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), 1).close()
-    except OSError:
-        return False
-    return True
 
 
 def test_a_reader_that_reads_nothing_stops_nobody(tmp_path: Path, place: tuple[int, int]) -> None:
