@@ -40,6 +40,6 @@ class Control:
             known = ", ".join(" ".join(pair) for pair in self._commands) or "none"
             logger.warning("unknown command %.40r %.40r; there are: %s", part, word, known)
             return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
-        logger.info("%s %s, asked for by client %r", part, word, message.client_id)
+        logger.info("%s %s, asked for by client %.80r", part, word, message.client_id)
         command()
         return ReasonCode.SUCCESS

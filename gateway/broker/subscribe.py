@@ -42,7 +42,7 @@ def handle_subscribe(broker: "Broker", client: Client, packet: Subscribe, instan
     try:
         where = _where(broker, client, session, packet)
     except _Refused as refused:
-        logger.warning("client %r: %s", session.client_id, refused.reason)
+        logger.warning("client %.80r: %s", session.client_id, refused.reason)
         codes = [refused.code] * len(packet.requests)
         client.send(SubAck(packet.packet_id, codes, _explain(client, refused.reason)))
         return
@@ -93,7 +93,7 @@ def _where(broker: "Broker", client: Client, session: Session, packet: Subscribe
             f"$where:0: a client has at most {limit} filtered subscriptions",
         )
     if where.never_true:
-        logger.warning("client %r: filter can never be true: %s", session.client_id, where.text)
+        logger.warning("client %.80r: filter can never be true: %s", session.client_id, where.text)
     return where
 
 

@@ -41,6 +41,7 @@ class SystemdNotify:
         address = "\0" + self._address[1:] if self._address[0] == "@" else self._address
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sender:
-                sender.sendto(text.encode(), address)
+                # a systemd that hangs stops nobody: rather one word less
+                sender.sendto(text.encode(), socket.MSG_DONTWAIT, address)
         except OSError as error:
             logger.warning("cannot notify systemd at %s: %s", self._address, error)

@@ -112,3 +112,17 @@ def test_a_gateway_as_a_service(tmp_path: Path) -> None:
     assert gateway.stop(signal.SIGTERM) == 0
     assert systemd.all()[-1] == "STOPPING=1"
     systemd.close()
+
+
+def test_a_systemd_that_reads_nothing_stops_nobody(
+    systemd: Systemd, caplog: pytest.LogCaptureFixture
+) -> None:
+    notify = SystemdNotify()
+    while not caplog.records:  # its queue is full
+        notify.ready("here")
+    assert "cannot notify systemd" in caplog.text
+    assert systemd.all()
+    caplog.clear()
+    notify.stopping()
+    assert systemd.all() == ["STOPPING=1"]
+    assert not caplog.records
