@@ -27,7 +27,7 @@ cdef class RetainedMessages:
     cpdef list find(self, str topic_filter, double now)
     @cython.locals(found=list, topics=list, end=Py_ssize_t)
     cpdef list few(self, str topic_filter, Cursor cursor, Py_ssize_t most, double now)
-    @cython.locals(found=list, begins=str)
+    @cython.locals(found=list)
     cpdef list read(self, str topic_filter, Cursor cursor, Py_ssize_t most, double now)
     cdef list _of(self, list topics)
     cdef list _live(self, list found, double now)
@@ -38,7 +38,9 @@ cdef Py_ssize_t _size(message) except -1
 
 cdef bint _is_topic(str topic_filter) except -1
 
-cdef str _literal(str topic_filter)
-
 @cython.locals(found=list, topic=str)
 cdef list _ordinary(list messages)
+
+@cython.locals(names=list, has_rest=bint, count=Py_ssize_t, named=list, found=list, topic=str,
+               levels=list, depth=Py_ssize_t)
+cdef list _matching(list messages, str topic_filter)

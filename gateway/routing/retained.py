@@ -3,7 +3,6 @@
 from gateway.mqtt.message_expiry import expired
 from gateway.mqtt.message_size import message_bytes, message_size
 from gateway.mqtt.plain_message import PlainMessage
-from gateway.mqtt.topics import topic_matches
 from gateway.routing.retained_log import Cursor, RetainedLog
 from gateway.routing.retained_topics import RetainedTopics
 from gateway.routing.where.message import Message
@@ -176,15 +175,10 @@ class RetainedMessages:
     ) -> list[Message | PlainMessage]:
         """Return those of them that are at the cursor's next places, of which `most` are read."""
         found = self.log.read(cursor, most)
-        if topic_filter == "#":
+        if topic_filter[0] in "+#":
             found = _ordinary(found)
-        else:
-            begins = _literal(topic_filter)
-            found = [
-                each
-                for each in found
-                if each.topic.startswith(begins) and topic_matches(topic_filter, each.topic)
-            ]
+        if topic_filter != "#":
+            found = _matching(found, topic_filter)
         return self._live(found, now)
 
     def _of(self, topics: list[str]) -> list[Message | PlainMessage]:
@@ -230,18 +224,33 @@ def _is_topic(topic_filter: str) -> bool:
     return "+" not in topic_filter and "#" not in topic_filter
 
 
-def _literal(topic_filter: str) -> str:
-    """Return what every topic begins with that a topic filter with a wildcard matches."""
-    wild = min([each for each in map(topic_filter.find, "+#") if each >= 0])
-    # `a/#` matches `a`, too (MQTT 5, section 4.7.1.2)
-    return topic_filter[:wild].removesuffix("/")
-
-
 def _ordinary(messages: list[Message | PlainMessage]) -> list[Message | PlainMessage]:
     """Return those whose topic does not begin with `$` [MQTT-4.7.2-1]."""
     found = []
     for message in messages:
         topic = message.topic
         if topic[0] != "$":
+            found.append(message)
+    return found
+
+
+def _matching(
+    messages: list[Message | PlainMessage], topic_filter: str
+) -> list[Message | PlainMessage]:
+    """Return those that a topic filter with a wildcard matches, taken apart once for them all."""
+    names = topic_filter.split("/")
+    has_rest = names[-1] == "#"  # which may stand for no level, too (MQTT 5, section 4.7.1.2)
+    count = len(names) - has_rest
+    named = [depth for depth in range(count) if names[depth] != "+"]
+    found = []
+    for message in messages:
+        topic = message.topic
+        levels = topic.split("/")
+        if len(levels) != count and (not has_rest or len(levels) < count):
+            continue
+        for depth in named:
+            if levels[depth] != names[depth]:
+                break
+        else:
             found.append(message)
     return found

@@ -57,6 +57,16 @@ class RetainedAgainstDict(RuleBasedStateMachine):
         ]
         found = self.retained.find(topic_filter, self.now)
         assert sorted(map(id, found)) == sorted(map(id, expected))
+        cursor = self.retained.log.open()
+        few = self.retained.few(topic_filter, cursor, 1_000, self.now)
+        assert few is not None
+        assert sorted(map(id, few)) == sorted(map(id, expected))
+        if "+" in topic_filter or "#" in topic_filter:
+            while not cursor.done:
+                for each in self.retained.read(topic_filter, cursor, 2, self.now):
+                    few.remove(each)
+            assert few == []
+        self.retained.log.close(cursor)
 
     @rule(topic=TOPICS)
     def get(self, topic: str) -> None:
