@@ -11,8 +11,9 @@ from gateway.routing.router cimport Router
 from gateway.session.session cimport Session
 
 cdef Py_ssize_t _ANSWERED_AT_ONCE
+cdef Py_ssize_t _KEPT_AT_ONCE
 
-@cython.locals(connection=Connection, qos=int, room="long long", origin=Origin,
+@cython.locals(connection=Connection, qos=int, room="long long", most=Py_ssize_t, origin=Origin,
                at_once=bint, message=PlainMessage, packets=PlainPublishes, kept=list, packet_ids=list)
 cpdef bint keep(broker, Client client, Session session, packet, instant) except -1
 

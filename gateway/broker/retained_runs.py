@@ -23,7 +23,13 @@ A client with a hundred in flight sends others meanwhile, where it would wait fo
 we for it.
 """
 
-_ANSWERED_AT_ONCE = ANSWERED_AT_ONCE  # compiled, a C name that no other module sees
+KEPT_AT_ONCE = 1_000
+"""Messages that are kept before others may have their turn: 256 KiB can be 25,000, which took half
+a second."""
+
+# Compiled, these are C names that no other module sees.
+_ANSWERED_AT_ONCE = ANSWERED_AT_ONCE
+_KEPT_AT_ONCE = KEPT_AT_ONCE
 
 
 def keep(
@@ -43,8 +49,8 @@ def keep(
     if room < 1:
         return False
     at_once = qos > 0 and (within is None or not broker.store.keeps)
-    if at_once:
-        room = min(room, _ANSWERED_AT_ONCE)
+    most = _ANSWERED_AT_ONCE if at_once else _KEPT_AT_ONCE
+    room = min(room, most)
     origin = Origin(
         session.client_id, session.username, qos, instant.wall, instant.monotonic, within
     )
@@ -68,7 +74,7 @@ def keep(
     if qos:
         waits = within is not None and broker.gathered != gathered
         _answer(connection, packet_ids, broker.durability.mark() if waits else 0)
-    if at_once and len(kept) == _ANSWERED_AT_ONCE and next_byte(connection):
+    if len(kept) == most and next_byte(connection):
         broker.traffic.end_turn()
     return True
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.broker.durability_classes import DurabilityEntry
-from gateway.broker.retained_runs import ANSWERED_AT_ONCE
+from gateway.broker.retained_runs import ANSWERED_AT_ONCE, KEPT_AT_ONCE
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.encode import encode
 from gateway.mqtt.packets import MQTT_5, PubAck
@@ -70,6 +70,23 @@ def test_what_waits_for_no_disk_is_answered_before_all_is_handled(count: int, pa
     harness.settle()
     assert answered == [ANSWERED_AT_ONCE] * pauses
     assert len(publisher.take()) == count - sum(answered)
+    assert list(kept(harness)) == topics
+
+
+@pytest.mark.parametrize("qos", [0, 1])
+@pytest.mark.parametrize(
+    ("count", "pauses"), [(KEPT_AT_ONCE - 1, 0), (KEPT_AT_ONCE, 0), (2 * KEPT_AT_ONCE + 1, 2)]
+)
+def test_others_may_have_their_turn_meanwhile(count: int, pauses: int, qos: int) -> None:
+    harness, _, publisher = on_disk()
+    topics = [f"a/{number}" for number in range(count)]
+    data = b"".join(encode(each, MQTT_5) for each in retained(topics, qos))
+    taken = []
+    while harness.broker.receive(publisher.client, data, harness.instant):
+        data = b""
+        harness.settle()
+        taken.append(len(kept(harness)))
+    assert taken == [KEPT_AT_ONCE * (each + 1) for each in range(pauses)]
     assert list(kept(harness)) == topics
 
 
