@@ -19,7 +19,7 @@ cdef class Replays:
     cdef public Py_ssize_t turn_messages
 
     @cython.locals(cursor=Cursor, cost=Py_ssize_t, retained=RetainedMessages, found=list,
-                   fitting=Py_ssize_t, size=Py_ssize_t)
+                   most=Py_ssize_t, fitting=Py_ssize_t, size=Py_ssize_t)
     cdef bint _advance(self, Replay one, instant) except -1
     @cython.locals(retained=RetainedMessages, cursor=Cursor, cost=Py_ssize_t, before=Py_ssize_t,
                    most=Py_ssize_t, found=list, fitting=Py_ssize_t, size=Py_ssize_t)

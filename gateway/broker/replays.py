@@ -32,6 +32,9 @@ TURN_BYTES = 512 * 1024
 LOOKED_AT = 8
 """How many count as one of those that are merely looked at."""
 
+GLANCE = 16
+"""Names that are looked at to see whether there is anything to send, when a turn has no room."""
+
 MAXIMUM_WAITING = 10_000
 """Replays that wait for later turns, some 500 bytes each; beyond them one is done at once."""
 
@@ -183,15 +186,14 @@ class Replays:
         """
         retained, cursor, cost = self._broker.retained, one.cursor, one.cost
         if not one.scans:
-            found = retained.few(
-                one.subscription.topic_filter, cursor, self.turn_messages // cost, instant.monotonic
-            )
+            most = self.turn_messages // cost if self._messages > 0 else GLANCE
+            found = retained.few(one.subscription.topic_filter, cursor, most, instant.monotonic)
             if found is not None:
                 fitting, size = self._fitting(found, cost)
                 if fitting == len(found):
                     self._send(one, found, size, instant)
                     return True
-            if found is not None and self._messages < self.turn_messages:
+            if self._messages <= 0 or (found is not None and self._messages < self.turn_messages):
                 self._messages = 0  # the next turn has room for it
                 return False
             one.scans = True

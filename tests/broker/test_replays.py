@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.broker.replay import MAXIMUM_QUEUED, MAXIMUM_UNSENT
-from gateway.broker.replays import TURN_BYTES
+from gateway.broker.replays import GLANCE, TURN_BYTES
 from gateway.mqtt.packets import Subscribe, SubscriptionRequest, Unsubscribe
 from tests.support.broker_harness import Harness
 from tests.support.replays import TURN, acknowledged, retain, short_turns, turn, turns
@@ -76,6 +76,18 @@ def test_a_small_replay_waits_for_one_turn_of_each_large_one(harness: Harness) -
     turn(harness)
     assert topics(small.take()) == ["r/1"]
     assert harness.broker.replays.count == 1
+
+
+def test_a_turn_without_room_takes_no_more_than_a_glance(harness: Harness) -> None:
+    for number in range(GLANCE + 1):
+        harness.publish(f"{number}/x", retain=True)
+    client, other = harness.connect(), harness.connect("other")
+    client.subscribe("#")
+    other.subscribe_all([SubscriptionRequest("+/none"), SubscriptionRequest("none/+")])
+    assert harness.broker.replays.count == 2  # of the first it is not known that it has none
+    turns(harness)
+    assert other.take() == []
+    assert len(client.take()) == GLANCE + 1
 
 
 def test_a_small_replay_is_done_in_one_turn_of_its_own(harness: Harness) -> None:
