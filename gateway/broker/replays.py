@@ -2,7 +2,7 @@
 
 What a turn has no room for is sent in later ones, in which subscribers take turns. Whoever gets a
 message that was published meanwhile was sent its topic's retained message before
-(`Replays.send_first`): so nothing older ever follows something newer.
+(`Replays.send_first`): so nothing older follows something newer, unless a crash comes in between.
 """
 
 import math
