@@ -27,13 +27,14 @@ class Conversation:
         )
 
     def send(self, pieces: Iterable[bytes]) -> "Conversation":
-        """Send until the broker has had enough; a turn ends behind each piece."""
+        """Send until the broker has had enough; turns end behind each piece, or within it."""
         for piece in pieces:
-            if self.client.closing:
-                break
-            self.harness.broker.receive(self.client, piece, self.harness.instant)
-            self.heard += bytes(self.client.connection.data_to_send(0) or b"")
-            self.harness.settle()
+            data, goes_on = piece, not self.client.closing
+            while goes_on:
+                goes_on = self.harness.broker.receive(self.client, data, self.harness.instant)
+                data = b""
+                self.heard += bytes(self.client.connection.data_to_send(0) or b"")
+                self.harness.settle()
         return self
 
     @property
