@@ -28,7 +28,7 @@ cdef class ClientTransport:
                    way=LoneWay, numbered_way=LoneNumberedWay, sockets=SocketSelector,
                    alone=bint, unread=bint, now=double)
     cpdef data_received(self, bytes data)
-    @cython.locals(turn=Turn, traffic=Traffic, until=double, late=bint, full_at="long long")
+    @cython.locals(turn=Turn, traffic=Traffic, until=double, late=bint, turns="long long")
     cdef _handle(self, Client client, bytes data, bint alone)
     cdef _end(self)
     @cython.locals(client=Client, connection=Connection, session=Session)

@@ -121,13 +121,13 @@ class ClientTransport:
         """Let the broker handle this for SLICE, and the rest after others have had their turn."""
         turn, traffic = self._turn, self._turn.broker.traffic
         until = turn.now().monotonic + SLICE
-        full_at = traffic.full_at
+        turns = traffic.turns
         while turn.broker.receive(client, data, turn.now(), alone):
             data = b""
             late = turn.monotonic() >= until
-            if late or traffic.full_at != full_at:  # there is enough to write
+            if late or traffic.turns != turns:  # there is enough to write
                 turn.end()
-                full_at = traffic.full_at
+                turns = traffic.turns
             if late:
                 self._rest = True
                 turn.loop.call_soon(self._go_on)

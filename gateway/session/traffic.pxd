@@ -9,6 +9,7 @@ cdef class Traffic:
     cdef public long long messages_sent
     cdef public long long network_received
     cdef public long long network_sent
+    cdef public long long turns
 
     cpdef begin_turn(self)
     cpdef end_turn(self)

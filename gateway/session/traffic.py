@@ -19,6 +19,7 @@ class Traffic:
         "messages_sent",
         "network_received",
         "network_sent",
+        "turns",
     )
 
     def __init__(self) -> None:
@@ -29,6 +30,7 @@ class Traffic:
         self.network_received = 0
         self.network_sent = 0
         self.full_at = TURN_BYTES  # of `bytes_sent`: then the turn has enough to write
+        self.turns = 0  # that were begun
 
     def end_turn(self) -> None:
         """Let what is queued be written before anything else is handled."""
@@ -37,3 +39,4 @@ class Traffic:
     def begin_turn(self) -> None:
         """Count what is given to connections from now on."""
         self.full_at = self.bytes_sent + TURN_BYTES
+        self.turns += 1

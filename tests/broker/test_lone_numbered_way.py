@@ -64,6 +64,7 @@ def test_a_message_and_its_acknowledgements_leave_at_once(
         "messages_sent": 1,
         "network_received": len(data) + 4,
         "network_sent": len(data) + 4,
+        "turns": 0,
     }
 
 

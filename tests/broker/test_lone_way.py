@@ -93,6 +93,7 @@ def test_a_message_leaves_at_once_as_it_came(version: int, size: int) -> None:
         "messages_sent": 1,
         "network_received": len(data),
         "network_sent": len(data),
+        "turns": 0,
     }
     assert broker.packets() == (packets[0] + 1, packets[1] + 1)
     assert broker.router.routes.hits == hits + 1

@@ -152,7 +152,7 @@ class World:
             "traffic": [
                 getattr(traffic, name)
                 for name in sorted(traffic.__slots__)
-                if name not in ("network_sent", "full_at")
+                if name not in ("network_sent", "full_at", "turns")
             ],
         }
 
