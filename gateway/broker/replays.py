@@ -143,9 +143,10 @@ class Replays:
         log = self._broker.retained.log
         if not log.is_ahead(topic):
             return
+        place = log.place(topic)
         for waiting in self._waiting.values():
             for topic_filter, one in waiting.items():
-                ahead = one.cursor.place <= log.place(topic) < one.cursor.end
+                ahead = one.cursor.place <= place < one.cursor.end
                 if ahead and topic_matches(topic_filter, topic):
                     found = self._broker.retained.find(topic, instant.monotonic)
                     size = sum([len(each.payload) for each in found])
