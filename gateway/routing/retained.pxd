@@ -23,7 +23,7 @@ cdef class RetainedMessages:
     @cython.locals(log=RetainedLog, room=Py_ssize_t, more=Py_ssize_t, levels=Py_ssize_t)
     cdef bint _keep(self, str topic, message, Py_ssize_t size) except -1
     cpdef list match(self, str topic_filter, double now)
-    @cython.locals(topics=list)
+    @cython.locals(found=list)
     cpdef list find(self, str topic_filter, double now)
     @cython.locals(found=list, topics=list, end=Py_ssize_t)
     cpdef list few(self, str topic_filter, Cursor cursor, Py_ssize_t most, double now)

@@ -148,10 +148,11 @@ class RetainedMessages:
     def find(self, topic_filter: str, now: float) -> list[Message | PlainMessage]:
         """Return the same messages as they are kept."""
         if _is_topic(topic_filter):
-            topics = [topic_filter] if self.log.place(topic_filter) >= 0 else []
+            message = self.log.get(topic_filter)
+            found = [] if message is None else [message]
         else:
-            topics = self._topics.match(topic_filter)
-        return self._live(self._of(topics), now)
+            found = self._of(self._topics.match(topic_filter))
+        return self._live(found, now)
 
     def few(
         self, topic_filter: str, cursor: Cursor, most: int, now: float
