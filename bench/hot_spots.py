@@ -23,10 +23,10 @@ from pathlib import Path
 
 from bench.harness import builds
 from bench.harness.brokers import Broker, Keeping, tidegate
+from bench.harness.figures import Figures
 from bench.harness.load import MQTT_3_1_1
+from bench.harness.scenario import Settings
 from bench.harness.selection import words
-from bench.side_by_side.figures import Figures
-from bench.side_by_side.scenario import Settings
 from bench.side_by_side.scenarios import SCENARIOS
 
 START_SECONDS = 1.0

@@ -5,7 +5,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from pathlib import Path
 
@@ -16,9 +16,18 @@ class Keeping(Enum):
     """What a broker keeps over its end."""
 
     STOCK = auto()  # what it does unless told
+    UNBOUNDED = auto()  # the same, with no bound on a queue
     DURABLE = auto()  # everything that it can by configuration, with no bound on a queue
     MEMORY = auto()  # nothing that it acknowledges need be on disk before
 
+
+_START = """\
+import sys
+sys.meta_path = [finder for finder in sys.meta_path if "editable" not in str(finder)]
+from gateway.cli.main import main
+raise SystemExit(main())
+"""
+"""Without the finder of an editable install, which knows the library of another checkout."""
 
 Command = Callable[[int, Path, Keeping], list[str]]
 """Port, data folder that outlives restarts, what to keep: the words of the command."""
@@ -31,6 +40,9 @@ class Broker:
     name: str
     command: Command
     environment: dict[str, str] = field(default_factory=dict)
+    own: bool = False
+    """Whether it is Tidegate."""
+
     only_copies: bool = False
     """Whether it is the generator's byte copier, which is no broker."""
 
@@ -48,8 +60,10 @@ def mosquitto_program() -> str:
 
 def _mosquitto_command(port: int, folder: Path, keeping: Keeping) -> list[str]:
     lines = [f"listener {port} 127.0.0.1", "allow_anonymous true", "user root"]
+    if keeping in (Keeping.UNBOUNDED, Keeping.DURABLE):
+        lines += ["max_queued_messages 0"]
     if keeping is Keeping.DURABLE:
-        lines += ["max_queued_messages 0", "persistence true", f"persistence_location {folder}/"]
+        lines += ["persistence true", f"persistence_location {folder}/"]
     file = folder / "mosquitto.conf"
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return [mosquitto_program(), "-c", str(file)]
@@ -65,11 +79,21 @@ def tidegate(name: str, folder_of_package: Path) -> Broker:
     """Return the gateway whose package `gateway` lies in this folder."""
 
     def command(port: int, folder: Path, keeping: Keeping) -> list[str]:
-        start = "from gateway.cli.main import main; raise SystemExit(main())"
-        words = [sys.executable, "-c", start, "run", "--port", str(port), "--data", str(folder)]
+        words = [sys.executable, "-c", _START, "run", "--port", str(port), "--data", str(folder)]
         return words + ["--durability", "memory"] * (keeping is Keeping.MEMORY)
 
-    return Broker(name, command, {"PYTHONPATH": str(folder_of_package)})
+    return Broker(name, command, {"PYTHONPATH": str(folder_of_package)}, own=True)
+
+
+def configured(broker: Broker, text: str) -> Broker:
+    """Return the gateway with this configuration."""
+
+    def command(port: int, folder: Path, keeping: Keeping) -> list[str]:
+        file = folder / "gateway.toml"
+        file.write_text(text, encoding="utf-8")
+        return [*broker.command(port, folder, keeping), "--config", str(file)]
+
+    return replace(broker, command=command)
 
 
 def custom(name: str, line: str) -> Broker:

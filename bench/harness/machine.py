@@ -5,6 +5,7 @@ import os
 import platform
 import re
 import subprocess
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 
@@ -13,14 +14,15 @@ from bench.harness.builds import ROOT
 from bench.harness.errors import MeasurementError
 
 
-def describe() -> str:
+def describe(trees: Mapping[str, Path] | None = None) -> str:
     """Return date, machine, its load and the versions, for the head of a table."""
+    others = "".join(f"{label}{_commit(root)}, " for label, root in (trees or {}).items())
     today = dt.datetime.now(tz=dt.UTC).date()
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     return (
         f"{today}, {os.cpu_count()} cores of an {_processor()}, Linux {platform.release()}; "
         f"load of the last 1, 5 and 15 minutes at the end: {load}. "
-        f"Tidegate {version('tidegate')}{_commit()}, "
+        f"Tidegate {version('tidegate')}{_commit(ROOT)}, {others}"
         f"Python {platform.python_version()}, {_cython()}, {_mosquitto()}."
     )
 
@@ -48,8 +50,8 @@ def _mosquitto() -> str:
     return f"Mosquitto {found[1] if found else 'of unknown version'}"
 
 
-def _commit() -> str:
-    command = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
+def _commit(root: Path) -> str:
+    command = ["git", "-C", str(root), "rev-parse", "--short", "HEAD"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError:

@@ -1,5 +1,6 @@
 """What the kernel says of a process and its descendants: processor time and memory."""
 
+import contextlib
 import os
 import time
 from collections import defaultdict
@@ -9,6 +10,9 @@ from typing import NamedTuple
 TICKS = os.sysconf("SC_CLK_TCK")
 PARENT, USER, SYSTEM, CHILDREN_USER, CHILDREN_SYSTEM = 1, 11, 12, 13, 14
 """Fields of `/proc/<pid>/stat` behind the name, proc(5)."""
+
+SCHEDULER_CLOCK = 2
+"""The last bits of a process's clock, CPUCLOCK_SCHED of the kernel."""
 
 SETTLE_ROUNDS, SETTLE_SECONDS, SETTLE_BYTES = 10, 0.3, 65_536
 """How long, and how still, memory must be to count as settled."""
@@ -58,6 +62,25 @@ def processor(process: int) -> Processor:
         user += int(fields[USER]) + int(fields[CHILDREN_USER])
         system += int(fields[SYSTEM]) + int(fields[CHILDREN_SYSTEM])
     return Processor(user / TICKS, system / TICKS)
+
+
+def processor_seconds(process: int) -> float:
+    """Return what the process and its living descendants have used, to the nanosecond."""
+    seconds = 0.0
+    for member in tree(process):
+        with contextlib.suppress(OSError):
+            seconds += time.clock_gettime(~member << 3 | SCHEDULER_CLOCK)
+    return seconds
+
+
+def written(process: int) -> int:
+    """Return the bytes that the process and its living descendants have had written to disks."""
+    return sum(
+        int(line.split()[1])
+        for member in tree(process)
+        for line in Path(f"/proc/{member}/io").read_text(encoding="utf-8").splitlines()
+        if line.startswith("write_bytes:")
+    )
 
 
 def memory(process: int) -> int:

@@ -32,15 +32,15 @@ CONNECT = b"\x10\x11\0\4MQTT\4\2\0\x1e\0\5ready"
 
 
 class Running:
-    """One broker process as a context; `port`, `process` and `start_seconds` are its own."""
+    """One broker process as a context; `port`, `folder`, `process`, `start_seconds` are its own."""
 
     def __init__(self, broker: Broker, keeping: Keeping = Keeping.STOCK) -> None:
         self.broker = broker
         self.port = _free_port()
         self.start_seconds = 0.0
         self._keeping = keeping
-        self._folder = Path(tempfile.mkdtemp(prefix=f"bench-{broker.name}-"))
-        self._log = self._folder / "output.log"
+        self.folder = Path(tempfile.mkdtemp(prefix=f"bench-{broker.name}-"))
+        self._log = self.folder / "output.log"
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -61,7 +61,7 @@ class Running:
             os.kill(tree(self._process.pid)[-1], self.broker.end)
             self._process.wait(END_SECONDS)
         self.kill()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     @property
     def process(self) -> int:
@@ -71,15 +71,15 @@ class Running:
 
     def start(self) -> None:
         """Return when it answers a CONNECT, and a moment later."""
-        command = self.broker.command(self.port, self._folder, self._keeping)
+        command = self.broker.command(self.port, self.folder, self._keeping)
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # the broker inherits it
-        environment = {**os.environ, "HOME": str(self._folder), **self.broker.environment}
+        environment = {**os.environ, "HOME": str(self.folder), **self.broker.environment}
         begun = time.monotonic()
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*_ENDS_WITH_US, "taskset", "-c", str(BROKER_CORE), *command],
-                cwd=self._folder,
+                cwd=self.folder,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -67,6 +67,7 @@ void close_connection(struct connection *c)
     c->fd = -1;
     dirty = 1;
     if (c->role == CHURN) churn_closed(c);
+    if (c->role == DEVICE) device_closed(c);
 }
 
 void flush(struct connection *c)

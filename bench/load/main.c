@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 
 const char *const mode_names[] = {"pair",  "fanin", "fanout", "retained",  "enqueue",
-                                  "drain", "idle",  "churn",  "serve-echo"};
+                                  "drain", "idle",  "churn",  "plan", "serve-echo"};
 
 struct totals totals;
 struct options options = {
@@ -53,6 +53,7 @@ static const char help[] =
     "                           churn     --messages clients, --parallel at once: connect, "
     "subscribe,\n"
     "                                     publish, receive, disconnect\n"
+    "                           plan      traffic as the file --plan describes it (plan.c)\n"
     "                           serve-echo  copy bytes on --port: a yardstick, not a broker\n"
     "  --qos Q [--subscriber-qos Q]  0, 1 or 2; subscribers use the same unless told\n"
     "  --publishers N --subscribers M\n"
@@ -68,6 +69,10 @@ static const char help[] =
     "  --rate R                 messages/s over all publishers; latency counts from when each was "
     "due\n"
     "  --warmup S               leave messages of the first S seconds out of the latencies (0)\n"
+    "  --retain                 plan: every message is retained\n"
+    "  --aliases N              plan, MQTT 5.0: a Topic Alias Maximum, and aliases for topics\n"
+    "  --cycle N                plan: publishers connect, publish N messages, and disconnect, again "
+    "and again\n"
     "  --spin 0|1               busy-wait (default: only with --rate)\n"
     "  --extra-subscriptions K  unrelated subscriptions made first, on --extra-connections (10),\n"
     "                           --subscribe-batch filters a packet (100)\n"
@@ -111,6 +116,10 @@ static const struct option long_options[] = {{"host", 1, 0, 'h'},
                                              {"warmup", 1, 0, 'W'},
                                              {"setup-timeout", 1, 0, 'U'},
                                              {"persistent", 0, 0, 'K'},
+                                             {"plan", 1, 0, 'F'},
+                                             {"retain", 0, 0, 'E'},
+                                             {"aliases", 1, 0, 'A'},
+                                             {"cycle", 1, 0, 'C'},
                                              {"help", 0, 0, 'a'},
                                              {0, 0, 0, 0}};
 
@@ -155,6 +164,10 @@ static void take(int option, const char *value)
     case 'W': options.warmup = atof(value); break;
     case 'U': options.setup_timeout = atof(value); break;
     case 'K': options.persistent = 1; break;
+    case 'F': options.plan = value; break;
+    case 'E': options.retain = 1; break;
+    case 'A': options.aliases = (u32)atoi(value); break;
+    case 'C': options.cycle = (u32)atoi(value); break;
     case 'a': fputs(help, stdout); exit(0);
     default: fputs(help, stderr); exit(2);
     }
@@ -174,6 +187,9 @@ static void check(void)
     if (options.subscriber_qos < 0) options.subscriber_qos = options.qos;
     if ((options.mode == MODE_RETAINED || options.mode == MODE_CHURN) && !options.messages)
         die("the modes retained and churn need --messages");
+    if (options.mode == MODE_PLAN && !options.plan) die("the mode plan needs --plan");
+    if (options.cycle && (options.qos != 1 || !(options.max_seconds > 0)))
+        die("--cycle needs --qos 1 and --max-seconds");
 }
 
 static void run(void)
@@ -185,6 +201,7 @@ static void run(void)
     case MODE_ENQUEUE: mode_enqueue(); break;
     case MODE_DRAIN: mode_drain(); break;
     case MODE_CHURN: mode_churn(); break;
+    case MODE_PLAN: mode_plan(); break;
     default: mode_traffic(); break;
     }
 }

@@ -18,6 +18,21 @@ u32 get_varint(const u8 *s, const u8 *end, u32 *v)
     return 0;
 }
 
+/* Whether this is the first with its number; it is taken down. */
+int is_new(struct stream *s, u64 seq)
+{
+    if (seq >= s->cap) {
+        u64 cap = s->cap ? s->cap : 8192;
+        while (cap <= seq) cap *= 2;
+        s->bits = grow(s->bits, cap / 8);
+        memset(s->bits + s->cap / 8, 0, (cap - s->cap) / 8);
+        s->cap = cap;
+    }
+    if (get_bit(s->bits, seq)) return 0;
+    set_bit(s->bits, seq);
+    return 1;
+}
+
 static void count_delivery(struct connection *c, const u8 *pay, u32 len)
 {
     u32 id, pi, si;
@@ -38,22 +53,14 @@ static void count_delivery(struct connection *c, const u8 *pay, u32 len)
     }
     si = streams_each == 1 ? c->idx : c->idx * streams_each + pi;
     s = &streams[si];
-    if (seq >= s->cap) {
-        u64 cap = s->cap ? s->cap : 8192;
-        if (seq > 4000000000ull) {
-            totals.foreign++;
-            return;
-        }
-        while (cap <= seq) cap *= 2;
-        s->bits = grow(s->bits, cap / 8);
-        memset(s->bits + s->cap / 8, 0, (cap - s->cap) / 8);
-        s->cap = cap;
+    if (seq > 4000000000ull) {
+        totals.foreign++;
+        return;
     }
-    if (s->bits[seq >> 3] & (1u << (seq & 7))) {
+    if (!is_new(s, seq)) {
         totals.duplicates++;
         return;
     }
-    s->bits[seq >> 3] |= (u8)(1u << (seq & 7));
     if (seq < s->next)
         totals.reordered++;
     else
@@ -65,13 +72,52 @@ static void count_delivery(struct connection *c, const u8 *pay, u32 len)
     if (received_at > ts && ts >= latency_from) add_latency(received_at - ts);
 }
 
+/* A number of two bytes among the properties, which begin with their length; 0 without it. */
+static u32 property(const u8 *b, const u8 *end, u8 identifier)
+{
+    u32 length = 0, n = get_varint(b, end, &length);
+    b += n;
+    if (!n) return 0;
+    if (b + length <= end) end = b + length;
+    while (b < end) {
+        if (*b == identifier) return get_u16(b + 1);
+        switch (*b++) {
+        case 0x13: /* two bytes */
+        case 0x21:
+        case 0x22:
+        case 0x23: b += 2; break;
+        case 0x02: /* four */
+        case 0x11:
+        case 0x27: b += 4; break;
+        case 0x01: /* one */
+        case 0x24:
+        case 0x25:
+        case 0x28:
+        case 0x29:
+        case 0x2a: b += 1; break;
+        case 0x26: b += 2 + get_u16(b); /* two strings */ /* fall through */
+        case 0x03:                                        /* a string */
+        case 0x08:
+        case 0x09:
+        case 0x12:
+        case 0x15:
+        case 0x16:
+        case 0x1a:
+        case 0x1c:
+        case 0x1f: b += 2 + get_u16(b); break;
+        default: return 0;
+        }
+    }
+    return 0;
+}
+
 static void on_publish(struct connection *c, u8 h, const u8 *b, u32 len)
 {
-    const u8 *end = b + len;
-    u32 qos = (h >> 1) & 3, packet_id = 0, tl, pl;
+    const u8 *end = b + len, *name;
+    u32 qos = (h >> 1) & 3, packet_id = 0, alias = 0, tl, pl;
     if (len < 2) goto bad;
     tl = get_u16(b);
-    b += 2;
+    name = b += 2;
     if (b + tl > end) goto bad;
     b += tl;
     if (qos) {
@@ -82,6 +128,7 @@ static void on_publish(struct connection *c, u8 h, const u8 *b, u32 len)
     if (options.version == 5) {
         u32 n = get_varint(b, end, &pl);
         if (!n || b + n + pl > end) goto bad;
+        if (pl && options.aliases) alias = property(b, end, 0x23);
         b += n + pl;
     }
     if (qos == 1)
@@ -95,43 +142,13 @@ static void on_publish(struct connection *c, u8 h, const u8 *b, u32 len)
     }
     if (c->role == CHURN)
         churn_step(c, 3, b, (u32)(end - b));
+    else if (options.mode == MODE_PLAN)
+        check_planned(c, name, tl, alias, b, (u32)(end - b));
     else
         count_delivery(c, b, (u32)(end - b));
     return;
 bad:
     totals.ack_errors++;
-}
-
-/* The Receive Maximum of a CONNACK's properties; 0 without one. */
-static u32 receive_maximum(const u8 *b, const u8 *end)
-{
-    u32 length = 0, n = get_varint(b, end, &length);
-    b += n;
-    if (!n) return 0;
-    if (b + length <= end) end = b + length;
-    while (b < end) {
-        switch (*b++) {
-        case 0x21: return get_u16(b);
-        case 0x13: /* two bytes */
-        case 0x22: b += 2; break;
-        case 0x11: /* four */
-        case 0x27: b += 4; break;
-        case 0x24: /* one */
-        case 0x25:
-        case 0x28:
-        case 0x29:
-        case 0x2a: b += 1; break;
-        case 0x26: b += 2 + get_u16(b); /* two strings */ /* fall through */
-        case 0x12:                                        /* a string */
-        case 0x15:
-        case 0x16:
-        case 0x1a:
-        case 0x1c:
-        case 0x1f: b += 2 + get_u16(b); break;
-        default: return 0;
-        }
-    }
-    return 0;
 }
 
 static void on_connack(struct connection *c, const u8 *b, u32 len)
@@ -144,12 +161,16 @@ static void on_connack(struct connection *c, const u8 *b, u32 len)
     c->state = UP;
     c->session_present = b[0] & 1;
     totals.connected++;
-    if (options.version == 5) c->receive_maximum = receive_maximum(b + 2, b + len);
+    if (options.version == 5) {
+        c->receive_maximum = property(b + 2, b + len, 0x21);
+        c->alias_maximum = property(b + 2, b + len, 0x22);
+    }
     if (c->role == EXTRA) {
         extra_more(c);
         extra_more(c);
     }
     if (c->role == CHURN) churn_step(c, 2, NULL, 0);
+    if (c->role == DEVICE) device_up(c);
 }
 
 static void on_suback(struct connection *c, const u8 *b, u32 len)
@@ -182,6 +203,7 @@ static void on_answer(struct publisher *p, u8 type, const u8 *b, u32 len)
     totals.reason_errors += (u64)refused;
     if (type != 5 || refused) {
         free_packet_id(p, packet_id);
+        if (p->c->role == DEVICE) device_answered(p->c);
         return;
     }
     p->packet_id_state[packet_id] = 2;
@@ -190,7 +212,8 @@ static void on_answer(struct publisher *p, u8 type, const u8 *b, u32 len)
 
 void on_packet(struct connection *c, u8 h, const u8 *b, u32 len)
 {
-    struct publisher *p = c->role == PUBLISHER && publishers ? &publishers[c->idx] : NULL;
+    int publishes = c->role == PUBLISHER || c->role == DEVICE;
+    struct publisher *p = publishes && publishers ? &publishers[c->idx] : NULL;
     u32 packet_id = len >= 2 ? get_u16(b) : 0;
     if (p && !p->packet_id_state) p = NULL;
     switch (h >> 4) {

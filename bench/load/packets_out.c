@@ -28,13 +28,18 @@ void send_connect(struct connection *c, const char *id)
     put_u16(d, 0);
     d += 2; /* keep alive off */
     if (options.version == 5) {
+        u8 *properties = d++;
         if (c->persistent) {
-            *d++ = 5;
             *d++ = 0x11;
             memset(d, 0xff, 4);
             d += 4;
-        } else
-            *d++ = 0;
+        }
+        if (options.aliases) {
+            *d++ = 0x22;
+            put_u16(d, options.aliases);
+            d += 2;
+        }
+        *properties = (u8)(d - properties - 1);
     }
     put_u16(d, n);
     memcpy(d + 2, id, n);
@@ -45,9 +50,34 @@ void send_connect(struct connection *c, const char *id)
     append(c, b, (u32)(d - b));
 }
 
-void send_subscribe(struct connection *c, u32 packet_id, const char *const *filters, u32 n, int qos)
+/* Make the properties of a SUBSCRIBE; return their length with what says it. */
+static u32 where_property(u8 *d, const char *where)
 {
-    u32 i, len = 2 + (options.version == 5);
+    static const char name[] = "$where";
+    u8 text[1000];
+    u32 n = where ? (u32)strlen(where) : 0, length = n ? 5 + sizeof name - 1 + n : 0, at;
+    if (length > sizeof text) die("plan: where is too long");
+    at = put_varint(d, length);
+    if (!length) return at;
+    text[0] = 0x26;
+    put_u16(text + 1, sizeof name - 1);
+    memcpy(text + 3, name, sizeof name - 1);
+    put_u16(text + 3 + sizeof name - 1, n);
+    memcpy(text + 5 + sizeof name - 1, where, n);
+    memcpy(d + at, text, length);
+    return at + length;
+}
+
+void send_subscribe(struct connection *c, u32 packet_id, const char *const *filters, u32 n, int qos)
+{ send_subscribe_where(c, packet_id, filters, n, qos, NULL); }
+
+/* With MQTT 5 also with the user property $where. */
+void send_subscribe_where(struct connection *c, u32 packet_id, const char *const *filters, u32 n,
+                          int qos, const char *where)
+{
+    u8 properties[1024];
+    u32 i, property_length = options.version == 5 ? where_property(properties, where) : 0;
+    u32 len = 2 + property_length;
     u8 head[8], *d;
     for (i = 0; i < n; i++) len += 3 + (u32)strlen(filters[i]);
     head[0] = 0x82;
@@ -55,7 +85,8 @@ void send_subscribe(struct connection *c, u32 packet_id, const char *const *filt
     d = reserve(c, len);
     put_u16(d, packet_id);
     d += 2;
-    if (options.version == 5) *d++ = 0;
+    memcpy(d, properties, property_length);
+    d += property_length;
     for (i = 0; i < n; i++) {
         u32 l = (u32)strlen(filters[i]);
         put_u16(d, l);
@@ -150,6 +181,7 @@ void emit(struct publisher *p, u64 ts)
     p->c->out_length += p->len;
     p->seq++;
     p->outstanding += fanout;
+    totals.expected += fanout;
     totals.sent++;
 }
 

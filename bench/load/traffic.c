@@ -37,6 +37,14 @@ static u64 room_of(const struct publisher *p, int qos, u64 window)
     return room < worth ? 0 : room;
 }
 
+static void send_one(struct publisher *p, u64 due)
+{
+    if (options.mode == MODE_PLAN)
+        emit_planned(p);
+    else
+        emit(p, due);
+}
+
 /* Serve the publishers that have room. Returns 1 while there is more to send. */
 static int feed(int qos, u64 window)
 {
@@ -51,7 +59,7 @@ static int feed(int qos, u64 window)
         for (room = room_of(p, qos, window); room; room -= count) {
             u64 k = count = CHUNK / p->len + 1 < room ? CHUNK / p->len + 1 : room;
             now = now_ns();
-            while (k--) emit(p, now);
+            while (k--) send_one(p, now);
             flush(p->c);
             if (p->c->out_length > p->c->out_offset) break; /* socket full */
         }
@@ -61,6 +69,10 @@ static int feed(int qos, u64 window)
 
 static u64 after_seconds(double seconds)
 { return totals.t_first + (u64)(seconds * 1e9); }
+
+/* With --rate: when the message with this number, over all publishers, is to be sent. */
+u64 due_at(u64 number)
+{ return after_seconds((double)number / options.rate); }
 
 /* Send what is due, publisher after publisher. Returns 1 while there is more to send. */
 static int pace(int qos, u64 window, u64 now, u64 *next)
@@ -81,7 +93,7 @@ static int pace(int qos, u64 window, u64 now, u64 *next)
             break;
         }
         blocked = 0;
-        emit(p, after_seconds((double)*next / options.rate));
+        send_one(p, due_at(*next));
         flush(p->c);
         ++*next;
     }
@@ -92,7 +104,7 @@ static int pace(int qos, u64 window, u64 now, u64 *next)
 static int complete(int qos, int nobody_receives)
 {
     u32 i;
-    if (totals.unique < totals.sent * fanout && !nobody_receives) return 0;
+    if (totals.unique < totals.expected && !nobody_receives) return 0;
     for (i = 0; qos && i < options.publishers; i++)
         if (publishers[i].inflight && publishers[i].c->state == UP) return 0;
     return 1;
@@ -119,7 +131,7 @@ static void wait_for_events(int sending, u64 next)
     if (spin)
         loop_once(0);
     else if (sending && options.rate > 0) {
-        int64_t left = (int64_t)(after_seconds((double)next / options.rate) - now_ns());
+        int64_t left = (int64_t)(due_at(next) - now_ns());
         loop_once_ns(left < 0 ? 0 : left);
     } else
         loop_once(20);
@@ -206,19 +218,18 @@ void make_publishers(int qos, int retain)
     free(pc);
 }
 
-static void report_traffic(int qos, double cpu)
+void report_traffic(int qos, double cpu)
 {
-    u64 expected = totals.sent * fanout,
-        t1 = totals.t_last > totals.t_last_ack && totals.t_last ? totals.t_last : totals.t_last_ack;
+    u64 t1 = totals.t_last > totals.t_last_ack && totals.t_last ? totals.t_last : totals.t_last_ack;
     double secs, lost;
     if (!t1 || t1 < totals.t_first) t1 = now_ns();
     secs = (double)(t1 - totals.t_first) / 1e9;
-    lost = (double)expected - (double)totals.unique;
+    lost = (double)totals.expected - (double)totals.unique;
     printf(
         "{\"mode\":\"%s\",\"version\":%d,\"qos\":%d,\"sent\":%llu,\"expected\":%llu,"
         "\"delivered\":%llu,\"unique\":%llu,\"lost\":%.0f,\"duplicates\":%llu,\"reordered\":%llu,"
         "\"misrouted\":%llu,\"foreign\":%llu,\"acked\":%llu,\"seconds\":%.6f,",
-        mode_names[options.mode], options.version, qos, LL(totals.sent), LL(expected),
+        mode_names[options.mode], options.version, qos, LL(totals.sent), LL(totals.expected),
         LL(totals.delivered), LL(totals.unique), lost, LL(totals.duplicates), LL(totals.reordered),
         LL(totals.misrouted), LL(totals.foreign), LL(totals.acked), secs);
     printf("\"delivered_per_s\":%.1f,\"stalls\":%llu,\"written_off\":%llu,\"behind\":%llu,"
@@ -227,6 +238,8 @@ static void report_traffic(int qos, double cpu)
            per_sec(totals.unique, totals.t_first, totals.t_last), LL(totals.stalls),
            LL(totals.written_off), LL(totals.behind), LL(totals.subscribe_failed),
            LL(totals.reason_errors), LL(totals.ack_errors), LL(totals.disconnects));
+    printf("\"bytes\":%llu,\"owed\":%llu,\"cycles\":%llu,", LL(totals.bytes), LL(totals.owed),
+           LL(totals.cycles));
     print_latency();
     printf(",\"generator_busy\":%.3f,\"reads\":%llu,\"writes\":%llu}\n", secs > 0 ? cpu / secs : 0,
            LL(totals.reads), LL(totals.writes));

@@ -4,11 +4,11 @@ import time
 
 from bench.harness.brokers import Broker
 from bench.harness.errors import MeasurementError
+from bench.harness.figures import Figures
 from bench.harness.load import Load
 from bench.harness.processes import processor, settled_memory
 from bench.harness.running import Running
-from bench.side_by_side.figures import Figures
-from bench.side_by_side.scenario import Measure, Settings
+from bench.harness.scenario import Measure, Settings
 
 CONNECTS = 2_000
 IDLE = 5_000

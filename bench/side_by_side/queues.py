@@ -4,11 +4,11 @@ from typing import Any
 
 from bench.harness.brokers import Broker, Keeping
 from bench.harness.errors import MeasurementError
+from bench.harness.figures import Figures
 from bench.harness.load import Load
 from bench.harness.processes import processor, settled_memory
 from bench.harness.running import Running
-from bench.side_by_side.figures import Figures
-from bench.side_by_side.scenario import Measure, Settings
+from bench.harness.scenario import Measure, Settings
 
 RETAINED = 10_000
 QUEUED = 50_000

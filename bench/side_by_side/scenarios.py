@@ -1,9 +1,9 @@
 """The scenarios of the comparison, in the order of its tables."""
 
 from bench.harness.brokers import Keeping
+from bench.harness.scenario import Scenario
 from bench.side_by_side.footprint import IDLE, connect, idle, subscriptions
 from bench.side_by_side.queues import offline, offline_kill, retained
-from bench.side_by_side.scenario import Scenario
 from bench.side_by_side.traffic import traffic
 
 ONE = ("--mode", "pair", "--publishers", 1)

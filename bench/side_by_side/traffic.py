@@ -4,11 +4,11 @@ from typing import Any
 
 from bench.harness.brokers import Broker, Keeping
 from bench.harness.errors import MeasurementError
+from bench.harness.figures import Figures, checks, latency
 from bench.harness.load import Load
 from bench.harness.processes import Processor, processor
 from bench.harness.running import Running
-from bench.side_by_side.figures import Figures
-from bench.side_by_side.scenario import Measure, Settings
+from bench.harness.scenario import Measure, Settings
 
 COPIED = ("--qos", "--extra-subscriptions", "fanout")
 """Options that the byte copier cannot serve."""
@@ -32,28 +32,18 @@ def traffic(*options: object, longer: float = 1.0, keeping: Keeping = Keeping.ST
             used = processor(running.process).since(before)
         if not report["unique"]:
             raise MeasurementError("no message arrived")
-        figures = _figures(report, used)
-        return figures | _latency(report) if "--rate" in options else figures
+        figures = _cost(report, used) | checks(report)
+        return figures | latency(report) if "--rate" in options else figures
 
     return measure
 
 
-def _figures(report: dict[str, Any], used: Processor) -> Figures:
-    """Return what the generator reports, and what the broker used meanwhile, as figures."""
+def _cost(report: dict[str, Any], used: Processor) -> Figures:
+    """Return what the broker used, and how busy both sides were."""
     return {
         "cpu_us": used.total * 1e6 / report["unique"],
         "messages_s": report["delivered_per_s"],
         "user": used.user / max(used.total, 1e-9),
         "busy": used.total / report["seconds"],
         "generator_busy": report["generator_busy"],
-        "checked": report["expected"],
-        "lost": report["lost"],
-        "duplicates": report["duplicates"],
-        "misrouted": report["misrouted"],
     }
-
-
-def _latency(report: dict[str, Any]) -> Figures:
-    """Return how long messages took, which says something at a rate that leaves time."""
-    latency = report["latency_us"]
-    return {f"{name}_us": latency[name] for name in ("p50", "p99", "p999")}

@@ -1,8 +1,8 @@
 from pathlib import Path
 
-from bench.side_by_side.figures import METRICS
-from bench.side_by_side.report import report
-from bench.side_by_side.results import Results
+from bench.harness.figures import METRICS
+from bench.harness.report import report
+from bench.harness.results import Results
 from bench.side_by_side.scenarios import SCENARIOS
 
 
@@ -17,7 +17,7 @@ def results() -> Results:
 
 
 def test_a_line_has_medians_extremes_the_ratio_and_what_was_wrong() -> None:
-    line = report(results(), ["mosquitto", "tidegate", "compiled"]).splitlines()[-1]
+    line = report(results(), ["mosquitto", "tidegate", "compiled"], SCENARIOS).splitlines()[-1]
     assert line == (
         "| `qos0` | CPU, µs a message | 10.00 [8.00 to 12.00], 5 lost "
         "| 1.25 [1.00 to 1.50] **0.125** | no compiler | 6,000 |"
@@ -27,7 +27,7 @@ def test_a_line_has_medians_extremes_the_ratio_and_what_was_wrong() -> None:
 def test_without_the_reference_there_are_no_ratios() -> None:
     made = results()
     made.forget(("qos0", 4, "mosquitto"))
-    assert "**" not in report(made, ["tidegate"])
+    assert "**" not in report(made, ["tidegate"], SCENARIOS)
 
 
 def test_what_is_saved_is_loaded_again(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from bench.side_by_side.figures import CHECKS, Figures
+from bench.harness.figures import CHECKS, Figures
 
 Key = tuple[str, int, str]
 """Scenario, protocol version, broker."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bench.harness.brokers import Broker
-from bench.side_by_side.figures import Figures
+from bench.harness.figures import Figures
 
 
 @dataclass(frozen=True)
@@ -29,5 +29,9 @@ class Scenario:
     text: str
     measure: Measure
     shown: tuple[str, ...] = ("cpu_us",)
+    versions: tuple[int, ...] = (4, 5)
+    own: bool = False
+    """Whether it is about what only Tidegate has."""
+
     big: bool = False
     """Whether it needs so much time and memory that it must be asked for."""

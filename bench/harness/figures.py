@@ -1,6 +1,6 @@
 """The figures that are measured: how they are named and written."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 Figures = dict[str, float]
 """Names of METRICS and of CHECKS, and their values in one round."""
@@ -16,6 +16,16 @@ class Metric(NamedTuple):
 METRICS = {
     "cpu_us": Metric("CPU, µs a message", "{:.2f}"),
     "messages_s": Metric("messages/s", "{:,.0f}"),
+    "delivered_us": Metric("CPU, µs a delivery", "{:.2f}"),
+    "published_us": Metric("CPU, µs a published message", "{:.2f}"),
+    "drained_us": Metric("CPU, µs a drained message", "{:.2f}"),
+    "cycle_us": Metric("CPU, µs a cycle", "{:.1f}"),
+    "mb_us": Metric("CPU, µs a MB", "{:.0f}"),
+    "where_1": Metric("with 1 `$where`, of itself without", "{:.2f}"),
+    "where_10": Metric("with 10", "{:.2f}"),
+    "where_100": Metric("with 100", "{:.2f}"),
+    "uplink_times": Metric("the same, of itself without the rule", "{:.2f}"),
+    "written": Metric("bytes written a published message", "{:,.0f}"),
     "user": Metric("share in user code", "{:.0%}"),
     "busy": Metric("share of the core", "{:.0%}"),
     "generator_busy": Metric("generator's share of its core", "{:.0%}"),
@@ -41,10 +51,24 @@ METRICS = {
     "restart_s": Metric("restart, s", "{:.2f}"),
 }
 
-CHECKS = ("checked", "lost", "duplicates", "misrouted", "refused")
+WRONG = ("lost", "duplicates", "reordered", "misrouted", "refused")
+"""What can be wrong with a message or connection."""
+
+CHECKS = ("checked", *WRONG)
 """Messages or connections whose arrival was followed, and what was wrong with them."""
 
 
 def write(name: str, value: float) -> str:
     """Return a figure as the tables have it."""
     return METRICS[name].form.format(value)
+
+
+def checks(report: dict[str, Any]) -> Figures:
+    """Return what the load generator says of the deliveries, each of which it looked at."""
+    found = {name: report[name] for name in ("lost", "duplicates", "reordered", "misrouted")}
+    return {"checked": report["expected"], **found}
+
+
+def latency(report: dict[str, Any]) -> Figures:
+    """Return how long messages took, which says something at a rate that leaves time."""
+    return {f"{name}_us": report["latency_us"][name] for name in ("p50", "p99", "p999")}

@@ -1,27 +1,28 @@
 """The tables of a comparison: medians, ratios to Mosquitto, and what was checked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from bench.harness.figures import METRICS, WRONG, write
 from bench.harness.markdown import table
+from bench.harness.results import Key, Results
+from bench.harness.scenario import Scenario
 from bench.harness.selection import REFERENCE
-from bench.side_by_side.figures import METRICS, write
-from bench.side_by_side.results import Key, Results
-from bench.side_by_side.scenarios import SCENARIOS
 
 VERSIONS = {4: "MQTT 3.1.1", 5: "MQTT 5.0"}
-WRONG = ("lost", "duplicates", "misrouted", "refused")
 
 
-def report(results: Results, brokers: Sequence[str]) -> str:
+def report(results: Results, brokers: Sequence[str], scenarios: Mapping[str, Scenario]) -> str:
     """Return a table for each protocol version, the brokers in this order."""
     versions = [v for v in VERSIONS if any(version == v for _, version, _ in results.rounds)]
-    return "\n\n".join(_of_version(results, brokers, version) for version in versions)
+    return "\n\n".join(_of_version(results, brokers, scenarios, version) for version in versions)
 
 
-def _of_version(results: Results, brokers: Sequence[str], version: int) -> str:
+def _of_version(
+    results: Results, brokers: Sequence[str], scenarios: Mapping[str, Scenario], version: int
+) -> str:
     rows = [
         _row(results, brokers, scenario, version, name)
-        for scenario, text in SCENARIOS.items()
+        for scenario, text in scenarios.items()
         if any((scenario, version, broker) in results.rounds for broker in brokers)
         for name in text.shown
     ]
