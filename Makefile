@@ -78,10 +78,11 @@ bench: $(DEVELOP) ## measure beside Mosquitto in 10 minutes, and write the table
 	$(BIN)/python -m bench.soak $(BENCH_CONNECTS) --write
 	$(BIN)/python -m bench.topic_matching --short --write
 
-bench-full: $(DEVELOP) ## the same in an hour: BENCH_ROUNDS rounds, whole curves, a million connects
+bench-full: $(DEVELOP) ## the same and real traffic in two hours: BENCH_ROUNDS rounds, a million connects
 	@tools/setup.sh system
 	$(BIN)/python -m bench.side_by_side --rounds $(BENCH_ROUNDS) --write
 	$(BIN)/python -m bench.side_by_side --rounds 1 --mqtt 4 --scenarios subs_1m --add --write
+	$(BIN)/python -m bench.real_traffic --rounds $(BENCH_ROUNDS) --write
 	$(BIN)/python -m bench.growth --write
 	$(BIN)/python -m bench.soak --write
 	$(BIN)/python -m bench.topic_matching --write

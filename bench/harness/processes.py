@@ -75,12 +75,12 @@ def processor_seconds(process: int) -> float:
 
 def written(process: int) -> int:
     """Return the bytes that the process and its living descendants have had written to disks."""
-    return sum(
-        int(line.split()[1])
-        for member in tree(process)
-        for line in Path(f"/proc/{member}/io").read_text(encoding="utf-8").splitlines()
-        if line.startswith("write_bytes:")
-    )
+    count = 0
+    for member in tree(process):
+        with contextlib.suppress(OSError):
+            text = Path(f"/proc/{member}/io").read_text(encoding="utf-8")
+            count += int(dict(line.split(": ") for line in text.splitlines())["write_bytes"])
+    return count
 
 
 def memory(process: int) -> int:

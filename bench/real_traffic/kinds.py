@@ -134,12 +134,12 @@ KINDS = {
     ),
     "J0": Scenario(
         "QoS 0, payloads of 16 to 256 KiB, 10 publishers to one subscriber",
-        Traffic(large, ("--window", 20), per="mb_us"),
+        Traffic(large, ("--window", 10), per="mb_us"),
         ("mb_us",),
     ),
     "J1": Scenario(
         "the same at QoS 1",
-        Traffic(large, ("--window", 20, "--qos", 1, "--inflight", 2), per="mb_us"),
+        Traffic(large, ("--window", 10, "--qos", 1, "--inflight", 1), per="mb_us"),
         ("mb_us",),
     ),
     "K": Scenario(

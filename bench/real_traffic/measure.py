@@ -25,6 +25,9 @@ UNITS: dict[str, Callable[[dict[str, Any]], float]] = {
 }
 """How many of the unit that a figure is for were in the traffic."""
 
+PATIENCE_SECONDS = 10.0
+"""Without any message, after which what is missing is lost."""
+
 UPLINK = """\
 [[listener]]
 host = "127.0.0.1"
@@ -82,8 +85,9 @@ class Traffic:
         return figures
 
     def _all_options(self, settings: Settings, file: Path) -> tuple[object, ...]:
-        options = ("--mode", "plan", "--plan", file, "--messages", 0, *self.options)
-        return (*options, "--max-seconds", self.longer * settings.seconds)
+        seconds = self.longer * settings.seconds
+        end = ("--messages", 0, "--max-seconds", seconds, "--drain-timeout", PATIENCE_SECONDS)
+        return ("--mode", "plan", "--plan", file, *end, *self.options)
 
     def _figures(self, report: dict[str, Any], used: float) -> Figures:
         units = UNITS[self.per](report)

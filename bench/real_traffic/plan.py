@@ -11,7 +11,8 @@ LEAST, MOST = 10, 147
 """Bytes of a sample; the generator puts 30 to 45 bytes before it."""
 
 QUANTITIES = (
-    "temperature humidity pressure co2 battery rssi power light motion state".split()  # noqa: SIM905  # ten words
+    *("temperature", "humidity", "pressure", "co2", "battery"),
+    *("rssi", "power", "light", "motion", "state"),
 )
 UNITS = ("C", "F", "K")
 

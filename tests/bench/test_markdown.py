@@ -29,7 +29,9 @@ def test_a_file_must_have_the_markers_once(tmp_path: Path, text: str) -> None:
     assert file.read_text() == text
 
 
-@pytest.mark.parametrize("name", ["side_by_side", "growth", "soak", "topic_matching"])
+@pytest.mark.parametrize(
+    "name", ["side_by_side", "real_traffic", "growth", "soak", "topic_matching"]
+)
 def test_the_page_has_the_sections_that_commands_write(name: str, tmp_path: Path) -> None:
     copy = tmp_path / "README.md"
     copy.write_text(README.read_text())

@@ -1,0 +1,49 @@
+"""Each kind of traffic for a moment: nothing may be lost, doubled, out of order or misrouted."""
+
+import shutil
+
+import pytest
+
+from bench.harness import builds
+from bench.harness.brokers import Broker, mosquitto, tidegate
+from bench.harness.errors import MeasurementError
+from bench.harness.figures import METRICS, WRONG
+from bench.harness.scenario import Settings
+from bench.real_traffic.kinds import KINDS
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("cc") is None or shutil.which("taskset") is None,
+    reason="needs a C compiler and taskset: sudo apt-get install -y gcc util-linux",
+)
+
+MOMENT = 0.1
+DELAYS = ("p50_us", "p99_us")  # which are not taken so early
+PEERS = ("A_paced", "B", "C", "F", "H")
+
+
+def check(broker: Broker, kind: str, version: int) -> None:
+    figures = KINDS[kind].measure(broker, Settings(version, MOMENT))
+    assert figures["checked"] > 0
+    assert {name: figures[name] for name in WRONG} == dict.fromkeys(WRONG, 0)
+    costs = [name for name in KINDS[kind].shown if name not in DELAYS]
+    assert all(figures[name] > 0 for name in costs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_gateway_does_every_kind(kind: str) -> None:
+    check(tidegate("tidegate", builds.ROOT), kind, KINDS[kind].versions[-1])
+
+
+@pytest.mark.mosquitto
+@pytest.mark.parametrize("kind", PEERS)
+@pytest.mark.parametrize("version", [4, 5])
+def test_mosquitto_does_what_a_gateway_does(kind: str, version: int) -> None:
+    try:
+        check(mosquitto(), kind, version)
+    except MeasurementError as missing:
+        pytest.skip(str(missing))
+
+
+def test_every_kind_shows_figures_that_have_a_form() -> None:
+    assert all(name in METRICS for kind in KINDS.values() for name in kind.shown)
