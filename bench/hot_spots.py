@@ -1,7 +1,7 @@
-"""Where does the time of a gateway go in a scenario of `bench.side_by_side`?
+"""Where does the time go in a scenario of `bench.side_by_side` or a kind of `bench.real_traffic`?
 
     .venv/bin/python -m bench.hot_spots [--with cprofile,perf,strace] [--build plain|compiled]
-        [--seconds S] [--top N] qos0 qos1 ...
+        [--mqtt 4|5] [--seconds S] [--top N] qos0 qos1 A C ...
 
 Prints, for each scenario, the functions in which the most time is spent: Python's by cProfile, C's
 and the kernel's by perf, and by strace how many system calls a message takes. Each is a run of its
@@ -23,11 +23,15 @@ from pathlib import Path
 
 from bench.harness import builds
 from bench.harness.brokers import Broker, Keeping, tidegate
-from bench.harness.figures import Figures
-from bench.harness.load import MQTT_3_1_1
+from bench.harness.figures import METRICS, Figures, write
+from bench.harness.load import MQTT_3_1_1, MQTT_5
 from bench.harness.scenario import Settings
 from bench.harness.selection import words
+from bench.real_traffic.kinds import KINDS as TRAFFIC
 from bench.side_by_side.scenarios import SCENARIOS
+
+PROFILED = {name: scenario for name, scenario in SCENARIOS.items() if "cpu_us" in scenario.shown}
+PROFILED |= TRAFFIC
 
 START_SECONDS = 1.0
 """The first of a process, which go into its start and are left out."""
@@ -114,8 +118,11 @@ KINDS: dict[str, tuple[Wrap, Callable[[Path, int, Figures], str]]] = {
 }
 
 
-def profile(kind: str, scenario: str, broker: Broker, seconds: float, top: int) -> str:
-    """Run the scenario with the broker in a profiler; return what it shows."""
+def profile(kind: str, scenario: str, broker: Broker, settings: Settings, top: int) -> str:
+    """Run the scenario with the broker in a profiler; return what it shows.
+
+    Where a scenario starts the broker several times it is the last time that counts.
+    """
     wrap, show = KINDS[kind]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "profile"
@@ -124,19 +131,21 @@ def profile(kind: str, scenario: str, broker: Broker, seconds: float, top: int) 
             return wrap(broker.command(port, data, keeping), file)
 
         profiled = replace(broker, command=command, end=signal.SIGTERM)
-        figures = SCENARIOS[scenario].measure(profiled, Settings(MQTT_3_1_1, seconds))
+        figures = PROFILED[scenario].measure(profiled, settings)
+        cost = PROFILED[scenario].shown[0]
         head = f"{scenario}, {kind}, {figures['checked']:,.0f} messages"
-        return f"{head}, {figures['cpu_us']:.2f} µs each:\n{show(file, top, figures)}\n"
+        cost = f"{METRICS[cost].title} {write(cost, figures[cost])}"
+        return f"{head}, {cost}:\n{show(file, top, figures)}\n"
 
 
 def main() -> int:
     """Print the profiles that were asked for."""
     parser = argparse.ArgumentParser(prog="python -m bench.hot_spots", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    traffic = [name for name, s in SCENARIOS.items() if "cpu_us" in s.shown]
-    parser.add_argument("scenarios", nargs="+", choices=traffic, metavar="SCENARIO")
+    parser.add_argument("scenarios", nargs="+", choices=PROFILED, metavar="SCENARIO")
     parser.add_argument("--with", dest="kinds", type=words, default=["cprofile"])
     parser.add_argument("--build", choices=("plain", "compiled"), default="plain")
+    parser.add_argument("--mqtt", type=int, choices=(MQTT_3_1_1, MQTT_5), default=MQTT_3_1_1)
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--top", type=int, default=20)
     options = parser.parse_args()
@@ -144,9 +153,10 @@ def main() -> int:
         parser.error(f"unknown: {', '.join(unknown)}; there are {', '.join(KINDS)}")
     folder = builds.plain() if options.build == "plain" else builds.compiled()
     broker = tidegate(options.build, folder)
+    settings = Settings(options.mqtt, options.seconds)
     for scenario in options.scenarios:
         for kind in options.kinds:
-            print(profile(kind, scenario, broker, options.seconds, options.top), flush=True)
+            print(profile(kind, scenario, broker, settings, options.top), flush=True)
     return 0
 
 

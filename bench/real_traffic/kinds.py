@@ -128,7 +128,7 @@ KINDS = {
     "I": Scenario(
         "QoS 2, 20 publishers, 10 in flight, 5 subscribers of everything",
         Traffic(
-            partial(of_twenty, *[EVERYTHING] * 5), ("--qos", 2, "--inflight", 10, "--window", 500)
+            partial(of_twenty, *[EVERYTHING] * 5), ("--qos", 2, "--inflight", 10, "--window", 200)
         ),
         ("delivered_us",),
     ),
