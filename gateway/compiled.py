@@ -1,11 +1,15 @@
 """Loads the compiled modules from the shared library that all of them are in, if there is one."""
 
 import sys
-from importlib import import_module
-from importlib.machinery import ExtensionFileLoader, ModuleSpec
+from importlib.machinery import ExtensionFileLoader, ModuleSpec, PathFinder
+from importlib.util import module_from_spec
+from pathlib import Path
 from types import ModuleType
 
 LIBRARY = "gateway._compiled"
+
+FOLDER = str(Path(__file__).parent)
+"""Where the library of this very package is."""
 
 
 class CompiledModule(ExtensionFileLoader):
@@ -36,11 +40,16 @@ class Library:
         return spec
 
 
-def load_from_library() -> None:
-    """Have Python load from the library what is in it; without a library, change nothing."""
-    try:
-        contents = import_module(LIBRARY)
-    except ModuleNotFoundError:
+def load_from_library(library: str = LIBRARY, folder: str = FOLDER) -> None:
+    """Have Python load from the library what is in it; without a library, change nothing.
+
+    Only `folder` is searched: an editable install makes the library of another checkout
+    importable under the same name, and its modules are not ours.
+    """
+    spec = PathFinder.find_spec(library, [folder])
+    if spec is None or spec.loader is None:
         return
+    contents = module_from_spec(spec)
+    spec.loader.exec_module(contents)
     modules = frozenset(str(contents.__doc__).split())
     sys.meta_path.insert(0, Library(str(contents.__file__), modules))

@@ -1,4 +1,5 @@
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -6,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway import compiled
-from tests.support.compiled import not_compiled, stale
+from gateway.compiled import Library, load_from_library
+from tests.support.compiled import GATEWAY, not_compiled, stale
 
 LIBRARY = "_compiled.cpython-311-aarch64-linux-gnu.so"
 
@@ -65,31 +66,33 @@ def test_a_module_that_loads_from_its_source_is_not_compiled(package: Path) -> N
     assert not_compiled(package) == ["sample_of_a_package.hot", "sample_of_a_package.warm"]
 
 
-def test_without_a_library_python_imports_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    finders = list(sys.meta_path)
-    monkeypatch.setattr(sys, "meta_path", finders.copy())
-    monkeypatch.setattr(compiled, "LIBRARY", "gateway.there_is_none")
-    compiled.load_from_library()
-    assert sys.meta_path == finders
+@pytest.fixture
+def finders(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """Give a copy of Python's finders, which this test alone changes."""
+    copy: list[object] = list(sys.meta_path)
+    monkeypatch.setattr(sys, "meta_path", copy)
+    return copy
 
 
-def test_a_library_that_does_not_load_is_an_error(
-    package: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_library_python_imports_as_ever(finders: list[object], package: Path) -> None:
+    before = finders.copy()
+    load_from_library("sample_of_a_package.there_is_none", str(package))
+    assert finders == before
+
+
+def test_a_library_that_does_not_load_is_an_error(finders: list[object], package: Path) -> None:
+    before = finders.copy()
     (package / "broken.py").write_text("raise ImportError('undefined symbol')")
-    monkeypatch.setattr(compiled, "LIBRARY", "sample_of_a_package.broken")
     with pytest.raises(ImportError, match="undefined symbol"):
-        compiled.load_from_library()
+        load_from_library("sample_of_a_package.broken", str(package))
+    assert finders == before
 
 
-def test_what_is_in_the_library_alone_is_found_there(
-    package: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_in_the_library_alone_is_found_there(finders: list[object], package: Path) -> None:
     (package / "listed.py").write_text('"sample_of_a_package.hot sample_of_a_package.warm"')
-    monkeypatch.setattr(sys, "meta_path", sys.meta_path.copy())
-    monkeypatch.setattr(compiled, "LIBRARY", "sample_of_a_package.listed")
-    compiled.load_from_library()
-    finder = sys.meta_path[0]
+    load_from_library("sample_of_a_package.listed", str(package))
+    finder = finders[0]
+    assert isinstance(finder, Library)
     assert finder.find_spec("sample_of_a_package.cold", None) is None
     spec = finder.find_spec("sample_of_a_package.hot", None)
     assert spec is not None
@@ -97,3 +100,45 @@ def test_what_is_in_the_library_alone_is_found_there(
     assert spec.origin == str(package / "listed.py")
     assert spec.has_location
     assert import_module("sample_of_a_package.cold").__file__ == str(package / "cold.py")
+
+
+TWO_CHECKOUTS = """
+import sys
+from importlib.machinery import PathFinder
+
+ours, others = sys.argv[1:]
+
+
+class EditableInstall:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        return PathFinder.find_spec(name, [others + "/gateway"])
+
+
+sys.path.insert(0, ours)
+sys.meta_path.append(EditableInstall)
+import gateway
+from gateway.compiled import Library
+
+libraries = [each for each in sys.meta_path if isinstance(each, Library)]
+print(*(library.find_spec("gateway.hot").origin for library in libraries))
+"""
+"""A program beside which the library of another checkout can be imported as `gateway._compiled`."""
+
+
+def loaded_from(ours: Path, others: Path) -> str:
+    """Return where a gateway in `ours` finds `gateway.hot`; empty without a library."""
+    command = [sys.executable, "-I", "-S", "-c", TWO_CHECKOUTS, str(ours), str(others)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_only_the_library_of_this_very_package_is_taken(tmp_path: Path) -> None:
+    ours, others = tmp_path / "ours", tmp_path / "others"
+    for checkout in (ours, others):
+        (checkout / "gateway").mkdir(parents=True)
+    for name in ("__init__.py", "compiled.py"):
+        (ours / "gateway" / name).write_text((GATEWAY / name).read_text())
+    (others / "gateway/_compiled.py").write_text('"gateway.hot"')
+    assert loaded_from(ours, others) == ""
+    (ours / "gateway/_compiled.py").write_text('"gateway.hot"')
+    assert loaded_from(ours, others) == str(ours / "gateway/_compiled.py")

@@ -24,11 +24,15 @@ def handle_puback(_broker: "Broker", client: Client, packet: PubAck, instant: In
 
 
 def handle_pubrec(_broker: "Broker", client: Client, packet: PubRec, instant: Instant) -> None:
-    """Answer the first acknowledgement of a QoS 2 delivery [MQTT-4.3.3-4], [MQTT-4.3.3-5]."""
+    """Answer the first acknowledgement of a QoS 2 delivery [MQTT-4.3.3-4], [MQTT-4.3.3-5].
+
+    One that refuses the message ends the exchange, also of a message that is not known.
+    """
     session = session_of(client)
     message = session.inflight.find(packet.packet_id)
     if message is None:
-        client.send(PubRel(packet.packet_id, ReasonCode.PACKET_IDENTIFIER_NOT_FOUND))
+        if packet.reason_code < FAILURE:
+            client.send(PubRel(packet.packet_id, ReasonCode.PACKET_IDENTIFIER_NOT_FOUND))
     elif message.delivery.qos == 1:
         raise ProtocolError(f"PUBREC for the QoS 1 message {packet.packet_id}")
     elif packet.reason_code >= FAILURE:

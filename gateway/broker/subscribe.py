@@ -7,11 +7,10 @@ from gateway.broker.client import Client
 from gateway.broker.expressions import TooManyExpressions
 from gateway.broker.instant import Instant
 from gateway.broker.stage import session_of
-from gateway.mqtt.errors import MqttError
 from gateway.mqtt.packets import SubAck, Subscribe, SubscriptionRequest
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.mqtt.topics import check_topic_filter, split_shared
+from gateway.mqtt.topics import split_shared
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.errors import WhereError
 from gateway.session.kept import KeptSubscription
@@ -120,10 +119,6 @@ def _subscribe(
     if broker.topic_limits.fault(request.topic_filter):
         broker.counters.add("tidegate/refused/topic_filters")
         return ReasonCode.TOPIC_FILTER_INVALID, None
-    try:
-        check_topic_filter(request.topic_filter)
-    except MqttError as error:
-        return error.reason_code, None
     if _no_room(broker, session) and broker.router.find(session, request.topic_filter) is None:
         broker.counters.add("tidegate/refused/subscriptions")
         return ReasonCode.QUOTA_EXCEEDED, None

@@ -6,7 +6,7 @@ from gateway.mqtt.acknowledgement_run import AcknowledgementRun, numbered, write
 from gateway.mqtt.alias_figures import InboundFigures
 from gateway.mqtt.decode import check_first_packet, decode
 from gateway.mqtt.encode import encode, without_reason
-from gateway.mqtt.errors import ProtocolError
+from gateway.mqtt.errors import MqttError, ProtocolError
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.output import Output, Pledge
@@ -22,6 +22,7 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.publish_run import PublishRun
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.mqtt.remaining_length import check_remaining_length
 from gateway.mqtt.topic_aliases import InboundAliases
 
 NO_LIMIT = 0xFFFFFFFF
@@ -99,7 +100,7 @@ class Connection:
 
     def next_packet(self) -> Packet | None:
         """Return the next whole packet, None while more bytes are needed; raise MqttError."""
-        frame = self.framer.next_frame()
+        frame = self.framer.next_frame(self.version)
         if frame is None:
             if not self.version and self.framer.first_byte is not None:
                 check_first_packet(self.framer.first_byte)  # HTTP, say: don't wait for the rest
@@ -107,7 +108,11 @@ class Connection:
         buffer, first_byte, start, end = frame
         if not self.version and first_byte == CONNECT and buffer.startswith(CONNECT_5, start, end):
             self.version = MQTT_5  # so that a CONNECT that is refused is answered in MQTT 5
-        packet = decode(buffer, first_byte, start, end, self.version)
+        try:
+            packet = decode(buffer, first_byte, start, end, self.version)
+        except MqttError:  # the same error, whether or not the framer had to wait for the body
+            check_remaining_length(first_byte, end - start, self.version)
+            raise
         self.packets_received += 1
         if isinstance(packet, Publish):
             self._resolve_alias(packet)

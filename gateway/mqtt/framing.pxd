@@ -16,7 +16,7 @@ cdef class Framer:
     cpdef feed(self, bytes data)
     @cython.locals(buffer=bytes, position=Py_ssize_t, length=Py_ssize_t, start=Py_ssize_t,
                    end=Py_ssize_t)
-    cpdef tuple next_frame(self)
+    cpdef tuple next_frame(self, int version=*)
     @cython.locals(buffer=bytes, like=bytes, start=Py_ssize_t, end=Py_ssize_t, size=Py_ssize_t,
                    last="long long", body=Py_ssize_t, count=Py_ssize_t)
     cpdef PacketRun run(self, bytes alike, Py_ssize_t least, long long largest, long long most)

@@ -3,6 +3,7 @@
 from gateway.mqtt.errors import MalformedPacket
 from gateway.mqtt.packet_run import PacketRun
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.mqtt.remaining_length import check_remaining_length
 
 _LAST_SHIFT = 21  # a remaining length is four bytes of seven bits (section 2.1.4)
 
@@ -49,12 +50,13 @@ class Framer:
         pending = self._buffer[self._position :] if gathered is None else gathered
         return pending[0] if pending else None
 
-    def next_frame(self) -> tuple[bytes, int, int, int] | None:
+    def next_frame(self, version: int = 0) -> tuple[bytes, int, int, int] | None:
         """Return (buffer, first byte, start of the body, end of the body) of the next packet.
 
         None while its last byte has not come. Raises MalformedPacket for a remaining length of
-        more than four bytes and, with PACKET_TOO_LARGE, for a packet larger than the maximum, as
-        soon as its header is there; nothing can be read behind either.
+        more than four bytes or, with PACKET_TOO_LARGE, for a packet larger than the maximum, as
+        soon as its header is there; nothing can be read behind either. For a packet that is not
+        whole it also raises what `check_remaining_length` does in this protocol version.
         """
         if self._gathered is not None:
             if self._missing > 0:
@@ -83,6 +85,7 @@ class Framer:
                 ReasonCode.PACKET_TOO_LARGE,
             )
         if end > len(buffer):
+            check_remaining_length(buffer[position], length, version)  # don't wait for the rest
             self._wait(end - len(buffer))
             return None
         self._start = position

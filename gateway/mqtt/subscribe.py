@@ -4,7 +4,6 @@ from gateway.mqtt.errors import MalformedPacket, ProtocolError
 from gateway.mqtt.fields import (
     read_byte,
     read_packet_identifier,
-    read_string,
     write_byte,
     write_string,
     write_two_byte_integer,
@@ -14,7 +13,7 @@ from gateway.mqtt.packets import MQTT_5, PacketType, SubAck, Subscribe, Subscrip
 from gateway.mqtt.property_codec import read_properties, write_properties
 from gateway.mqtt.reason_code_codec import read_reason_codes
 from gateway.mqtt.reason_codes import FAILURE
-from gateway.mqtt.topics import SHARED_PREFIX
+from gateway.mqtt.topics import SHARED_PREFIX, read_topic_filter
 
 MAXIMUM_QOS = 0x03
 NO_LOCAL = 0x04
@@ -25,14 +24,14 @@ RESERVED_BEFORE_MQTT_5 = 0xFC
 
 
 def read_subscribe(buffer: bytes, position: int, end: int, version: int) -> Subscribe:
-    """Read a SUBSCRIBE; whether its topic filters are valid is for the broker to answer."""
+    """Read a SUBSCRIBE; whether its topic filters are allowed is for the broker to answer."""
     packet_id, position = read_packet_identifier(buffer, position, end)
     properties, position = read_properties(buffer, position, end, PacketType.SUBSCRIBE, version)
     if position == end:  # [MQTT-3.8.3-2]
         raise ProtocolError("SUBSCRIBE without a topic filter")
     requests = []
     while position < end:
-        topic_filter, position = read_string(buffer, position, end, "topic filter")
+        topic_filter, position = read_topic_filter(buffer, position, end)
         options, position = read_byte(buffer, position, end, "subscription options")
         requests.append(_to_request(topic_filter, options, version))
     return Subscribe(packet_id, requests, properties)

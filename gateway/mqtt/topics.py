@@ -1,12 +1,14 @@
 """Topic names and topic filters: what is valid, and what matches (MQTT 5, section 4.7)."""
 
-from gateway.mqtt.errors import ProtocolError
+from gateway.mqtt.errors import MalformedPacket, ProtocolError
+from gateway.mqtt.fields import read_string
 from gateway.mqtt.reason_codes import ReasonCode
 
 TOPIC_LIMIT = 65_535
 """The most bytes of UTF-8 in a topic name or topic filter [MQTT-4.7.3-3]."""
 
-SHARED_PREFIX = "$share/"
+_SHARED = "$share"
+SHARED_PREFIX = f"{_SHARED}/"
 
 _SHOWN = 80  # characters of a refused topic that an error's text repeats
 
@@ -25,12 +27,21 @@ def check_topic_filter(topic_filter: str) -> None:
 
     A shared subscription's filter is given whole: `$share/<share name>/<topic filter>`.
     """
-    share_name, levels = split_shared(topic_filter)
-    fault = _text_fault(topic_filter) or _share_fault(share_name, levels) or _level_fault(levels)
+    fault = _filter_fault(topic_filter)
     if fault:
-        raise ProtocolError(
-            f"topic filter {topic_filter[:_SHOWN]!r} {fault}", ReasonCode.TOPIC_FILTER_INVALID
-        )
+        raise ProtocolError(fault, ReasonCode.TOPIC_FILTER_INVALID)
+
+
+def read_topic_filter(buffer: bytes, position: int, end: int) -> tuple[str, int]:
+    """Read a topic filter; raises MalformedPacket unless one can subscribe to it.
+
+    The packet is malformed as a whole then: none of its filters takes effect [MQTT-4.13.1-1].
+    """
+    topic_filter, position = read_string(buffer, position, end, "topic filter")
+    fault = _filter_fault(topic_filter)
+    if fault:
+        raise MalformedPacket(fault)
+    return topic_filter, position
 
 
 def split_shared(topic_filter: str) -> tuple[str | None, str]:
@@ -58,6 +69,12 @@ def topic_matches(topic_filter: str, topic: str) -> bool:
     return len(filter_levels) == len(levels)
 
 
+def _filter_fault(topic_filter: str) -> str:
+    share_name, levels = split_shared(topic_filter)
+    fault = _text_fault(topic_filter) or _share_fault(share_name, levels) or _level_fault(levels)
+    return f"topic filter {topic_filter[:_SHOWN]!r} {fault}" if fault else ""
+
+
 def _text_fault(text: str) -> str:
     if not text:  # [MQTT-4.7.3-1]
         return "is empty"
@@ -72,7 +89,7 @@ def _text_fault(text: str) -> str:
 
 def _share_fault(share_name: str | None, shared_filter: str) -> str:
     if share_name is None:
-        return ""
+        return "has no share name" if shared_filter == _SHARED else ""
     if not share_name:  # [MQTT-4.8.2-1]
         return "has no share name"
     if "+" in share_name or "#" in share_name:  # [MQTT-4.8.2-2]

@@ -4,7 +4,6 @@ from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.fields import (
     excess_bytes,
     read_packet_identifier,
-    read_string,
     write_string,
     write_two_byte_integer,
 )
@@ -12,17 +11,18 @@ from gateway.mqtt.fixed_header import FIRST_BYTES, write_packet
 from gateway.mqtt.packets import MQTT_5, PacketType, UnsubAck, Unsubscribe
 from gateway.mqtt.property_codec import read_properties, write_properties
 from gateway.mqtt.reason_code_codec import read_reason_codes
+from gateway.mqtt.topics import read_topic_filter
 
 
 def read_unsubscribe(buffer: bytes, position: int, end: int, version: int) -> Unsubscribe:
-    """Read an UNSUBSCRIBE; whether its topic filters are valid is for the broker to answer."""
+    """Read an UNSUBSCRIBE."""
     packet_id, position = read_packet_identifier(buffer, position, end)
     properties, position = read_properties(buffer, position, end, PacketType.UNSUBSCRIBE, version)
     if position == end:  # [MQTT-3.10.3-2]
         raise ProtocolError("UNSUBSCRIBE without a topic filter")
     topic_filters = []
     while position < end:
-        topic_filter, position = read_string(buffer, position, end, "topic filter")
+        topic_filter, position = read_topic_filter(buffer, position, end)
         topic_filters.append(topic_filter)
     return Unsubscribe(packet_id, topic_filters, properties)
 

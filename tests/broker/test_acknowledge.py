@@ -61,6 +61,15 @@ def test_unknown_packet_identifiers(harness: Harness, version: int) -> None:
     assert client.take() == [PubRel(7, code)]
 
 
+@pytest.mark.parametrize("code", [ReasonCode.UNSPECIFIED_ERROR, ReasonCode.QUOTA_EXCEEDED])
+def test_a_refusal_of_an_unknown_message_needs_no_answer(
+    harness: Harness, code: ReasonCode
+) -> None:
+    client = harness.connect()
+    client.send(PubRec(7, code), PubRec(8, ReasonCode.NO_MATCHING_SUBSCRIBERS))
+    assert client.take() == [PubRel(8, ReasonCode.PACKET_IDENTIFIER_NOT_FOUND)]
+
+
 @pytest.mark.parametrize(
     ("qos", "answer", "reason"),
     [

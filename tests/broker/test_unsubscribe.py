@@ -1,6 +1,6 @@
 import pytest
 
-from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Publish, UnsubAck, Unsubscribe
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Disconnect, Publish, UnsubAck, Unsubscribe
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker_harness import Harness
@@ -19,6 +19,20 @@ def test_each_topic_filter_is_answered(harness: Harness) -> None:
     ]
     assert client.take() == [UnsubAck(5, codes)]
     assert len(harness.broker.router) == 0
+
+
+@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
+@pytest.mark.parametrize("filters", [["a#"], ["a", ""], ["$share//a", "a"]])
+def test_one_invalid_filter_ends_the_connection_and_none_is_given_up(
+    harness: Harness, version: int, filters: list[str]
+) -> None:
+    client = harness.persistent("c", version)
+    client.subscribe("a")
+    client.send(Unsubscribe(5, filters))
+    assert client.closed()
+    codes = [packet.reason_code for packet in client.take() if isinstance(packet, Disconnect)]
+    assert codes == [ReasonCode.MALFORMED_PACKET] * (version == MQTT_5)
+    assert len(harness.broker.router) == 1
 
 
 @pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])

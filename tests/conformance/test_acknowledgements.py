@@ -4,8 +4,9 @@ import pytest
 
 from tests.conformance import wire
 from tests.conformance.cases import ONLY_3, ONLY_5, Case, params
-from tests.conformance.codes import MALFORMED, PROTOCOL_ERROR
+from tests.conformance.codes import MALFORMED, NOT_FOUND, PROTOCOL_ERROR
 from tests.conformance.peer import Peers
+from tests.conformance.statements import keeps
 from tests.conformance.wire import PUBACK, PUBCOMP, PUBREC, PUBREL, acknowledgement
 
 ERROR = "5:4.13.1-1 3.1.1:4.8.0-1"
@@ -61,3 +62,16 @@ def test_a_broken_acknowledgement_ends_the_connection(
     peer = peers.connect(version)
     peer.send(data)
     peer.expect_error(code)
+
+
+@keeps("5:4.3.3-4")
+@pytest.mark.parametrize("code", [0x80, 0x83, 0x87, 0x90, 0x91, 0x97, 0x99])
+@pytest.mark.parametrize("properties", [None, b""], ids=["", "with properties"])
+def test_a_refusing_pubrec_for_an_unknown_message_is_not_answered(
+    peers: Peers, code: int, properties: bytes | None
+) -> None:
+    peer = peers.connect()
+    peer.send(acknowledgement(PUBREC, 1, code, properties))
+    peer.expect_nothing()
+    peer.send(acknowledgement(PUBREC, 1, 0x10, properties))
+    peer.expect(acknowledgement(PUBREL, 1, NOT_FOUND))

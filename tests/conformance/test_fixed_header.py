@@ -92,6 +92,55 @@ def test_ends_the_connection(peers: Peers, version: int, data: bytes, code: int)
     peer.expect_error(code)
 
 
+ERROR = "5:4.13.1-1 3.1.1:4.8.0-1"
+
+ACKNOWLEDGEMENTS = {"PUBACK": 0x40, "PUBREC": 0x50, "PUBREL": 0x62, "PUBCOMP": 0x70}
+OTHERS = {
+    "CONNECT": 0x10,
+    "PUBLISH": 0x30,
+    "PUBLISH of QoS 1": 0x32,
+    "PUBLISH of QoS 2": 0x34,
+    "SUBSCRIBE": 0x82,
+    "UNSUBSCRIBE": 0xA2,
+    "PINGREQ": 0xC0,
+}
+
+HEADERS = [
+    *(
+        Case(ERROR, f"{name} of 1 byte", bytes([first_byte, 1]))
+        for name, first_byte in {**ACKNOWLEDGEMENTS, **OTHERS}.items()
+    ),
+    *(
+        Case(ERROR, f"{name} of {length} bytes", bytes([first_byte, length]), versions=ONLY_3)
+        for name, first_byte in {**ACKNOWLEDGEMENTS, "DISCONNECT": 0xE0}.items()
+        for length in (3, 4, 127)
+    ),
+    Case(ERROR, "DISCONNECT of 2 bytes", b"\xe0\x02", versions=ONLY_3),
+    Case(ERROR, "PINGREQ of 100,000 bytes", b"\xc0" + wire.variable(100_000)),
+    Case(ERROR, "PUBLISH of QoS 1 of 4 bytes", b"\x32\x04"),
+    Case(ERROR, "SUBSCRIBE of 5 bytes", b"\x82\x05", versions=ONLY_3),
+    Case(ERROR, "UNSUBSCRIBE of 4 bytes", b"\xa2\x04", versions=ONLY_3),
+]
+"""Fixed headers with a remaining length that the packet cannot have; no body follows them."""
+
+
+@pytest.mark.parametrize(("version", "data", "code"), params(*HEADERS))
+def test_an_illegal_remaining_length_ends_the_connection_at_once(
+    peers: Peers, version: int, data: bytes, code: int
+) -> None:
+    peer = peers.connect(version)
+    peer.send(data)
+    peer.expect_error(code)
+
+
+@keeps("5:4.13.1-1", "3.1.1:4.8.0-1")
+@pytest.mark.parametrize("length", range(1, 7))
+def test_a_connect_that_is_too_short_ends_the_connection_at_once(peers: Peers, length: int) -> None:
+    peer = peers.open()
+    peer.send(bytes([0x10, length]))
+    peer.expect_no_acceptance()
+
+
 FIRST = [
     Case(f"{FLAGS} 5:3.1.4-1 3.1.1:3.1.4-1", f"CONNECT with flag {flag:04b}", bytes([0x10 | flag]))
     for flag in SINGLE_FLAGS

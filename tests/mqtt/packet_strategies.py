@@ -11,13 +11,16 @@ from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.property_table import ALLOWED, WILL
 from gateway.mqtt.reason_code_table import GRANTED_QOS_CODES, REASON_CODES
 from gateway.mqtt.reason_codes import RETURN_CODES, ReasonCode
+from tests.support.topics import TOPIC_FILTERS
 
 TYPES = packets.PacketType
 
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=12)
 topic_names = texts.map(lambda text: text.replace("+", "").replace("#", "")).filter(bool)
 topic_filters = st.one_of(
-    topic_names, st.sampled_from(["#", "+/a", "a/+/#", "$share/g/a", "$SYS/#", "", "a#"])
+    TOPIC_FILTERS,
+    topic_names.filter(lambda name: not name.startswith("$share")),
+    TOPIC_FILTERS.map(lambda topic_filter: f"$share/g/{topic_filter}"),
 )
 binaries = st.binary(max_size=12)
 packet_identifiers = st.integers(1, 0xFFFF)

@@ -24,8 +24,17 @@ THREE = {
         > 82 0e 00 01 00 01 'a' 00 00 01 'b' 01 00 01 'c' 02
         < 90 05 00 01 00 01 02""",
     "MQTT-3.8.4-5 a filter that is refused": """
-        > 82 0e 00 01 00 01 'a' 02 00 05 'a/#/b' 00
+        > 82 89 02 00 01 00 01 'a' 02 01 00 *256 2f 00
         < 90 04 00 01 02 80""",
+    "MQTT-4.7.1-2 a filter that is none, behind another": """
+        > 82 0e 00 01 00 01 'a' 02 00 05 'a/#/b' 00
+        x""",
+    "MQTT-4.7.3-1 an empty filter before another": """
+        > 82 09 00 01 00 00 00 00 01 'a' 02
+        x""",
+    "MQTT-4.7.3-1 UNSUBSCRIBE with an empty filter": """
+        > a2 07 00 02 00 01 'a' 00 00
+        x""",
     "MQTT-3.8.1-1 the flags": """
         > 80 06 00 01 00 01 'a' 00
         x""",
@@ -71,8 +80,14 @@ THREE = {
 
 FIVE = {
     "MQTT-3.8.4-6 a reason code for each filter": """
-        > 82 0f 00 01 00 00 01 'a' 02 00 05 'a/#/b' 00
+        > 82 8a 02 00 01 00 00 01 'a' 02 01 00 *256 2f 00
         < 90 05 00 01 00 02 8f""",
+    "MQTT-4.7.1-1 a filter that is none, behind another": """
+        > 82 0f 00 01 00 00 01 'a' 02 00 05 'a/#/b' 00
+        x 81""",
+    "MQTT-4.7.3-1 UNSUBSCRIBE with an empty filter": """
+        > a2 08 00 02 00 00 00 00 01 'a'
+        x 81""",
     "MQTT-3.8.3-2 no filter": """
         > 82 03 00 01 00
         x 82""",
@@ -95,8 +110,8 @@ FIVE = {
         > 82 0b 00 01 04 0b 01 0b 02 00 01 'a' 00
         x 82""",
     "MQTT-4.8.2-1 -2 share names": """
-        > 82 18 00 01 00 00 08 '$share//' 00 00 07 '$share/' 00
-        < 90 05 00 01 00 8f 8f""",
+        > 82 11 00 01 00 00 01 'a' 00 00 07 '$share/' 00
+        x 81""",
     "MQTT-3.11.3 reason codes of UNSUBACK": """
         > 82 07 00 01 00 00 01 'a' 00
         < 90 04 00 01 00 00

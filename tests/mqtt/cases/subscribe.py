@@ -16,18 +16,6 @@ PACKETS = [
         Subscribe(10, [SubscriptionRequest("a/+", 1), SubscriptionRequest("b", 2)]),
     ),
     PacketCase(
-        "subscribe, an invalid topic filter is the broker's to refuse",
-        4,
-        b"\x82\x08\x00\x01\x00\x03#/+\x00",
-        Subscribe(1, [SubscriptionRequest("#/+")]),
-    ),
-    PacketCase(
-        "subscribe, an empty topic filter is the broker's to refuse",
-        5,
-        b"\x82\x06\x00\x01\x00\x00\x00\x00",
-        Subscribe(1, [SubscriptionRequest("")]),
-    ),
-    PacketCase(
         "subscribe, MQTT 5, every option and property",
         5,
         b"\x82\x15\x00\x01\x0a\x0b\x80\x01\x26\x00\x01k\x00\x01v\x00\x01t\x2e\x00\x01u\x10",
@@ -88,6 +76,12 @@ MALFORMED = [
     malformed("subscribe without properties", ONLY_5, 0x82, b"\x00\x01"),
     malformed("topic filter cut", BEFORE_5, 0x82, b"\x00\x01\x00\x02t"),
     malformed("topic filter with U+0000", BEFORE_5, 0x82, b"\x00\x01\x00\x01\x00\x00"),
+    malformed("topic filter empty", BEFORE_5, 0x82, b"\x00\x01\x00\x00\x00"),
+    malformed("second topic filter empty", ONLY_5, 0x82, b"\x00\x01\x00\x00\x01t\x00\x00\x00\x00"),
+    malformed(
+        "first topic filter invalid", BEFORE_5, 0x82, b"\x00\x01\x00\x03#/+\x00\x00\x01t\x00"
+    ),
+    malformed("share without a filter", ONLY_5, 0x82, b"\x00\x01\x00\x00\x08$share/g\x00"),
     malformed("topic filter not UTF-8", ONLY_5, 0x82, b"\x00\x01\x00\x00\x01\xff\x00"),
     malformed("no options", BEFORE_5, 0x82, b"\x00\x01\x00\x01t"),
     malformed(

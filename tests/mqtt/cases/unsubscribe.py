@@ -34,6 +34,19 @@ MALFORMED = [
     protocol_error("unsubscribe without a topic filter", BEFORE_5, 0xA2, b"\x00\x01"),
     protocol_error("unsubscribe without a topic filter, MQTT 5", ONLY_5, 0xA2, b"\x00\x01\x00"),
     malformed("unsubscribe with half a length", BEFORE_5, 0xA2, b"\x00\x01\x00\x01t\x00"),
+    malformed("unsubscribe from nothing", BEFORE_5, 0xA2, b"\x00\x01\x00\x00"),
+    malformed(
+        "unsubscribe, second topic filter empty",
+        ONLY_5,
+        0xA2,
+        b"\x00\x01\x00\x00\x01t\x00\x00",
+    ),
+    malformed(
+        "unsubscribe, first topic filter invalid",
+        BEFORE_5,
+        0xA2,
+        b"\x00\x01\x00\x02a#\x00\x01t",
+    ),
     malformed("unsubscribe not UTF-8", BEFORE_5, 0xA2, b"\x00\x01\x00\x01\xfe"),
     malformed(
         "unsubscribe with a subscription identifier", ONLY_5, 0xA2, b"\x00\x01\x02\x0b\x01\x00\x01t"
