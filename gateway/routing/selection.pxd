@@ -6,6 +6,7 @@ cdef class Selection:
     cdef object _message
     cdef dict _verdicts
 
-    cpdef bint wants(self, subscription) except -1
+    cpdef bint wants(self, subscription, bint decided=*) except -1
+    cpdef list filtered(self, indexes)
     cpdef list wanted(self, subscriptions)
     cpdef choose(self, members)
