@@ -3,8 +3,8 @@
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
-from gateway.routing.field_index import FieldIndex, IndexEntry
 from gateway.routing.held import excluding, including
+from gateway.routing.operand_index import IndexEntry, OperandIndex
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.message import Message
 
@@ -16,25 +16,22 @@ if TYPE_CHECKING:
 class FilterIndex:
     """Subscriptions by one of the terms of their `$where`, those of one expression together.
 
-    A message costs one look for each field in use, however many constants it is compared with;
-    a look into the payload parses it, as the first evaluation would.
+    A message costs one look for each operand in use, however many constants it is compared with;
+    a look into the payload parses it, as the first evaluation would. `nodes` are those of the trees
+    of these operands.
     """
 
-    __slots__ = ("_entries", "_fields", "_others")
+    __slots__ = ("_entries", "_operands", "_others", "nodes")
 
     def __init__(self) -> None:
         self._entries: dict[Where, IndexEntry] = {}
-        self._fields: dict[Hashable, FieldIndex] = {}
+        self._operands: dict[Hashable, OperandIndex] = {}
         self._others: dict[IndexEntry, None] = {}  # that have no term
+        self.nodes = 0
 
     def __len__(self) -> int:
         """Return how many expressions there are."""
         return len(self._entries)
-
-    @property
-    def fields(self) -> int:
-        """How many fields the expressions are indexed by."""
-        return len(self._fields)
 
     def add(self, where: "Where", subscription: Subscription) -> None:
         """Add a subscription with this expression."""
@@ -54,8 +51,8 @@ class FilterIndex:
     def find(self, message: Message, found: list[IndexEntry]) -> None:
         """Append, each once, all entries whose expression can be TRUE for the message."""
         found.extend(self._others)
-        for field in self._fields.values():
-            field.find(message, found)
+        for operand in self._operands.values():
+            operand.find(message, found)
 
     def _entry(self, where: "Where") -> IndexEntry:
         from gateway.routing.where.terms import terms
@@ -66,12 +63,13 @@ class FilterIndex:
             self._others[entry] = None
             return entry
         term = self._best(found)
-        key = term.field_key
-        field = self._fields.get(key)
-        if field is None:
-            field = self._fields[key] = FieldIndex(term.reader())
+        key = term.operand_key
+        operand = self._operands.get(key)
+        if operand is None:
+            operand = self._operands[key] = OperandIndex(term.reader())
+            self.nodes += term.nodes
         entry = IndexEntry(where, term)
-        field.add(term, entry)
+        operand.add(term, entry)
         return entry
 
     def _forget(self, entry: IndexEntry) -> None:
@@ -79,10 +77,11 @@ class FilterIndex:
         if term is None:
             del self._others[entry]
             return
-        field = self._fields[term.field_key]
-        field.discard(term, entry)
-        if not field:
-            del self._fields[term.field_key]
+        operand = self._operands[term.operand_key]
+        operand.discard(term, entry)
+        if not operand:
+            del self._operands[term.operand_key]
+            self.nodes -= term.nodes
 
     def _best(self, found: "list[Term]") -> "Term":
         """Return the equality that the fewest entries ask for so far; without one, the first.
@@ -93,5 +92,5 @@ class FilterIndex:
         return min(equalities, key=self._count) if equalities else found[0]
 
     def _count(self, equality: "Term") -> int:
-        field = self._fields.get(equality.field_key)
-        return 0 if field is None else field.count(equality.constant)
+        operand = self._operands.get(equality.operand_key)
+        return 0 if operand is None else operand.count(equality.constant)

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 INDEX_OVERHEAD = 570
 """Bytes of the index of a topic filter."""
 
-FIELD_OVERHEAD = 900
-"""Bytes of a field that an index looks at: its tables and what reads it."""
+NODE_OVERHEAD = 900
+"""Bytes of a node of an operand that an index works out: the operand's tables, key and closures."""
 
 EXPRESSION_OVERHEAD = 280
 """Bytes of an expression in an index, beside those of the expression itself."""
@@ -23,19 +23,19 @@ EXPRESSION_OVERHEAD = 280
 class FilteredSubscriptions:
     """One index for each topic filter; it is one entry of a trie, however many it holds."""
 
-    __slots__ = ("_at", "_expressions", "_fields", "_indexes", "_numbers", "_trie")
+    __slots__ = ("_at", "_expressions", "_indexes", "_nodes", "_numbers", "_trie")
 
     def __init__(self) -> None:
         self._trie = TopicTrie()
         self._numbers = count()
         self._at: dict[str, int] = {}  # the index's number in the trie, by topic filter
         self._indexes: dict[int, FilterIndex] = {}
-        self._fields = 0
+        self._nodes = 0
         self._expressions = 0
 
     def memory(self) -> int:
         """Return about the bytes of trie and indexes, beside the subscriptions themselves."""
-        indexes = len(self._indexes) * INDEX_OVERHEAD + self._fields * FIELD_OVERHEAD
+        indexes = len(self._indexes) * INDEX_OVERHEAD + self._nodes * NODE_OVERHEAD
         return self._trie.memory() + indexes + self._expressions * EXPRESSION_OVERHEAD
 
     def add(self, topic_filter: str, where: "Where", subscription: Subscription) -> None:
@@ -62,7 +62,7 @@ class FilteredSubscriptions:
             del self._at[topic_filter], self._indexes[number]
 
     def _count(self, index: FilterIndex, sign: int) -> None:
-        self._fields += sign * index.fields
+        self._nodes += sign * index.nodes
         self._expressions += sign * len(index)
 
     def begins(self, level: str) -> bool:

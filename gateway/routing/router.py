@@ -34,7 +34,7 @@ MAXIMUM_BYTES = 128 * 1024 * 1024
 class Router:
     """All subscriptions of a gateway, by topic filter.
 
-    A subscription whose `$where` compares a field with a constant, and which is not shared, is
+    A subscription whose `$where` compares a value with a constant, and which is not shared, is
     asked only if that holds for a message: whoever is not asked would have said no.
 
     While `full`, whoever adds a subscription is to refuse it and to count that. `budget` evaluates

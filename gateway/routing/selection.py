@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
 from gateway.routing.budget import Budget
-from gateway.routing.field_index import IndexEntry
 from gateway.routing.filter_index import FilterIndex
+from gateway.routing.operand_index import IndexEntry
 from gateway.routing.recipient import Recipient, SharedRecipient
 from gateway.routing.subscription import Member, Subscription
 from gateway.routing.where.message import Message

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from gateway.routing.budget import Budget
-from gateway.routing.field_index import IndexEntry
 from gateway.routing.filtered_subscriptions import FilteredSubscriptions
+from gateway.routing.operand_index import IndexEntry
 from gateway.routing.router import Router
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.compile import compile_where

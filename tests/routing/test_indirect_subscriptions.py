@@ -1,7 +1,7 @@
 import pytest
 
-from gateway.routing.field_index import IndexEntry
 from gateway.routing.indirect_subscriptions import INDIRECT, IndirectSubscriptions, is_indirect
+from gateway.routing.operand_index import IndexEntry
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.compile import compile_where
 from gateway.routing.where.message import Message

@@ -15,14 +15,11 @@ from gateway.routing.where.expression import (
     Expression,
     Literal,
     PayloadPath,
-    SystemField,
-    TopicLevel,
-    UserProperty,
     canonical_key,
     conjuncts,
+    count_nodes,
 )
 
-_FIELDS: Final = (SystemField, TopicLevel, UserProperty, BareName, PayloadPath)
 _IN_JSON: Final = (BareName, PayloadPath)
 
 _KINDS: Final = {"=": 0, "BETWEEN": 1}
@@ -32,57 +29,65 @@ _ONE_BOUND: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """`field operator constant`, or `field BETWEEN constant AND high`.
+    """`operand operator constant`, or `operand BETWEEN constant AND high`.
 
     `constant` is a number, or in an equality a text. A term is `whole` if its expression is nothing
     else.
     """
 
-    field: Expression
+    operand: Expression
     operator: str
     constant: Any
     high: Number = 0
     whole: bool = False
 
     @property
-    def field_key(self) -> Hashable:
-        """What is the same for the same field in any expression."""
-        return canonical_key(self.field)
+    def operand_key(self) -> Hashable:
+        """What is the same for the same operand in any expression."""
+        return canonical_key(self.operand)
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes the operand has."""
+        return count_nodes(self.operand)
 
     def reader(self) -> Reader:
-        """Return what gives the field's value for a message."""
-        return COMPILER.value(self.field)
+        """Return what gives the operand's value for a message."""
+        return COMPILER.value(self.operand)
 
 
 def terms(expression: Expression) -> list[Term]:
     """Return the terms that a folded expression is not TRUE without, the best first.
 
-    Of the same kind, those whose field may be in the JSON payload come last.
+    Of the same kind, those whose operand costs least come first: fields outside the JSON payload,
+    then those in it, then what is worked out of fields.
     """
     parts = conjuncts(expression)
     found = [term for part in parts for term in _terms(part, whole=len(parts) == 1)]
     return sorted(found, key=_rank)
 
 
-def _rank(term: Term) -> tuple[int, bool]:
-    return _KINDS.get(term.operator, _ONE_BOUND), isinstance(term.field, _IN_JSON)
+def _rank(term: Term) -> tuple[int, int]:
+    operand = term.operand
+    cost = 2 if operand.operands else int(isinstance(operand, _IN_JSON))
+    return _KINDS.get(term.operator, _ONE_BOUND), cost
 
 
 def _terms(part: Expression, *, whole: bool) -> Iterator[Term]:
     """Yield the term that a part of a conjunction is, if it is one."""
     if isinstance(part, Comparison) and part.operator != "!=":
-        field, other = part.operands
+        operand, other = part.operands
         operator = part.operator
-        if isinstance(field, Literal):
-            field, other, operator = other, field, MIRRORED[operator]
+        if isinstance(operand, Literal):
+            operand, other, operator = other, operand, MIRRORED[operator]
         constant = _number(other) if operator != "=" else _distinct(other)
-        if isinstance(field, _FIELDS) and constant is not None:
-            yield Term(field, operator, constant, whole=whole)
+        if constant is not None:
+            yield Term(operand, operator, constant, whole=whole)
     elif isinstance(part, Between):
-        field, *bounds = part.operands
+        operand, *bounds = part.operands
         low, high = map(_number, bounds)
-        if isinstance(field, _FIELDS) and low is not None and high is not None:
-            yield Term(field, "BETWEEN", low, high, whole=whole)
+        if low is not None and high is not None:
+            yield Term(operand, "BETWEEN", low, high, whole=whole)
 
 
 def _number(expression: Expression) -> Number | None:

@@ -32,8 +32,8 @@ MESSAGE = Message(
         ("qos = 1 AND qos = 2", [(2, 1), (2, 2)]),
         ("qos != 1", []),
         ("qos = retain", []),
-        ("qos + 1 = 2", []),
-        ("UPPER(clientid) = 'X'", []),
+        ("qos + 1 = 2", [(3, 2)]),
+        ("UPPER(clientid) = 'X' AND k = 'x'", [("mine", "x"), ("N7", "X")]),
         ("qos = 1 OR qos = 2", []),
         ("NOT qos = 1", []),
         ("qos IN (1)", []),
@@ -70,8 +70,8 @@ def test_equalities(text: str, found: list[tuple[object, object]]) -> None:
         ("v BETWEEN 0 AND qos", []),
         ("v BETWEEN qos AND 1", []),
         ("v > qos", []),
-        ("v + 1 BETWEEN 1 AND 2", []),
-        ("ABS(v) > 2", []),
+        ("v + 1 BETWEEN 1 AND 2 AND a < 1", [None, "a"]),
+        ("ABS(v) > 2 AND a > 1", ["a", None]),
         ("v NOT BETWEEN 1 AND 2", []),
         ("v > 1 OR v < 0", []),
     ],
@@ -79,7 +79,7 @@ def test_equalities(text: str, found: list[tuple[object, object]]) -> None:
 def test_bounds(text: str, found: list[str | None]) -> None:
     shown = []
     for each in terms(compile_where(text).expression):
-        name = getattr(each.field, "name", None)
+        name = getattr(each.operand, "name", None)
         high = f" AND {each.high}" if each.operator == "BETWEEN" else ""
         shown.append(f"{name} {each.operator} {each.constant}{high}" if each.whole else name)
     assert shown == found
@@ -94,7 +94,7 @@ def test_a_term_is_whole_if_the_expression_is_nothing_else(text: str) -> None:
 def test_a_field_has_the_same_key_in_every_expression() -> None:
     fields = ["k", "c", "$user.k", "payload.k", "payload.a.b", "payload[0]", "topic[0]", "topic"]
     keys = [
-        [terms(compile_where(f"{field} {test}").expression)[0].field_key]
+        [terms(compile_where(f"{field} {test}").expression)[0].operand_key]
         for field in fields
         for test in ("= 'x'", "> 7")
     ]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.routing.field_index import FieldIndex, IndexEntry
+from gateway.routing.operand_index import IndexEntry, OperandIndex
 from gateway.routing.where.comparison import ORDERS, compare
 from gateway.routing.where.compile import compile_where
 from gateway.routing.where.expression import PayloadPath
@@ -39,7 +39,7 @@ def is_true(term: Term, value: Any) -> bool:
     return bool(compare(ORDERS[term.operator], value, term.constant))
 
 
-def found(index: FieldIndex, value: Any) -> list[Term | None]:
+def found(index: OperandIndex, value: Any) -> list[Term | None]:
     entries: list[IndexEntry] = []
     index.find(Message("t", json.dumps({"v": value}).encode()), entries)
     return [entry.term for entry in entries]
@@ -48,7 +48,7 @@ def found(index: FieldIndex, value: Any) -> list[Term | None]:
 @pytest.mark.parametrize("value", VALUES, ids=repr)
 def test_what_is_found_is_true_by_the_comparison_rule(value: Any) -> None:
     every = terms()
-    index = FieldIndex(every[0].reader())
+    index = OperandIndex(every[0].reader())
     for term in every:
         index.add(term, IndexEntry(SOME, term))
     expected = [term for term in every if is_true(term, value)]
@@ -58,7 +58,7 @@ def test_what_is_found_is_true_by_the_comparison_rule(value: Any) -> None:
 @given(st.lists(st.sampled_from(range(len(terms())))), st.sampled_from(VALUES), st.randoms())
 def test_nothing_is_left_of_what_is_discarded(places: list[int], value: Any, random: Any) -> None:
     every = terms()
-    index = FieldIndex(every[0].reader())
+    index = OperandIndex(every[0].reader())
     entries = [IndexEntry(SOME, every[place]) for place in places]
     for entry in entries:
         assert entry.term is not None
@@ -74,9 +74,9 @@ def test_nothing_is_left_of_what_is_discarded(places: list[int], value: Any, ran
 
 
 def test_equalities_are_counted_by_their_constant() -> None:
-    index = FieldIndex(terms()[0].reader())
+    index = OperandIndex(terms()[0].reader())
     for constant in ("10", 10, 10.0, "10"):
         term = Term(FIELD, "=", constant)
         index.add(term, IndexEntry(SOME, term))
     assert [index.count(each) for each in ("10", 10, 10.0, "10.0", 1)] == [2, 2, 2, 0, 0]
-    assert FieldIndex(terms()[0].reader()).count(1) == 0
+    assert OperandIndex(terms()[0].reader()).count(1) == 0

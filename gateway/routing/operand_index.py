@@ -1,4 +1,4 @@
-"""The index entries that compare one field with a constant, by the constant (where-language 5)."""
+"""The entries of an index that compare one operand with a constant (where-language 5)."""
 
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, TypeVar
@@ -33,7 +33,7 @@ class IndexEntry:
 
 
 class Equalities:
-    """Entries by the constant that the field is to be equal to.
+    """Entries by the constant that the operand is to be equal to.
 
     A text is equal to the same text, and a numeric one to numbers of its value, but not to
     other texts of that value; a number is equal to any text of its value, and 1 to TRUE.
@@ -79,7 +79,7 @@ class Equalities:
             _take(self._numeric_texts, number, entry)
 
     def find(self, value: Value, found: list[IndexEntry]) -> None:
-        """Append the entries whose term is TRUE for this value of the field."""
+        """Append the entries whose term is TRUE for this value of the operand."""
         if isinstance(value, str):
             gather(self._texts.get(value), found)
             number = to_number(value) if self._numbers else None
@@ -92,7 +92,7 @@ class Equalities:
 
 
 class Bounds:
-    """Entries by the number that bounds the field, the lower one of BETWEEN, in its order.
+    """Entries by the number that bounds the operand, the lower one of BETWEEN, in its order.
 
     Python orders int and float as exact values.
     """
@@ -122,7 +122,7 @@ class Bounds:
         del self._numbers[place], self._highs[place], self._entries[place]
 
     def find(self, value: Value, found: list[IndexEntry]) -> None:
-        """Append the entries whose term is TRUE for this value of the field."""
+        """Append the entries whose term is TRUE for this value of the operand."""
         number = to_number(value)
         if number is None:
             return
@@ -136,8 +136,8 @@ class Bounds:
             found.extend(self._entries[:place])
 
 
-class FieldIndex:
-    """The entries whose terms are about one field, which is read once for a message."""
+class OperandIndex:
+    """The entries whose terms are about one operand, which is worked out once for a message."""
 
     __slots__ = ("_read", "_tables")
 
