@@ -261,6 +261,7 @@ class Router:
             chosen = selection.choose(self._indirect.take_turns(group))
             if chosen is not None:
                 found.append(chosen)
+        message.forget_parts()
         return found
 
     def member(self, topic_filter: str, message: Message) -> Recipient | None:
@@ -268,4 +269,6 @@ class Router:
 
         None if nobody is left who wants it; `topic_filter` begins with `$share/`.
         """
-        return Selection(self._budget, message).choose(self._indirect.members(topic_filter))
+        chosen = Selection(self._budget, message).choose(self._indirect.members(topic_filter))
+        message.forget_parts()
+        return chosen

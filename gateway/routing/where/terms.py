@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from gateway.routing.where.closures import Reader
 from gateway.routing.where.comparison import MIRRORED
-from gateway.routing.where.compile import COMPILER
+from gateway.routing.where.compile import SHARING
 from gateway.routing.where.conversions import Number, to_boolean
 from gateway.routing.where.expression import (
     BareName,
@@ -53,7 +53,7 @@ class Term:
 
     def reader(self) -> Reader:
         """Return what gives the operand's value for a message."""
-        return COMPILER.value(self.operand)
+        return SHARING.value(self.operand)
 
 
 def terms(expression: Expression) -> list[Term]:
