@@ -97,10 +97,11 @@ class Bounds:
     Python orders int and float as exact values.
     """
 
-    __slots__ = ("_bisect", "_entries", "_highs", "_numbers", "_operator")
+    __slots__ = ("_above", "_between", "_bisect", "_entries", "_highs", "_numbers")
 
     def __init__(self, operator: str) -> None:
-        self._operator = operator
+        self._above = operator in ("<", "<=")  # the numbers above the operand's are looked for
+        self._between = operator == "BETWEEN"
         self._bisect = bisect_left if operator in (">", "<=") else bisect_right
         self._numbers: list[Number] = []
         self._highs: list[Number] = []  # the other bounds of BETWEEN, at the place of the number
@@ -123,13 +124,13 @@ class Bounds:
 
     def find(self, value: Value, found: list[IndexEntry]) -> None:
         """Append the entries whose term is TRUE for this value of the operand."""
-        number = to_number(value)
+        number = value if type(value) is float or type(value) is int else to_number(value)
         if number is None:
             return
         place = self._bisect(self._numbers, number)
-        if self._operator in ("<", "<="):
+        if self._above:
             found.extend(self._entries[place:])
-        elif self._operator == "BETWEEN":
+        elif self._between:
             pairs = zip(self._entries[:place], self._highs, strict=False)
             found.extend([entry for entry, high in pairs if number <= high])
         else:
