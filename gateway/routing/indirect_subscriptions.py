@@ -1,6 +1,7 @@
 """Subscriptions that more than a topic finds: shared ones, and those with a `$where`."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, cast
 
 from gateway.mqtt.topics import SHARED_PREFIX, split_shared
 from gateway.routing.filter_index import FilterIndex
@@ -8,6 +9,9 @@ from gateway.routing.filtered_subscriptions import FilteredSubscriptions
 from gateway.routing.shared_subscriptions import SharedSubscriptions
 from gateway.routing.subscription import Subscription
 from gateway.routing.topic_trie import TopicTrie
+
+if TYPE_CHECKING:
+    from gateway.routing.where.compile import Where
 
 INDIRECT = 1 << 30
 """The bit that tells these places from the nodes of any other trie."""
@@ -53,8 +57,8 @@ class IndirectSubscriptions:
         share_name, topic_filter = split_shared(subscription.topic_filter)
         if share_name is not None:
             self._shared.add(share_name, topic_filter, number)
-        elif subscription.where is not None:
-            self._filtered.add(topic_filter, subscription.where, subscription)
+        else:
+            self._filtered.add(topic_filter, _where(subscription), subscription)
         self._subscriptions[number] = subscription
         self._text += len(subscription.topic_filter)
 
@@ -65,8 +69,8 @@ class IndirectSubscriptions:
         share_name, topic_filter = split_shared(subscription.topic_filter)
         if share_name is not None:
             self._shared.discard(share_name, topic_filter, number)
-        elif subscription.where is not None:
-            self._filtered.discard(topic_filter, subscription.where, subscription)
+        else:
+            self._filtered.discard(topic_filter, _where(subscription), subscription)
         self._trie.take(place & ~INDIRECT, subscriber)
         self._text -= len(subscription.topic_filter)
 
@@ -118,3 +122,8 @@ def is_indirect(subscription: Subscription) -> bool:
 
 def _number(place: int, subscriber: int) -> int:
     return place << PLACE | subscriber
+
+
+def _where(subscription: Subscription) -> "Where":
+    """Return the `$where` of a subscription that is not shared."""
+    return cast("Where", subscription.where)  # else it would not be one of these
