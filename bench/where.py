@@ -8,6 +8,7 @@ Prints microseconds and ratios, all of one run; each time is the least of many r
 import gc
 import json
 from collections.abc import Callable
+from itertools import cycle, islice
 from math import prod
 from time import perf_counter, perf_counter_ns
 
@@ -115,6 +116,57 @@ def evaluation_and_parse() -> tuple[float, float, float]:
     return times[0], times[1], times[2]
 
 
+def mixture(count: int) -> list[str]:
+    """Return so many filters of ten shapes, most of which compare with a constant of their own."""
+    shapes = islice(cycle(_SHAPES), count)
+    return [each.format(24 + place % 13, f"d{place:04}") for place, each in enumerate(shapes)]
+
+
+_SHAPES = (
+    "payload.temp > {0}.5",
+    "temp < {0}.5",
+    "payload.device = '{1}'",
+    "payload.temp >= {0} AND payload.device = '{1}'",
+    "payload.temp BETWEEN {0}.5 AND {0}.5 + 2",
+    "topic[1] = 'line-3' AND payload.temp > {0}.5",
+    "topic LIKE 'plant/%/telemetry' AND temp > {0}.5",
+    "payload.status IS NOT NULL AND temp > {0}.5",
+    "ABS(payload.temp - 25) > {0} - 24",
+    "payload.temp > {0}.5 OR payload.device LIKE 'd00{0}%'",
+)
+
+
+def thresholds(count: int) -> list[str]:
+    """Return so many filters that compare one field with a constant each, half of them TRUE."""
+    return [f"payload.temp > {31.25 + (number - count / 2) / 100}" for number in range(count)]
+
+
+def past(texts: list[str]) -> tuple[float, float]:
+    """Return a message that has to be parsed, past these filters, and how many want it."""
+    router = Router(Budget(perf_counter_ns))
+    for number, text in enumerate(texts):
+        where = compile_where(text)
+        router.add(Subscription(Subscriber(f"c{number}"), "#", 0, where=where))
+    least, wanted = float("inf"), 0
+    end = perf_counter() + SECONDS
+    while perf_counter() < end:
+        messages = [message(number) for number in range(MESSAGES)]
+        started = perf_counter()
+        wanted = sum(len(router.recipients(each)) for each in messages)
+        least = min(least, perf_counter() - started)
+    return least / MESSAGES * 1_000_000, wanted / MESSAGES
+
+
+def print_filters() -> None:
+    """Print a line for each number of filters."""
+    print("\n| filters on `#` | thresholds, µs | wanted by | ten shapes, µs | wanted by |")
+    print("| --: | --: | --: | --: | --: |")
+    for count in (1, 10, 100, 1_000):
+        (one, few), (other, more) = past(thresholds(count)), past(mixture(count))
+        print(f"| {count:,} | {one:.1f} | {few:.0f} | {other:.1f} | {more:.0f} |")
+    print()
+
+
 def routing(subscribers: int, text: str) -> float:
     """Return a message past so many subscribers, all with a device of their own.
 
@@ -137,9 +189,9 @@ def routing(subscribers: int, text: str) -> float:
 
 def tiers(text: str) -> tuple[float, float, float]:
     """Return an evaluation by closures and by a generated function, and how long that one takes."""
-    where, parsed = compile_where(text), message(7)
-    closures = where.evaluate
     built = min(timed(compile_where(text).promote) for _ in range(20))
+    where, parsed = compile_where(text), message(7)  # alone: it shares no part with another
+    closures = where.evaluate
     assert where.promote()
     generated = where.evaluate
     assert generated(parsed) is closures(parsed)
@@ -177,9 +229,10 @@ def print_tiers() -> None:
 
 
 def main() -> None:
-    """Print two tables."""
+    """Print three tables."""
     gc.disable()
     print_tiers()
+    print_filters()
     evaluation, parse, library = evaluation_and_parse()
     one, many = routing(1, INDEXED), routing(SUBSCRIBERS, INDEXED)
     unindexed, all_asked = routing(1, NOT_INDEXED), routing(SUBSCRIBERS, NOT_INDEXED)

@@ -7,6 +7,7 @@ cdef class Message:
     cdef public object _decoded
     cdef public object _json
     cdef public object _levels
+    cdef public object _part_values
     cdef public object _user
     cdef public double arrived
     cdef public object client_id

@@ -26,6 +26,7 @@ class Message:
         "_decoded",
         "_json",
         "_levels",
+        "_part_values",
         "_user",
         "arrived",
         "client_id",
@@ -92,4 +93,5 @@ class Message:
         self._decoded: str | None = UNKNOWN
         self._json: Any = UNKNOWN
         self._levels: list[str] = UNKNOWN
+        self._part_values: dict[Any, Any] | None = None
         self._user: dict[str, str] = UNKNOWN

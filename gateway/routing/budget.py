@@ -104,6 +104,14 @@ class Budget:
             self.null += 1
         return False
 
+    def count_passed(self, where: Evaluable) -> None:
+        """Count an expression that an index has found to be TRUE."""
+        figures = where.figures
+        figures.evaluated += 1
+        figures.passed += 1
+        self.evaluated += 1
+        self.passed += 1
+
     @property
     def promoted(self) -> int:
         """How many of the expressions in use have a function of their own."""

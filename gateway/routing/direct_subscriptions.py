@@ -2,22 +2,17 @@
 
 from array import array
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from gateway.routing.recipient import Recipient
 from gateway.routing.subscribers import Subscribers
 from gateway.routing.subscription import Subscription
 from gateway.routing.topic_trie import TopicTrie
 
-if TYPE_CHECKING:
-    from gateway.routing.where.compile import Where
-
 QOS = 0b000011
 NO_LOCAL = 0b000100
 RETAIN_AS_PUBLISHED = 0b001000
 IDENTIFIED = 0b010000
-FILTERED = 0b100000
-"""Bits of a subscription's word; the last two say where else there is something to know."""
+"""Bits of a subscription's word; the last one says that a table knows its identifier."""
 
 SUBSCRIBER = 6
 """How far up in the word the subscriber's number stands: there is room for 33 million."""
@@ -26,8 +21,8 @@ NODE = 32
 """How far up in an entry the node stands, above the word."""
 WORD = (1 << NODE) - 1
 
-MORE_OVERHEAD = 200
-"""Bytes of an identifier or a `$where`, of which few subscriptions have one, in its table."""
+IDENTIFIER_OVERHEAD = 200
+"""Bytes of an identifier, of which few subscriptions have one, in its table."""
 
 
 class DirectSubscriptions:
@@ -37,13 +32,12 @@ class DirectSubscriptions:
     so that a node's words are in the order of the subscribers, each of which has one at most.
     """
 
-    __slots__ = ("_identifiers", "_subscribers", "_trie", "_wheres")
+    __slots__ = ("_identifiers", "_subscribers", "_trie")
 
     def __init__(self, subscribers: Subscribers) -> None:
         self._subscribers = subscribers
         self._trie = TopicTrie()
         self._identifiers: dict[int, int] = {}  # by entry without its options
-        self._wheres: dict[int, Where] = {}
 
     def __len__(self) -> int:
         return len(self._trie)
@@ -63,16 +57,11 @@ class DirectSubscriptions:
         if subscription.identifier is not None:
             word |= IDENTIFIED
             self._identifiers[key] = subscription.identifier
-        if subscription.where is not None:
-            word |= FILTERED
-            self._wheres[key] = subscription.where
         self._trie.put(place, word)
 
     def take(self, place: int, subscriber: int) -> None:
         """Give up the subscription at a place, which is there."""
-        key = place << NODE | subscriber
-        self._identifiers.pop(key, None)
-        self._wheres.pop(key, None)
+        self._identifiers.pop(place << NODE | subscriber, None)
         self._trie.take(place, self._word(place, subscriber))
 
     def place(self, subscriber: int, topic_filter: str) -> int:
@@ -109,7 +98,6 @@ class DirectSubscriptions:
             no_local=bool(word & NO_LOCAL),
             retain_as_published=bool(word & RETAIN_AS_PUBLISHED),
             identifier=self._identifiers[key] if word & IDENTIFIED else None,
-            where=self._wheres[key] if word & FILTERED else None,
         )
 
     def recipients(self, entries: Iterable[int], qos: int, retain: bool) -> tuple[Recipient, ...]:
@@ -131,8 +119,7 @@ class DirectSubscriptions:
 
     def memory(self) -> int:
         """Return about the bytes of all subscriptions."""
-        more = len(self._identifiers) + len(self._wheres)
-        return self._trie.memory() + MORE_OVERHEAD * more
+        return self._trie.memory() + IDENTIFIER_OVERHEAD * len(self._identifiers)
 
     def _word(self, node: int, subscriber: int) -> int:
         """Return the subscriber's word at a node; another one or -1 if it has none there."""

@@ -1,129 +1,96 @@
-"""The filtered subscriptions of one topic filter, by a constant that a field must be equal to."""
+"""The filtered subscriptions of one topic filter, by what their expressions compare."""
 
-from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
 
-from gateway.routing.held import Held, count, excluding, gather, holds, including
-from gateway.routing.where.conversions import Number, to_number
+from gateway.routing.held import excluding, including
+from gateway.routing.operand_index import IndexEntry, OperandIndex
+from gateway.routing.subscription import Subscription
 from gateway.routing.where.message import Message
 
 if TYPE_CHECKING:
-    from gateway.routing.where.closures import Reader
-    from gateway.routing.where.equalities import Equality
-
-_Constant = TypeVar("_Constant", str, Number)
-
-
-class _Field:
-    """The subscriptions that compare one field, by the constant (where-language 5).
-
-    A text is equal to the same text, and a numeric one to numbers of its value, but not to
-    other texts of that value; a number is equal to any text of its value, and 1 to TRUE.
-    Python's int, float and bool are equal and found under each other's hash as exact values.
-    """
-
-    __slots__ = ("numbers", "numeric_texts", "read", "texts")
-
-    def __init__(self, read: "Reader") -> None:
-        self.read = read
-        self.texts: dict[str, Held] = {}
-        self.numbers: dict[Number, Held] = {}
-        self.numeric_texts: dict[Number, Held] = {}  # those of `texts`, by their value
-
-    def held(self, constant: str | Number) -> Held:
-        """Return the subscriptions that compare with the constant."""
-        if isinstance(constant, str):
-            return self.texts.get(constant)
-        return self.numbers.get(constant)
-
-    def add(self, constant: str | Number, subscription: int) -> None:
-        if not isinstance(constant, str):
-            _put(self.numbers, constant, subscription)
-            return
-        _put(self.texts, constant, subscription)
-        number = to_number(constant)
-        if number is not None:
-            _put(self.numeric_texts, number, subscription)
-
-    def discard(self, constant: str | Number, subscription: int) -> None:
-        if not isinstance(constant, str):
-            _take(self.numbers, constant, subscription)
-            return
-        _take(self.texts, constant, subscription)
-        number = to_number(constant)
-        if number is not None:
-            _take(self.numeric_texts, number, subscription)
-
-    def is_empty(self) -> bool:
-        return not self.texts and not self.numbers
-
-    def find(self, message: Message, found: list[int]) -> None:
-        """Append the subscriptions whose constant the field is equal to."""
-        value = self.read(message)
-        if isinstance(value, str):
-            gather(self.texts.get(value), found)
-            number = to_number(value) if self.numbers else None
-            if number is not None:
-                gather(self.numbers.get(number), found)
-        elif isinstance(value, int | float):
-            gather(self.numbers.get(value), found)
-            if not isinstance(value, bool):
-                gather(self.numeric_texts.get(value), found)
+    from gateway.routing.where.compile import Where
+    from gateway.routing.where.terms import Term
 
 
 class FilterIndex:
-    """Subscriptions by one of the equalities that their `$where` asks for.
+    """Subscriptions by one of the terms of their `$where`, those of one expression together.
 
-    A message costs one look for each field in use, however many constants it is compared with;
-    a look into the payload parses it, as the first evaluation would.
+    A message costs one look for each operand in use, however many constants it is compared with;
+    a look into the payload parses it, as the first evaluation would. `nodes` are those of the trees
+    of these operands.
     """
 
-    __slots__ = ("_fields",)
+    __slots__ = ("_entries", "_operands", "_others", "nodes")
 
     def __init__(self) -> None:
-        self._fields: dict[Hashable, _Field] = {}
+        self._entries: dict[Where, IndexEntry] = {}
+        self._operands: dict[Hashable, OperandIndex] = {}
+        self._others: dict[IndexEntry, None] = {}  # that have no term
+        self.nodes = 0
 
-    @property
-    def fields(self) -> int:
-        """How many fields the subscriptions are indexed by; 0 while there are none."""
-        return len(self._fields)
+    def __len__(self) -> int:
+        """Return how many expressions there are."""
+        return len(self._entries)
 
-    def add(self, equalities: "Sequence[Equality]", subscription: int) -> None:
-        """Put the subscription at that of its equalities at which the fewest are held so far.
+    def add(self, where: "Where", subscription: Subscription) -> None:
+        """Add a subscription with this expression."""
+        entry = self._entries.get(where)
+        if entry is None:
+            entry = self._entries[where] = self._entry(where)
+        entry.subscriptions = including(entry.subscriptions, subscription)
+
+    def discard(self, where: "Where", subscription: Subscription) -> None:
+        """Remove a subscription, which was added with the same expression."""
+        entry = self._entries[where]
+        entry.subscriptions = excluding(entry.subscriptions, subscription)
+        if entry.subscriptions is None:
+            del self._entries[where]
+            self._forget(entry)
+
+    def find(self, message: Message, found: list[IndexEntry]) -> None:
+        """Append, each once, all entries whose expression can be TRUE for the message."""
+        found.extend(self._others)
+        for operand in self._operands.values():
+            operand.find(message, found)
+
+    def _entry(self, where: "Where") -> IndexEntry:
+        from gateway.routing.where.terms import terms
+
+        found = terms(where.expression)
+        if not found:
+            entry = IndexEntry(where, None)
+            self._others[entry] = None
+            return entry
+        term = self._best(found)
+        key = term.operand_key
+        operand = self._operands.get(key)
+        if operand is None:
+            operand = self._operands[key] = OperandIndex(term.reader())
+            self.nodes += term.nodes
+        entry = IndexEntry(where, term)
+        operand.add(term, entry)
+        return entry
+
+    def _forget(self, entry: IndexEntry) -> None:
+        term = entry.term
+        if term is None:
+            del self._others[entry]
+            return
+        operand = self._operands[term.operand_key]
+        operand.discard(term, entry)
+        if not operand:
+            del self._operands[term.operand_key]
+            self.nodes -= term.nodes
+
+    def _best(self, found: "list[Term]") -> "Term":
+        """Return the equality that the fewest entries ask for so far; without one, the first.
 
         So the site that all devices have in common is not what tells them apart.
         """
-        equality = min(equalities, key=lambda each: count(self._held(each)))
-        field = self._fields.get(equality.field_key)
-        if field is None:
-            field = self._fields[equality.field_key] = _Field(equality.reader())
-        field.add(equality.constant, subscription)
+        equalities = [term for term in found if term.operator == "="]
+        return min(equalities, key=self._count) if equalities else found[0]
 
-    def discard(self, equalities: "Sequence[Equality]", subscription: int) -> None:
-        """Remove the subscription, which was added with the same equalities."""
-        equality = next(each for each in equalities if holds(self._held(each), subscription))
-        field = self._fields[equality.field_key]
-        field.discard(equality.constant, subscription)
-        if field.is_empty():
-            del self._fields[equality.field_key]
-
-    def candidates(self, message: Message, found: list[int]) -> None:
-        """Append, each once, all subscriptions whose expression can be TRUE for the message."""
-        for field in self._fields.values():
-            field.find(message, found)
-
-    def _held(self, equality: "Equality") -> Held:
-        field = self._fields.get(equality.field_key)
-        return None if field is None else field.held(equality.constant)
-
-
-def _put(table: dict[_Constant, Held], constant: _Constant, subscription: int) -> None:
-    table[constant] = including(table.get(constant), subscription)
-
-
-def _take(table: dict[_Constant, Held], constant: _Constant, subscription: int) -> None:
-    left = excluding(table[constant], subscription)
-    if left is None:
-        del table[constant]
-    else:
-        table[constant] = left
+    def _count(self, equality: "Term") -> int:
+        operand = self._operands.get(equality.operand_key)
+        return 0 if operand is None else operand.count(equality.constant)

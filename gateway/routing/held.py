@@ -1,54 +1,43 @@
-"""The subscriptions at one place of a table: most places hold exactly one, so no container for it.
+"""What stands at one place of a table: most places hold exactly one, so no container for it.
 
-A subscription is a number; a place that holds none is None.
+What is held is hashable and no set; a place that holds nothing is None.
 """
 
-import sys
+from typing import TypeAlias, TypeVar
 
-Held = int | set[int] | None
+_Item = TypeVar("_Item")
 
-
-def holds(held: Held, subscription: int) -> bool:
-    """Tell whether the subscription is among those held."""
-    return subscription in held if isinstance(held, set) else subscription == held
+Held: TypeAlias = set[_Item] | _Item | None
 
 
-def count(held: Held) -> int:
+def count(held: Held[_Item]) -> int:
     """Return how many are held."""
     if isinstance(held, set):
         return len(held)
     return 0 if held is None else 1
 
 
-def including(held: Held, subscription: int) -> Held:
+def including(held: Held[_Item], item: _Item) -> Held[_Item]:
     """Return what is held with one more; a set is changed in place."""
     if held is None:
-        return subscription
-    if isinstance(held, int):
-        return {held, subscription}
-    held.add(subscription)
+        return item
+    if not isinstance(held, set):
+        return {held, item}
+    held.add(item)
     return held
 
 
-def excluding(held: Held, subscription: int) -> Held:
+def excluding(held: Held[_Item], item: _Item) -> Held[_Item]:
     """Return what is held without one of them; a set is changed in place."""
     if not isinstance(held, set):
         return None
-    held.remove(subscription)
+    held.remove(item)
     return held.pop() if len(held) == 1 else held
 
 
-def gather(held: Held, found: list[int]) -> None:
+def gather(held: Held[_Item], found: list[_Item]) -> None:
     """Append all that are held."""
-    if isinstance(held, int):
-        found.append(held)
-    elif held is not None:
+    if isinstance(held, set):
         found.extend(held)
-
-
-def size(held: Held) -> int:
-    """Return the bytes of the numbers and of what holds them."""
-    if held is None:
-        return 0
-    numbers = sum(map(sys.getsizeof, held)) if isinstance(held, set) else 0
-    return sys.getsizeof(held) + numbers
+    elif held is not None:
+        found.append(held)

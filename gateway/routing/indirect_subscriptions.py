@@ -1,18 +1,17 @@
-"""Subscriptions that more than a topic finds: shared ones, and those an index looks at."""
+"""Subscriptions that more than a topic finds: shared ones, and those with a `$where`."""
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, cast
 
 from gateway.mqtt.topics import SHARED_PREFIX, split_shared
 from gateway.routing.filter_index import FilterIndex
-from gateway.routing.indexed_filters import IndexedFilters, candidates
+from gateway.routing.filtered_subscriptions import FilteredSubscriptions
 from gateway.routing.shared_subscriptions import SharedSubscriptions
 from gateway.routing.subscription import Subscription
 from gateway.routing.topic_trie import TopicTrie
-from gateway.routing.where.message import Message
 
 if TYPE_CHECKING:
-    from gateway.routing.where.equalities import Equality
+    from gateway.routing.where.compile import Where
 
 INDIRECT = 1 << 30
 """The bit that tells these places from the nodes of any other trie."""
@@ -23,12 +22,6 @@ PLACE = 32
 OVERHEAD = 450
 """Bytes of a subscription beside its topic filter: the object and its places in the tables."""
 
-INDEX_OVERHEAD = 400
-"""Bytes of the index of a topic filter."""
-
-INDEXED_FIELD_OVERHEAD = 900
-"""Bytes of a field that an index looks at: its tables and what reads it."""
-
 
 class IndirectSubscriptions:
     """Subscriptions that are kept as objects, by number.
@@ -36,11 +29,11 @@ class IndirectSubscriptions:
     Their places are the nodes that a trie has for their topic filters as the clients wrote them.
     """
 
-    __slots__ = ("_indexed", "_shared", "_subscriptions", "_text", "_trie")
+    __slots__ = ("_filtered", "_shared", "_subscriptions", "_text", "_trie")
 
     def __init__(self) -> None:
         self._trie = TopicTrie()  # of subscribers' numbers
-        self._indexed = IndexedFilters()
+        self._filtered = FilteredSubscriptions()
         self._shared = SharedSubscriptions()
         self._subscriptions: dict[int, Subscription] = {}
         self._text = 0  # bytes of topic filters
@@ -65,7 +58,7 @@ class IndirectSubscriptions:
         if share_name is not None:
             self._shared.add(share_name, topic_filter, number)
         else:
-            self._indexed.add(topic_filter, _asked_for(subscription), number)
+            self._filtered.add(topic_filter, _where(subscription), subscription)
         self._subscriptions[number] = subscription
         self._text += len(subscription.topic_filter)
 
@@ -77,7 +70,7 @@ class IndirectSubscriptions:
         if share_name is not None:
             self._shared.discard(share_name, topic_filter, number)
         else:
-            self._indexed.discard(topic_filter, _asked_for(subscription), number)
+            self._filtered.discard(topic_filter, _where(subscription), subscription)
         self._trie.take(place & ~INDIRECT, subscriber)
         self._text -= len(subscription.topic_filter)
 
@@ -94,19 +87,15 @@ class IndirectSubscriptions:
 
     def begins(self, level: str) -> bool:
         """Return whether topics that begin with this level may have an index or a group."""
-        return self._indexed.begins(level) or self._shared.begins(level)
+        return self._filtered.begins(level) or self._shared.begins(level)
 
     def indexes(self, topic: str) -> list[FilterIndex]:
         """Return the indexes whose topic filter matches."""
-        return self._indexed.indexes_of(topic)
+        return self._filtered.indexes(topic)
 
     def groups(self, topic: str) -> list[int]:
         """Return the groups of shared subscriptions that match."""
         return self._shared.groups(topic)
-
-    def candidates(self, indexes: Iterable[FilterIndex], message: Message) -> list[Subscription]:
-        """Return the subscriptions in these indexes whose `$where` can be TRUE."""
-        return [self._subscriptions[number] for number in candidates(indexes, message)]
 
     def take_turns(self, group: int) -> Iterator[Subscription]:
         """Give the members of a group, the one whose turn it is first."""
@@ -122,26 +111,19 @@ class IndirectSubscriptions:
         """Return about the bytes of all subscriptions; 0 without any."""
         if not self._subscriptions:
             return 0
-        indexed = self._indexed
-        tries = self._trie.memory() + indexed.memory() + self._shared.memory()
-        indexes = indexed.indexes * INDEX_OVERHEAD + indexed.fields * INDEXED_FIELD_OVERHEAD
-        return self._text + tries + indexes + len(self._subscriptions) * OVERHEAD
+        tables = self._trie.memory() + self._filtered.memory() + self._shared.memory()
+        return self._text + tables + len(self._subscriptions) * OVERHEAD
 
 
 def is_indirect(subscription: Subscription) -> bool:
     """Tell whether a subscription is one of these."""
-    return subscription.topic_filter.startswith(SHARED_PREFIX) or bool(_asked_for(subscription))
+    return subscription.where is not None or subscription.topic_filter.startswith(SHARED_PREFIX)
 
 
 def _number(place: int, subscriber: int) -> int:
     return place << PLACE | subscriber
 
 
-def _asked_for(subscription: Subscription) -> "list[Equality]":
-    """Return the equalities that the `$where` asks for; none without one."""
-    where = subscription.where
-    if where is None:
-        return []
-    from gateway.routing.where.equalities import equalities
-
-    return equalities(where.expression)
+def _where(subscription: Subscription) -> "Where":
+    """Return the `$where` of a subscription that is not shared."""
+    return cast("Where", subscription.where)  # else it would not be one of these

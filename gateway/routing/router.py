@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from gateway.mqtt.topics import split_shared
 from gateway.routing.budget import Budget
-from gateway.routing.direct_subscriptions import FILTERED, NO_LOCAL, DirectSubscriptions
+from gateway.routing.direct_subscriptions import NO_LOCAL, DirectSubscriptions
 from gateway.routing.indirect_subscriptions import (
     INDIRECT,
     PLACE,
@@ -27,9 +27,6 @@ from gateway.routing.where.message import Message
 SUBSCRIBER = (1 << PLACE) - 1
 """The bits of a subscription's number that are its subscriber's."""
 
-ASKING = FILTERED | NO_LOCAL
-"""The bits of a subscription that asks more of a message than its topic."""
-
 MAXIMUM_BYTES = 128 * 1024 * 1024
 """Bytes of all subscriptions: well over a million of some forty characters."""
 
@@ -37,8 +34,8 @@ MAXIMUM_BYTES = 128 * 1024 * 1024
 class Router:
     """All subscriptions of a gateway, by topic filter.
 
-    A subscription whose `$where` asks for an equality with a constant, and which is not shared,
-    is asked only if a message has that constant: whoever is not asked would have said no.
+    A subscription whose `$where` compares a value with a constant, and which is not shared, is
+    asked only if that holds for a message: whoever is not asked would have said no.
 
     While `full`, whoever adds a subscription is to refuse it and to count that. `budget` evaluates
     the filters and counts. `on_add` and `on_discard` are called with every subscription that comes
@@ -240,7 +237,7 @@ class Router:
             return CROWDED
         if not own and not indexes and not groups:
             return NOWHERE
-        if not indexes and not groups and all(not entry & ASKING for entry in own):
+        if not indexes and not groups and all(not entry & NO_LOCAL for entry in own):
             return Route(own.tobytes(), (), ())
         asked = [self._direct.subscription(entry) for entry in own]
         return Route(own.tobytes(), indexes, groups, asked)
@@ -258,12 +255,13 @@ class Router:
         """Return the recipients where it depends on more of the message than its topic."""
         own, indexes, groups = asking
         selection = Selection(self._budget, message)
-        asked = [*own, *self._indirect.candidates(indexes, message)]
-        found = merged(selection.wanted(asked), message.qos, message.retain)
+        wanted = [*selection.wanted(own), *selection.filtered(indexes)]
+        found = merged(wanted, message.qos, message.retain)
         for group in groups:
             chosen = selection.choose(self._indirect.take_turns(group))
             if chosen is not None:
                 found.append(chosen)
+        message.forget_parts()
         return found
 
     def member(self, topic_filter: str, message: Message) -> Recipient | None:
@@ -271,4 +269,6 @@ class Router:
 
         None if nobody is left who wants it; `topic_filter` begins with `$share/`.
         """
-        return Selection(self._budget, message).choose(self._indirect.members(topic_filter))
+        chosen = Selection(self._budget, message).choose(self._indirect.members(topic_filter))
+        message.forget_parts()
+        return chosen

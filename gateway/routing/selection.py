@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
 from gateway.routing.budget import Budget
+from gateway.routing.filter_index import FilterIndex
+from gateway.routing.operand_index import IndexEntry
 from gateway.routing.recipient import Recipient, SharedRecipient
 from gateway.routing.subscription import Member, Subscription
 from gateway.routing.where.message import Message
@@ -25,8 +27,11 @@ class Selection:
         self._message = message
         self._verdicts: dict[Where, bool] = {}
 
-    def wants(self, subscription: Subscription) -> bool:
-        """Return whether the subscription's options and its filter let the message through."""
+    def wants(self, subscription: Subscription, decided: bool = False) -> bool:
+        """Return whether the subscription's options and its filter let the message through.
+
+        The filter is not evaluated if it is `decided` that it does.
+        """
         message = self._message
         # [MQTT-3.8.3-3]: No Local keeps a message from the connection that published it
         if subscription.no_local and subscription.subscriber.client_id == message.client_id:
@@ -36,9 +41,28 @@ class Selection:
             return True
         passed = self._verdicts.get(where)
         if passed is None:
-            client_id = subscription.subscriber.client_id
-            passed = self._verdicts[where] = self._budget.passes(where, message, client_id)
+            if decided:
+                self._budget.count_passed(where)
+                passed = True
+            else:
+                client_id = subscription.subscriber.client_id
+                passed = self._budget.passes(where, message, client_id)
+            self._verdicts[where] = passed
         return passed
+
+    def filtered(self, indexes: Iterable[FilterIndex]) -> list[Subscription]:
+        """Return those in these indexes that want it."""
+        found: list[IndexEntry] = []
+        for index in indexes:
+            index.find(self._message, found)
+        wanted: list[Subscription] = []
+        for entry in found:
+            held, decided = entry.subscriptions, entry.decided
+            if isinstance(held, set):
+                wanted.extend([one for one in held if self.wants(one, decided)])
+            elif held is not None and self.wants(held, decided):
+                wanted.append(held)
+        return wanted
 
     def wanted(self, subscriptions: Iterable[Subscription]) -> list[Subscription]:
         """Return those that want it."""

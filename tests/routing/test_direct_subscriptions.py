@@ -3,7 +3,6 @@ import pytest
 from gateway.routing.direct_subscriptions import DirectSubscriptions
 from gateway.routing.subscribers import Subscribers
 from gateway.routing.subscription import Subscription
-from gateway.routing.where.compile import compile_where
 from tests.support.subscribers import Someone
 
 ANNA, BERT = Someone("anna"), Someone("bert")
@@ -30,16 +29,9 @@ def table() -> Table:
 
 
 def test_a_subscription_says_what_was_put(table: Table) -> None:
-    where = compile_where("x > 1")
     plain = table.put(Subscription(ANNA, "a/+", 2))
     whole = Subscription(
-        BERT,
-        "a/+",
-        1,
-        no_local=True,
-        retain_as_published=True,
-        identifier=268_435_455,
-        where=where,
+        BERT, "a/+", 1, no_local=True, retain_as_published=True, identifier=268_435_455
     )
     place, number = table.put(whole)
     assert place == plain[0]
@@ -48,12 +40,7 @@ def test_a_subscription_says_what_was_put(table: Table) -> None:
         assert getattr(got, name) == getattr(whole, name), name
     got = table.direct.get(*plain)
     assert (got.subscriber, got.topic_filter, got.qos) == (ANNA, "a/+", 2)
-    assert (got.no_local, got.retain_as_published, got.identifier, got.where) == (
-        False,
-        False,
-        None,
-        None,
-    )
+    assert (got.no_local, got.retain_as_published, got.identifier) == (False, False, None)
 
 
 def test_a_place_is_that_of_one_topic_filter_and_subscriber(table: Table) -> None:
@@ -69,15 +56,14 @@ def test_a_place_is_that_of_one_topic_filter_and_subscriber(table: Table) -> Non
     assert table.direct.place(bert, "a/b") == place
 
 
-def test_what_a_subscription_has_more_of_goes_with_it(table: Table) -> None:
+def test_an_identifier_goes_with_its_subscription(table: Table) -> None:
     before = table.direct.memory()
-    where = compile_where("x > 1")
-    place, anna = table.put(Subscription(ANNA, "a", 0, identifier=1, where=where))
-    assert table.direct.memory() > before + 300
+    place, anna = table.put(Subscription(ANNA, "a", 0, identifier=1))
+    assert table.direct.memory() > before + 150
     table.direct.take(place, anna)
     assert table.direct.memory() == before
     table.put(Subscription(ANNA, "a", 0))
-    assert table.direct.get(place, anna).where is None
+    assert table.direct.get(place, anna).identifier is None
 
 
 def test_entries_name_the_subscribers_in_the_order_of_their_numbers(table: Table) -> None:

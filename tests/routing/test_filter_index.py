@@ -1,93 +1,127 @@
-import json
-from typing import Any
-
 import pytest
 from hypothesis import given
 
 from gateway.mqtt.message import UNKNOWN
 from gateway.routing.filter_index import FilterIndex
-from gateway.routing.where.comparison import ORDERS, compare
-from gateway.routing.where.compile import compile_where
-from gateway.routing.where.equalities import Equality, equalities
+from gateway.routing.operand_index import IndexEntry
+from gateway.routing.subscription import Subscription
+from gateway.routing.where.compile import Where, compile_where
 from gateway.routing.where.message import Message
+from tests.support.subscribers import Someone
 from tests.support.where_strategies import (
     colliding_filters,
     colliding_messages,
     conjunctions,
+    expressions,
     messages,
 )
 
-CONSTANTS: list[str | int | float] = [
-    *("10", "10.0", "010", "+10", "1e1", "1", "0", "-0", "", "x", "nan", "9007199254740993"),
-    *("1e400", "1" * 65, " 1", "yes", "\u0661"),
-    *(10, 10.0, 1, 1.0, 0, -0.0, 0.1, 2**53 + 1, float(2**53), 2**63 - 1, -(2**63), 1e308),
-]
-VALUES: list[Any] = [*CONSTANTS, True, False, "true", "FALSE", None, [1], {"a": 1}, float(2**63)]
+
+def found(index: FilterIndex, message: Message) -> list[IndexEntry]:
+    entries: list[IndexEntry] = []
+    index.find(message, entries)
+    return entries
 
 
-def asked(text: str) -> list[Equality]:
-    return equalities(compile_where(text).expression)
+def names(index: FilterIndex, message: Message) -> list[str]:
+    """Return the expressions that are found."""
+    return sorted(entry.where.text for entry in found(index, message))
 
 
-def candidates(index: FilterIndex, message: Message) -> list[int]:
-    found: list[int] = []
-    index.candidates(message, found)
-    return sorted(found)
-
-
-@pytest.mark.parametrize("value", VALUES, ids=repr)
-def test_the_candidates_are_those_equal_by_the_comparison_rule(value: Any) -> None:
-    (field,) = asked("payload.v = 7")
+def indexed(*texts: str) -> FilterIndex:
     index = FilterIndex()
-    for number, constant in enumerate(CONSTANTS):
-        index.add([Equality(field.field, field.field_key, constant)], number)
-    message = Message("t", json.dumps({"v": value}).encode())
-    equal = [
-        number for number, constant in enumerate(CONSTANTS) if compare(ORDERS["="], value, constant)
-    ]
-    assert candidates(index, message) == equal
+    for text in texts:
+        index.add(compile_where(text), Subscription(Someone(), "a", 0))
+    return index
 
 
-@given(conjunctions() | colliding_filters(), messages() | colliding_messages())
-def test_an_expression_that_is_true_is_a_candidate(text: str, message: Message) -> None:
+@given(conjunctions() | colliding_filters() | expressions(), messages() | colliding_messages())
+def test_an_expression_that_is_true_is_found_and_one_that_is_decided_is_true(
+    text: str, message: Message
+) -> None:
     where = compile_where(text)
-    wanted = equalities(where.expression)
-    if wanted:
-        index = FilterIndex()
-        index.add(wanted, 1)
-        if where.passes(message):
-            assert candidates(index, message) == [1]
-        index.discard(wanted, 1)
-        assert index.fields == 0
+    index, subscription = FilterIndex(), Subscription(Someone(), "a", 0, where=where)
+    index.add(where, subscription)
+    entries = found(index, message)
+    if where.passes(message):
+        assert [entry.subscriptions for entry in entries] == [subscription]
+    else:
+        assert not any(entry.decided for entry in entries)
+    index.discard(where, subscription)
+    assert (len(index), index.nodes) == (0, 0)
+    assert not found(index, message)
+
+
+@pytest.mark.parametrize("text", ["v > 5", "v = 7", "v BETWEEN 6 AND 8", "7 = v", "ABS(v - 5) > 1"])
+def test_one_term_alone_is_decided(text: str) -> None:
+    index = indexed(text, f"{text} AND v != 0")
+    decided = {entry.where.text: entry.decided for entry in found(index, Message("a", b'{"v":7}'))}
+    assert decided == {text: True, f"{text} AND v != 0": False}
+    assert not found(index, Message("a", b'{"v":5}'))
+
+
+def test_what_has_no_term_is_always_found() -> None:
+    index = indexed("v > 1 OR w", "UPPER(v) != 'A'", "TRUE")
+    assert len(found(index, Message("a"))) == 3
+    assert not any(entry.decided for entry in found(index, Message("a")))
+    assert index.nodes == 0
+
+
+def test_subscriptions_with_the_same_expression_are_together() -> None:
+    index, where = FilterIndex(), compile_where("v > 1")
+    subscriptions = [Subscription(Someone(), "a", 0, where=where) for _ in range(3)]
+    for one in subscriptions:
+        index.add(where, one)
+    message = Message("a", b'{"v":2}')
+    for count in (3, 2, 1):
+        (entry,) = found(index, message)
+        held = (
+            entry.subscriptions if isinstance(entry.subscriptions, set) else {entry.subscriptions}
+        )
+        assert held == set(subscriptions[:count])
+        assert len(index) == 1
+        index.discard(where, subscriptions[count - 1])
+    assert not found(index, message)
 
 
 def test_it_is_put_where_the_fewest_are() -> None:
-    index = FilterIndex()
-    for number in range(5):
-        index.add(asked(f"payload.device = {number} AND $user.site = 'A'"), number)
-    assert index.fields == 2
+    texts = [f"payload.device = {number} AND $user.site = 'A'" for number in range(5)]
+    index = indexed(*texts)
+    assert index.nodes == 2
     site, device = (("site", "A"),), b'{"device": 3}'
-    assert candidates(index, Message("t", user_properties=site)) == [0]
-    assert candidates(index, Message("t", device, user_properties=site)) == [0, 3]
-    assert candidates(index, Message("t", device)) == [3]
+    assert names(index, Message("t", user_properties=site)) == [texts[0]]
+    assert names(index, Message("t", device, user_properties=site)) == [texts[0], texts[3]]
+    assert names(index, Message("t", device)) == [texts[3]]
 
 
-def test_a_field_is_forgotten_with_its_last_subscription() -> None:
+def test_an_equality_comes_before_bounds() -> None:
+    index = indexed(*(f"w > {n} AND v BETWEEN 1 AND {n} AND d = 'x'" for n in range(5)))
+    assert index.nodes == 1
+    assert len(found(index, Message("t", b'{"d":"x"}'))) == 5
+    assert not found(index, Message("t", b'{"w":9,"v":1}'))
+
+
+def test_a_field_is_forgotten_with_its_last_expression() -> None:
     index = FilterIndex()
-    wanted = [asked(f"{name} = {constant}") for name in "ab" for constant in ("'1'", "1", "'x'")]
-    wanted *= 2
-    for number, one in enumerate(wanted):
-        index.add(one, number)
-    assert candidates(index, Message("t", b'{"a": 1}')) == [0, 1, 6, 7]
-    for number, one in enumerate(wanted):
-        assert index.fields == (2 if number <= 8 else 1)
-        index.discard(one, number)
-    assert index.fields == 0
+    tests = ("= '1'", "= 1", "= 'x'", "> 0", "BETWEEN 0 AND 1", "< 1")
+    wheres: list[Where] = [compile_where(f"{name} {test}") for name in "ab" for test in tests]
+    subscription = Subscription(Someone(), "a", 0)
+    for where in wheres:
+        index.add(where, subscription)
+    message = Message("t", b'{"a": 1, "b": "1"}')
+    assert names(index, message) == [
+        *("a = '1'", "a = 1", "a > 0", "a BETWEEN 0 AND 1"),
+        *("b = '1'", "b = 1", "b > 0", "b BETWEEN 0 AND 1"),
+    ]
+    for number, where in enumerate(wheres):
+        assert index.nodes == (2 if number < len(tests) else 1)
+        index.discard(where, subscription)
+    assert index.nodes == 0
 
 
 def test_fields_outside_the_payload_do_not_parse_it() -> None:
-    index = FilterIndex()
-    index.add(asked("payload.a = 1 AND $user.k = '1'"), 1)
-    message = Message("t", b'{"a": 1}', user_properties=(("k", "1"),))
-    assert candidates(index, message) == [1]
-    assert message._json is UNKNOWN
+    for test in ("= 1", "> 0", "BETWEEN 0 AND 2"):
+        index = indexed(f"payload.a {test} AND $user.k {test}")
+        message = Message("t", b'{"a": 1}', user_properties=(("k", "1"),))
+        assert len(found(index, message)) == 1
+        assert message._json is UNKNOWN

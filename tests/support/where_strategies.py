@@ -158,14 +158,18 @@ def conjunctions() -> SearchStrategy[str]:
 def colliding_filters() -> SearchStrategy[str]:
     """Conjunctions, mostly, of comparisons that `colliding_messages` often make TRUE."""
     fields = ["a", "payload.a", "$user.a", "qos", "clientid", "topic[0]"]
+    fields += ["payload.a", "ABS(a)", "UPPER(payload.a)", "payload.a + 1", "CAST(a AS INTEGER)"]
     constants = ["1", "1.0", "'1'", "'1.0'", "5", "'5'", "'a'", "'true'", "'True'", "TRUE"]
     comparison = st.builds(
         "{} {} {}".format,
         st.sampled_from(fields),
-        st.sampled_from(["=", "=", "=", "!="]),
+        st.sampled_from(["=", "=", "=", "!=", "<", "<=", ">", ">="]),
         st.sampled_from(constants),
     )
-    return comparison | _joined(comparison, ["AND", "AND", "OR"], 3)
+    numbers = st.sampled_from(["0", "1", "1.0", "2.5", "5", "6", "'1'"])
+    between = st.builds("{} BETWEEN {} AND {}".format, st.sampled_from(fields), numbers, numbers)
+    test = comparison | comparison | between
+    return test | _joined(test, ["AND", "AND", "OR"], 3)
 
 
 def rule_expressions() -> SearchStrategy[str]:

@@ -1,7 +1,7 @@
 """What a node of the tree is compiled to, and what it is given for that."""
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 from gateway.routing.where.conversions import Value
 from gateway.routing.where.expression import Expression
@@ -20,5 +20,12 @@ class Compiler(Protocol):
     def value(self, expression: Expression) -> Reader:
         """Return a closure that gives the value of `expression`."""
 
+    def shares(self, expression: Expression) -> bool:
+        """Say whether other expressions have this part, too: then its closure knows the value."""
+
     def truth(self, expression: Expression) -> Condition:
         """Return a closure that gives the TO_BOOLEAN of `expression`."""
+
+
+Builder = Callable[[Any, Compiler], Callable[[Message], Any]]
+"""Compiles one kind of node."""

@@ -1,10 +1,10 @@
 """Text to a compiled expression: the way into this package."""
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 from gateway.routing.where import calculations, fields, logic, predicates
-from gateway.routing.where.closures import Compiler, Condition, Reader
+from gateway.routing.where.closures import Builder, Compiler, Condition, Reader
 from gateway.routing.where.conversions import Value, to_boolean
 from gateway.routing.where.expression import (
     And,
@@ -37,9 +37,7 @@ from gateway.routing.where.generate import generate
 from gateway.routing.where.identity import without_identity
 from gateway.routing.where.message import Message
 from gateway.routing.where.parser import parse
-
-Builder = Callable[[Any, Compiler], Callable[[Message], Any]]
-"""Compiles one kind of node."""
+from gateway.routing.where.shared_parts import KINDS, SharedParts
 
 
 class Where:
@@ -68,7 +66,7 @@ class Where:
         self.expression = expression
         self.never_true = not can_be(expression, truth=True)
         self.figures = Figures()
-        self.evaluate: Condition = COMPILER.truth(expression)
+        self.evaluate: Condition = SHARING.truth(expression)
 
     def passes(self, message: Message) -> bool:
         """Say whether `message` passes: only TRUE does (where-language 9)."""
@@ -79,7 +77,7 @@ class Where:
 
         Returns False, and leaves all as it is, where that cannot be done.
         """
-        generated = generate(self.expression, COMPILER)
+        generated = generate(self.expression, SHARING)
         if generated is not None:
             self.evaluate = generated
         return generated is not None
@@ -106,12 +104,28 @@ class TreeCompiler:
         """Return a closure that gives the value of `expression`."""
         return self._builders[type(expression)](expression, self)
 
+    def shares(self, _: Expression) -> bool:
+        """Say whether other expressions have this part, too: none as far as is known."""
+        return False
+
     def truth(self, expression: Expression) -> Condition:
         """Return a closure that gives the TO_BOOLEAN of `expression`."""
         read = self._builders[type(expression)](expression, self)
         if type(expression) in _CONDITIONS:
             return read
         return lambda message: to_boolean(read(message))
+
+
+class SharingCompiler(TreeCompiler):
+    """Compiles expressions that are asked for the same messages, which share the value of parts."""
+
+    def __init__(self) -> None:
+        self._parts = SharedParts()
+        super().__init__({kind: self._parts.builder(_BUILDERS[kind]) for kind in KINDS})
+
+    def shares(self, expression: Expression) -> bool:
+        """Say whether other expressions have this part, too."""
+        return self._parts.shares(expression)
 
 
 def constant_value(expression: Expression) -> Value:
@@ -158,3 +172,6 @@ _BUILDERS: Final[dict[type[Expression], Builder]] = {
 
 COMPILER: Final = TreeCompiler()
 """Compiles what a subscription filter may contain: all but Stateful."""
+
+SHARING: Final = SharingCompiler()
+"""Compiles the subscription filters themselves."""

@@ -202,6 +202,15 @@ def conjunction(operands: list[Expression]) -> Expression | None:
     return And(operands=tuple(operands))
 
 
+def count_nodes(expression: Expression) -> int:
+    """Return the number of nodes of the tree."""
+    waiting, nodes = [expression], 0
+    while waiting:
+        nodes += 1
+        waiting.extend(waiting.pop().operands)
+    return nodes
+
+
 def canonical_key(expression: Expression) -> Hashable:
     """Return what is equal for two trees exactly if they mean the same by their form.
 

@@ -9,9 +9,7 @@ called as the closure that it is compiled to anyhow.
 from typing import Final
 
 from gateway.routing.where.closures import Compiler, Condition
-from gateway.routing.where.expression import (
-    Expression,
-)
+from gateway.routing.where.expression import Expression, count_nodes
 from gateway.routing.where.generated_conditions import CONDITIONS
 from gateway.routing.where.generated_source import Source
 from gateway.routing.where.generated_values import VALUES
@@ -25,11 +23,7 @@ def generate(expression: Expression, compiler: Compiler) -> Condition | None:
 
     None for a tree of more than MAXIMUM_NODES.
     """
-    if _count(expression) > MAXIMUM_NODES:
+    if count_nodes(expression) > MAXIMUM_NODES:
         return None
     function: Condition = Source(compiler, VALUES, CONDITIONS).function(expression)
     return function
-
-
-def _count(expression: Expression) -> int:
-    return 1 + sum(map(_count, expression.operands))

@@ -37,7 +37,7 @@ class Source:
         source = "\n".join([f"def evaluate(m{parameters}):", *self._lines])
         namespace: dict[str, Any] = {"__builtins__": {}, **self._names}
         exec(compile(source, "<where>", "exec"), namespace)  # noqa: S102 - of the validated tree
-        evaluate: Callable[[Message], Any] = namespace["evaluate"]
+        evaluate: Callable[[Message], Any] = namespace.pop("evaluate")  # no cycle
         return evaluate
 
     def line(self, text: str) -> None:
@@ -67,6 +67,8 @@ class Source:
 
     def value(self, expression: Expression) -> str:
         """Write what gives the value of `expression`; return the variable that has it."""
+        if self._compiler.shares(expression):
+            return self._called(self._compiler.value(expression))
         write = self._values.get(type(expression))
         if write is not None and self._indent < _DEEPEST:
             return write(self, expression)
@@ -77,7 +79,7 @@ class Source:
     def truth(self, expression: Expression) -> str:
         """Write what gives the TO_BOOLEAN of `expression`; return the variable that has it."""
         write = self._conditions.get(type(expression))
-        if write is not None and self._indent < _DEEPEST:
+        if write is not None and self._indent < _DEEPEST and not self._compiler.shares(expression):
             return write(self, expression)
         if type(expression) not in self._values or self._indent >= _DEEPEST:
             return self._called(self._compiler.truth(expression))

@@ -45,6 +45,16 @@ class Message(AcceptedMessage):
             self._user = dict(self.user_properties)
         return self._user
 
+    def part_values(self) -> dict[Any, Any]:
+        """Return what is known of parts of expressions, for who works one out to add to."""
+        if self._part_values is None:
+            self._part_values = {}
+        return self._part_values
+
+    def forget_parts(self) -> None:
+        """Forget what expressions have worked out: the message may wait in a queue from now on."""
+        self._part_values = None
+
     def correlation_text(self) -> str | None:
         """Return Correlation Data decoded as UTF-8, None if absent or not UTF-8."""
         return None if self.correlation_data is None else decode_payload(self.correlation_data)

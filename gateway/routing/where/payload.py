@@ -1,20 +1,22 @@
 """A payload as text and as JSON (where-language 6.3)."""
 
 import json
+import math
 import re
 from itertools import accumulate
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
-from gateway.routing.where.conversions import Number, finite, read_integer
+from gateway.routing.where.conversions import Number, read_integer
 from gateway.routing.where.limits import JSON_BYTES, JSON_LEVELS
 
 NOT_JSON: Final[Any] = object()
 """Stands for the value of a payload that is not JSON; no step leads anywhere from it."""
 
+_WHITE_SPACE: Final = " \t\r\n"
+
 _LONGEST_SHORT_INTEGER: Final = 18
 """A token of so many characters is an INTEGER without a look at its value."""
 
-_SURROGATE_ESCAPE: Final = ("\\ud", "\\uD")
 _ESCAPE: Final = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F]|\\u(?P<unpaired>[dD][89a-fA-F])|\\.",
 )
@@ -38,11 +40,12 @@ def parse_json(text: str) -> Any:
     An INTEGER arrives as int and every other number as float; strings are not yet held against
     the STRING limit.
     """
+    text = text.strip(_WHITE_SPACE)
     try:
-        value = _DECODER.decode(text)
+        value, end = _DECODER.raw_decode(text)
     except (ValueError, RecursionError):
         return NOT_JSON
-    if _has_unpaired_surrogate(text) or _is_too_deep(text):
+    if end < len(text) or _has_unpaired_surrogate(text) or _is_too_deep(text):
         return NOT_JSON
     return value
 
@@ -50,17 +53,17 @@ def parse_json(text: str) -> Any:
 def _integer(token: str) -> Number:
     if len(token) <= _LONGEST_SHORT_INTEGER:
         return int(token)
-    return _in_range(read_integer(token), token)
+    number = read_integer(token)
+    return _outside_range(token) if number is None else number
 
 
-def _real(token: str) -> Number:
-    return _in_range(finite(float(token)), token)
+def _real(token: str) -> float:
+    number = float(token)
+    return number if math.isfinite(number) else _outside_range(token)
 
 
-def _in_range(number: Number | None, token: str) -> Number:
-    if number is None:
-        raise ValueError(f"number of {len(token)} characters outside the binary64 range")
-    return number
+def _outside_range(token: str) -> NoReturn:
+    raise ValueError(f"number of {len(token)} characters outside the binary64 range")
 
 
 def _constant(token: str) -> Any:
@@ -72,14 +75,14 @@ _DECODER: Final = json.JSONDecoder(parse_int=_integer, parse_float=_real, parse_
 
 def _has_unpaired_surrogate(text: str) -> bool:
     """Look for what the decoder lets through; `text` is otherwise known to be JSON."""
-    if not any(escape in text for escape in _SURROGATE_ESCAPE):
+    if "\\ud" not in text and "\\uD" not in text:
         return False
     return any(escape["unpaired"] for escape in _ESCAPE.finditer(text))
 
 
 def _is_too_deep(text: str) -> bool:
     """Count the levels exactly: how deep the decoder gets depends on the stack it starts from."""
-    if text.count("[") + text.count("{") <= JSON_LEVELS:
+    if len(text) <= 2 * JSON_LEVELS or text.count("[") + text.count("{") <= JSON_LEVELS:
         return False
     brackets = _NOT_A_BRACKET.sub("", text)
     return max(accumulate(map(_LEVEL_STEP.__getitem__, brackets)), default=0) > JSON_LEVELS

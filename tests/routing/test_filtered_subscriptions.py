@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from gateway.routing.budget import Budget
-from gateway.routing.indexed_filters import IndexedFilters, candidates
+from gateway.routing.filtered_subscriptions import FilteredSubscriptions
+from gateway.routing.operand_index import IndexEntry
 from gateway.routing.router import Router
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.compile import compile_where
-from gateway.routing.where.equalities import equalities
 from gateway.routing.where.message import Message
 from tests.support.naive_matcher import matches
 from tests.support.subscribers import Someone
@@ -20,34 +20,50 @@ from tests.support.where_strategies import (
     expressions,
     messages,
 )
+from tests.support.where_walker import walk
 
-TWO = equalities(compile_where("a = 1 AND b = 'x'").expression)
-ONE = equalities(compile_where("a = 1").expression)
+TWO = compile_where("a = 1 AND b > 'x'")
+ONE = compile_where("a = 1")
+OTHER = compile_where("b BETWEEN 0 AND 2")
+
+
+def found(filtered: FilteredSubscriptions, message: Message) -> set[Subscription]:
+    entries: list[IndexEntry] = []
+    for index in filtered.indexes(message.topic):
+        index.find(message, entries)
+    subscriptions: set[Subscription] = set()
+    for entry in entries:
+        held = entry.subscriptions
+        subscriptions |= held if isinstance(held, set) else {held} if held else set()
+    return subscriptions
 
 
 def test_the_last_subscription_takes_the_index_with_it() -> None:
-    indexed = IndexedFilters()
-    empty = indexed.memory()
-    places = [("a/+", ONE), ("a/+", TWO), ("a/#", ONE), ("a/+", ONE)]
-    for number, (topic_filter, wanted) in enumerate(places):
-        indexed.add(topic_filter, wanted, number)
-    assert (indexed.indexes, indexed.fields) == (2, 3)
-    message = Message("a/x", b'{"a": 1, "b": "x"}')
-    assert sorted(candidates(indexed.indexes_of(message.topic), message)) == [0, 1, 2, 3]
-    for number, (topic_filter, wanted) in enumerate(places):
-        indexed.discard(topic_filter, wanted, number)
-        assert sorted(candidates(indexed.indexes_of(message.topic), message)) == list(
-            range(number + 1, 4)
-        )
-    assert (indexed.indexes, indexed.fields, indexed.memory()) == (0, 0, empty)
+    filtered = FilteredSubscriptions()
+    empty = filtered.memory()
+    places = [("a/+", ONE), ("a/+", TWO), ("a/#", ONE), ("a/+", OTHER), ("a/+", ONE)]
+    held = [Subscription(Someone(), topic_filter, 0, where=where) for topic_filter, where in places]
+    memory = [empty]
+    for (topic_filter, where), one in zip(places, held, strict=True):
+        filtered.add(topic_filter, where, one)
+        memory.append(filtered.memory())
+    assert memory[:5] == sorted(set(memory[:5]))
+    assert memory[5] == memory[4]  # the expression is there
+    message = Message("a/x", b'{"a": 1, "b": 1}')
+    assert found(filtered, message) == set(held)
+    for number, (topic_filter, where) in enumerate(places):
+        filtered.discard(topic_filter, where, held[number])
+        assert found(filtered, message) == set(held[number + 1 :])
+    assert filtered.memory() == empty
+    assert not filtered.indexes(message.topic)
 
 
 def test_a_topic_filter_that_had_an_index_can_have_another() -> None:
-    indexed = IndexedFilters()
+    filtered, one = FilteredSubscriptions(), Subscription(Someone(), "a", 0, where=ONE)
     for _ in range(2):
-        indexed.add("a", ONE, 7)
-        assert candidates(indexed.indexes_of("a"), Message("a", b'{"a": 1.0}')) == [7]
-        indexed.discard("a", ONE, 7)
+        filtered.add("a", ONE, one)
+        assert found(filtered, Message("a", b'{"a": 1.0}')) == {one}
+        filtered.discard("a", ONE, one)
 
 
 class RouterAgainstEvaluation(RuleBasedStateMachine):
@@ -87,21 +103,24 @@ class RouterAgainstEvaluation(RuleBasedStateMachine):
 
     @rule(message=colliding_messages() | colliding_messages() | messages())
     def route(self, message: Message) -> None:
-        asked = self.budget.evaluated
+        asked, passed_before = self.budget.evaluated, self.budget.passed
         expected: dict[str, Counter[int]] = {}
         passed = 0
         for one in self.held.values():
             name = one.subscriber.client_id
             if one.no_local and name == message.client_id:
                 continue
-            if one.where and matches(one.topic_filter, message.topic) and one.where.passes(message):
+            text = one.where.text if one.where else ""
+            if matches(one.topic_filter, message.topic) and walk(text, message):
                 expected.setdefault(name, Counter())[one.identifier or 0] += 1
                 passed += 1
         found = self.router.recipients(message)
+        assert message._part_values is None
         assert {one.subscriber.client_id: Counter(one.identifiers) for one in found} == expected
         assert len(found) == len(expected)
         evaluated = self.budget.evaluated - asked
         assert passed <= evaluated <= len(self.held)
+        assert self.budget.passed == passed_before + passed
 
     @invariant()
     def nothing_is_left_of_nothing(self) -> None:
