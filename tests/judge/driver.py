@@ -197,7 +197,7 @@ class Driver:
     def crash(self) -> None:
         """Lose all connections and what is not on disk; start again a second later."""
         assert self.disk is not None
-        self.pass_over(1.0)
+        self.pass_over(1.5)
         self._start()
 
     def pass_over(self, seconds: float) -> None:
