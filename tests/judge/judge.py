@@ -353,7 +353,7 @@ class Judge:
 
     def _take(self, player: Player, publish: Publish) -> Copy:
         """Return the copy that came, which is owed no more."""
-        if publish.dup:
+        if publish.dup or player.unmarked:
             for copy in player.again:
                 if self._same(player, copy, publish):
                     player.again.remove(copy)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from gateway.session.inflight import MAXIMUM_BYTES
 from tests.conformance import wire
 from tests.judge.driver import Link
 from tests.judge.messages import Copy, Message, encode
@@ -67,6 +68,7 @@ class Player:
         self._acknowledged: list[Copy] = []  # since it crashed last
         self.outgoing: dict[int, Outgoing] = {}
         self.stale = False  # reads what was sent some time ago
+        self.unmarked = False  # what comes again may do so without DUP
         self._packet_id = 0
         self._begin()
 
@@ -109,7 +111,11 @@ class Player:
         self.link = None
 
     def crashed(self) -> None:
-        """Note that the broker may have forgotten what it heard last, but for QoS 2."""
+        """Note that the broker may have forgotten what it heard last, but for QoS 2.
+
+        Of a window that is full by its bytes it takes the last messages for not sent.
+        """
+        self.unmarked = sum(self.open.values()) > MAXIMUM_BYTES // 4
         self.lose()
         self.again += [copy for copy in self.held.values() if copy.qos == 1]
         self.again += self._acknowledged
