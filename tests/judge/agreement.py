@@ -2,6 +2,7 @@
 
 from gateway.session.inflight import MAXIMUM_BYTES
 from tests.conformance import wire
+from tests.conformance.answers import read_publish
 from tests.judge.judge import OVERHEAD, Judge, check
 from tests.judge.player import Player
 
@@ -99,8 +100,9 @@ def finish(judge: Judge) -> None:
         check(not len(session.inflight), f"{session.client_id}: {len(session.inflight)} sent")
     _see_retained(judge)
     for name, player in judge.players.items():
-        if player.link is not None:
-            judge.say_goodbye(name)
+        judge.connect(name, clean=True, will=None)
+        judge.say_goodbye(name)
+        check(player.link is None, f"{name}: still there")
     memory = judge.driver.broker.queue_memory
     for figure in ("messages", "deliveries", "paged", "paged_bytes", "disk_bytes"):
         check(not getattr(memory, figure), f"{figure}: {getattr(memory, figure)} left")
@@ -112,17 +114,11 @@ def _see_retained(judge: Judge) -> None:
     link = judge.driver.open(wire.MQTT_5)
     link.say(wire.connect(wire.MQTT_5, "the-last"))
     link.say(wire.subscribe(wire.MQTT_5, 1, ("#", 0)))
-    found = {packet[:0] + wire_topic(packet): packet for packet in link.inbox[2:]}
+    found = {read_publish(packet, wire.MQTT_5).topic for packet in link.inbox[2:]}
     kept = {
         topic.encode()
         for topic, message in judge.naive.retained.items()
         if message.expires > judge.naive.now
     }
-    check(set(found) == kept, f"retained: {sorted(found)}, not {sorted(kept)}")
+    check(found == kept, f"retained: {sorted(found)}, not {sorted(kept)}")
     link.drop()
-
-
-def wire_topic(packet: bytes) -> bytes:
-    from tests.conformance.answers import read_publish
-
-    return read_publish(packet, wire.MQTT_5).topic

@@ -16,12 +16,13 @@ from tests.judge.driver import Driver, Link
 from tests.judge.messages import Choice, Copy, Message, Subscription
 from tests.judge.naive_broker import NaiveBroker, Session
 from tests.judge.player import Player, Profile
+from tests.judge.queue_bounds import QueueBounds
 
 OVERHEAD = 2_000
 """Bytes that a message may count in a window beside its payload."""
 
 ANSWERS = (wire.PUBACK, wire.PUBREC, wire.PUBCOMP)
-MATCHED, UNMATCHED = 0x00, 0x10
+MATCHED, UNMATCHED, REFUSED = 0x00, 0x10, 0x97
 
 
 class DisagreementError(AssertionError):
@@ -65,7 +66,8 @@ class Judge:
         self.naive.now = self.driver.now
         self.players = {each.name: Player(each) for each in profiles}
         self.exceeded: list[str] = []
-        self.routed = 0
+        self.refused = 0
+        self.bounds = QueueBounds(self)
         self.crashes = 0
         self._last: dict[tuple[str, str, str, str, int], int] = {}  # of choices that arrived
         self._choices: dict[tuple[bytes, bytes], list[Choice]] = {}  # by topic and payload
@@ -95,7 +97,8 @@ class Judge:
             old.drop()
         connack = read_connack(link.inbox.pop(0), player.version)
         check(connack.code == 0, f"{name}: refused with 0x{connack.code:02X}")
-        check(connack.flags == present, f"{name}: Session Present {connack.flags}, not {present}")
+        flags = present and player.version > wire.MQTT_3_1  # which knows of no such flag
+        check(connack.flags == flags, f"{name}: Session Present {connack.flags}, not {flags}")
         player.begin(link, present)
         self.exchange()
         again = player.begin_again()
@@ -120,14 +123,15 @@ class Judge:
         link.drop()
         self.exchange()
 
-    def say_goodbye(self, name: str) -> None:
+    def say_goodbye(self, name: str, *, leaves_will: bool = False) -> None:
         player = self.players[name]
         assert player.link is not None
         link = player.link
         player.lose()
         self._leaves(name)
-        self.naive.leave(name, says_goodbye=True)
-        link.say(wire.packet(wire.DISCONNECT))
+        leaves_will = leaves_will and player.version == wire.MQTT_5
+        self.naive.leave(name, says_goodbye=not leaves_will)
+        link.say(wire.disconnect(0x04 if leaves_will else None))
         check(link.closed or not link.reads, f"{name}: open after DISCONNECT")
         link.drop()
         self.exchange()
@@ -171,7 +175,11 @@ class Judge:
                 retain_as_published=request.retain_as_published,
                 identifier=identifier,
             )
+            full = self.bounds.may_be_full(session)
+            before = len(session.owed)
             self.naive.subscribe(name, request.topic_filter, one, request.handling)
+            for copy in session.owed[before:]:
+                copy.optional = full or self.bounds.may_be_full(session)
         properties = b""
         if identifier is not None:
             properties += wire.subscription_identifier(identifier)
@@ -205,24 +213,34 @@ class Judge:
         check(answer == expected, f"{name}: UNSUBACK {answer!r}, not {expected!r}")
         self.exchange()
 
-    def publish(self, name: str, messages: Sequence[tuple[Message, int]]) -> None:
+    def publish(self, name: str, messages: Sequence[tuple[Message, int]], cut: int = 0) -> None:
         """Publish messages in one read, each with a topic alias, or 0."""
-        accepted = self.hand_over(name, messages)
+        accepted = self.hand_over(name, messages, cut)
         self.driver.settle()
         self.taken(name, accepted)
         self.exchange()
 
-    def hand_over(self, name: str, messages: Sequence[tuple[Message, int]]) -> list[Message]:
-        """Publish them, and return them as they were accepted; `taken` compares the answers."""
+    def hand_over(
+        self, name: str, messages: Sequence[tuple[Message, int]], cut: int = 0
+    ) -> list[Message]:
+        """Publish them, and return them as they were accepted; `taken` compares the answers.
+
+        With `cut` the bytes come in two reads, of which the first has so many, or all but one.
+        """
         player = self.players[name]
         assert player.link is not None
         accepted = [replace(message, accepted=self.driver.now) for message, _ in messages]
         aliases = [alias for _, alias in messages]
         data = b"".join(map(player.publish, accepted, aliases))
+        if cut:
+            place = min(cut, len(data) - 1)
+            player.link.hand_over(data[:place])
+            self.driver.settle()
+            data = data[place:]
         player.link.hand_over(data)
         return accepted
 
-    def taken(self, name: str, messages: Sequence[Message]) -> None:
+    def taken(self, name: str, messages: Sequence[Message], *, all_of_them: bool = True) -> None:
         """Let the naive broker take what the broker took, and compare the answers."""
         player = self.players[name]
         link = player.link
@@ -230,29 +248,45 @@ class Judge:
         codes: dict[int, int] = {}
         for packet in [each for each in link.inbox if each[0] & 0xF0 in ANSWERS[:2]]:
             link.inbox.remove(packet)
-            fields = body(packet)
-            code = fields[2] if len(fields) > 2 else 0
-            packet_id = int.from_bytes(fields[:2], "big")
+            packet_id, code = _answer(packet)
             message = player.heard(packet[0], packet_id, code)
             if message is not None:
                 codes[message.number] = code
-        order = list(codes)
         for qos in (1, 2):
             asked = [message.number for message in messages if message.qos == qos]
-            check([each for each in order if each in asked] == asked, f"{name}: answered {order}")
+            order = [number for number in codes if number in asked]
+            text = f"{name}: {asked} were answered as {order}"
+            check(order == asked[: len(order)] if not all_of_them else order == asked, text)
         for message in messages:
-            self._compare(player, message, codes.get(message.number, 0))
+            self._compare(player, message, codes.get(message.number))
 
-    def _compare(self, player: Player, message: Message, code: int) -> None:
-        text = f"{player.name}: {message.number} to {message.topic} was answered 0x{code:02X}"
+    def _compare(self, player: Player, message: Message, code: int | None) -> None:
+        """Take a message as it was answered; None if it was not."""
+        newest = player.version == wire.MQTT_5
+        text = f"{player.name}: {message.number} to {message.topic} was answered {code}"
         if message.topic.startswith("$"):
-            expected = 0x87 if message.qos and player.version == wire.MQTT_5 else MATCHED
-            check(code == expected, text)
+            expected = 0x87 if newest else MATCHED
+            check(code is None or code == expected, text)
             return
-        self.routed += 1
-        expected = MATCHED if self.naive.publish(message) else UNMATCHED
-        if message.qos and player.version == wire.MQTT_5:
-            check(code == expected, f"{text}, not 0x{expected:02X}")
+        may, must = self.bounds.refuses(message)
+        if code == REFUSED:
+            check(may, f"{text}, and nobody is full")
+            self.refused += 1
+            return
+        check(code is None or not must, f"{text}, and somebody is full")
+        expected = MATCHED if self.bounds.publish(message) else UNMATCHED
+        if code is not None and newest:
+            check(code == expected, f"{text}, not {expected}")
+        elif code is None and message.qos:
+            self._unanswered(message)
+
+    def _unanswered(self, message: Message) -> None:
+        """Note that nobody is promised this message."""
+        for session in self.naive.sessions.values():
+            for copy in session.owed:
+                copy.optional = copy.optional or copy.message is message
+        for choice in self.naive.choices:
+            choice.loose = choice.loose or choice.message is message
 
     # What clients hear.
 
@@ -269,9 +303,9 @@ class Judge:
                     self.answer(player, len(player.due))
                     busy = True
 
-    def answer(self, player: Player, most: int) -> None:
+    def answer(self, player: Player, most: int, code: int = 0) -> None:
         """Send the answers that are due first."""
-        packets = player.answer(most)
+        packets = player.answer(most, code)
         reads = packets if player.profile.one_by_one else [b"".join(packets)]
         for data in reads:
             assert player.link is not None
@@ -287,12 +321,12 @@ class Judge:
             if kind == wire.PUBLISH:
                 self._hear_publish(player, read_publish(packet, player.version), len(packet))
             elif kind in ANSWERS:
-                fields = body(packet)
-                code = fields[2] if len(fields) > 2 else 0
-                player.heard(kind, int.from_bytes(fields[:2], "big"), code)
+                player.heard(kind, *_answer(packet))
             elif kind == wire.PUBREL & 0xF0:
                 packet_id = int.from_bytes(body(packet)[:2], "big")
                 player.open.setdefault(packet_id, 0)
+                if packet_id in player.held:  # since a crash nobody knew
+                    player.released[packet_id] = player.held.pop(packet_id)
                 player.due.append((wire.PUBCOMP, packet_id))
             else:
                 raise DisagreementError(f"{player.name}: {packet!r}")
@@ -490,6 +524,19 @@ class Judge:
         for name in before - set(self.naive.sessions):
             self._ends(name)
 
+    def power_cut(self, publishes: Sequence[tuple[str, Sequence[tuple[Message, int]]]]) -> None:
+        """Crash while what is published is not on disk."""
+        self.driver.commits = False
+        accepted = [(name, self.hand_over(name, messages)) for name, messages in publishes]
+        self.driver.settle()
+        for name, messages in accepted:
+            self.taken(name, messages, all_of_them=False)
+        self.exchange()
+        for name, messages in accepted:
+            self.players[name].give_up(messages)
+        self.driver.commits = True
+        self.crash()
+
     def crash(self) -> None:
         """Let the broker lose what is not on disk, and start again."""
         self.crashes += 1
@@ -503,6 +550,12 @@ class Judge:
         self.driver.crash()
         self._tell_time()
         self.exchange()
+
+
+def _answer(packet: bytes) -> tuple[int, int]:
+    """Return packet identifier and code of an answer to PUBLISH or PUBREL."""
+    fields = body(packet)
+    return int.from_bytes(fields[:2], "big"), fields[2] if len(fields) > 2 else 0
 
 
 def _sorted(properties: Properties) -> Properties:

@@ -45,6 +45,7 @@ class NaiveBroker:
         self.sessions: dict[str, Session] = {}
         self.retained: dict[str, Message] = {}
         self.choices: list[Choice] = []
+        self.published = 0
 
     def connect(self, client_id: str, clean: bool, expiry: float, will: Message | None) -> bool:
         """Return whether there was a session, which goes on."""
@@ -95,6 +96,7 @@ class NaiveBroker:
 
     def publish(self, message: Message) -> bool:
         """Return whether anybody wants the message."""
+        self.published += 1
         if message.retain:
             self.retained.pop(message.topic, None)
         if message.retain and message.payload:

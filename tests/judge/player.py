@@ -1,5 +1,6 @@
 """A client of the broker: what it is, what it holds, and how it answers."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.session.inflight import MAXIMUM_BYTES
@@ -69,6 +70,7 @@ class Player:
         self.outgoing: dict[int, Outgoing] = {}
         self.stale = False  # reads what was sent some time ago
         self.unmarked = False  # what comes again may do so without DUP
+        self.unseen = False  # was sent more than it has read when the connection ended
         self._packet_id = 0
         self._begin()
 
@@ -107,6 +109,7 @@ class Player:
 
     def lose(self) -> None:
         """Note that the connection is gone."""
+        self.unseen = self.stale
         self._begin()
         self.link = None
 
@@ -121,6 +124,9 @@ class Player:
         self.again += self._acknowledged
         self._acknowledged = []
         self.held = {number: copy for number, copy in self.held.items() if copy.qos == 2}
+        self.held |= self.released  # PUBREC may be forgotten; then PUBLISH comes again
+        self.released = {}
+        self.unseen = True
 
     def publish(self, message: Message, alias: int) -> bytes:
         """Return the PUBLISH of a message, with a topic alias if that is above 0."""
@@ -171,6 +177,13 @@ class Player:
         del self.outgoing[packet_id]
         return outgoing.message if first else None
 
+    def give_up(self, messages: Sequence[Message]) -> None:
+        """Forget those of these messages that were not answered."""
+        numbers = {message.number for message in messages}
+        for packet_id, outgoing in [*self.outgoing.items()]:
+            if outgoing.message.number in numbers and not outgoing.released:
+                del self.outgoing[packet_id]
+
     def release(self) -> None:
         """Answer PUBREC from now on, and those that came."""
         self.releases = True
@@ -198,8 +211,12 @@ class Player:
             properties=encode(message.properties) if self.version == wire.MQTT_5 else b"",
         )
 
-    def answer(self, most: int) -> list[bytes]:
-        """Return at most so many of the answers that are due, and note that they are given."""
+    def answer(self, most: int, code: int = 0) -> list[bytes]:
+        """Return at most so many of the answers that are due, and note that they are given.
+
+        With a `code` messages are refused, which ends their exchange all the same.
+        """
+        refuses = code > 0 and self.version == wire.MQTT_5
         now, self.due = self.due[:most], self.due[most:]
         for first_byte, packet_id in now:
             if first_byte == wire.PUBACK:
@@ -207,10 +224,20 @@ class Player:
                 copy.done = True
                 self._acknowledged.append(copy)
                 self.open.pop(packet_id, None)
+            elif first_byte == wire.PUBREC and refuses:
+                self.held.pop(packet_id).done = True
+                self.open.pop(packet_id, None)
             elif first_byte == wire.PUBREC:
                 self.released[packet_id] = copy = self.held.pop(packet_id)
                 copy.done = True
             elif first_byte == wire.PUBCOMP:
                 self.released.pop(packet_id, None)
                 self.open.pop(packet_id, None)
-        return [wire.acknowledgement(first_byte, packet_id) for first_byte, packet_id in now]
+        return [
+            wire.acknowledgement(
+                first_byte,
+                packet_id,
+                code if refuses and first_byte in (wire.PUBACK, wire.PUBREC) else None,
+            )
+            for first_byte, packet_id in now
+        ]

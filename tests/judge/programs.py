@@ -115,8 +115,10 @@ class Drop(Connected):
 
 @dataclass(frozen=True, slots=True)
 class Goodbye(Connected):
+    leaves_will: bool = False
+
     def go(self, judge: Judge) -> None:
-        judge.say_goodbye(self.name)
+        judge.say_goodbye(self.name, leaves_will=self.leaves_will)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +148,11 @@ class Unsubscribe(Connected):
 
 @dataclass(frozen=True, slots=True)
 class Publish(Connected):
-    """Messages that come `n` a read."""
+    """Messages that come `n` a read; with `cut` such a read comes in two."""
 
     items: tuple[Item, ...]
     n: int
+    cut: int = 0
 
     def chunks(self, version: int) -> Iterator[list[tuple[Message, int]]]:
         for start in range(0, len(self.items), self.n):
@@ -160,7 +163,7 @@ class Publish(Connected):
 
     def go(self, judge: Judge) -> None:
         for chunk in self.chunks(judge.players[self.name].version):
-            judge.publish(self.name, chunk)
+            judge.publish(self.name, chunk, self.cut)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,14 +195,15 @@ class Slow(Connected):
 
 @dataclass(frozen=True, slots=True)
 class Answer(Connected):
-    """Answer some of it."""
+    """Answer some of it, with a code."""
 
     most: int
+    code: int = 0
 
     def go(self, judge: Judge) -> None:
         player = judge.players[self.name]
         if player.due:
-            judge.answer(player, self.most)
+            judge.answer(player, self.most, self.code)
             judge.exchange()
 
 
@@ -266,7 +270,23 @@ class Crash:
             judge.crash()
 
 
-Step = Connect | Connected | Together | Pass | Crash
+@dataclass(frozen=True, slots=True)
+class PowerCut:
+    """A crash before anything of what is published at last is on disk."""
+
+    publishes: tuple[Publish, ...]
+
+    def run(self, judge: Judge) -> None:
+        chunks = {}
+        for one in self.publishes:
+            player = judge.players[one.name]
+            if player.reads:
+                chunks[one.name] = next(one.chunks(player.version))
+        if judge.driver.disk is not None:
+            judge.power_cut([*chunks.items()])
+
+
+Step = Connect | Connected | Together | Pass | Crash | PowerCut
 
 
 @dataclass(frozen=True)
@@ -293,18 +313,47 @@ class Program:
         return judge
 
 
-SIZES = (0, 20, 30, 60, 1_000, 20_000, 200_000)
+SIZES = [
+    (30,),
+    (30,),
+    (60, 20),
+    (0, 30),
+    (0, 60, 1_000),
+    (20_000, 30),
+    (0, 200_000),
+    (0, 20, 30, 60, 1_000, 20_000, 200_000),
+]
+"""Bytes of the payloads of one batch, of which each has any."""
+
+LIKINGS = (
+    "aliases",
+    "expiry",
+    "identifiers",
+    "limits",
+    "no local",
+    "properties",
+    "retain",
+    "shared",
+    "where",
+)
+"""What a program has or does without."""
 
 
 class Maker:
-    """Makes a program from a seed."""
+    """Makes a program from a seed.
+
+    Each program leaves some of what clients may do out, so that what is left meets itself.
+    """
 
     def __init__(self, seed: int, *, crashes: bool, length: int = 30) -> None:
-        self._random = random.Random(seed)
+        self._random = any_of = random.Random(seed)
         self._number = 0
         self._crashes = crashes
         self._length = length
-        self._names = "abcdef"[: self._random.randint(2, 6)]
+        self._names = "abcdef"[: any_of.randint(2, 6)]
+        self._bounded = any_of.random() < 0.25
+        self._everything = any_of.random() < 0.5  # is subscribed to by somebody
+        self._likes = {each: any_of.random() < 0.5 for each in LIKINGS}
 
     def make(self) -> Program:
         any_of = self._random
@@ -312,28 +361,28 @@ class Maker:
         steps: list[Step] = [Connect(name) for name in self._names]
         steps += [self._subscribe(name) for name in self._names if any_of.random() < 0.8]
         steps += [self._step() for _ in range(self._length)]
-        settings = BrokerSettings(maximum_inflight=any_of.choice([1_000, 1_000, 3]))
-        return Program(
-            profiles,
-            tuple(steps),
-            settings,
-            self._crashes or any_of.random() < 0.4,
-            any_of.random() < 0.5,
+        settings = BrokerSettings(
+            maximum_inflight=any_of.choice([1_000, 1_000, 3]),
+            maximum_queued_messages=any_of.choice([3, 20, 90]) if self._bounded else 1_000_000,
         )
+        durable = self._crashes or any_of.random() < 0.4
+        return Program(profiles, tuple(steps), settings, durable, any_of.random() < 0.5)
 
     def _profile(self, name: str) -> Profile:
         any_of = self._random
         expiry = any_of.choice([0, 60, 3_600, 3_600])
         one_by_one = any_of.random() < 0.3
-        if any_of.random() < 0.4:
-            return Profile(name, wire.MQTT_3_1_1, expiry, one_by_one=one_by_one)
+        if any_of.random() < 0.4 and not self._bounded:
+            version = any_of.choice([wire.MQTT_3_1, *[wire.MQTT_3_1_1] * 4])
+            return Profile(name, version, expiry, one_by_one=one_by_one)
+        limited, aliases = self._likes["limits"], self._likes["aliases"]
         return Profile(
             name,
             wire.MQTT_5,
             expiry,
             any_of.choice([0, 0, 1, 3, 20]),
-            any_of.choice([0, 0, 0, 1, 3]),
-            any_of.choice([0, 0, 0, 0, 200, 5_000]),
+            any_of.choice([0, 0, 1, 3]) if aliases else 0,
+            any_of.choice([0, 0, 200, 5_000]) if limited else 0,
             one_by_one,
         )
 
@@ -344,12 +393,12 @@ class Maker:
             (40, lambda: self._publish(name)),
             (6, lambda: Together(tuple(self._publish(each) for each in self._names))),
             (10, lambda: self._subscribe(name)),
-            (3, lambda: Unsubscribe(name, tuple(self._filter() for _ in range(2)))),
+            (3, lambda: Unsubscribe(name, tuple({self._filter() for _ in range(2)}))),
             (6, lambda: Connect(name, any_of.random() < 0.2, self._will(name))),
             (5, lambda: Drop(name)),
-            (2, lambda: Goodbye(name)),
+            (2, lambda: Goodbye(name, any_of.random() < 0.3)),
             (6, lambda: Slow(name)),
-            (4, lambda: Answer(name, any_of.choice([1, 2, 10]))),
+            (4, lambda: Answer(name, any_of.choice([1, 2, 10]), any_of.choice([0, 0, 0x10, 0x83]))),
             (4, lambda: Quick(name)),
             (3, lambda: Stall(name)),
             (4, lambda: Read(name)),
@@ -358,33 +407,27 @@ class Maker:
             (3, lambda: Pass(any_of.choice([7, 7, 33, 130]))),
         ]
         if self._crashes:
-            makers.append((6, Crash))
+            makers += [(4, Crash), (3, self._power_cut)]
         weights = [weight for weight, _ in makers]
         return any_of.choices([make for _, make in makers], weights)[0]()
 
+    def _power_cut(self) -> Step:
+        retains, self._likes["retain"] = self._likes["retain"], False
+        publishes = tuple(self._publish(name) for name in self._names)
+        self._likes["retain"] = retains
+        return PowerCut(publishes)
+
     def _will(self, name: str) -> Item | None:
-        if self._crashes or self._random.random() < 0.6:
+        if self._crashes or self._bounded or self._random.random() < 0.6:
             return None
         return Item(self._next(), f"{name}/will", self._random.randint(0, 2), size=40, value=3)
 
     def _filter(self) -> str:
         any_of = self._random
         name = any_of.choice(self._names)
-        plain = any_of.choice(
-            [
-                "#",
-                "#",
-                "+/0",
-                "+/+",
-                f"{name}/#",
-                f"{name}/0",
-                f"{name}/1",
-                "all/+",
-                "all/x",
-                "all/#",
-            ]
-        )
-        if any_of.random() < 0.2:
+        filters = ["+/0", "+/+", f"{name}/#", f"{name}/0", f"{name}/1", "all/+", "all/x", "all/#"]
+        plain = any_of.choice([*filters, "#", "#"] if self._everything else filters[3:])
+        if self._likes["shared"] and any_of.random() < 0.3:
             return f"$share/{any_of.choice('gh')}/{plain}"
         return plain
 
@@ -393,40 +436,43 @@ class Maker:
         requests = []
         for _ in range(any_of.choice([1, 1, 2, 3])):
             shared = (topic_filter := self._filter()).startswith("$share/")
+            no_local = self._likes["no local"] and not shared and any_of.random() < 0.3
             requests.append(
                 Request(
                     topic_filter,
                     any_of.randint(0, 2),
-                    not shared and any_of.random() < 0.15,
+                    no_local,
                     any_of.random() < 0.3,
                     any_of.choice([0, 0, 1, 2]),
                 )
             )
         unique = tuple({each.topic_filter: each for each in requests}.values())
-        identifier = any_of.choice([None, None, None, any_of.randint(1, 300)])
-        where = any_of.choice([*WHERE]) if any_of.random() < 0.15 else None
+        identifier = where = None
+        if self._likes["identifiers"]:
+            identifier = any_of.choice([None, any_of.randint(1, 300)])
+        if self._likes["where"] and any_of.random() < 0.4:
+            where = any_of.choice([*WHERE])
         return Subscribe(name, unique, identifier, where)
 
     def _publish(self, name: str) -> Publish:
         any_of = self._random
         n = any_of.choice([1, 2, 100])
         count = any_of.choice([1, 2, 5, 30, 100]) if n > 1 else any_of.choice([1, 3, 10])
-        qos = any_of.choice([0, 1, 2, -1])
-        topics = any_of.choice([1, 1, 2, 3])
+        qos = any_of.choice([0, 1, 1, 2, -1])
+        topics = any_of.choice([1, 1, 2, 3, 60])
+        in_turn = any_of.random() < 0.5
         common = any_of.random() < 0.1
-        retain = any_of.choice([0, 0, 0, 0.1, 1])
-        sizes = any_of.choice(
-            [(30,), (30,), (60, 20), (0, 30), (0, 60, 1_000), (20_000, 30), (0, 200_000), SIZES]
-        )
-        properties = any_of.choice([(0,), (0,), (0,), (1,), (0, 1), range(len(PROPERTIES))])
-        interval = any_of.choice([None, None, None, None, 5, 100])
-        alias = any_of.choice([0, 0, 0, 1, 9])
+        retain = any_of.choice([0, 0, 0.1, 1]) if self._likes["retain"] else 0
+        sizes = any_of.choice(SIZES)
+        interval = any_of.choice([None, 5, 100]) if self._likes["expiry"] else None
+        alias = any_of.choice([0, 1, 9]) if self._likes["aliases"] else 0
+        properties = [0]
+        if self._likes["properties"]:
+            properties = any_of.choice([[0], [1], [0, 1], [*range(len(PROPERTIES))]])
         items = []
         large = 0
         for index in range(count):
-            topic = f"{name}/{index % topics}" if topics != 3 else f"{name}/{any_of.randint(0, 2)}"
-            if common:
-                topic = "all/x"
+            place = index % topics if in_turn else any_of.randrange(topics)
             size = any_of.choice(sizes)
             large += size > 100_000
             if size > 100_000 and large > 4:
@@ -436,17 +482,17 @@ class Maker:
             items.append(
                 Item(
                     self._next(),
-                    topic,
+                    "all/x" if common else f"{name}/{place}",
                     any_of.randint(0, 2) if qos < 0 else qos,
                     any_of.random() < retain,
                     size,
                     any_of.randint(0, 9),
                     any_of.choice(properties),
                     interval,
-                    alias and alias + index % topics,
+                    alias and alias + place % 4,
                 )
             )
-        return Publish(name, tuple(items), n)
+        return Publish(name, tuple(items), n, any_of.choice([0, 0, 0, 1, 3, 17, 1_000_000]))
 
     def _next(self) -> int:
         self._number += 1

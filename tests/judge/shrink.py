@@ -70,6 +70,8 @@ def _without(things: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
 
 def show(program: Program) -> str:
     """Return the program as it can be read."""
-    lines = [f"{program.settings.maximum_inflight=}, {program.durable=}, {program.at_once=}"]
+    settings = program.settings
+    lines = [f"{settings.maximum_queued_messages=}, {settings.maximum_inflight=}"]
+    lines.append(f"{program.durable=}, {program.at_once=}")
     lines += [f"{profile!r}," for profile in program.profiles]
     return "\n".join([*lines, *(f"{step!r}," for step in program.steps)])[:8_000]
