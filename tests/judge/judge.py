@@ -392,7 +392,9 @@ class Judge:
                 if self._same(player, copy, publish):
                     player.again.remove(copy)
                     return copy
-        found = self._take_own(player, publish) or self._take_shared(player, publish)
+        found = self._take_own(player, publish, skip=bool(publish.payload))
+        found = found or self._take_shared(player, publish)
+        found = found or self._take_own(player, publish, skip=True)
         if found is None:
             shown = publish._replace(payload=publish.payload[:60])
             raise DisagreementError(f"{player.name}: not owed, or before others: {shown}")
@@ -400,14 +402,17 @@ class Judge:
             check(publish.dup or player.stale, f"{player.name}: {found.message.number} has expired")
         return found
 
-    def _take_own(self, player: Player, publish: Publish) -> Copy | None:
+    def _take_own(self, player: Player, publish: Publish, *, skip: bool) -> Copy | None:
+        """Return a copy that is owed, without those before it if one may `skip` them.
+
+        One without a payload may be any, and so is better looked for among all that come next.
+        """
         session = self.naive.sessions[player.name]
         before: dict[tuple[str, str, int], list[Copy]] = {}
         for copy in session.owed:
             passed = before.setdefault(copy.key, [])
-            if all(self.may_stay_out(player, each) for each in passed) and self._same(
-                player, copy, publish
-            ):
+            may_come = all(skip and self.may_stay_out(player, each) for each in passed)
+            if may_come and self._same(player, copy, publish):
                 gone = [*passed, copy]
                 session.owed = [each for each in session.owed if each not in gone]
                 return copy
@@ -429,7 +434,7 @@ class Judge:
             self._choices.setdefault(content, []).append(choice)
         self._indexed = len(self.naive.choices)
         found = self._choices.get((publish.topic, publish.payload), [])
-        for choice in sorted(found, key=self.may_be_lost):  # those that must arrive come first
+        for choice in sorted(found, key=self._rank):
             copy = self._copy_of(choice, name)
             if copy is None or not self._same(player, copy, publish):
                 continue
@@ -446,6 +451,10 @@ class Judge:
             self.may_stay_out(self.players[name], copy) for name, copy in choice.copies.items()
         )
 
+    def _rank(self, choice: Choice) -> tuple[bool, bool]:
+        """Return what sorts what is still open first, and of that what must arrive."""
+        return not choice.open, self.may_be_lost(choice)
+
     def _may_be_had(self, choice: Choice, tried: list[Choice]) -> bool:
         """Return whether a choice is open, perhaps since who had it had another that is alike."""
         if choice.open:
@@ -453,7 +462,8 @@ class Judge:
         tried.append(choice)
         assert choice.taken is not None
         copy = choice.copies[choice.taken]
-        for other in self._choices[choice.message.topic.encode(), choice.message.payload]:
+        others = self._choices[choice.message.topic.encode(), choice.message.payload]
+        for other in sorted(others, key=self._rank):
             its = other.copies.get(choice.taken)
             if other in tried or its is None or not its.like(copy):
                 continue

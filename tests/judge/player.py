@@ -214,9 +214,10 @@ class Player:
     def answer(self, most: int, code: int = 0) -> list[bytes]:
         """Return at most so many of the answers that are due, and note that they are given.
 
-        With a `code` messages are refused, which ends their exchange all the same.
+        With a `code` of 0x80 or above messages are refused, which ends their exchange.
         """
-        refuses = code > 0 and self.version == wire.MQTT_5
+        says = code > 0 and self.version == wire.MQTT_5
+        refuses = says and code >= 0x80
         now, self.due = self.due[:most], self.due[most:]
         for first_byte, packet_id in now:
             if first_byte == wire.PUBACK:
@@ -237,7 +238,7 @@ class Player:
             wire.acknowledgement(
                 first_byte,
                 packet_id,
-                code if refuses and first_byte in (wire.PUBACK, wire.PUBREC) else None,
+                code if says and first_byte in (wire.PUBACK, wire.PUBREC) else None,
             )
             for first_byte, packet_id in now
         ]
