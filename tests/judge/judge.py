@@ -73,6 +73,11 @@ class Judge:
         self._choices: dict[tuple[bytes, bytes], list[Choice]] = {}  # by topic and payload
         self._indexed = 0  # of the naive broker's choices
 
+    @property
+    def routed(self) -> int:
+        """How many messages had a route, those included that were refused for a full queue."""
+        return self.naive.published + self.refused
+
     # What clients do.
 
     def connect(self, name: str, clean: bool, will: Message | None) -> None:
@@ -403,7 +408,7 @@ class Judge:
         return found
 
     def _take_own(self, player: Player, publish: Publish, *, skip: bool) -> Copy | None:
-        """Return a copy that is owed, without those before it if one may `skip` them.
+        """Return a copy that is owed, also one behind optional ones if these are to be skipped.
 
         One without a payload may be any, and so is better looked for among all that come next.
         """
@@ -411,7 +416,9 @@ class Judge:
         before: dict[tuple[str, str, int], list[Copy]] = {}
         for copy in session.owed:
             passed = before.setdefault(copy.key, [])
-            may_come = all(skip and self.may_stay_out(player, each) for each in passed)
+            may_come = all(
+                (skip or not each.optional) and self.may_stay_out(player, each) for each in passed
+            )
             if may_come and self._same(player, copy, publish):
                 gone = [*passed, copy]
                 session.owed = [each for each in session.owed if each not in gone]

@@ -49,9 +49,12 @@ class Copy:
     done: bool = False
 
     def like(self, other: "Copy") -> bool:
-        """Return whether no client can tell the copies of one content apart."""
-        mine = self.qos, self.retain, self.identifiers
-        return mine == (other.qos, other.retain, other.identifiers)
+        """Return whether no client can tell two copies with the same payload and topic apart."""
+        return self._seen() == other._seen()
+
+    def _seen(self) -> tuple[object, ...]:
+        message = self.message
+        return self.qos, self.retain, self.identifiers, message.properties, message.interval
 
     @property
     def key(self) -> tuple[str, str, int]:

@@ -8,6 +8,7 @@ import os
 
 import pytest
 
+from tests.judge.judge import Judge
 from tests.judge.programs import Maker, Program
 from tests.judge.shrink import show, shrink
 
@@ -41,3 +42,25 @@ def test_everybody_sees_what_the_naive_broker_says(first: int) -> None:
 def test_what_was_acknowledged_survives_crashes(first: int) -> None:
     for seed in range(first, first + GROUP):
         run(seed, crashes=True)
+
+
+@pytest.mark.uncovered
+def test_windows_are_bounded_in_bytes_in_all_mixes() -> None:
+    exceeded = [text for seed in range(60) for text in _judged(seed).exceeded]
+    assert not exceeded, exceeded[:10]
+
+
+@pytest.mark.uncovered
+def test_each_message_is_one_hit_or_miss_in_all_mixes() -> None:
+    wrong = {}
+    for seed in range(60):
+        judge = _judged(seed)
+        routes = judge.driver.broker.router.routes
+        asked = routes.hits + routes.misses
+        if asked != judge.routed:
+            wrong[seed] = asked, judge.routed
+    assert not wrong, wrong
+
+
+def _judged(seed: int) -> Judge:
+    return Maker(seed, crashes=False).make().run()
