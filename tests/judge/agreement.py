@@ -27,6 +27,7 @@ def _has_all(judge: Judge, player: Player) -> None:
     session = judge.naive.sessions[player.name]
     missing = [copy for copy in session.owed if not judge.may_stay_out(player, copy)]
     if not missing:
+        player.uncertain = False
         return
     open_bytes = list(player.open.values())
     sizes = open_bytes + [len(copy.message.payload) for copy in session.owed]

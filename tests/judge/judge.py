@@ -403,8 +403,6 @@ class Judge:
         if found is None:
             shown = publish._replace(payload=publish.payload[:60])
             raise DisagreementError(f"{player.name}: not owed, or before others: {shown}")
-        if found.message.expires <= self.naive.now:
-            check(publish.dup or player.stale, f"{player.name}: {found.message.number} has expired")
         return found
 
     def _take_own(self, player: Player, publish: Publish, *, skip: bool) -> Copy | None:
@@ -502,8 +500,10 @@ class Judge:
     def _same(self, player: Player, copy: Copy, publish: Publish) -> bool:
         """Return whether this is what a client sees of a copy."""
         message = copy.message
+        expired = message.expires <= self.naive.now and not (publish.dup or player.stale)
         if (
-            message.payload != publish.payload
+            expired
+            or message.payload != publish.payload
             or message.topic.encode() != publish.topic
             or (copy.qos, copy.retain) != (publish.qos, publish.retain)
         ):

@@ -70,6 +70,7 @@ class Player:
         self.outgoing: dict[int, Outgoing] = {}
         self.stale = False  # reads what was sent some time ago
         self.unmarked = False  # what comes again may do so without DUP
+        self.uncertain = False  # what it was sent a broker that has crashed can only guess
         self.unseen = False  # was sent more than it has read when the connection ended
         self._packet_id = 0
         self._begin()
@@ -126,7 +127,7 @@ class Player:
         self.held = {number: copy for number, copy in self.held.items() if copy.qos == 2}
         self.held |= self.released  # PUBREC may be forgotten; then PUBLISH comes again
         self.released = {}
-        self.unseen = True
+        self.uncertain = True
 
     def publish(self, message: Message, alias: int) -> bytes:
         """Return the PUBLISH of a message, with a topic alias if that is above 0."""

@@ -477,8 +477,8 @@ class Maker:
             large += size > 100_000
             if size > 100_000 and large > 4:
                 size = 0
-            if not size and (self._crashes or common):
-                size = 20
+            if not size and (self._crashes or common or self._likes["shared"]):
+                size = 20  # what is empty says nothing of itself where it could be another's
             items.append(
                 Item(
                     self._next(),

@@ -34,6 +34,8 @@ class QueueBounds:
         judge, player = self._judge, self._judge.players[session.client_id]
         if player.link is not None and not player.reads:
             return False  # nobody knows how much it was sent
+        if player.uncertain:
+            return False
         sure = [each for each in session.owed if each.qos and not judge.may_stay_out(player, each)]
         room = judge.limit(player) - len(player.open)
         if player.link is None:
