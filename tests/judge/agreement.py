@@ -3,8 +3,12 @@
 from gateway.session.inflight import MAXIMUM_BYTES
 from tests.conformance import wire
 from tests.conformance.answers import read_publish
-from tests.judge.judge import OVERHEAD, Judge, check
+from tests.judge.disagreement import check
+from tests.judge.judge import Judge
 from tests.judge.player import Player
+
+OVERHEAD = 2_000
+"""Bytes that a message may count in a window beside its payload."""
 
 
 def agree(judge: Judge) -> None:
@@ -94,7 +98,9 @@ def finish(judge: Judge) -> None:
             judge.connect(name, clean=False, will=None)
     judge.exchange()
     agree(judge)
-    left = [each for each in judge.naive.choices if each.open and not judge.may_be_lost(each)]
+    left = [
+        each for each in judge.naive.choices if each.open and not judge.shared.may_be_lost(each)
+    ]
     check(not left, f"{len(left)} messages came to no member of their shared subscription")
     for session in judge.driver.broker.sessions.values():
         check(not len(session.queue), f"{session.client_id}: {len(session.queue)} queued")

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeVar
 
-from tests.judge.programs import Program, Publish, Step, Together
+from tests.judge.programs import Program
+from tests.judge.steps import Publish, Step, Together
 
 T = TypeVar("T")
 

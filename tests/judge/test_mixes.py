@@ -9,7 +9,8 @@ import os
 import pytest
 
 from tests.judge.judge import Judge
-from tests.judge.programs import Maker, Program
+from tests.judge.maker import Maker
+from tests.judge.programs import Program
 from tests.judge.shrink import show, shrink
 
 SEEDS = int(os.environ.get("TIDEGATE_JUDGE", "100"))

@@ -1,0 +1,91 @@
+"""Which member of a shared subscription got which message."""
+
+from typing import TYPE_CHECKING
+
+from tests.conformance.answers import Publish
+from tests.judge.disagreement import check
+from tests.judge.messages import Choice, Copy
+from tests.judge.player import Player
+from tests.judge.sight import is_seen
+
+if TYPE_CHECKING:
+    from tests.judge.judge import Judge
+
+
+class SharedCopies:
+    """Finds the choice that what came to a client is one of.
+
+    Where several choices look alike to a client, an earlier finding may be changed.
+    """
+
+    def __init__(self, judge: "Judge") -> None:
+        self._judge = judge
+        self._last: dict[tuple[str, str, str, str, int], int] = {}  # number that arrived last
+        self._choices: dict[tuple[bytes, bytes], list[Choice]] = {}  # by topic and payload
+        self._indexed = 0  # of the naive broker's choices
+
+    def take(self, player: Player, publish: Publish) -> Copy | None:
+        name = player.name
+        for choice in self._judge.naive.choices[self._indexed :]:
+            content = choice.message.topic.encode(), choice.message.payload
+            self._choices.setdefault(content, []).append(choice)
+        self._indexed = len(self._judge.naive.choices)
+        found = self._choices.get((publish.topic, publish.payload), [])
+        for choice in sorted(found, key=self._rank):
+            copy = self._copy_of(choice, name)
+            if copy is None or not is_seen(player, copy, publish, self._judge.driver.now):
+                continue
+            if self._may_be_had(choice, []):
+                self._check_order(choice, copy, name)
+                choice.taken, choice.copies[name] = name, copy
+                copy.done = not copy.qos
+                return copy
+        return None
+
+    def may_be_lost(self, choice: Choice) -> bool:
+        """Return whether a choice may come to nobody."""
+        return choice.loose or any(
+            self._judge.may_stay_out(self._judge.players[name], copy)
+            for name, copy in choice.copies.items()
+        )
+
+    def _rank(self, choice: Choice) -> tuple[bool, bool]:
+        """Return what sorts what is still open first, and of that what must arrive."""
+        return not choice.open, self.may_be_lost(choice)
+
+    def _may_be_had(self, choice: Choice, tried: list[Choice]) -> bool:
+        """Return whether a choice is open, perhaps since who had it had another that is alike."""
+        if choice.open:
+            return True
+        tried.append(choice)
+        assert choice.taken is not None
+        copy = choice.copies[choice.taken]
+        others = self._choices[choice.message.topic.encode(), choice.message.payload]
+        for other in sorted(others, key=self._rank):
+            its = other.copies.get(choice.taken)
+            if other in tried or its is None or not its.like(copy):
+                continue
+            if self._may_be_had(other, tried):
+                other.taken, other.copies[choice.taken] = choice.taken, copy
+                return True
+        return False
+
+    def _check_order(self, choice: Choice, copy: Copy, name: str) -> None:
+        message = choice.message
+        if choice.loose or not message.payload:
+            return
+        key = name, choice.share, *copy.key
+        last = self._last.get(key, -1)
+        check(last <= message.number, f"{name}: {message.number} behind {last} of {choice.share}")
+        self._last[key] = message.number
+
+    def _copy_of(self, choice: Choice, name: str) -> Copy | None:
+        copy = choice.copies.get(name)
+        session = self._judge.naive.sessions.get(name)
+        if copy is None and choice.loose and session is not None:
+            one = session.subscriptions.get(choice.share)
+            if one is not None and session.wants(one, choice.message):
+                return session.copy(
+                    choice.message, [one], choice.message.retain and one.retain_as_published
+                )
+        return copy
