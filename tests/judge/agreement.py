@@ -98,9 +98,7 @@ def finish(judge: Judge) -> None:
             judge.connect(name, clean=False, will=None)
     judge.exchange()
     agree(judge)
-    left = [
-        each for each in judge.naive.choices if each.open and not judge.shared.may_be_lost(each)
-    ]
+    left = [each for each in judge.naive.choices if not judge.shared.has_come(each, [])]
     check(not left, f"{len(left)} messages came to no member of their shared subscription")
     for session in judge.driver.broker.sessions.values():
         check(not len(session.queue), f"{session.client_id}: {len(session.queue)} queued")

@@ -96,15 +96,10 @@ class Judge:
         player.begin(link, present)
         self.exchange()
         again = player.begin_again()
-        if again and player.link is not None:
-            self._publishes_again(player)
-            player.link.say(again)
+        if again:
+            self.publishing.again(player.unanswered)
+            link.say(again)
             self.exchange()
-
-    def _publishes_again(self, player: Player) -> None:
-        """Take what is published a second time for what was not taken the first time."""
-        for outgoing in player.outgoing.values():
-            check(outgoing.released, f"{player.name}: {outgoing.message.number} has no answer")
 
     def drop(self, name: str) -> None:
         """Lose a connection."""
@@ -224,6 +219,7 @@ class Judge:
         limit = player.profile.maximum_packet_size
         return (
             copy.optional
+            or (copy.first is not None and copy.first.came)
             or copy.message.expires <= self.naive.now
             or (limit > 0 and copy.size(player.version) > limit)
         )
@@ -251,8 +247,6 @@ class Judge:
         for name, messages in accepted:
             self.publishing.taken(name, messages, all_of_them=False)
         self.exchange()
-        for name, messages in accepted:
-            self.players[name].give_up(messages)
         self.driver.commits = True
         self.crash()
 

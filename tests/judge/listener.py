@@ -103,6 +103,7 @@ class Listener:
         if found is None:
             shown = publish._replace(payload=publish.payload[:60])
             raise DisagreementError(f"{player.name}: not owed, or before others: {shown}")
+        found.came = True
         return found
 
     def _take_own(self, player: Player, publish: Publish, *, skip: bool) -> Copy | None:
@@ -120,6 +121,9 @@ class Listener:
             )
             if may_come and self._is_seen(player, copy, publish):
                 gone = [*passed, copy]
+                if copy.message.qos == 2 and copy.qos == 2:
+                    gone += [each for each in session.owed if each.first is copy]
+                    gone.append(copy.first or copy)
                 session.owed = [each for each in session.owed if each not in gone]
                 return copy
             passed.append(copy)

@@ -143,7 +143,8 @@ class Maker:
     def _filter(self) -> str:
         any_of = self._random
         name = any_of.choice(self._names)
-        filters = ["+/0", "+/+", f"{name}/#", f"{name}/0", f"{name}/1", "all/+", "all/x", "all/#"]
+        ours = [f"{name}/#", f"{name}/quantity-0", f"{name}/quantity-1"]
+        filters = ["+/quantity-0", "+/+", *ours, "all/+", "all/x", "all/#"]
         plain = any_of.choice([*filters, "#", "#"] if self._everything else filters[3:])
         if self._likes["shared"] and any_of.random() < 0.3:
             return f"$share/{any_of.choice('gh')}/{plain}"
@@ -201,7 +202,7 @@ class Maker:
             items.append(
                 Item(
                     self._next(),
-                    "$SYS/x" if forbidden else "all/x" if common else f"{name}/{place}",
+                    "$SYS/x" if forbidden else "all/x" if common else f"{name}/quantity-{place}",
                     any_of.randint(0, 2) if qos < 0 else qos,
                     any_of.random() < retain,
                     size,

@@ -36,8 +36,9 @@ class Message:
 class Copy:
     """A message for one session; `optional` where nobody promises that it comes.
 
-    `replay` is the topic filter because of whose SUBSCRIBE a retained message is sent. It is `done`
-    once it came, and at QoS 1 and 2 was acknowledged.
+    `replay` is the topic filter because of whose SUBSCRIBE a retained message is sent. It `came`,
+    and is `done` when it was also acknowledged at QoS 1 and 2. Where a message was published a
+    second time, since it had no answer, `first` is the copy of the first time, which may do.
     """
 
     message: Message
@@ -46,7 +47,9 @@ class Copy:
     identifiers: list[int]
     replay: str = ""
     optional: bool = False
+    came: bool = False
     done: bool = False
+    first: "Copy | None" = None
 
     def like(self, other: "Copy") -> bool:
         """Return whether no client can tell two copies with the same payload and topic apart."""

@@ -1,6 +1,5 @@
 """A client of the broker: what it is, what it holds, and how it answers."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.session.inflight import MAXIMUM_BYTES
@@ -152,10 +151,13 @@ class Player:
         )
 
     def _next(self) -> int:
+        """Return a packet identifier, the lowest or the next of those that are free."""
+        packet_id = 0 if self.profile.one_by_one else self._packet_id
         while True:
-            self._packet_id = self._packet_id % 65_535 + 1
-            if self._packet_id not in self.outgoing:
-                return self._packet_id
+            packet_id = packet_id % 65_535 + 1
+            if packet_id not in self.outgoing:
+                self._packet_id = packet_id
+                return packet_id
 
     def heard(self, kind: int, packet_id: int, code: int) -> Message | None:
         """Take an answer to a PUBLISH; return its message with the first, None with others."""
@@ -178,12 +180,10 @@ class Player:
         del self.outgoing[packet_id]
         return outgoing.message if first else None
 
-    def give_up(self, messages: Sequence[Message]) -> None:
-        """Forget those of these messages that were not answered."""
-        numbers = {message.number for message in messages}
-        for packet_id, outgoing in [*self.outgoing.items()]:
-            if outgoing.message.number in numbers and not outgoing.released:
-                del self.outgoing[packet_id]
+    @property
+    def unanswered(self) -> list[Message]:
+        """What it publishes again on a new connection."""
+        return [each.message for each in self.outgoing.values() if not each.released]
 
     def release(self) -> None:
         """Answer PUBREC from now on, and those that came."""
@@ -209,7 +209,7 @@ class Player:
             packet_id,
             retain=message.retain,
             dup=True,
-            properties=encode(message.properties) if self.version == wire.MQTT_5 else b"",
+            properties=_properties(message) if self.version == wire.MQTT_5 else b"",
         )
 
     def answer(self, most: int, code: int = 0) -> list[bytes]:
@@ -243,3 +243,10 @@ class Player:
             )
             for first_byte, packet_id in now
         ]
+
+
+def _properties(message: Message) -> bytes:
+    properties = [*message.properties]
+    if message.interval is not None:
+        properties.append((wire.MESSAGE_EXPIRY_INTERVAL, message.interval))
+    return encode(properties)

@@ -96,3 +96,20 @@ class Publishing:
                 copy.optional = copy.optional or copy.message is message
         for choice in self._judge.naive.choices:
             choice.loose = choice.loose or choice.message is message
+
+    def again(self, messages: Sequence[Message]) -> None:
+        """Take messages a second time, which may have been taken the first time."""
+        naive = self._judge.naive
+        for message in messages:
+            may_be_refused, _ = self._judge.bounds.refuses(message)
+            before = {each.client_id: [*each.owed] for each in naive.sessions.values()}
+            choices = len(naive.choices)
+            self._judge.bounds.publish(replace(message, accepted=self._judge.driver.now))
+            for session in naive.sessions.values():
+                owed = before[session.client_id]
+                first = [each for each in owed if each.message.number == message.number]
+                for copy in session.owed[len(owed) :]:
+                    copy.first = first[0] if first else None
+                    copy.optional = copy.optional or may_be_refused or not first
+            for choice in naive.choices[choices:]:
+                choice.loose = True

@@ -27,8 +27,7 @@ class SharedCopies:
     def take(self, player: Player, publish: Publish) -> Copy | None:
         name = player.name
         for choice in self._judge.naive.choices[self._indexed :]:
-            content = choice.message.topic.encode(), choice.message.payload
-            self._choices.setdefault(content, []).append(choice)
+            self._choices.setdefault(_content(choice), []).append(choice)
         self._indexed = len(self._judge.naive.choices)
         found = self._choices.get((publish.topic, publish.payload), [])
         for choice in sorted(found, key=self._rank):
@@ -49,6 +48,22 @@ class SharedCopies:
             for name, copy in choice.copies.items()
         )
 
+    def has_come(self, choice: Choice, tried: list[Choice]) -> bool:
+        """Return whether a choice is taken, or what was taken for one that may be lost is it."""
+        if not choice.open or self.may_be_lost(choice):
+            return True
+        tried.append(choice)
+        for other in self._choices.get(_content(choice), []):
+            taken = other.taken
+            its = None if taken is None else choice.copies.get(taken)
+            if other in tried or taken is None or its is None or not its.like(other.copies[taken]):
+                continue
+            choice.taken, choice.copies[taken], other.taken = taken, other.copies[taken], None
+            if self.has_come(other, tried):
+                return True
+            choice.taken, other.taken = None, taken
+        return False
+
     def _rank(self, choice: Choice) -> tuple[bool, bool]:
         """Return what sorts what is still open first, and of that what must arrive."""
         return not choice.open, self.may_be_lost(choice)
@@ -60,7 +75,7 @@ class SharedCopies:
         tried.append(choice)
         assert choice.taken is not None
         copy = choice.copies[choice.taken]
-        others = self._choices[choice.message.topic.encode(), choice.message.payload]
+        others = self._choices[_content(choice)]
         for other in sorted(others, key=self._rank):
             its = other.copies.get(choice.taken)
             if other in tried or its is None or not its.like(copy):
@@ -89,3 +104,7 @@ class SharedCopies:
                     choice.message, [one], choice.message.retain and one.retain_as_published
                 )
         return copy
+
+
+def _content(choice: Choice) -> tuple[bytes, bytes]:
+    return choice.message.topic.encode(), choice.message.payload
