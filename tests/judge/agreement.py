@@ -20,6 +20,7 @@ def agree(judge: Judge) -> None:
     )
     for name, player in judge.players.items():
         if player.reads:
+            check(not player.awaited, f"{name}: no answer to SUBSCRIBE or UNSUBSCRIBE")
             _has_all(judge, player)
         if name in naive.sessions:
             _is_held(judge, player)

@@ -61,7 +61,8 @@ class Listener:
                     player.released[packet_id] = player.held.pop(packet_id)
                 player.due.append((wire.PUBCOMP, packet_id))
             else:
-                raise DisagreementError(f"{player.name}: {packet!r}")
+                expected = player.awaited.pop(0) if player.awaited else b""
+                check(packet == expected, f"{player.name}: {packet!r}, not {expected!r}")
         check(not link.closed, f"{player.name}: closed")
         return True
 

@@ -1,7 +1,7 @@
 """Makes random programs, each from a seed."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from gateway.broker.settings import BrokerSettings
 from tests.conformance import wire
@@ -18,6 +18,7 @@ from tests.judge.steps import (
     Pass,
     PowerCut,
     Publish,
+    PublishInVain,
     Quick,
     Read,
     Release,
@@ -30,13 +31,12 @@ from tests.judge.steps import (
     Withhold,
 )
 
-SIZES = [
+SIZES: list[Sequence[int]] = [
     (30,),
     (30,),
     (60, 20),
     (0, 30),
     (0, 60, 1_000),
-    tuple(range(140, 200)),  # as large as some clients take
     (20_000, 30),
     (0, 200_000),
     (0, 20, 30, 60, 1_000, 20_000, 200_000),
@@ -124,6 +124,8 @@ class Maker:
             (2, lambda: Release(name)),
             (3, lambda: Pass(any_of.choice([7, 7, 33, 130]))),
         ]
+        if not self._bounded:
+            makers.append((4, lambda: PublishInVain(name, self._publish(name))))
         if self._crashes:
             makers += [(4, Crash), (3, self._power_cut)]
         weights = [weight for weight, _ in makers]
@@ -184,6 +186,8 @@ class Maker:
         forbidden = any_of.random() < 0.03
         retain = any_of.choice([0, 0, 0.1, 1]) if self._likes["retain"] else 0
         sizes = any_of.choice(SIZES)
+        if self._likes["limits"] and any_of.random() < 0.3:
+            sizes = range(140, 200)  # as large as some clients take
         interval = any_of.choice([None, 5, 100]) if self._likes["expiry"] else None
         alias = any_of.choice([0, 1, 9]) if self._likes["aliases"] else 0
         properties = [0]

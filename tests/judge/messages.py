@@ -99,7 +99,7 @@ class Choice:
     """A message for one member of a shared subscription.
 
     It is `loose` if a member's session ended, or the message may be lost on one: then others may
-    get it, too.
+    get it, too. Its `place` is the order of publication.
     """
 
     share: str
@@ -107,6 +107,7 @@ class Choice:
     copies: dict[str, Copy]
     taken: str | None = None
     loose: bool = False
+    place: int = 0
 
     @property
     def open(self) -> bool:

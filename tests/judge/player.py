@@ -46,10 +46,14 @@ class Profile:
 
 @dataclass(slots=True)
 class Outgoing:
-    """A message of QoS 1 or 2 whose exchange is not over; `released` once its PUBREC came."""
+    """A message of QoS 1 or 2 whose exchange is not over; `released` once its PUBREC came.
+
+    It is `taken` where the broker has it, but the answer was lost.
+    """
 
     message: Message
     released: bool = False
+    taken: bool = False
 
 
 class Player:
@@ -75,6 +79,7 @@ class Player:
         self._begin()
 
     def _begin(self) -> None:
+        self.awaited: list[bytes] = []  # SUBACK and UNSUBACK, to be read when it reads again
         self.open: dict[int, int] = {}  # bytes sent on this connection and not acknowledged
         self.due: list[tuple[int, int]] = []  # answers: first byte, packet identifier
         self.aliases: dict[int, str] = {}  # that the broker set
@@ -181,9 +186,9 @@ class Player:
         return outgoing.message if first else None
 
     @property
-    def unanswered(self) -> list[Message]:
+    def unanswered(self) -> list[Outgoing]:
         """What it publishes again on a new connection."""
-        return [each.message for each in self.outgoing.values() if not each.released]
+        return [each for each in self.outgoing.values() if not each.released]
 
     def release(self) -> None:
         """Answer PUBREC from now on, and those that came."""

@@ -8,7 +8,7 @@ from tests.conformance import wire
 from tests.judge.disagreement import check
 from tests.judge.listener import read_answer
 from tests.judge.messages import Message
-from tests.judge.player import Player
+from tests.judge.player import Outgoing, Player
 
 if TYPE_CHECKING:
     from tests.judge.judge import Judge
@@ -97,19 +97,38 @@ class Publishing:
         for choice in self._judge.naive.choices:
             choice.loose = choice.loose or choice.message is message
 
-    def again(self, messages: Sequence[Message]) -> None:
+    def lose_answers(self, name: str, messages: Sequence[tuple[Message, int]]) -> None:
+        """Publish, and lose the connection before the answers are read."""
+        player = self._judge.players[name]
+        for message in self.hand_over(name, messages):
+            if not message.topic.startswith("$"):
+                self._judge.bounds.publish(message)
+        for outgoing in player.unanswered:
+            outgoing.taken = True
+        self._judge.drop(name)
+
+    def again(self, outgoing: Sequence[Outgoing]) -> None:
         """Take messages a second time, which may have been taken the first time."""
+        for one in outgoing:
+            message = replace(one.message, accepted=self._judge.driver.now)
+            if message.topic.startswith("$"):
+                continue
+            if not one.taken:
+                self._perhaps_again(message)
+            elif message.qos == 1:
+                self._judge.bounds.publish(message)
+
+    def _perhaps_again(self, message: Message) -> None:
         naive = self._judge.naive
-        for message in messages:
-            may_be_refused, _ = self._judge.bounds.refuses(message)
-            before = {each.client_id: [*each.owed] for each in naive.sessions.values()}
-            choices = len(naive.choices)
-            self._judge.bounds.publish(replace(message, accepted=self._judge.driver.now))
-            for session in naive.sessions.values():
-                owed = before[session.client_id]
-                first = [each for each in owed if each.message.number == message.number]
-                for copy in session.owed[len(owed) :]:
-                    copy.first = first[0] if first else None
-                    copy.optional = copy.optional or may_be_refused or not first
-            for choice in naive.choices[choices:]:
-                choice.loose = True
+        may_be_refused, _ = self._judge.bounds.refuses(message)
+        before = {each.client_id: [*each.owed] for each in naive.sessions.values()}
+        choices = len(naive.choices)
+        self._judge.bounds.publish(message)
+        for session in naive.sessions.values():
+            owed = before[session.client_id]
+            first = [each for each in owed if each.message.number == message.number]
+            for copy in session.owed[len(owed) :]:
+                copy.first = first[0] if first else None
+                copy.optional = copy.optional or may_be_refused or not first
+        for choice in naive.choices[choices:]:
+            choice.loose = True

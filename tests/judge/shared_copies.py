@@ -20,13 +20,14 @@ class SharedCopies:
 
     def __init__(self, judge: "Judge") -> None:
         self._judge = judge
-        self._last: dict[tuple[str, str, str, str, int], int] = {}  # number that arrived last
+        self._last: dict[tuple[str, str, str, str, int], int] = {}  # place
         self._choices: dict[tuple[bytes, bytes], list[Choice]] = {}  # by topic and payload
         self._indexed = 0  # of the naive broker's choices
 
     def take(self, player: Player, publish: Publish) -> Copy | None:
         name = player.name
-        for choice in self._judge.naive.choices[self._indexed :]:
+        for place, choice in enumerate(self._judge.naive.choices[self._indexed :], self._indexed):
+            choice.place = place
             self._choices.setdefault(_content(choice), []).append(choice)
         self._indexed = len(self._judge.naive.choices)
         found = self._choices.get((publish.topic, publish.payload), [])
@@ -90,9 +91,10 @@ class SharedCopies:
         if choice.loose or not message.payload:
             return
         key = name, choice.share, *copy.key
-        last = self._last.get(key, -1)
-        check(last <= message.number, f"{name}: {message.number} behind {last} of {choice.share}")
-        self._last[key] = message.number
+        place = choice.place
+        last = self._last.get(key, place)
+        check(last <= place, f"{name}: {message.number} of {choice.share} came late")
+        self._last[key] = place
 
     def _copy_of(self, choice: Choice, name: str) -> Copy | None:
         copy = choice.copies.get(name)

@@ -31,7 +31,7 @@ class Connected:
 
     def run(self, judge: Judge) -> None:
         player = judge.players[self.name]
-        if player.link is not None and (player.reads or isinstance(self, Drop | Read)):
+        if player.link is not None and (player.reads or isinstance(self, LOUD)):
             self.go(judge)
 
     def go(self, judge: Judge) -> None:
@@ -95,6 +95,17 @@ class Publish(Connected):
     def go(self, judge: Judge) -> None:
         for chunk in self.chunks(judge.players[self.name].version):
             judge.publishing.publish(self.name, chunk, self.cut)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishInVain(Connected):
+    """Messages after which the connection is lost, with all answers."""
+
+    publish: Publish
+
+    def go(self, judge: Judge) -> None:
+        chunk = next(self.publish.chunks(judge.players[self.name].version))
+        judge.publishing.lose_answers(self.name, chunk)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,5 +227,8 @@ class PowerCut:
         if judge.driver.disk is not None:
             judge.power_cut([*chunks.items()])
 
+
+LOUD = (Drop, Read, Subscribe, Unsubscribe)
+"""What a client may do that reads nothing."""
 
 Step = Connect | Connected | Together | Pass | Crash | PowerCut
