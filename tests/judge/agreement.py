@@ -53,7 +53,7 @@ def _is_held(judge: Judge, player: Player) -> None:
     sure = [
         copy
         for copy in owed
-        if not judge.may_stay_out(player, copy) and (copy.qos or (player.reads and not copy.replay))
+        if not judge.may_stay_out(player, copy) and not copy.replay and (copy.qos or player.reads)
     ]
     choices = sum(
         1

@@ -167,8 +167,14 @@ class Judge:
             full = self.bounds.may_be_full(session)
             before = len(session.owed)
             self.naive.subscribe(name, request.topic_filter, one, request.handling)
+            waiting = {
+                copy.message.number: copy
+                for copy in session.owed[:before]
+                if copy.replay == request.topic_filter
+            }
             for copy in session.owed[before:]:
                 copy.optional = full or self.bounds.may_be_full(session)
+                copy.first = waiting.get(copy.message.number)
         properties = b""
         if identifier is not None:
             properties += wire.subscription_identifier(identifier)

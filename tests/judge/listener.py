@@ -122,7 +122,7 @@ class Listener:
             )
             if may_come and self._is_seen(player, copy, publish):
                 gone = [*passed, copy]
-                if copy.message.qos == 2 and copy.qos == 2:
+                if copy.message.qos == 2 and copy.qos == 2 and not copy.replay:
                     gone += [each for each in session.owed if each.first is copy]
                     gone.append(copy.first or copy)
                 session.owed = [each for each in session.owed if each not in gone]

@@ -78,7 +78,8 @@ class Maker:
         profiles = tuple(self._profile(name) for name in self._names)
         steps: list[Step] = [Connect(name) for name in self._names]
         steps += [self._subscribe(name) for name in self._names if any_of.random() < 0.8]
-        steps += [self._step() for _ in range(self._length)]
+        for _ in range(self._length):
+            steps += self._replay() if any_of.random() < 0.03 else [self._step()]
         settings = BrokerSettings(
             maximum_inflight=any_of.choice([1_000, 1_000, 3]),
             maximum_queued_messages=any_of.choice([3, 20, 90]) if self._bounded else 1_000_000,
@@ -130,6 +131,32 @@ class Maker:
             makers += [(4, Crash), (3, self._power_cut)]
         weights = [weight for weight, _ in makers]
         return any_of.choices([make for _, make in makers], weights)[0]()
+
+    def _replay(self) -> list[Step]:
+        """Return steps in which retained messages wait for a client that reads nothing."""
+        any_of = self._random
+        name, other = any_of.sample(self._names, 2)
+        subscribe = Subscribe(name, (Request(f"{other}/#", any_of.randint(0, 1)),))
+        meanwhile: list[Step] = [
+            subscribe,
+            Unsubscribe(name, (f"{other}/#",)),
+            Publish(other, self._retained(other, 3, 30), 100),
+            Drop(name),
+            Pass(7),
+        ]
+        return [
+            Publish(other, self._retained(other, 4, 200_000), 100),
+            Stall(name),
+            subscribe,
+            *any_of.sample(meanwhile, 2),
+            Read(name),
+        ]
+
+    def _retained(self, name: str, topics: int, size: int) -> tuple[Item, ...]:
+        return tuple(
+            Item(self._next(), f"{name}/quantity-{place}", 1, retain=True, size=size, value=place)
+            for place in range(topics)
+        )
 
     def _power_cut(self) -> Step:
         retains, self._likes["retain"] = self._likes["retain"], False

@@ -38,7 +38,8 @@ class Copy:
 
     `replay` is the topic filter because of whose SUBSCRIBE a retained message is sent. It `came`,
     and is `done` when it was also acknowledged at QoS 1 and 2. Where a message was published a
-    second time, since it had no answer, `first` is the copy of the first time, which may do.
+    second time, since it had no answer, or is replayed a second time before the first ended,
+    `first` is the copy of the first time, which may do.
     """
 
     message: Message
