@@ -33,6 +33,8 @@ def _has_all(judge: Judge, player: Player) -> None:
     missing = [copy for copy in session.owed if not judge.may_stay_out(player, copy)]
     if not missing:
         player.uncertain = False
+        if player.answers:
+            session.owed.clear()  # what was optional comes no more
         return
     open_bytes = list(player.open.values())
     sizes = open_bytes + [len(copy.message.payload) for copy in session.owed]

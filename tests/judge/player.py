@@ -123,7 +123,7 @@ class Player:
 
         Of a window that is full by its bytes it takes the last messages for not sent.
         """
-        self.unmarked = sum(self.open.values()) > MAXIMUM_BYTES // 4
+        self.unmarked = self.unmarked or sum(self.open.values()) > MAXIMUM_BYTES // 4
         self.lose()
         self.again += [copy for copy in self.held.values() if copy.qos == 1]
         self.again += self._acknowledged
