@@ -55,6 +55,7 @@ class Judge:
         self.players = {each.name: Player(each) for each in profiles}
         self.exceeded: list[str] = []
         self.refused = 0
+        self.unrouted = 0  # that nobody may publish, or that came again
         self.bounds = QueueBounds(self)
         self.shared = SharedCopies(self)
         self._listener = Listener(self)

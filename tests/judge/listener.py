@@ -98,37 +98,58 @@ class Listener:
                 if self._is_seen(player, copy, publish):
                     player.again.remove(copy)
                     return copy
-        found = self._take_own(player, publish, skip=bool(publish.payload))
-        found = found or self._judge.shared.take(player, publish)
-        found = found or self._take_own(player, publish, skip=True)
+        found = self._take_from_all(player, publish)
         if found is None:
             shown = publish._replace(payload=publish.payload[:60])
             raise DisagreementError(f"{player.name}: not owed, or before others: {shown}")
         found.came = True
         return found
 
-    def _take_own(self, player: Player, publish: Publish, *, skip: bool) -> Copy | None:
-        """Return a copy that is owed, also one behind optional ones if these are to be skipped.
+    def _take_from_all(self, player: Player, publish: Publish) -> Copy | None:
+        """Return a copy that is owed to the client alone, or is one for a member of its group.
 
         One without a payload may be any, and so is better looked for among all that come next.
+        What is optional is not taken before what must come.
         """
-        session = self._judge.naive.sessions[player.name]
+        shared = self._judge.shared
+        for skip in (bool(publish.payload), True):
+            own, passed = self._find_own(player, publish, skip=skip)
+            if own is not None and own.optional:
+                due = shared.take(player, publish, only_due=True)
+                if due is not None:
+                    return due
+            if own is not None:
+                self._take_own(player, own, passed)
+                return own
+            found = shared.take(player, publish, only_due=False)
+            if found is not None:
+                return found
+        return None
+
+    def _find_own(
+        self, player: Player, publish: Publish, *, skip: bool
+    ) -> tuple[Copy | None, list[Copy]]:
+        """Return a copy that is owed, and those before it, of which optional ones may `skip`."""
         before: dict[tuple[str, str, int], list[Copy]] = {}
-        for copy in session.owed:
+        for copy in self._judge.naive.sessions[player.name].owed:
             passed = before.setdefault(copy.key, [])
             may_come = all(
                 (skip or not each.optional) and self._judge.may_stay_out(player, each)
                 for each in passed
             )
             if may_come and self._is_seen(player, copy, publish):
-                gone = [*passed, copy]
-                if copy.message.qos == 2 and copy.qos == 2 and not copy.replay:
-                    gone += [each for each in session.owed if each.first is copy]
-                    gone.append(copy.first or copy)
-                session.owed = [each for each in session.owed if each not in gone]
-                return copy
+                return copy, passed
             passed.append(copy)
-        return None
+        return None, []
+
+    def _take_own(self, player: Player, copy: Copy, passed: list[Copy]) -> None:
+        """Owe a copy no more, nor those of its order that can come no more."""
+        session = self._judge.naive.sessions[player.name]
+        gone = [*passed, copy]
+        if copy.message.qos == 2 and copy.qos == 2 and not copy.replay:
+            gone += [each for each in session.owed if each.first is copy]
+            gone.append(copy.first or copy)
+        session.owed = [each for each in session.owed if each not in gone]
 
     def _is_seen(self, player: Player, copy: Copy, publish: Publish) -> bool:
         return is_seen(player, copy, publish, self._judge.driver.now)

@@ -74,6 +74,7 @@ class Publishing:
         newest = player.version == wire.MQTT_5
         text = f"{player.name}: {message.number} to {message.topic} was answered {code}"
         if message.topic.startswith("$"):
+            self._judge.unrouted += 1
             expected = 0x87 if newest else MATCHED
             check(code is None or code == expected, text)
             return
@@ -101,7 +102,9 @@ class Publishing:
         """Publish, and lose the connection before the answers are read."""
         player = self._judge.players[name]
         for message in self.hand_over(name, messages):
-            if not message.topic.startswith("$"):
+            if message.topic.startswith("$"):
+                self._judge.unrouted += 1
+            else:
                 self._judge.bounds.publish(message)
         for outgoing in player.unanswered:
             outgoing.taken = True
@@ -111,6 +114,7 @@ class Publishing:
         """Take messages a second time, which may have been taken the first time."""
         for one in outgoing:
             message = replace(one.message, accepted=self._judge.driver.now)
+            self._judge.unrouted += 1  # or routed again: either is right
             if message.topic.startswith("$"):
                 continue
             if not one.taken:

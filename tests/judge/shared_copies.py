@@ -24,7 +24,8 @@ class SharedCopies:
         self._choices: dict[tuple[bytes, bytes], list[Choice]] = {}  # by topic and payload
         self._indexed = 0  # of the naive broker's choices
 
-    def take(self, player: Player, publish: Publish) -> Copy | None:
+    def take(self, player: Player, publish: Publish, *, only_due: bool) -> Copy | None:
+        """Return the copy that this is, None if it is none, or none that must come to somebody."""
         name = player.name
         for place, choice in enumerate(self._judge.naive.choices[self._indexed :], self._indexed):
             choice.place = place
@@ -33,6 +34,8 @@ class SharedCopies:
         found = self._choices.get((publish.topic, publish.payload), [])
         for choice in sorted(found, key=self._rank):
             copy = self._copy_of(choice, name)
+            if only_due and not (choice.open and not self.may_be_lost(choice)):
+                continue
             if copy is None or not is_seen(player, copy, publish, self._judge.driver.now):
                 continue
             if self._may_be_had(choice, []):

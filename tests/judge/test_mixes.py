@@ -58,8 +58,8 @@ def test_each_message_is_one_hit_or_miss_in_all_mixes() -> None:
         judge = _judged(seed)
         routes = judge.driver.broker.router.routes
         asked = routes.hits + routes.misses
-        if asked != judge.routed:
-            wrong[seed] = asked, judge.routed
+        if not judge.routed <= asked <= judge.routed + judge.unrouted:
+            wrong[seed] = asked, judge.routed, judge.unrouted
     assert not wrong, wrong
 
 
