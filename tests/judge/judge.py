@@ -55,7 +55,7 @@ class Judge:
         self.players = {each.name: Player(each) for each in profiles}
         self.exceeded: list[str] = []
         self.refused = 0
-        self.unrouted = 0  # that nobody may publish, or that came again
+        self.unrouted = 0  # that came again
         self.bounds = QueueBounds(self)
         self.shared = SharedCopies(self)
         self._listener = Listener(self)
@@ -65,7 +65,7 @@ class Judge:
 
     @property
     def routed(self) -> int:
-        """How many messages had a route, those included that were refused for a full queue."""
+        """How many messages were looked up, those included that were refused."""
         return self.naive.published + self.refused
 
     # What clients do.

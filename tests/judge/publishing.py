@@ -74,7 +74,7 @@ class Publishing:
         newest = player.version == wire.MQTT_5
         text = f"{player.name}: {message.number} to {message.topic} was answered {code}"
         if message.topic.startswith("$"):
-            self._judge.unrouted += 1
+            self._judge.refused += 1
             expected = 0x87 if newest else MATCHED
             check(code is None or code == expected, text)
             return
@@ -103,7 +103,7 @@ class Publishing:
         player = self._judge.players[name]
         for message in self.hand_over(name, messages):
             if message.topic.startswith("$"):
-                self._judge.unrouted += 1
+                self._judge.refused += 1
             else:
                 self._judge.bounds.publish(message)
         for outgoing in player.unanswered:
