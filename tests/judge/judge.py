@@ -65,7 +65,7 @@ class Judge:
 
     @property
     def routed(self) -> int:
-        """How many messages were looked up, those included that were refused."""
+        """How many messages asked for the admission of their topic, those refused included."""
         return self.naive.published + self.refused
 
     # What clients do.
