@@ -1,0 +1,71 @@
+"""What a bounded queue may refuse, and what it must."""
+
+from typing import TYPE_CHECKING
+
+from tests.judge.messages import Message
+from tests.judge.naive_broker import Session
+
+if TYPE_CHECKING:
+    from tests.judge.judge import Judge
+
+
+class QueueBounds:
+    """Tells what a session may hold at most, and what it holds at least.
+
+    A message of QoS 1 or 2 that a session which stays has no room for is refused, and nobody gets
+    it. Whatever else there is no room for is lost.
+    """
+
+    def __init__(self, judge: "Judge") -> None:
+        self._judge = judge
+        self._maximum = judge.driver.settings.maximum_queued_messages
+
+    def may_be_full(self, session: Session) -> bool:
+        name, judge = session.client_id, self._judge
+        if self._maximum > len(session.owed) + len(judge.naive.choices) + len(
+            judge.players[name].again
+        ):
+            return False
+        choices = sum(1 for each in judge.naive.choices if each.open and name in each.copies)
+        waiting = len(session.owed) + choices + len(judge.players[name].again)
+        return waiting >= self._maximum
+
+    def _is_full(self, session: Session) -> bool:
+        judge, player = self._judge, self._judge.players[session.client_id]
+        if player.link is not None and not player.reads:
+            return False  # nobody knows how much it was sent
+        if player.uncertain:
+            return False
+        sure = [each for each in session.owed if each.qos and not judge.may_stay_out(player, each)]
+        room = judge.limit(player) - len(player.open)
+        if player.link is None:
+            room = judge.limit(player) if player.unseen else 0
+        return len(sure) - max(0, room) >= self._maximum
+
+    def refuses(self, message: Message) -> tuple[bool, bool]:
+        """Return whether a message may be refused, and whether it must be."""
+        may = must = False
+        for session in self._judge.naive.sessions.values():
+            wanted = [one for one in session.subscriptions.values() if session.wants(one, message)]
+            if not message.qos or not session.expiry or not any(one.qos for one in wanted):
+                continue
+            may = may or self.may_be_full(session)
+            own = any(one.qos for one in wanted if not one.share)
+            must = must or (own and self._is_full(session))
+        return may, must
+
+    def publish(self, message: Message) -> bool:
+        """Let the naive broker take a message; what may find no room is optional."""
+        naive = self._judge.naive
+        sessions = naive.sessions.values()
+        full = [each for each in sessions if self.may_be_full(each)]
+        before = [(each, len(each.owed)) for each in full]
+        choices = len(naive.choices)
+        found = naive.publish(message)
+        for session, length in before:
+            for copy in session.owed[length:]:
+                copy.optional = not copy.qos or not session.expiry
+        names = {each.client_id for each in full}
+        for choice in naive.choices[choices:]:
+            choice.loose = not names.isdisjoint(choice.copies)
+        return found

@@ -1,0 +1,234 @@
+"""The steps of a program: what clients do, and what happens to the broker."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tests.conformance import wire
+from tests.judge.items import WHERE, Item
+from tests.judge.judge import Judge, Request
+from tests.judge.messages import Message, Subscription
+
+
+@dataclass(frozen=True, slots=True)
+class Connect:
+    name: str
+    clean: bool = False
+    will: Item | None = None
+
+    def run(self, judge: Judge) -> None:
+        player = judge.players[self.name]
+        will = None
+        if self.will is not None:
+            will = self.will.message(self.name, wire.MQTT_3_1_1)
+        judge.connect(self.name, self.clean or not player.profile.expiry, will)
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """A step that needs a connection which the client reads."""
+
+    name: str
+
+    def run(self, judge: Judge) -> None:
+        player = judge.players[self.name]
+        if player.link is not None and (player.reads or isinstance(self, LOUD)):
+            self.go(judge)
+
+    def go(self, judge: Judge) -> None:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Drop(Connected):
+    def go(self, judge: Judge) -> None:
+        judge.drop(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Goodbye(Connected):
+    leaves_will: bool = False
+
+    def go(self, judge: Judge) -> None:
+        judge.say_goodbye(self.name, leaves_will=self.leaves_will)
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribe(Connected):
+    requests: tuple[Request, ...]
+    identifier: int | None = None
+    where: str | None = None
+
+    def go(self, judge: Judge) -> None:
+        if judge.players[self.name].version < wire.MQTT_5:
+            requests = [Request(each.topic_filter, each.qos) for each in self.requests]
+            judge.subscribe(self.name, requests, None, None, Subscription("", 0))
+        elif self.where is None:
+            judge.subscribe(self.name, self.requests, self.identifier, None, Subscription("", 0))
+        else:
+            passes = Subscription("", 0, where=WHERE[self.where])
+            judge.subscribe(self.name, self.requests, self.identifier, self.where, passes)
+
+
+@dataclass(frozen=True, slots=True)
+class Unsubscribe(Connected):
+    topic_filters: tuple[str, ...]
+
+    def go(self, judge: Judge) -> None:
+        judge.unsubscribe(self.name, self.topic_filters)
+
+
+@dataclass(frozen=True, slots=True)
+class Publish(Connected):
+    """Messages that come `n` a read; with `cut` such a read comes in two."""
+
+    items: tuple[Item, ...]
+    n: int
+    cut: int = 0
+
+    def chunks(self, version: int) -> Iterator[list[tuple[Message, int]]]:
+        for start in range(0, len(self.items), self.n):
+            yield [
+                (item.message(self.name, version), item.alias)
+                for item in self.items[start : start + self.n]
+            ]
+
+    def go(self, judge: Judge) -> None:
+        for chunk in self.chunks(judge.players[self.name].version):
+            judge.publishing.publish(self.name, chunk, self.cut)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishInVain(Connected):
+    """Messages after which the connection is lost, with all answers."""
+
+    publish: Publish
+
+    def go(self, judge: Judge) -> None:
+        chunk = next(self.publish.chunks(judge.players[self.name].version))
+        judge.publishing.lose_answers(self.name, chunk)
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """What several clients publish in one turn, a read of each."""
+
+    publishes: tuple[Publish, ...]
+
+    def run(self, judge: Judge) -> None:
+        accepted = {}
+        for one in self.publishes:
+            player = judge.players[one.name]
+            if player.reads and one.name not in accepted:
+                chunk = next(one.chunks(player.version))
+                accepted[one.name] = judge.publishing.hand_over(one.name, chunk)
+        judge.driver.settle()
+        for name, messages in accepted.items():
+            judge.publishing.taken(name, messages)
+        judge.exchange()
+
+
+@dataclass(frozen=True, slots=True)
+class Slow(Connected):
+    """Answer nothing that is published from now on."""
+
+    def go(self, judge: Judge) -> None:
+        judge.players[self.name].answers = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Connected):
+    """Answer some of it, with a code."""
+
+    most: int
+    code: int = 0
+
+    def go(self, judge: Judge) -> None:
+        player = judge.players[self.name]
+        if player.due:
+            judge.answer(player, self.most, self.code)
+            judge.exchange()
+
+
+@dataclass(frozen=True, slots=True)
+class Quick(Connected):
+    """Answer everything, at once from now on."""
+
+    def go(self, judge: Judge) -> None:
+        judge.players[self.name].answers = True
+        judge.exchange()
+
+
+@dataclass(frozen=True, slots=True)
+class Stall(Connected):
+    """Read nothing from now on."""
+
+    def go(self, judge: Judge) -> None:
+        player = judge.players[self.name]
+        assert player.link is not None
+        player.link.read(reads=False)
+        player.stale = True
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Connected):
+    """Read again."""
+
+    def go(self, judge: Judge) -> None:
+        player = judge.players[self.name]
+        assert player.link is not None
+        player.link.read(reads=True)
+        judge.driver.settle()
+        judge.exchange()
+        player.stale = False
+
+
+@dataclass(frozen=True, slots=True)
+class Withhold(Connected):
+    """Answer no PUBREC from now on."""
+
+    def go(self, judge: Judge) -> None:
+        judge.players[self.name].releases = False
+
+
+@dataclass(frozen=True, slots=True)
+class Release(Connected):
+    def go(self, judge: Judge) -> None:
+        judge.players[self.name].release()
+        judge.exchange()
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    seconds: float
+
+    def run(self, judge: Judge) -> None:
+        judge.pass_time(self.seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Crash:
+    def run(self, judge: Judge) -> None:
+        if judge.driver.disk is not None:
+            judge.crash()
+
+
+@dataclass(frozen=True, slots=True)
+class PowerCut:
+    """A crash before anything of what is published at last is on disk."""
+
+    publishes: tuple[Publish, ...]
+
+    def run(self, judge: Judge) -> None:
+        chunks = {}
+        for one in self.publishes:
+            player = judge.players[one.name]
+            if player.reads:
+                chunks[one.name] = next(one.chunks(player.version))
+        if judge.driver.disk is not None:
+            judge.power_cut([*chunks.items()])
+
+
+LOUD = (Drop, Read, Subscribe, Unsubscribe)
+"""What a client may do that reads nothing."""
+
+Step = Connect | Connected | Together | Pass | Crash | PowerCut
