@@ -78,7 +78,7 @@ class Patience:
 
     def __init__(self, maximum: int) -> None:
         budget = AliasBudget(client_bytes=1 << 30)
-        self.aliases = OutboundAliases(maximum, 1 << 30, budget)
+        self.aliases = OutboundAliases(maximum, budget)
 
     def send(self, topic: str) -> int:
         """Return the bytes of the topic name and of the alias in the next packet."""

@@ -17,9 +17,9 @@ from pathlib import Path
 from bench.topic_mixes import MIXES
 from gateway.mqtt.alias_budget import AliasBudget
 from gateway.mqtt.outbound_aliases import OutboundAliases
-from gateway.mqtt.packets import MQTT_5, Publish
+from gateway.mqtt.packets import Publish
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
-from gateway.mqtt.publish_template import PublishTemplate
+from gateway.mqtt.publish_encoder import encode, encode_with_alias, make_publication
 from tests.support.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients, RawClient
 
@@ -27,6 +27,9 @@ MESSAGES = 10_000
 MAXIMA = (0, 10, 16, 64, 128)
 CHUNK = 250
 """Messages that are on their way at one time: no subscriber is too slow, nothing is dropped."""
+
+QOS_0 = 0x30
+"""The first byte of these PUBLISH packets."""
 
 PAYLOAD = b'{"value":21.5,"unit":"\xc2\xb0C","time":%013d}'
 CONFIG = "[broker]\ntopic_alias_maximum = 128\n"
@@ -95,7 +98,7 @@ async def into(clients: Clients, topics: list[str]) -> list[float]:
         await watcher.subscribe("#")
         receiver = Subscriber(watcher)
         limit = min(maximum, publisher.connack.properties.topic_alias_maximum or 0)
-        aliases = OutboundAliases(limit, 1 << 30, AliasBudget()) if limit else None
+        aliases = OutboundAliases(limit, AliasBudget()) if limit else None
         sent = 0
         for first in range(0, len(topics), CHUNK):
             chunk = topics[first : first + CHUNK]
@@ -108,10 +111,10 @@ async def into(clients: Clients, topics: list[str]) -> list[float]:
 
 
 def _publish(topic: str, payload: bytes, aliases: OutboundAliases | None) -> bytes:
-    template = PublishTemplate(topic, payload, NO_PROPERTIES, MQTT_5)
+    publication = make_publication(topic, payload, 0, retain=False)
     if aliases is None:
-        return template.wire(0, retain=False, dup=False, packet_id=0)
-    return aliases.wire(template, 0, retain=False, packet_id=0)
+        return encode(publication, QOS_0, mqtt5=True, subscription_identifiers=(), now=0.0).data
+    return encode_with_alias(publication, 0, QOS_0, (), 0.0, aliases, 1 << 30).data
 
 
 async def figures(clients: Clients, direction: str) -> str:

@@ -20,15 +20,19 @@ from multiprocessing import get_context
 from pathlib import Path
 from resource import getpagesize
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from bench.harness import builds
 from bench.harness.errors import MeasurementError
 from bench.harness.machine import describe
 from bench.harness.markdown import README, replace_section, table
 from gateway.app.allocator import give_back_freed_memory
-from gateway.routing.route import Route
-from gateway.routing.route_cache import RouteCache
+from gateway.broker.durability_classes import DurabilityClasses
+from gateway.broker.topic_admissions import TopicAdmissions
+from gateway.broker.topic_limits import MAXIMUM_TOPIC_LEVELS, TopicLimits
+from gateway.mqtt.fields import write_string
+from gateway.routing.budget import Budget
+from gateway.routing.router import Router
 from gateway.routing.topic_trie import TopicTrie
 
 SUBSCRIPTIONS = 100_000
@@ -47,6 +51,7 @@ METRICS = ("temperature", "humidity", "co2", "pressure", "battery")
 WILD = 0.05
 
 Match = Callable[[str], list[int]]
+Topic = TypeVar("Topic", str, bytes)
 
 
 def topic_filters(count: int) -> list[str]:
@@ -135,15 +140,16 @@ def filled(filters: Sequence[str]) -> TopicTrie:
     return made
 
 
-def cache(asked: Sequence[str]) -> Callable[[str], object]:
-    """Use the route cache, which holds the routes of all topics that come."""
-    routes = RouteCache()
-    for topic in dict.fromkeys(asked):
-        routes.put(topic, Route(b"", (), ()))
-    return routes.get
+def known(asked: Sequence[bytes]) -> Callable[[bytes], object]:
+    """Use what the broker keeps of all topics that come, routes among it."""
+    limits, classes = TopicLimits(MAXIMUM_TOPIC_LEVELS, 65_535), DurabilityClasses((), 0.0)
+    admissions = TopicAdmissions(Router(Budget()), limits, classes, p2p=False)
+    for name in dict.fromkeys(asked):
+        admissions.find(name)
+    return admissions.find
 
 
-def least(match: Callable[[str], object], asked: Sequence[str]) -> float:
+def least(match: Callable[[Topic], object], asked: Sequence[Topic]) -> float:
     """Return the microseconds of one match, those of the quickest round."""
     end, best = perf_counter() + SECONDS, float("inf")
     while True:
@@ -201,7 +207,8 @@ def ways() -> dict[str, float]:
         name: least(way(sample), asked[:1]) * SUBSCRIPTIONS / SAMPLE for name, way in linear.items()
     }
     times["trie"] = least(trie(filters), asked)
-    times["trie with route cache"] = least(cache(asked), asked)
+    names = [write_string(topic) for topic in asked]
+    times["trie, and what is known of topics"] = least(known(names), names)
     return times
 
 

@@ -14,7 +14,7 @@ class Control:
     """An inline client that carries out commands: the topic names a part, the payload a word."""
 
     client_id = "$CONTROL"
-    asks_filters = True
+    inline = True
     topic_filters = (CONTROL + "#",)
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ class Recorder:
     """An inline client that asks the rules, where there are any, and records what was taken in."""
 
     client_id = "$uplink"
-    asks_filters = True
+    inline = True
 
     def __init__(self, history: History, rules: "RuleSet | None") -> None:
         self._history = history

@@ -1,51 +1,98 @@
 """What happens to a client's acknowledgements (MQTT 5, sections 4.3 and 4.4)."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
 from gateway.broker.stage import session_of
+from gateway.mqtt.acknowledgement_batch import alike
 from gateway.mqtt.errors import ProtocolError
-from gateway.mqtt.packets import PubAck, PubComp, PubRec, PubRel
+from gateway.mqtt.packets import MQTT_3_1_1, PubAck, PubComp, PubRec, PubRel
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
+from gateway.session.session import Session
 
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
 
+_PUBREL = alike(PubRel, ReasonCode.SUCCESS, MQTT_3_1_1)  # the same in every protocol version
 
-def handle_puback(_broker: "Broker", client: Client, packet: PubAck, instant: Instant) -> None:
-    """Finish a QoS 1 delivery [MQTT-4.3.2-3]; whatever its code, it is not sent again."""
+
+def handle_puback(_broker: "Broker", client: Client, instant: Instant) -> None:
+    """Finish QoS 1 deliveries [MQTT-4.3.2-3]; whatever their codes, they are not sent again."""
     session = session_of(client)
-    message = session.inflight.find(packet.packet_id)
-    if message is not None and message.delivery.qos == 1:
-        session.finish(packet.packet_id, message, instant.monotonic)
-    elif message is not None:
-        raise ProtocolError(f"PUBACK for the QoS 2 message {packet.packet_id}")
+    identifiers = client.connection.acknowledged()
+    if not identifiers:
+        identifiers = (_one(client).packet_id,)
+    place, end = 0, len(identifiers)
+    while place < end:
+        span = session.inflight.find(identifiers[place])
+        if span is None:
+            place += 1
+        elif span.qos == 1:
+            place += session.finish(identifiers, place)
+        else:
+            raise ProtocolError(f"PUBACK for the QoS 2 message {identifiers[place]}")
+    session.pump(instant.monotonic)
 
 
-def handle_pubrec(_broker: "Broker", client: Client, packet: PubRec, instant: Instant) -> None:
-    """Answer the first acknowledgement of a QoS 2 delivery [MQTT-4.3.3-4], [MQTT-4.3.3-5].
+def handle_pubrec(_broker: "Broker", client: Client, instant: Instant) -> None:
+    """Answer the first acknowledgements of QoS 2 deliveries [MQTT-4.3.3-4], [MQTT-4.3.3-5]."""
+    session, connection = session_of(client), client.connection
+    identifiers = connection.acknowledged()
+    if not identifiers:
+        packet = _one(client)
+        if packet.reason_code >= FAILURE:
+            _refuse(session, packet.packet_id, instant)
+            return
+        identifiers = (packet.packet_id,)
+    begin, commit = 0, 0
+    for place, packet_id in enumerate(identifiers):
+        span = session.inflight.find(packet_id)
+        if span is not None and span.qos == 1:
+            raise ProtocolError(f"PUBREC for the QoS 1 message {packet_id}")
+        before, commit = commit, 0 if span is None else session.release(packet_id, span)
+        if span is None or before != commit:
+            _release(client, identifiers[begin:place], before)
+            begin = place
+        if span is None:
+            client.send(PubRel(packet_id, ReasonCode.PACKET_IDENTIFIER_NOT_FOUND))
+            begin = place + 1
+    _release(client, identifiers[begin:], commit)
 
-    One that refuses the message ends the exchange, also of a message that is not known.
-    """
+
+def _release(client: Client, identifiers: Sequence[int], commit: int) -> None:
+    """Send a PUBREL for each packet identifier once `commit` is on disk."""
+    if identifiers:
+        client.connection.answer(_PUBREL, identifiers, commit)
+
+
+def _refuse(session: Session, packet_id: int, instant: Instant) -> None:
+    """End the delivery of a QoS 2 message that the client refuses, with nothing to answer."""
+    span = session.inflight.find(packet_id)
+    if span is None:
+        return
+    if span.qos == 1:
+        raise ProtocolError(f"PUBREC for the QoS 1 message {packet_id}")
+    session.finish((packet_id,), 0)
+    session.pump(instant.monotonic)
+
+
+def handle_pubcomp(_broker: "Broker", client: Client, instant: Instant) -> None:
+    """Finish QoS 2 deliveries."""
     session = session_of(client)
-    message = session.inflight.find(packet.packet_id)
-    if message is None:
-        if packet.reason_code < FAILURE:
-            client.send(PubRel(packet.packet_id, ReasonCode.PACKET_IDENTIFIER_NOT_FOUND))
-    elif message.delivery.qos == 1:
-        raise ProtocolError(f"PUBREC for the QoS 1 message {packet.packet_id}")
-    elif packet.reason_code >= FAILURE:
-        session.finish(packet.packet_id, message, instant.monotonic)
-    else:
-        client.send(PubRel(packet.packet_id), session.release(message))
+    identifiers = client.connection.acknowledged()
+    if not identifiers:
+        identifiers = (_one(client).packet_id,)
+    for place, packet_id in enumerate(identifiers):
+        if session.inflight.find(packet_id) is None:
+            continue
+        if packet_id not in session.inflight.released:
+            raise ProtocolError(f"PUBCOMP for {packet_id} before its PUBREC")
+        session.finish(identifiers[place : place + 1], 0)
+    session.pump(instant.monotonic)
 
 
-def handle_pubcomp(_broker: "Broker", client: Client, packet: PubComp, instant: Instant) -> None:
-    """Finish a QoS 2 delivery."""
-    session = session_of(client)
-    message = session.inflight.find(packet.packet_id)
-    if message is not None and message.released:
-        session.finish(packet.packet_id, message, instant.monotonic)
-    elif message is not None:
-        raise ProtocolError(f"PUBCOMP for {packet.packet_id} before its PUBREC")
+def _one(client: Client) -> PubAck | PubRec | PubComp:
+    """Return an acknowledgement that says more than its packet identifier."""
+    return cast("PubAck | PubRec | PubComp", client.connection.packet())

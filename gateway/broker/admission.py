@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 from gateway.broker.access import may_publish
-from gateway.broker.application_message import is_what_it_says
 from gateway.broker.client import Client
+from gateway.broker.publish import is_what_it_says
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.session import NEVER

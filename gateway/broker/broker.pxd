@@ -3,13 +3,17 @@ import cython
 from gateway.broker.client cimport Client
 from gateway.broker.deadlines cimport Deadlines
 from gateway.broker.handlers cimport handle
+from gateway.broker.topic_admissions cimport TopicAdmissions
 from gateway.counters cimport Counters
+from gateway.mqtt.connection cimport Connection
+from gateway.mqtt.publish_properties cimport PropertyCache
 from gateway.routing.router cimport Router
 from gateway.session.traffic cimport Traffic
 
 cdef class Broker:
     cdef object _packets_received
     cdef object _packets_sent
+    cdef public TopicAdmissions admissions
     cdef public list admitted
     cdef public object alias_budget
     cdef public object budget
@@ -26,6 +30,7 @@ cdef class Broker:
     cdef public object new_client_id
     cdef public object on_silence
     cdef public object persistent_sessions
+    cdef public PropertyCache property_cache
     cdef public object queue_memory
     cdef public object replays
     cdef public object retained
@@ -39,9 +44,8 @@ cdef class Broker:
     cdef public object topic_limits
     cdef public Traffic traffic
 
-    @cython.locals(traffic=Traffic, last_topic=tuple, last=tuple, done=Py_ssize_t)
-    cpdef bint receive(self, Client client, bytes data, instant, bint alone=*) except -1
-    @cython.locals(traffic=Traffic)
+    cpdef bint receive(self, Client client, bytes data, instant) except -1
+    @cython.locals(connection=Connection, traffic=Traffic, first_byte=int)
     cdef bint _handle_packets(self, Client client, instant) except -1
     cdef _fail(self, Client client, error)
     cdef _refuse(self, Client client, error)

@@ -4,36 +4,38 @@ import logging
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from gateway.broker import bounds, fanout, sessions
+from gateway.broker import bounds, sessions
 from gateway.broker.access import Authenticator
-from gateway.broker.acknowledgement_runs import take_alone, take_run
 from gateway.broker.arrival import PLAIN, Arrival
 from gateway.broker.client import Client
 from gateway.broker.deadlines import Action, Deadlines
-from gateway.broker.durability_classes import DurabilityClasses
+from gateway.broker.durability_classes import DurabilityClasses, commit_within
 from gateway.broker.expiry import sweep
 from gateway.broker.expressions import Expressions
+from gateway.broker.forward import forward, share_out
 from gateway.broker.handlers import handle
 from gateway.broker.inline import InlineClient
 from gateway.broker.instant import Instant
 from gateway.broker.keep_alive import end_if_silent
-from gateway.broker.numbered_runs import pass_on_alone as pass_on_numbered
 from gateway.broker.replays import Replays
-from gateway.broker.runs import pass_on, pass_on_again, pass_on_alone
 from gateway.broker.settings import BrokerSettings
 from gateway.broker.store import Durability, InMemory, KeepsNothing, Store
 from gateway.broker.subscription_filters import SubscriptionFilters
+from gateway.broker.topic_admissions import TopicAdmissions
 from gateway.counters import Counters
 from gateway.mqtt.alias_figures import InboundFigures
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.errors import MqttError
-from gateway.mqtt.packets import MQTT_5, ConnAck, Publish, Subscribe, Unsubscribe
+from gateway.mqtt.packets import MQTT_5, ConnAck
+from gateway.mqtt.publish_encoder import publication_of
+from gateway.mqtt.publish_properties import PropertyCache
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.budget import Budget
 from gateway.routing.retained import RetainedMessages
 from gateway.routing.router import Router
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.message import Message
+from gateway.session.durability_class import DurabilityClass
 from gateway.session.session import Session
 from gateway.session.traffic import Traffic
 
@@ -46,12 +48,8 @@ A large packet may need long on a slow line; one that trickles is no packet [MQT
 """
 
 AT_ONCE = 256
-"""Packets, or runs of them, of one client that are handled before others may have their turn:
+"""Packets, or batches of them, of one client that are handled before others may have their turn:
 256 KiB can be 131,072 PINGREQs."""
-
-LONG = (Subscribe, Unsubscribe)
-"""Packets of which one is enough: it may hold any number of topic filters, and thousands of
-retained messages may match one."""
 
 
 class Broker:
@@ -60,6 +58,7 @@ class Broker:
     __slots__ = (
         "_packets_received",
         "_packets_sent",
+        "admissions",
         "admitted",
         "alias_budget",
         "budget",
@@ -76,6 +75,7 @@ class Broker:
         "new_client_id",
         "on_silence",
         "persistent_sessions",
+        "property_cache",
         "queue_memory",
         "replays",
         "retained",
@@ -106,23 +106,29 @@ class Broker:
         self.store: Store = store or KeepsNothing()
         self.new_client_id = new_client_id
         self.budget = Budget(timer)
-        self.router = Router(
-            self.budget, settings.maximum_subscription_bytes, settings.maximum_route_bytes
-        )
+        self.router = Router(self.budget, settings.maximum_subscription_bytes)
         self.retained = RetainedMessages()
         self.replays = Replays(self)
         self.topic_limits = bounds.topic_limits(settings)
         self.expressions = Expressions(settings.maximum_expressions)
         self.durability_classes = DurabilityClasses(
-            settings.durability, settings.default_durability, counters
+            settings.durability, settings.default_durability
         )
+        self.admissions = TopicAdmissions(
+            self.router,
+            self.topic_limits,
+            self.durability_classes,
+            p2p=settings.p2p,
+            maximum_bytes=settings.maximum_route_bytes,
+        )
+        self.property_cache = PropertyCache()
         self.subscription_filters = SubscriptionFilters(settings.subscription_filters)
         self.inbound_alias_figures = InboundFigures()
         self.alias_budget = bounds.alias_budget(settings)
         self.queue_memory = bounds.queue_memory(settings, on_disk=self.store.keeps)
         self.session_limits = bounds.session_limits(settings, self.queue_memory)
-        self.store.on_left_over = lambda deliveries, monotonic, wall: fanout.share_out(
-            self, deliveries, Instant(monotonic, wall)
+        self.store.on_left_over = lambda spans, monotonic, wall: share_out(
+            self, spans, Instant(monotonic, wall)
         )
         self.traffic = Traffic()
         self.sockets = 0  # network connections since the start
@@ -153,6 +159,7 @@ class Broker:
             on_output,
             self.inbound_alias_figures,
             receive_maximum=self.settings.receive_maximum,
+            property_cache=self.property_cache,
         )
         client = Client(connection, authenticator, peer, instant.monotonic, arrival)
         self.connections.add(client)
@@ -162,29 +169,18 @@ class Broker:
         self.deadlines.set(client, due, self._no_connect)
         return client
 
-    def receive(self, client: Client, data: bytes, instant: Instant, alone: bool = False) -> bool:
-        """Handle every whole packet in what a client sent, `alone` if no other has sent anything.
+    def receive(self, client: Client, data: bytes, instant: Instant) -> bool:
+        """Handle every whole packet in what a client sent.
 
         Returns True where that gave connections so much to send that it should be written first
         (`Traffic.begin_turn`), or others may have their turn: then call again, without data.
         """
-        traffic, last_topic, last = self.traffic, client.last_topic, client.last_numbered
         try:
             if data:
-                traffic.network_received += len(data)
-                done = take_alone(client, data, instant)
-                if not done and (
-                    (last_topic is not None and pass_on_alone(self, client, data, last_topic))
-                    or (last and pass_on_numbered(self, client, data, last, instant, alone))
-                ):
-                    done = len(data)
-                if done or len(data) >= SIGN_OF_LIFE:
+                self.traffic.network_received += len(data)
+                if len(data) >= SIGN_OF_LIFE:
                     client.last_received = instant.monotonic
-                if done == len(data):
-                    return traffic.bytes_sent > traffic.full_at
-                # before something else, and perhaps a part of a packet
-                client.way = client.numbered_way = None
-                client.connection.receive(data[done:])
+                client.connection.receive(data)
             return self._handle_packets(client, instant)
         except MqttError as error:
             self._fail(client, error)
@@ -193,29 +189,17 @@ class Broker:
     def _handle_packets(self, client: Client, instant: Instant) -> bool:
         """Handle them, many at a time where they are alike; return what `receive` does."""
         connection, traffic = client.connection, self.traffic
-        again = True  # asked once: a run goes on as far as it can
         for _ in range(AT_ONCE):
             if client.closing:
                 return False
             if traffic.bytes_sent > traffic.full_at:
                 traffic.begin_turn()
                 return True
-            if again:
-                again = False
-                if pass_on_again(self, client, instant):
-                    client.last_received = instant.monotonic
-                    continue
-            if take_run(client, instant):
-                client.last_received = instant.monotonic
-                continue
-            packet = connection.next_packet()
-            if packet is None:
+            first_byte = connection.next_frame()
+            if not first_byte:
                 return False
             client.last_received = instant.monotonic
-            if type(packet) is Publish and pass_on(self, client, packet, instant):
-                continue
-            handle(self, client, packet, instant)
-            if type(packet) in LONG:
+            if handle(self, client, first_byte, instant):
                 return True
         return True
 
@@ -229,16 +213,31 @@ class Broker:
         sessions.leave(self, client, instant)
         client.connection.close()
 
-    def publish(self, message: Message, instant: Instant) -> ReasonCode:
+    def publish(
+        self,
+        message: Message,
+        instant: Instant,
+        of_client: DurabilityClass | None = None,
+        *,
+        only_once: bool = False,
+    ) -> ReasonCode:
         """Route a message from a part of the gateway, as if a client had published it.
 
-        The configuration's topics say how soon it has to be on disk, unless it is kept in memory
-        alone (`Message.commit_within`).
+        The configuration's topics, or the class of the client it is `of_client`, say how soon
+        it has to be on disk, unless it is kept in memory alone (`Message.commit_within`). A code
+        of 0x80 or above says that nobody got it; what is said to come `only_once` goes to everyone
+        who can take it.
         """
+        publication = publication_of(message)
+        admission = self.admissions.find(publication.topic_name)
         if message.commit_within is not None:
-            classes = self.durability_classes
-            message.commit_within = classes.commit_within(classes.default, message.topic)
-        return fanout.publish(self, message, instant)
+            of_client = of_client or self.durability_classes.default
+            message.commit_within = commit_within(of_client, admission.durability)
+            publication.commit_within = message.commit_within
+        promised = message.qos > 0 and not only_once
+        outcome = forward(self, publication, 0, admission, instant, promised)
+        publication.forget_forms()
+        return outcome.code if outcome.refusal is None else outcome.refusal
 
     def subscribe_inline(self, subscriber: InlineClient, topic_filters: Iterable[str]) -> None:
         """Route matching messages to a part of the gateway, at any QoS and unfiltered."""
@@ -250,9 +249,9 @@ class Broker:
         """A number that rises, within a turn, with whatever an answer has to wait for."""
         return self.durability.pending_rows + self.store.changes
 
-    def mark_since(self, gathered: int) -> int:
-        """Return the mark of an answer; 0 if nothing came to `gathered` that it has to wait for."""
-        return self.durability.mark() if self.gathered != gathered else 0
+    def commit_since(self, gathered: int) -> int:
+        """Return the commit that an answer waits for, 0 if nothing came to `gathered`."""
+        return self.durability.commit_number() if self.gathered != gathered else 0
 
     def packets(self) -> tuple[int, int]:
         """Return how many control packets were received and sent since the start."""

@@ -5,10 +5,8 @@ from typing import TYPE_CHECKING, Final
 from gateway.broker.access import Authenticator
 from gateway.broker.arrival import PLAIN, Arrival
 from gateway.broker.instant import Instant
-from gateway.broker.lone_numbered_way import LoneNumberedWay
-from gateway.broker.lone_way import LoneWay
 from gateway.mqtt.connection import Connection
-from gateway.mqtt.output import Pledge
+from gateway.mqtt.output import Barrier
 from gateway.mqtt.packets import MQTT_5, Disconnect, Packet
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
@@ -20,31 +18,27 @@ if TYPE_CHECKING:
 KEEP_ALIVE_TOLERANCE = 1.5
 """How many keep alive intervals may pass in silence [MQTT-3.1.2-22]."""
 
-NOTHING_PLEDGED: Final = Pledge(0)
-"""Stands for the first pledge of a client, which is made when it is needed."""
+NO_BARRIER: Final = Barrier()
+"""Stands for the first barrier of a client, which is made when it is needed."""
 
 
 class Client:
     """One network connection of a client; `session` is None until its CONNECT was accepted."""
 
     __slots__ = (
-        "_pledge",
-        "_pledged_at",
+        "_barrier",
+        "_barrier_since",
         "arrival",
         "authentication",
         "authenticator",
         "closing",
         "connection",
         "keep_alive",
-        "last_numbered",
         "last_received",
-        "last_topic",
-        "numbered_way",
         "peer",
         "problem_information",
         "said_goodbye",
         "session",
-        "way",
     )
 
     def __init__(
@@ -63,25 +57,21 @@ class Client:
         self.authentication: Authentication | None = None  # as a method of CONNECT wants it
         self.keep_alive = 0
         self.last_received = now
-        self.last_topic: tuple[str, bytes] | None = None  # of a run, and the head of its packets
-        self.way: LoneWay | None = None  # of messages of `last_topic`, while nothing else comes
-        self.last_numbered: tuple[int, str, bytes] | None = None  # first byte, topic, its bytes
-        self.numbered_way: LoneNumberedWay | None = None  # the same, of `last_numbered`
         self.closing = False  # the network connection ends once its output is sent
         self.said_goodbye = False  # by DISCONNECT: the client sends nothing more [MQTT-3.14.4-1]
         self.problem_information = True
-        self._pledge = NOTHING_PLEDGED
-        self._pledged_at: Instant | None = None
+        self._barrier = NO_BARRIER
+        self._barrier_since: Instant | None = None
 
-    def pledge(self, instant: Instant) -> Pledge:
+    def barrier(self, instant: Instant) -> Barrier:
         """Return what the answers of this turn wait for together, each turn a new one."""
-        if self._pledged_at is not instant:
-            self._pledged_at, self._pledge = instant, Pledge(0)
-        return self._pledge
+        if self._barrier_since is not instant:
+            self._barrier_since, self._barrier = instant, Barrier()
+        return self._barrier
 
-    def send(self, packet: Packet, mark: int = 0, pledge: Pledge | None = None) -> None:
-        """Queue a packet; it leaves once every batch up to `mark` is on disk, or as pledged."""
-        self.connection.send(packet, mark, pledge)
+    def send(self, packet: Packet, commit: int = 0) -> None:
+        """Queue a packet; it leaves once every batch up to `commit` is on disk."""
+        self.connection.send(packet, commit)
 
     def disconnect(self, reason_code: ReasonCode, reason: str = "") -> None:
         """End the connection, in MQTT 5 with a DISCONNECT that says why."""
@@ -98,7 +88,6 @@ class Client:
         [MQTT-3.14.4-1]: nothing is sent behind a DISCONNECT.
         """
         self.closing = True
-        self.way = self.numbered_way = None
         if self.session is not None and self.session.connection is self.connection:
             self.session.detach()
         self.connection.on_output()

@@ -90,8 +90,8 @@ def _accept(
     broker.clients[session.client_id] = client
     # [MQTT-3.2.2-2], [MQTT-3.2.2-3]
     properties = _properties(broker, client, packet, authentication_data, assigned)
-    mark = broker.mark_since(gathered)
-    if not client.connection.send(ConnAck(present, ReasonCode.SUCCESS, properties), mark):
+    commit = broker.commit_since(gathered)
+    if not client.connection.send(ConnAck(present, ReasonCode.SUCCESS, properties), commit):
         client.close()  # its Maximum Packet Size does not even let us tell it our limits
         return
     admitted = broker.admitted
@@ -126,9 +126,7 @@ def _allow_aliases(broker: "Broker", connection: Connection, packet: Connect) ->
     theirs = packet.properties.topic_alias_maximum or 0
     maximum = min(theirs, broker.settings.topic_alias_maximum_out)
     if maximum:
-        connection.outbound_aliases = OutboundAliases(
-            maximum, connection.maximum_packet_size, broker.alias_budget
-        )
+        connection.outbound_aliases = OutboundAliases(maximum, broker.alias_budget)
 
 
 def _keep_alive(client: Client, packet: Connect) -> int:

@@ -4,18 +4,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from gateway.broker.client_pattern import client_matcher
-from gateway.counters import Counters
 from gateway.mqtt.topics import topic_matches
 from gateway.session.durability_class import DurabilityClass
 
 MAXIMUM_ENTRIES = 100
-"""Most `[[durability]]` of a configuration; a topic that is not cached is compared with each."""
-
-CACHED_TOPICS = 4_096
-"""Topic names whose class is remembered; when full all are forgotten, which is counted."""
-
-CACHED_LENGTH = 256
-"""Characters of a topic name that is remembered; of longer ones the class is looked up again."""
+"""Most `[[durability]]` of a configuration; the admission of a topic compares it with each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +29,16 @@ class DurabilityClasses:
     A message is its publisher's: an entry fits it by its topic, or by the client that published it.
     """
 
-    __slots__ = ("_cache", "_clients", "_counters", "_topics", "default")
+    __slots__ = ("_clients", "_topics", "default")
 
     def __init__(
         self,
         entries: Iterable[DurabilityEntry],
         default: float | None,
-        counters: Counters,
     ) -> None:
         self.default = DurabilityClass(default)
-        self._counters = counters
         self._clients: list[tuple[Callable[[str], bool], DurabilityClass]] = []
         self._topics: list[tuple[str, DurabilityClass]] = []
-        self._cache: dict[str, DurabilityClass] = {}
         for place, entry in enumerate(entries):
             found = DurabilityClass(entry.commit_within, place)
             if entry.client is not None:
@@ -63,20 +53,13 @@ class DurabilityClasses:
                 return found
         return self.default if of_listener is None else of_listener
 
-    def commit_within(self, of_client: DurabilityClass, topic: str) -> float | None:
-        """Return the seconds for a message that such a client publishes to `topic`."""
-        if self._topics:
-            of_topic = self._cache.get(topic) or self._look_up(topic)
-            if of_topic.place < of_client.place:
-                return of_topic.commit_within
-        return of_client.commit_within
+    def of_topic(self, topic: str) -> DurabilityClass | None:
+        """Return the class that the configuration names for a topic, None if it names none."""
+        return next((found for only, found in self._topics if topic_matches(only, topic)), None)
 
-    def _look_up(self, topic: str) -> DurabilityClass:
-        found = next((each for only, each in self._topics if topic_matches(only, topic)), None)
-        found = found or self.default
-        if len(topic) <= CACHED_LENGTH:
-            if len(self._cache) >= CACHED_TOPICS:
-                self._cache.clear()
-                self._counters.add("tidegate/storage/classes_forgotten")
-            self._cache[topic] = found
-        return found
+
+def commit_within(of_client: DurabilityClass, of_topic: DurabilityClass | None) -> float | None:
+    """Return the seconds for a message that such a client publishes to such a topic."""
+    if of_topic is not None and of_topic.place < of_client.place:
+        return of_topic.commit_within
+    return of_client.commit_within

@@ -1,3 +1,5 @@
+import cython
+
 from gateway.broker.client cimport Client
 
-cpdef handle(broker, Client client, packet, instant)
+cpdef bint handle(broker, Client client, int first_byte, instant) except -1

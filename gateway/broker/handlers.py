@@ -19,11 +19,6 @@ from gateway.mqtt.packets import (
     Disconnect,
     Packet,
     PingReq,
-    PubAck,
-    PubComp,
-    Publish,
-    PubRec,
-    PubRel,
     Subscribe,
     Unsubscribe,
 )
@@ -31,24 +26,47 @@ from gateway.mqtt.packets import (
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
 
+STREAMS: dict[int, Callable[["Broker", Client, Instant], None]] = {
+    **dict.fromkeys(range(0x30, 0x40), handle_publish),
+    0x40: handle_puback,
+    0x50: handle_pubrec,
+    0x62: handle_pubrel,
+    0x70: handle_pubcomp,
+}
+"""What handles the packets of a message's exchange, by their first byte.
+
+Each takes from the client's connection the packet that came, and those behind it that are alike.
+"""
+
 HANDLERS: dict[type[Packet], Callable[["Broker", Client, Any, Instant], None]] = {
     Connect: handle_connect,
-    Publish: handle_publish,
-    PubAck: handle_puback,
-    PubRec: handle_pubrec,
-    PubRel: handle_pubrel,
-    PubComp: handle_pubcomp,
     Subscribe: handle_subscribe,
     Unsubscribe: handle_unsubscribe,
     PingReq: handle_pingreq,
     Disconnect: handle_disconnect,
     Auth: handle_auth,
 }
+"""What handles each other packet."""
+
+ALONE = (Subscribe, Unsubscribe)
+"""Packets of which one is enough before others have their turn: it may hold any number of topic
+filters, and thousands of retained messages may match one."""
 
 
-def handle(broker: "Broker", client: Client, packet: Packet, instant: Instant) -> None:
-    """Hand a packet to its handler; raise ProtocolError for what only a server may send."""
+def handle(broker: "Broker", client: Client, first_byte: int, instant: Instant) -> bool:
+    """Hand the packet that the connection has taken to its handler.
+
+    Returns True for one of ALONE. Raises MqttError, for what only a server may send as well.
+    """
+    stream = STREAMS.get(first_byte)
+    if stream is not None and client.session is not None:
+        stream(broker, client, instant)
+        return False
+    packet = client.connection.packet()
     handler = HANDLERS.get(type(packet))
     if handler is None:
+        if stream is not None:
+            raise ProtocolError("the first packet is not CONNECT")  # [MQTT-3.1.0-1]
         raise ProtocolError(f"{type(packet).__name__} from a client")
     handler(broker, client, packet, instant)
+    return type(packet) in ALONE

@@ -10,7 +10,7 @@ class InlineClient(Protocol):
     """What the uplink's rules and the control topics are to the broker."""
 
     client_id: str
-    asks_filters: bool  # True: `receive` is told them
+    inline: bool  # True
 
     def receive(self, message: Message, topic_filters: list[str]) -> ReasonCode:
         """Take a message that matched these of the client's own topic filters.

@@ -9,11 +9,10 @@ off, such a topic is like any other.
 from typing import TYPE_CHECKING
 
 from gateway.broker.instant import Instant
+from gateway.broker.outcome import Outcome, refused
+from gateway.mqtt.publication import Publication
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.message import Message
-from gateway.session.delivery import Delivery
 from gateway.session.overflow import count_refusal
-from gateway.session.templates import Templates
 
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
@@ -33,16 +32,20 @@ def addressee(topic: str) -> str | None:
     return levels[2] if len(levels) == 3 else None
 
 
-def publish(broker: "Broker", message: Message, client_id: str, instant: Instant) -> ReasonCode:
-    """Deliver the message to the client, or to its session while it is away, at its own QoS."""
+def forward(
+    broker: "Broker", publication: Publication, first: int, client_id: str, instant: Instant
+) -> Outcome:
+    """Deliver messages to the client, or to its session while it is away, at their own QoS."""
     session = broker.sessions.get(client_id)
+    count, qos = publication.count - first, publication.qos
     if session is None:
-        return ReasonCode.NO_MATCHING_SUBSCRIBERS
-    if not session.has_room(message.qos):
+        return Outcome(count, ReasonCode.NO_MATCHING_SUBSCRIBERS)
+    count = session.room(publication, first, count, qos)
+    if not count:
         count_refusal(session)
-        return ReasonCode.QUOTA_EXCEEDED
-    if message.qos and session.persistent and broker.store.full:
+        return refused(ReasonCode.QUOTA_EXCEEDED)
+    if qos and session.persistent and broker.store.full:
         broker.counters.add("tidegate/storage/rejected")
-        return ReasonCode.QUOTA_EXCEEDED
-    session.deliver(Delivery(message, message.qos), Templates(message), instant.monotonic)
-    return ReasonCode.SUCCESS
+        return refused(ReasonCode.QUOTA_EXCEEDED)
+    session.accept(publication, first, count, qos, now=instant.monotonic)
+    return Outcome(count, ReasonCode.SUCCESS)

@@ -1,160 +1,311 @@
-"""What happens to a PUBLISH from a client (MQTT 5, sections 3.3.4 and 4.3)."""
+"""What happens to PUBLISH packets from a client (MQTT 5, sections 3.3.4 and 4.3)."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
-from gateway.broker import fanout
-from gateway.broker.access import may_publish
-from gateway.broker.application_message import is_what_it_says, make_message
 from gateway.broker.client import Client
+from gateway.broker.durability_classes import commit_within
+from gateway.broker.forward import forward
 from gateway.broker.instant import Instant
+from gateway.broker.outcome import Outcome
 from gateway.broker.stage import session_of
-from gateway.mqtt.acknowledgement_run import alike
+from gateway.broker.topic_admissions import TopicAdmission, read_topic
+from gateway.mqtt.acknowledgement_batch import alike
 from gateway.mqtt.errors import ProtocolError
-from gateway.mqtt.output import Pledge
-from gateway.mqtt.packets import MQTT_5, PubAck, PubComp, Publish, PubRec, PubRel
+from gateway.mqtt.output import Barrier
+from gateway.mqtt.packets import MQTT_5, PubAck, PubComp, PubRec, PubRel, Will
+from gateway.mqtt.publication import Publication
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
+from gateway.session.journal import NO_JOURNAL
 from gateway.session.session import Session
 
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
 
-Promise = tuple[int, Pledge | None]
-"""The mark and the pledge that an answer waits for."""
+MAXIMUM_BATCH = 4_096
+"""Messages of one publication at QoS 0."""
 
-NOTHING: Promise = (0, None)
+MAXIMUM_NUMBERED = 256
+"""Messages of one publication at QoS 1 and 2: a quarter of a window, and what waits as one."""
+
+MAXIMUM_LOOKED_AT = 64
+"""Messages of one publication each of which somebody looks at, which takes some microseconds."""
 
 RETRY = (ReasonCode.QUOTA_EXCEEDED, ReasonCode.MESSAGE_RATE_TOO_HIGH)
 """Refusals that may be over when the message comes again."""
 
+UTF_8 = 1
+"""The Payload Format Indicator of text (MQTT 5, section 3.3.2.3.2)."""
 
-def handle_publish(broker: "Broker", client: Client, packet: Publish, instant: Instant) -> None:
-    """Route a message and queue the answer that its QoS asks for."""
-    session = session_of(client)
-    broker.traffic.messages_received += 1
-    broker.traffic.bytes_received += len(packet.payload)
-    if packet.properties.subscription_identifiers:  # [MQTT-3.3.4-6]
-        raise ProtocolError("PUBLISH from a client with a subscription identifier")
-    if packet.qos == 0:
-        _publish(broker, client, session, packet, instant)
-    elif packet.qos == 2 and packet.packet_id in session.incoming:
-        _repeat(broker, client, session, packet.packet_id)
-    else:
-        client.connection.count_publish()
-        promise = NOTHING
-        if packet.qos == 2 and session.incoming.full:
-            broker.counters.add("tidegate/refused/incoming")
-            code = ReasonCode.QUOTA_EXCEEDED
-        else:
-            code, promise = _publish(broker, client, session, packet, instant)
-        _answer(broker, client, session, packet, code, promise)
+# Compiled, these are C names.
+_MAXIMUM_BATCH = MAXIMUM_BATCH
+_MAXIMUM_NUMBERED = MAXIMUM_NUMBERED
+_MAXIMUM_LOOKED_AT = MAXIMUM_LOOKED_AT
+_FAILURE = int(FAILURE)
 
 
-def _repeat(broker: "Broker", client: Client, session: Session, packet_id: int) -> None:
-    """Answer a QoS 2 message that was taken before, and do not deliver it [MQTT-4.3.3-10].
+def handle_publish(broker: "Broker", client: Client, instant: Instant) -> None:
+    """Forward the PUBLISH packets that come next and are alike, and answer them."""
+    session, connection = session_of(client), client.connection
+    publication = connection.publication()
+    qos = publication.qos
+    if qos == 2 and publication.identifiers()[0] in session.incoming:
+        _answer_repeated(broker, client, session, publication)
+        return
+    admissions = broker.admissions
+    admission = admissions.find(publication.topic_name)
+    most, most_bytes = _room(broker, client, session, publication, admission)
+    if most > 1:
+        connection.extend(publication, most, most_bytes)
+        if qos == 2 and publication.count > 1:
+            fresh = session.incoming.fresh(publication.identifiers())
+            connection.shorten(publication, fresh)  # what is repeated is answered by itself
+    count = publication.count
+    traffic = broker.traffic
+    traffic.messages_received += count
+    traffic.bytes_received += publication.packets.payload_bytes(0, count)
+    admissions.hits += count - 1
+    if qos:
+        connection.count_publishes(count)
+    publication.topic = admission.topic
+    publication.client_id = session.client_id
+    publication.username = session.username
+    publication.received_at = instant.wall
+    publication.arrived = instant.monotonic
+    first = 0
+    while first < count and not client.closing:
+        first += _publish(broker, client, session, publication, first, admission, instant)
+    publication.forget_forms()
 
-    The first time may have been on another connection: what it gathered may not be on disk yet,
-    and this connection has not counted it.
+
+def _room(
+    broker: "Broker",
+    client: Client,
+    session: Session,
+    publication: Publication,
+    admission: TopicAdmission,
+) -> tuple[int, int]:
+    """Return how many messages may be taken with this one, and of how many bytes together.
+
+    Each receiver gets bytes of its own, which together are not to be more than a turn writes.
     """
-    if session.incoming.add(packet_id):
-        client.connection.count_publish()
-    session.journal.take(packet_id)
-    client.send(PubRec(packet_id), broker.durability.mark())
+    route = admission.route
+    if publication.retain or (broker.settings.check_payload_format and publication.mqtt5):
+        return 1, 0  # each is kept, or checked, by itself
+    most = _MAXIMUM_NUMBERED if publication.qos else _MAXIMUM_BATCH
+    if route.asks or admission.route.inline:
+        most = _MAXIMUM_LOOKED_AT
+    if publication.qos:
+        most = min(most, client.connection.room_for_publishes)
+        if publication.qos == 2:
+            most = min(most, session.incoming.room)
+    traffic = broker.traffic
+    room = traffic.full_at - traffic.bytes_sent
+    return most, room // max(1, len(admission.route.sessions))
+
+
+def _publish(
+    broker: "Broker",
+    client: Client,
+    session: Session,
+    publication: Publication,
+    first: int,
+    admission: TopicAdmission,
+    instant: Instant,
+) -> int:
+    """Forward and answer messages from number `first` on that end alike; return how many.
+
+    The answer leaves after the rows that they made (ARCHITECTURE.md, "The turn"), or when none is
+    needed any more, unless their durability class promises nothing.
+    """
+    qos = publication.qos
+    refusal = _refusal(broker, publication, admission)
+    if refusal is not None:
+        count = publication.count - first
+        if qos:
+            _answer(broker, client, session, publication, first, count, refusal, 0, None)
+        return count
+    if qos == 2 and session.incoming.full:
+        broker.counters.add("tidegate/refused/incoming")
+        code = ReasonCode.QUOTA_EXCEEDED
+        _answer(broker, client, session, publication, first, 1, code, 0, None)
+        return 1
+    publication.commit_within = commit_within(session.durability_class, admission.durability)
+    if not qos:
+        outcome = forward(broker, publication, first, admission, instant, promised=False)
+        return outcome.count + (outcome.refusal is not None)
+    connection = client.connection
+    # PUBREC stands before what the client gets of its own message, or queues if it is congested
+    aside = connection.set_output_aside() if qos == 2 and not connection.congested else None
+    outcome, commit, barrier = _forward(broker, client, publication, first, admission, instant)
+    behind = None if aside is None else connection.resume_output(aside)
+    count = outcome.count
+    if count:
+        _answer(broker, client, session, publication, first, count, outcome.code, commit, barrier)
+    if outcome.refusal is not None:
+        _answer(broker, client, session, publication, first + count, 1, outcome.refusal, 0, None)
+        count += 1
+    if behind is not None and behind.size:
+        connection.output.append_all(behind)
+    return count
+
+
+def _forward(
+    broker: "Broker",
+    client: Client,
+    publication: Publication,
+    first: int,
+    admission: TopicAdmission,
+    instant: Instant,
+) -> tuple[Outcome, int, Barrier | None]:
+    """Forward messages of QoS 1 or 2; return how that ended, and what the answer waits for."""
+    store = broker.store
+    gathered, deferred = broker.gathered, store.deferred
+    barrier = None
+    if store.keeps:
+        publication.barrier = barrier = client.barrier(instant)
+    outcome = forward(broker, publication, first, admission, instant, promised=True)
+    publication.barrier = None
+    commit = 0
+    if publication.commit_within is not None:
+        if store.deferred != deferred:
+            commit = store.deferred_commit
+        if broker.gathered != gathered:  # which nobody's acknowledgement makes needless
+            commit, barrier = max(commit, broker.durability.commit_number()), None
+    return outcome, commit, barrier if commit else None
+
+
+def _refusal(
+    broker: "Broker", publication: Publication, admission: TopicAdmission
+) -> ReasonCode | None:
+    """Return why messages of this topic are not taken, None if they are.
+
+    Raises ProtocolError for a QoS 0 message that the client has to be told of all the same.
+    """
+    code = admission.refusal
+    if code is None:
+        if not broker.settings.check_payload_format:
+            return None
+        if is_what_it_says(publication):
+            return None
+        broker.counters.add("tidegate/refused/payload_formats")
+        return _not_taken(publication, ReasonCode.PAYLOAD_FORMAT_INVALID, "payload is not UTF-8")
+    if admission.fault:
+        broker.counters.add("tidegate/refused/topic_names", publication.count)
+        return _not_taken(publication, code, f"topic name {admission.fault}")
+    broker.counters.add("tidegate/clients/not_authorized", publication.count)
+    return code
+
+
+def _not_taken(publication: Publication, code: ReasonCode, reason: str) -> ReasonCode:
+    """Return the code for PUBACK or PUBREC; what has neither is told by DISCONNECT."""
+    if publication.qos == 0:
+        raise ProtocolError(reason, code)
+    return code
+
+
+def is_what_it_says(said: Publication | Will) -> bool:
+    """Return False for a payload that is said to be UTF-8 and is not (section 3.3.2.3.2)."""
+    if isinstance(said, Will):
+        fields, payload = said.properties, said.payload
+    else:
+        fields, payload = said.properties.fields, said.packets.one(0)
+    if fields.payload_format_indicator != UTF_8:
+        return True
+    try:
+        payload.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _answer(
     broker: "Broker",
     client: Client,
     session: Session,
-    packet: Publish,
+    publication: Publication,
+    first: int,
+    count: int,
     code: ReasonCode,
-    promise: Promise,
+    commit: int,
+    barrier: Barrier | None,
 ) -> None:
-    if code >= FAILURE and client.connection.version != MQTT_5:
+    """Answer so many messages, from number `first` on, once `commit` or `barrier` lets that go."""
+    connection = client.connection
+    if code >= _FAILURE and connection.version != MQTT_5:
         if code in RETRY:
             # MQTT 3.1.1 has no negative PUBACK; silence and a new connection make the client retry
             client.close()
             return
         code = ReasonCode.SUCCESS  # what will never be taken is acknowledged, or it comes for ever
-    if packet.qos == 1:
-        connection = client.connection
-        like = alike(PubAck, code, connection.version)
-        connection.acknowledge_like(like, packet.packet_id, *promise)  # [MQTT-4.3.2-4]
-    elif code >= FAILURE:  # ends the exchange (section 4.3.3)
-        client.connection.acknowledge(PubRec(packet.packet_id, code), *promise)
-    else:
-        session.incoming.add(packet.packet_id)
-        gathered = broker.gathered
-        session.journal.take(packet.packet_id)
-        if broker.gathered != gathered:
-            promise = broker.durability.mark(), None
-        client.send(PubRec(packet.packet_id, code), *promise)  # [MQTT-4.3.3-8]
+    identifiers: Sequence[int] = publication.identifiers()
+    if count < len(identifiers):
+        identifiers = identifiers[first : first + count]
+    if publication.qos == 1:  # [MQTT-4.3.2-4]
+        packet = alike(PubAck, code, connection.version)
+        connection.answer(packet, identifiers, commit, barrier, last=True)
+        return
+    packet = alike(PubRec, code, connection.version)
+    if code >= _FAILURE:  # ends the exchange (section 4.3.3)
+        connection.answer(packet, identifiers, commit, barrier, last=True)
+        return
+    _keep_incoming(session, identifiers)
+    if session.journal is not NO_JOURNAL:
+        session.journal.keep_incoming(identifiers)
+        commit, barrier = max(commit, broker.durability.commit_number()), None
+    connection.answer(packet, identifiers, commit, barrier)  # [MQTT-4.3.3-8]
 
 
-def handle_pubrel(broker: "Broker", client: Client, packet: PubRel, _instant: Instant) -> None:
-    """Forget the packet identifier of a QoS 2 message [MQTT-4.3.3-11], [MQTT-4.3.3-12].
+def _keep_incoming(session: Session, identifiers: Sequence[int]) -> None:
+    if len(identifiers) == 1 or not session.incoming.add_all(identifiers):
+        for packet_id in identifiers:
+            session.incoming.add(packet_id)
+
+
+def _answer_repeated(
+    broker: "Broker", client: Client, session: Session, publication: Publication
+) -> None:
+    """Answer a QoS 2 message that was taken before, and do not deliver it [MQTT-4.3.3-10].
+
+    The first time may have been on another connection: what it gathered may not be on disk yet,
+    and this connection has not counted it.
+    """
+    packet_id = publication.identifiers()[0]
+    read_topic(publication.topic_name)  # which may be none for all that
+    broker.traffic.messages_received += 1
+    broker.traffic.bytes_received += publication.packets.payload_bytes(0, 1)
+    if session.incoming.add(packet_id):
+        client.connection.count_publishes(1)
+    session.journal.keep_incoming((packet_id,))
+    client.send(PubRec(packet_id), broker.durability.commit_number())
+
+
+def handle_pubrel(broker: "Broker", client: Client, instant: Instant) -> None:  # noqa: ARG001 - a shape
+    """Forget packet identifiers of QoS 2 messages [MQTT-4.3.3-11], [MQTT-4.3.3-12].
 
     PUBCOMP leaves when that is on disk: the client may use the identifier again from then on.
     """
-    session = session_of(client)
-    counted = session.incoming.remove(packet.packet_id)
+    session, connection = session_of(client), client.connection
+    identifiers = connection.acknowledged()
+    if not identifiers:
+        identifiers = (cast("PubRel", connection.packet()).packet_id,)
+    packet_of = alike(PubComp, ReasonCode.SUCCESS, connection.version)
+    alone = session.journal is NO_JOURNAL and session.has_incoming
+    if alone and session.incoming.remove_all(identifiers):
+        connection.answer(packet_of, identifiers, last=True)
+        return
+    for packet_id in identifiers:
+        _complete(broker, client, session, packet_id, packet_of)
+
+
+def _complete(
+    broker: "Broker", client: Client, session: Session, packet_id: int, packet: bytes
+) -> None:
+    counted = session.incoming.remove(packet_id)
     gathered = broker.gathered
-    session.journal.let_go(packet.packet_id)
-    mark = broker.mark_since(gathered)
+    session.journal.forget_incoming((packet_id,))
+    commit = broker.commit_since(gathered)
     if counted is None:  # forgotten, but perhaps not yet on disk
-        client.send(PubComp(packet.packet_id, ReasonCode.PACKET_IDENTIFIER_NOT_FOUND), mark)
-    elif counted:
-        client.connection.acknowledge(PubComp(packet.packet_id), mark)
-    else:  # of an earlier connection: this one has not counted it
-        client.send(PubComp(packet.packet_id), mark)
-
-
-def _publish(
-    broker: "Broker", client: Client, session: Session, packet: Publish, instant: Instant
-) -> tuple[ReasonCode, Promise]:
-    """Return the answer's code and what it waits for.
-
-    The answer leaves after the rows that the message made (ARCHITECTURE.md, "The turn"), or when
-    none is needed any more, unless its durability class promises nothing.
-    """
-    code = _examine(broker, packet)
-    if code is not ReasonCode.SUCCESS:
-        return code, NOTHING
-    message = make_message(broker.durability_classes, session, packet, instant)
-    if not packet.qos:
-        return fanout.publish(broker, message, instant), NOTHING
-    gathered, lent = broker.gathered, broker.store.lent
-    message.pledge = pledge = client.pledge(instant)
-    code = fanout.publish(broker, message, instant)
-    message.pledge = None
-    if message.commit_within is None:
-        return code, NOTHING
-    if broker.gathered != gathered:
-        return code, (broker.durability.mark(), None)
-    if broker.store.lent != lent:
-        return code, (broker.store.lent_mark, pledge)
-    return code, NOTHING
-
-
-def _examine(broker: "Broker", packet: Publish) -> ReasonCode:
-    """Return why the message is not taken, SUCCESS if it is.
-
-    Raises ProtocolError for a QoS 0 message that the client has to be told of all the same.
-    """
-    fault = broker.topic_limits.fault(packet.topic)
-    if fault:
-        broker.counters.add("tidegate/refused/topic_names")
-        return _not_taken(packet, ReasonCode.TOPIC_NAME_INVALID, f"topic name {fault}")
-    if not may_publish(packet.topic):
-        broker.counters.add("tidegate/clients/not_authorized")
-        return ReasonCode.NOT_AUTHORIZED
-    if broker.settings.check_payload_format and not is_what_it_says(packet):
-        broker.counters.add("tidegate/refused/payload_formats")
-        return _not_taken(packet, ReasonCode.PAYLOAD_FORMAT_INVALID, "payload is not UTF-8")
-    return ReasonCode.SUCCESS
-
-
-def _not_taken(packet: Publish, code: ReasonCode, reason: str) -> ReasonCode:
-    """Return the code for PUBACK or PUBREC; what has neither is told by DISCONNECT."""
-    if packet.qos == 0:
-        raise ProtocolError(reason, code)
-    return code
+        client.send(PubComp(packet_id, ReasonCode.PACKET_IDENTIFIER_NOT_FOUND), commit)
+    else:  # one of an earlier connection was not counted on this one
+        client.connection.answer(packet, (packet_id,), commit, last=counted)

@@ -3,7 +3,6 @@ import cython
 from gateway.broker.replay cimport Replay
 from gateway.routing.retained cimport RetainedMessages
 from gateway.routing.retained_log cimport Cursor, RetainedLog
-from gateway.session.replay cimport replay
 from gateway.session.session cimport Session
 
 @cython.final
@@ -24,8 +23,7 @@ cdef class Replays:
     @cython.locals(retained=RetainedMessages, cursor=Cursor, cost=Py_ssize_t, before=Py_ssize_t,
                    most=Py_ssize_t, found=list, fitting=Py_ssize_t, size=Py_ssize_t)
     cdef _send_some(self, Replay one, instant)
-    @cython.locals(room=Py_ssize_t, size=Py_ssize_t, most=Py_ssize_t, number=Py_ssize_t,
-                   payload=bytes)
+    @cython.locals(room=Py_ssize_t, size=Py_ssize_t, most=Py_ssize_t, number=Py_ssize_t)
     cdef tuple _fitting(self, list messages, Py_ssize_t cost)
-    @cython.locals(session=Session, retained=RetainedMessages)
+    @cython.locals(session=Session)
     cdef _send(self, Replay one, list messages, Py_ssize_t size, instant)

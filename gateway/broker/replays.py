@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 from gateway.broker.instant import Instant
 from gateway.broker.replay import Replay
-from gateway.mqtt.plain_message import PlainMessage
+from gateway.mqtt.publication import Publication
 from gateway.mqtt.topics import topic_matches
 from gateway.routing.subscription import Subscription
-from gateway.routing.where.message import Message
+from gateway.routing.where.message import make_message
 from gateway.session.kept import KeptSubscription
-from gateway.session.replay import replay
 from gateway.session.session import Session
 
 if TYPE_CHECKING:
@@ -149,7 +148,7 @@ class Replays:
                 ahead = one.cursor.place <= place < one.cursor.end
                 if ahead and topic_matches(topic_filter, topic):
                     found = self._broker.retained.find(topic, instant.monotonic)
-                    size = sum([len(each.payload) for each in found])
+                    size = sum([payload_bytes(each) for each in found])
                     self._send(one, found, size, instant)
         log.renew(topic)
 
@@ -215,23 +214,20 @@ class Replays:
         self._send(one, found, size, instant)
         self._messages -= (cursor.place - before - fitting) // LOOKED_AT + 1
 
-    def _fitting(self, messages: list[Message | PlainMessage], cost: int) -> tuple[int, int]:
+    def _fitting(self, messages: list[Publication], cost: int) -> tuple[int, int]:
         """Return how many of the messages this turn has room for, and the bytes of those."""
         room, size = self._bytes, 0
         most = min(len(messages), max(0, -(-self._messages // cost)))
         for number in range(most):
             if size >= room:
                 return number, size
-            payload = messages[number].payload
-            size += len(payload)
+            size += payload_bytes(messages[number])
         return most, size
 
-    def _send(
-        self, one: Replay, messages: list[Message | PlainMessage], size: int, instant: Instant
-    ) -> None:
+    def _send(self, one: Replay, messages: list[Publication], size: int, instant: Instant) -> None:
         """Send, queue or drop what a subscription asks for of so many bytes of messages."""
         session, subscription = one.session, one.subscription
-        retained, client_id = self._broker.retained, session.client_id
+        client_id = session.client_id
         self._messages -= len(messages) * one.cost
         self._bytes -= size
         if self._bytes <= 0:
@@ -241,11 +237,23 @@ class Replays:
         where = subscription.where
         if where is not None:
             passes = self._broker.budget.passes
-            messages = [each for each in messages if passes(where, retained.whole(each), client_id)]
+            messages = [
+                each for each in messages if passes(where, make_message(each, 0), client_id)
+            ]
         identifier = subscription.identifier
         identifiers = () if identifier is None else (identifier,)
         qos, now = subscription.qos, instant.monotonic
-        replay(session, messages, retained.whole, qos, identifiers, now)
+        for each in messages:
+            # RETAIN is set on what is sent because of a SUBSCRIBE [MQTT-3.3.1-8]
+            session.accept(
+                each,
+                0,
+                1,
+                min(qos, each.qos),
+                retain=True,
+                subscription_identifiers=identifiers,
+                now=now,
+            )
 
     def _first(self, session: Session) -> Replay:
         """Return the replay of a session that comes next."""
@@ -278,3 +286,8 @@ class Replays:
         if one.survives:
             one.noted = True
             one.session.journal.subscribe(replace(one.kept, awaits_retained=True))
+
+
+def payload_bytes(publication: Publication) -> int:
+    """Return the bytes of a retained message's payload."""
+    return publication.packets.payload_bytes(0, 1)

@@ -1,19 +1,16 @@
 """Takes up what an earlier run of the gateway left, before anyone can connect."""
 
 import logging
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from gateway.broker import sessions, subscribe, wills
 from gateway.broker.expressions import TooManyExpressions
 from gateway.broker.instant import Instant
 from gateway.mqtt.errors import MqttError
-from gateway.mqtt.message import Message as MqttMessage
-from gateway.mqtt.message_expiry import expired
-from gateway.mqtt.plain_message import PlainMessage
+from gateway.mqtt.publication import Publication
 from gateway.mqtt.topics import check_topic_filter
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.errors import WhereError
-from gateway.routing.where.message import Message
 from gateway.session import continuation
 from gateway.session.kept import (
     Kept,
@@ -46,17 +43,10 @@ def restore(broker: "Broker", kept: Kept, instant: Instant) -> None:
         _restore_will(broker, will, instant)
 
 
-def _restore_retained(
-    broker: "Broker", message: MqttMessage | PlainMessage, instant: Instant
-) -> None:
-    if isinstance(message, PlainMessage):
-        is_kept = broker.retained.set_plain(message)
-    elif expired(message, instant.monotonic):
-        broker.store.forget_retained([message.topic])
-        return
-    else:
-        is_kept = broker.retained.set(cast("Message", message))  # the store makes no others
-    if not is_kept:
+def _restore_retained(broker: "Broker", publication: Publication, instant: Instant) -> None:
+    if publication.expired(instant.monotonic):
+        broker.store.forget_retained([publication.topic])
+    elif not broker.retained.set(publication):
         broker.counters.add("tidegate/retained/rejected")
 
 
@@ -74,7 +64,7 @@ def _restore_session(broker: "Broker", kept: KeptSession, instant: Instant) -> N
             awaiting.append((subscription, each))
     for packet_id in kept.incoming:
         session.incoming.add(packet_id)
-    continuation.restore(session, kept.deliveries, kept.rest, connected=kept.left_at is None)
+    continuation.restore(session, kept.spans, kept.tail, connected=kept.left_at is None)
     left_at = kept.left_at
     if left_at is None:
         left_at = instant.wall

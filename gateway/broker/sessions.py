@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from gateway.broker import fanout
 from gateway.broker.client import Client
+from gateway.broker.forward import share_out
 from gateway.broker.instant import Instant
 from gateway.broker.wills import delay_will, publish_will, set_will
 from gateway.mqtt.packets import Connect
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.session.continuation import note_departure, owed
+from gateway.session.continuation import note_departure
 from gateway.session.journal import NO_JOURNAL
 from gateway.session.session import NEVER, Session
 
@@ -117,14 +117,14 @@ def end(broker: "Broker", session: Session, instant: Instant) -> None:
     del broker.sessions[session.client_id]
     _stop_waiting(broker, session)
     if left_over:
-        fanout.share_out(broker, left_over, instant)
+        share_out(broker, left_over, instant)
     if session.will is not None:
         publish_will(broker, session, session.will, instant)
 
 
 def _close_journal(session: Session) -> None:
     if session.journal is not NO_JOURNAL:
-        session.journal.close(owed(session))
+        session.journal.close(session.owed())
         session.journal = NO_JOURNAL
 
 

@@ -7,12 +7,15 @@ from gateway.broker.subscription_filters import SubscriptionFilter
 from gateway.broker.topic_limits import MAXIMUM_TOPIC_LEVELS
 from gateway.mqtt.alias_budget import CLIENT_BYTES, HARD_BYTES, SOFT_BYTES
 from gateway.mqtt.topics import TOPIC_LIMIT
-from gateway.routing.route_cache import MAXIMUM_BYTES as MAXIMUM_ROUTE_BYTES
 from gateway.routing.router import MAXIMUM_BYTES as MAXIMUM_SUBSCRIPTION_BYTES
 from gateway.session.limits import MAXIMUM_INFLIGHT
 from gateway.session.queue_bounds import MAXIMUM_BYTES, MAXIMUM_MESSAGES
 from gateway.session.queue_memory import MAXIMUM_DISK_BYTES
 from gateway.session.session import NEVER
+
+MAXIMUM_ADMISSION_BYTES = 4 * 1024 * 1024
+"""Bytes of what is known of the topics that were published to lately: some 5,000 of them with a
+subscriber or two each."""
 
 RECEIVE_MAXIMUM = 10_000
 """QoS 1 and 2 messages of one client without acknowledgement: more than one read can hold, so that
@@ -45,7 +48,7 @@ class BrokerSettings:
     maximum_queued_bytes_total: int = MAXIMUM_DISK_BYTES  # of all sessions
     maximum_subscriptions: int = 200_000  # of one client
     maximum_subscription_bytes: int = MAXIMUM_SUBSCRIPTION_BYTES  # of all clients
-    maximum_route_bytes: int = MAXIMUM_ROUTE_BYTES  # of the topics published to lately
+    maximum_route_bytes: int = MAXIMUM_ADMISSION_BYTES  # of the topics published to lately
     maximum_filtered_subscriptions: int = 64  # of one client, $where language section 11
     maximum_expressions: int = 10_000  # distinct ones, $where language section 11
     subscription_filters: tuple[SubscriptionFilter, ...] = ()  # attached to subscriptions

@@ -1,16 +1,15 @@
 """What the broker needs of whatever makes messages durable, and twins that keep nothing."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from gateway.mqtt.message import Message
 from gateway.mqtt.packets import Will
-from gateway.mqtt.plain_message import PlainMessage
-from gateway.session.delivery import SharedDelivery
+from gateway.mqtt.publication import Publication
 from gateway.session.journal import NO_JOURNAL, Journal
+from gateway.session.span import Span
 
-LeftOver = Callable[[list[SharedDelivery], float, int], None]
-"""Gets deliveries that nobody waits for any more, monotonic seconds, wall milliseconds."""
+LeftOver = Callable[[list[Span], float, int], None]
+"""Gets spans that nobody waits for any more, monotonic seconds, wall milliseconds."""
 
 
 class Durability(Protocol):
@@ -21,7 +20,7 @@ class Durability(Protocol):
         """Rows gathered and not yet on disk; within a turn it only rises."""
         ...
 
-    def mark(self) -> int:
+    def commit_number(self) -> int:
         """Return the newest batch that is not on disk; 0 when no answer has to wait."""
         ...
 
@@ -31,7 +30,7 @@ class InMemory:
 
     pending_rows = 0
 
-    def mark(self) -> int:
+    def commit_number(self) -> int:
         """Return 0."""
         return 0
 
@@ -40,7 +39,7 @@ class Store(Protocol):
     """Keeps sessions, retained messages and wills from one run of the gateway to the next."""
 
     on_left_over: LeftOver
-    """Called with deliveries of shared subscriptions that an ended session had on disk alone."""
+    """Called with spans of shared subscriptions that an ended session had on disk alone."""
 
     @property
     def keeps(self) -> bool:
@@ -53,13 +52,13 @@ class Store(Protocol):
         ...
 
     @property
-    def lent(self) -> int:
-        """How many deliveries were noted that answers wait for with a pledge; it only rises."""
+    def deferred(self) -> int:
+        """How many deferred writes were noted that answers wait for; it only rises."""
         ...
 
     @property
-    def lent_mark(self) -> int:
-        """The mark of an answer that waits for what was lent last."""
+    def deferred_commit(self) -> int:
+        """The commit that makes the last deferred write; 0 while answers wait for none."""
         ...
 
     @property
@@ -79,12 +78,8 @@ class Store(Protocol):
         """
         ...
 
-    def keep_retained(self, message: Message) -> None:
+    def keep_retained(self, publication: Publication) -> None:
         """Keep a retained message in place of its topic's last one; an empty one deletes that."""
-        ...
-
-    def keep_retained_run(self, messages: Sequence[PlainMessage]) -> None:
-        """Do that with messages of one origin, none of which is empty, nor of a `$SYS` topic."""
         ...
 
     def forget_retained(self, topics: Iterable[str]) -> None:
@@ -118,8 +113,8 @@ class KeepsNothing:
     on_left_over: LeftOver
     keeps = False
     changes = 0
-    lent = 0
-    lent_mark = 0
+    deferred = 0
+    deferred_commit = 0
     full = False
     elided_rows = 0
 
@@ -127,10 +122,7 @@ class KeepsNothing:
         """Return the journal that notes nothing."""
         return NO_JOURNAL
 
-    def keep_retained(self, message: Message) -> None:
-        """Do nothing."""
-
-    def keep_retained_run(self, messages: Sequence[PlainMessage]) -> None:
+    def keep_retained(self, publication: Publication) -> None:
         """Do nothing."""
 
     def forget_retained(self, topics: Iterable[str]) -> None:

@@ -62,7 +62,7 @@ def handle_subscribe(broker: "Broker", client: Client, packet: Subscribe, instan
         else:
             broker.replays.follow(session, *granted)
     # [MQTT-3.8.4-1], [MQTT-3.8.4-6]
-    client.send(SubAck(packet.packet_id, codes), broker.mark_since(gathered))
+    client.send(SubAck(packet.packet_id, codes), broker.commit_since(gathered))
     for subscription, kept in replayed:
         broker.replays.begin(session, subscription, kept, instant)
 

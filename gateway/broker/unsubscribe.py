@@ -29,4 +29,4 @@ def handle_unsubscribe(
             session.journal.unsubscribe(topic_filter)
             codes.append(ReasonCode.SUCCESS)
     # [MQTT-3.10.4-4], [MQTT-3.10.4-6]
-    client.send(UnsubAck(packet.packet_id, codes), broker.mark_since(gathered))
+    client.send(UnsubAck(packet.packet_id, codes), broker.commit_since(gathered))

@@ -2,10 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from gateway.broker import fanout
-from gateway.broker.application_message import make_message
 from gateway.broker.instant import Instant
 from gateway.mqtt.packets import Will
+from gateway.routing.where.message import Message
 from gateway.session.session import Session
 
 if TYPE_CHECKING:
@@ -43,5 +42,15 @@ def publish_will_at(broker: "Broker", session: Session, will: Will, due: float) 
 def publish_will(broker: "Broker", session: Session, will: Will, instant: Instant) -> None:
     """Publish the will and forget it, so that it is published once."""
     set_will(broker, session, None)
-    message = make_message(broker.durability_classes, session, will, instant)
-    fanout.publish(broker, message, instant, only_once=True)
+    message = Message(
+        will.topic,
+        will.payload,
+        will.qos,
+        will.retain,
+        client_id=session.client_id,
+        username=session.username,
+        received_at=instant.wall,
+        arrived=instant.monotonic,
+    )
+    message.set_properties(will.properties)
+    broker.publish(message, instant, session.durability_class, only_once=True)

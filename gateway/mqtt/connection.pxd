@@ -1,48 +1,71 @@
 import cython
 
-from gateway.mqtt.acknowledgement_run cimport numbered, write_run
+from gateway.mqtt.acknowledgement_batch cimport acknowledged_by, acknowledgements
 from gateway.mqtt.decode cimport check_first_packet, decode
 from gateway.mqtt.encode cimport encode
 from gateway.mqtt.framing cimport Framer
-from gateway.mqtt.output cimport Output, Pledge
+from gateway.mqtt.output cimport Barrier, Output
+from gateway.mqtt.packet_batch cimport PacketBatch
+from gateway.mqtt.publication cimport Publication
+from gateway.mqtt.publish cimport read_publish_head
+from gateway.mqtt.publish_encoder cimport write_packets
+from gateway.mqtt.publish_properties cimport PropertyCache, PublishProperties, property_block
+
+cdef Py_ssize_t _LARGEST
+cdef Py_ssize_t _SIZE
+cdef int _DUP
 
 @cython.final
 cdef class Connection:
     cdef object _alias_figures
     cdef object _aliases
+    cdef bytes _buffer
     cdef readonly Py_ssize_t answers
     cdef readonly Framer framer
     cdef public long long maximum_packet_size
     cdef public object on_output
     cdef public object outbound_aliases
-    cdef readonly Output output
+    cdef public Output output
     cdef public long long packets_received
     cdef public long long packets_sent
+    cdef readonly PropertyCache property_cache
     cdef public Py_ssize_t publishes
     # side by side, which saves 4 bytes each: what a client may say in two bytes, and small numbers
     cdef int _alias_maximum
+    cdef int _body
+    cdef int _end
+    cdef int _first_byte
     cdef public int receive_maximum
-    cdef bint awaited
     cdef public bint touched
     cdef public int version
 
     cpdef receive(self, bytes data)
-    @cython.locals(frame=tuple, buffer=bytes, first_byte=int, start=Py_ssize_t, end=Py_ssize_t)
     cpdef next_packet(self)
-    cdef _resolve_alias(self, packet)
-    cpdef count_publish(self)
-    cpdef acknowledge(self, packet, long long mark=*, Pledge pledge=*)
-    cpdef acknowledge_like(self, bytes packet, packet_id, long long mark=*, Pledge pledge=*)
-    cpdef promise_like(self, bytes packet, long long mark, Pledge pledge)
-    cpdef await_disk(self, Pledge pledge)
-    @cython.locals(output=Output)
-    cpdef Py_ssize_t leave_at_once(self) except -1
-    cpdef acknowledge_run(self, bytes packet, run, long long mark=*, Pledge pledge=*)
-    cpdef answer_run(
-        self, bytes packet, bytes high, bytes low, long long mark=*, Pledge pledge=*)
-    cpdef bint send(self, packet, long long mark=*, Pledge pledge=*) except -1
-    cpdef send_encoded(self, data, long long mark=*, Pledge pledge=*)
-    cpdef send_run(self, data, Py_ssize_t count)
+    @cython.locals(frame=tuple, first_byte=int)
+    cpdef int next_frame(self) except -1
+    @cython.locals(buffer=bytes, first_byte=int, start=Py_ssize_t, end=Py_ssize_t)
+    cpdef packet(self)
+    @cython.locals(buffer=bytes, first_byte=int, body=Py_ssize_t, mqtt5=bint, name_end=Py_ssize_t,
+                   fields=Py_ssize_t, payload=Py_ssize_t, properties=PublishProperties, name=bytes,
+                   packet=bytes, identifier=Py_ssize_t, head=Py_ssize_t, packets=PacketBatch,
+                   publication=Publication)
+    cpdef Publication publication(self)
+    @cython.locals(properties=PublishProperties, block=bytes)
+    cdef _make_canonical(self, Publication publication)
+    @cython.locals(packets=PacketBatch, behind=bytes, place=Py_ssize_t)
+    cpdef extend(self, Publication publication, long long most, long long most_bytes)
+    @cython.locals(packets=PacketBatch)
+    cpdef shorten(self, Publication publication, Py_ssize_t count)
+    cpdef acknowledged(self)
+    cdef bytes _resolve_name(self, bytes name, alias)
+    cdef bytes _resolve_alias(self, bytes topic, alias)
+    cpdef count_publishes(self, Py_ssize_t count)
+    cpdef answer(
+        self, bytes packet, identifiers, long long commit=*, Barrier barrier=*, bint last=*)
+    cpdef Output set_output_aside(self)
+    cpdef Output resume_output(self, Output aside)
+    cpdef bint send(self, packet, long long commit=*) except -1
+    cpdef send_encoded(self, data, Py_ssize_t count, long long commit=*, Barrier barrier=*)
     cpdef touch(self)
     cpdef data_to_send(self, long long committed)
     cpdef close(self)

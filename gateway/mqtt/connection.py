@@ -1,26 +1,30 @@
 """One network connection as MQTT sees it: bytes in, packets out; packets in, bytes out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from gateway.mqtt.acknowledgement_run import AcknowledgementRun, numbered, write_run
+from gateway.mqtt.acknowledgement_batch import (
+    LARGEST,
+    SIZE,
+    acknowledged_by,
+    acknowledgements,
+)
 from gateway.mqtt.alias_figures import InboundFigures
 from gateway.mqtt.decode import check_first_packet, decode
 from gateway.mqtt.encode import encode, without_reason
 from gateway.mqtt.errors import MqttError, ProtocolError
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.outbound_aliases import OutboundAliases
-from gateway.mqtt.output import Output, Pledge
-from gateway.mqtt.packets import (
-    MQTT_3_1_1,
-    MQTT_5,
-    Connect,
-    Packet,
-    PubAck,
-    PubComp,
-    Publish,
-    PubRec,
+from gateway.mqtt.output import Barrier, Output
+from gateway.mqtt.packet_batch import PacketBatch
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect, Packet, Publish
+from gateway.mqtt.publication import Publication
+from gateway.mqtt.publish import DUP, read_publish_head
+from gateway.mqtt.publish_encoder import write_packets
+from gateway.mqtt.publish_properties import (
+    NO_PUBLISH_PROPERTIES,
+    PropertyCache,
+    property_block,
 )
-from gateway.mqtt.publish_run import PublishRun
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.remaining_length import check_remaining_length
 from gateway.mqtt.topic_aliases import InboundAliases
@@ -32,6 +36,11 @@ CONNECT = 0x10
 
 CONNECT_5 = b"\x00\x04MQTT\x05"
 """How the variable header of an MQTT 5 CONNECT begins (section 3.1.2)."""
+
+_LARGEST = LARGEST
+_SIZE = SIZE
+_DUP = DUP
+_NO_TOPIC = b"\0\0"
 
 MAXIMUM_RECEIVE_MAXIMUM = 65_535
 """QoS 1 and 2 messages without acknowledgement where no Receive Maximum says less."""
@@ -46,16 +55,20 @@ As many of answers to what it sent may wait beside them; then it should be read 
 class Connection:
     """The protocol state of one network connection; owns no socket and no clock.
 
-    After each `receive` ask `next_packet` until it returns None, and `data_to_send` when the
-    turn ends. Only `MqttError` leaves this class, and after one the connection is over.
+    After each `receive` ask `next_frame` until it returns 0, or `next_packet` until None, and
+    `data_to_send` when the turn ends. Only `MqttError` leaves this class, and after one the
+    connection is over.
     """
 
     __slots__ = (
         "_alias_figures",
         "_alias_maximum",
         "_aliases",
+        "_body",
+        "_buffer",
+        "_end",
+        "_first_byte",
         "answers",
-        "awaited",
         "framer",
         "maximum_packet_size",
         "on_output",
@@ -63,6 +76,7 @@ class Connection:
         "output",
         "packets_received",
         "packets_sent",
+        "property_cache",
         "publishes",
         "receive_maximum",
         "touched",
@@ -76,15 +90,18 @@ class Connection:
         on_output: Callable[[], None] = lambda: None,
         inbound_figures: InboundFigures | None = None,
         receive_maximum: int = MAXIMUM_RECEIVE_MAXIMUM,
+        property_cache: PropertyCache | None = None,
     ) -> None:
         self.framer = Framer(maximum_packet_size)
+        self.property_cache = property_cache or PropertyCache()
+        self._buffer = b""  # where the packet that was taken last stands: its body, and its end
+        self._first_byte = self._body = self._end = 0
         self._alias_maximum = topic_alias_maximum
         self._alias_figures = inbound_figures or InboundFigures()
         self._aliases: InboundAliases | None = None  # made with the first
         self.outbound_aliases: OutboundAliases | None = None  # a client asks for them in CONNECT
         self.output = Output()
         self.answers = 0  # bytes of the output that are no messages, at most
-        self.awaited = False  # `data_to_send` has left something, and will be asked for it
         self.on_output = on_output  # called once before each data_to_send that has news
         self.touched = False
         self.version = 0  # unknown until CONNECT
@@ -100,12 +117,29 @@ class Connection:
 
     def next_packet(self) -> Packet | None:
         """Return the next whole packet, None while more bytes are needed; raise MqttError."""
+        return self.packet() if self.next_frame() else None
+
+    def next_frame(self) -> int:
+        """Take the next whole packet and return its first byte, 0 while more bytes are needed.
+
+        `packet`, `publication` or `acknowledged` says what it is, and has to be asked before the
+        next one is taken.
+        """
         frame = self.framer.next_frame(self.version)
         if frame is None:
+            self._buffer = b""
             if not self.version and self.framer.first_byte is not None:
                 check_first_packet(self.framer.first_byte)  # HTTP, say: don't wait for the rest
-            return None
-        buffer, first_byte, start, end = frame
+            return 0
+        self._buffer, first_byte, self._body, self._end = frame
+        self._first_byte = first_byte
+        if not first_byte:
+            self.packet()  # raises: the type is reserved, and 0 would say that there is no packet
+        return first_byte
+
+    def packet(self) -> Packet:
+        """Return the packet that was taken last; raise MqttError."""
+        buffer, first_byte, start, end = self._buffer, self._first_byte, self._body, self._end
         if not self.version and first_byte == CONNECT and buffer.startswith(CONNECT_5, start, end):
             self.version = MQTT_5  # so that a CONNECT that is refused is answered in MQTT 5
         try:
@@ -114,32 +148,116 @@ class Connection:
             check_remaining_length(first_byte, end - start, self.version)
             raise
         self.packets_received += 1
-        if isinstance(packet, Publish):
-            self._resolve_alias(packet)
-        elif isinstance(packet, Connect) and not self.version:
+        if isinstance(packet, Connect) and not self.version:
             self.version = packet.protocol_version
+        elif isinstance(packet, Publish):
+            name = self._resolve_alias(packet.topic.encode(), packet.properties.topic_alias)
+            packet.topic = name.decode()
         return packet
 
-    def _resolve_alias(self, packet: Publish) -> None:
-        alias = packet.properties.topic_alias
-        if alias is None and packet.topic:
+    def publication(self) -> Publication:
+        """Return the PUBLISH that was taken last, whose topic nobody has looked at yet.
+
+        Raises MqttError for anything else that is wrong with it. `extend` adds those behind it.
+        """
+        buffer, first_byte, body = self._buffer, self._first_byte, self._body
+        mqtt5 = self.version == MQTT_5
+        name_end, fields, payload = read_publish_head(buffer, first_byte, body, self._end, mqtt5)
+        properties = NO_PUBLISH_PROPERTIES
+        if fields < payload:
+            properties = self.property_cache.read(buffer[fields:payload])
+        name = buffer[body:name_end]
+        packet = self.framer.packet()
+        identifier = (name_end if first_byte & 6 else payload) - body
+        head = len(packet) - (self._end - body)
+        packets = PacketBatch(packet, len(packet), head, identifier, payload - body)
+        self.packets_received += 1
+        alias = properties.alias
+        if name == _NO_TOPIC or alias is not None:
+            name = self._resolve_name(name, alias)
+        publication = Publication(packets, first_byte & ~_DUP, mqtt5, name, properties)
+        if alias is not None or first_byte & _DUP or (head > 2 and not self.framer.shortest):
+            publication.packet_id = packets.identifiers()[0] if publication.qos else 0
+            self._make_canonical(publication)
+        return publication
+
+    def _make_canonical(self, publication: Publication) -> None:
+        """Write a packet anew that cannot be forwarded as it came."""
+        properties, block = publication.properties, b""
+        if publication.mqtt5:
+            block = property_block(properties, properties.expiry, (), 0)
+        publication.packets = write_packets(
+            publication.packets, publication.first_byte, publication.topic_name, block
+        )
+
+    def extend(self, publication: Publication, most: int, most_bytes: int) -> None:
+        """Add to the publication that was taken last those behind it that are alike.
+
+        They differ from it in packet identifier and payload alone, and are `most` at most with it,
+        and of at most so many bytes. One that cannot be forwarded as it came stays alone.
+        """
+        if publication.packet_id is not None:
             return
+        packets = publication.packets
+        behind = b""
+        if publication.mqtt5 and publication.qos:
+            place = packets.body + packets.identifier + 2
+            behind = packets.data[place : packets.body + packets.payload]
+        self.framer.extend(packets, most, most_bytes, behind)
+        if packets.count > 1:
+            self.packets_received += packets.count - 1
+            if publication.qos and 0 in packets.identifiers():
+                # an error [MQTT-2.2.1-3] that is found when it is that packet's turn
+                self.shorten(publication, list(packets.identifiers()).index(0))
+
+    def shorten(self, publication: Publication, count: int) -> None:
+        """Let all but the first `count` messages of the last publication come again."""
+        packets = publication.packets
+        if count < packets.count:
+            self.packets_received -= packets.count - count
+            self.framer.go_on(packets.start(count))
+            packets.shorten(count)
+
+    def acknowledged(self) -> Sequence[int]:
+        """Return the packet identifiers of the acknowledgements that were, and can be, taken.
+
+        The packet that was taken last begins them; they have the same first byte and say nothing
+        but their identifier. Empty if that one says more: then `packet` returns it.
+        """
+        if self._end - self._body != _SIZE - 2:
+            return ()
+        found = acknowledged_by(self.framer.look_back(_LARGEST), self._first_byte)
+        if 0 in found:
+            found = found[: list(found).index(0)]
+        if found:
+            self.framer.go_on(len(found) * _SIZE)
+            self.packets_received += len(found)
+        return found
+
+    def _resolve_name(self, name: bytes, alias: int | None) -> bytes:
+        """Return the topic name, behind its length, of a PUBLISH that may have an alias."""
+        topic = self._resolve_alias(name[2:], alias)
+        return len(topic).to_bytes(2, "big") + topic
+
+    def _resolve_alias(self, topic: bytes, alias: int | None) -> bytes:
+        if alias is None and topic:
+            return topic
         if self._aliases is None:
             self._aliases = InboundAliases(self._alias_maximum, self._alias_figures)
-        packet.topic = self._aliases.resolve(packet.topic, alias)
+        return self._aliases.resolve(topic, alias)
 
     @property
     def unacknowledged(self) -> int:
         """QoS 1 and 2 PUBLISH packets of the client whose last acknowledgement has not left."""
         return self.publishes - self.output.acknowledgements
 
-    def count_publish(self) -> None:
-        """Count a QoS 1 or 2 PUBLISH against our Receive Maximum [MQTT-3.3.4-8].
+    def count_publishes(self, count: int) -> None:
+        """Count QoS 1 or 2 PUBLISHes against our Receive Maximum [MQTT-3.3.4-8].
 
         Raises ProtocolError when that is exceeded: an acknowledgement that waits for a commit, or
         for a slow reader, has not been sent. Before MQTT 5 clients know of no such maximum.
         """
-        self.publishes += 1
+        self.publishes += count
         if self.version == MQTT_5 and self.unacknowledged > self.receive_maximum:
             raise ProtocolError(
                 f"more than {self.receive_maximum} QoS 1 and 2 messages without acknowledgement",
@@ -148,89 +266,44 @@ class Connection:
 
     @property
     def room_for_publishes(self) -> int:
-        """How many PUBLISHes `count_publish` would count without an error."""
+        """How many PUBLISHes `count_publishes` would count without an error."""
         if self.version != MQTT_5:
             return MAXIMUM_RECEIVE_MAXIMUM
         return self.receive_maximum - self.unacknowledged
 
-    def acknowledge(
-        self, packet: PubAck | PubRec | PubComp, mark: int = 0, pledge: Pledge | None = None
-    ) -> None:
-        """Queue the packet that ends the exchange of a PUBLISH which `count_publish` counted."""
-        if self.send(packet, mark, pledge):
-            self.output.note_acknowledgements(1)
-
-    def acknowledge_like(
-        self, packet: bytes, packet_id: int, mark: int = 0, pledge: Pledge | None = None
-    ) -> None:
-        """Do what `acknowledge` does with a packet like this for one packet identifier.
-
-        It is smaller than every CONNACK, and so within the client's Maximum Packet Size.
-        """
-        self.answers += len(packet)
-        self.send_encoded(numbered(packet, packet_id), mark, pledge)
-        self.output.note_acknowledgements(1)
-
-    def promise_like(self, packet: bytes, mark: int, pledge: Pledge) -> None:
-        """Do what `acknowledge_like` does with a whole packet that cannot leave yet, and count it.
-
-        Nobody is told of it before `await_disk` or `leave_at_once`.
-        """
-        self.publishes += 1
-        self.packets_sent += 1
-        self.answers += len(packet)
-        self.output.append(packet, mark, pledge)
-        self.output.note_acknowledgements(1)
-
-    def await_disk(self, pledge: Pledge) -> None:
-        """Have what was promised leave when its batch is on disk, or the pledge is settled."""
-        pledge.on_settled = self.touch
-        self.touch()
-
-    def leave_at_once(self) -> int:
-        """Send what waits for nothing any more before the turn ends; return how many bytes.
-
-        It is left to `data_to_send` if that is to be asked anyway.
-        """
-        output = self.output
-        if self.touched or self.awaited or output.transport is None:
-            self.touch()
-            return 0
-        data = output.take(0)
-        if data is None:
-            return 0
-        if not output.size:
-            self.answers = 0
-        output.transport.write(data)
-        return len(data)
-
-    def acknowledge_run(
+    def answer(
         self,
         packet: bytes,
-        run: PublishRun | AcknowledgementRun,
-        mark: int = 0,
-        pledge: Pledge | None = None,
+        identifiers: Sequence[int],
+        commit: int = 0,
+        barrier: Barrier | None = None,
+        *,
+        last: bool = False,
     ) -> None:
-        """Do what `acknowledge` does with one packet like this for each identifier of the run."""
-        self.answer_run(packet, run.high, run.low, mark, pledge)
-        self.output.note_acknowledgements(len(run.high))
+        """Queue an acknowledgement like this one for each packet identifier, as `send` does.
 
-    def answer_run(
-        self, packet: bytes, high: bytes, low: bytes, mark: int = 0, pledge: Pledge | None = None
-    ) -> None:
-        """Queue a packet like this one for each packet identifier, as `send` does.
-
-        It is smaller than every CONNACK, and so within the client's Maximum Packet Size.
+        The `last` of an exchange gives back what `count_publishes` counted. It is smaller than
+        every CONNACK, and so within the client's Maximum Packet Size.
         """
-        data = write_run(packet, high, low)
+        data = acknowledgements(packet, identifiers)
         self.answers += len(data)
-        self.packets_sent += len(high) - 1
-        self.send_encoded(data, mark, pledge)
+        self.send_encoded(data, len(identifiers), commit, barrier)
+        if last:
+            self.output.note_acknowledgements(len(identifiers))
 
-    def send(self, packet: Packet, mark: int = 0, pledge: Pledge | None = None) -> bool:
-        """Queue a packet; it leaves once every batch up to `mark` is on disk.
+    def set_output_aside(self) -> Output:
+        """Return the output, and begin another for what is to stand behind an answer."""
+        aside, self.output = self.output, Output()
+        return aside
 
-        With a `pledge` it also leaves when that is settled, which then touches this connection.
+    def resume_output(self, aside: Output) -> Output:
+        """Go on with the output that was set aside; return what was queued meanwhile."""
+        behind, self.output = self.output, aside
+        return behind
+
+    def send(self, packet: Packet, commit: int = 0) -> bool:
+        """Queue a packet; it leaves once every batch up to `commit` is on disk.
+
         Returns False for one above the client's Maximum Packet Size, which is not sent
         [MQTT-3.1.2-24].
         """
@@ -240,23 +313,24 @@ class Connection:
             if len(data) > self.maximum_packet_size:
                 return False
         self.answers += len(data)
-        self.send_encoded(data, mark, pledge)
+        self.send_encoded(data, 1, commit)
         return True
 
     def send_encoded(
-        self, data: bytes | bytearray, mark: int = 0, pledge: Pledge | None = None
+        self,
+        data: bytes | bytearray,
+        count: int,
+        commit: int = 0,
+        barrier: Barrier | None = None,
     ) -> None:
-        """Queue the bytes of one packet that somebody else encoded."""
-        self.packets_sent += 1
-        self.output.append(data, mark, pledge)
-        if pledge is not None:
-            pledge.on_settled = self.touch
-        self.touch()
+        """Queue the bytes of `count` packets; with a `barrier` they also leave when it is settled.
 
-    def send_run(self, data: bytes | bytearray, count: int) -> None:
-        """Queue the bytes of `count` packets that somebody else encoded."""
+        That touches this connection.
+        """
         self.packets_sent += count
-        self.output.append(data)
+        self.output.append(data, commit, barrier)
+        if barrier is not None:
+            barrier.on_settled = self.touch
         if not self.touched:  # as `touch` does
             self.touched = True
             self.on_output()
@@ -271,14 +345,12 @@ class Connection:
         """Remove and return what may leave now that batch `committed` is on disk."""
         self.touched = False
         data = self.output.take(committed)
-        self.awaited = self.output.size > 0
-        if not self.awaited:
+        if not self.output.size:
             self.answers = 0
         return data
 
     def close(self) -> None:
         """Give back what is kept for its topic aliases; nothing is received or sent any more."""
-        self.output.transport = None
         if self._aliases is not None:
             self._aliases.close()
         if self.outbound_aliases is not None:

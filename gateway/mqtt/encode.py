@@ -13,11 +13,10 @@ from gateway.mqtt.disconnect import write_disconnect
 from gateway.mqtt.packets import Packet
 from gateway.mqtt.ping import write_pingreq, write_pingresp
 from gateway.mqtt.publish import write_publish
-from gateway.mqtt.publish_template import PublishTemplate
 from gateway.mqtt.subscribe import write_suback, write_subscribe
 from gateway.mqtt.unsubscribe import write_unsuback, write_unsubscribe
 
-__all__ = ["WRITERS", "PublishTemplate", "encode", "without_reason"]
+__all__ = ["WRITERS", "encode", "without_reason"]
 
 _EXPLAINED = (
     packets.ConnAck

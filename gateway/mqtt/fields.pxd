@@ -2,6 +2,10 @@ import cython
 
 cdef int _LAST_SHIFT
 
+cpdef missing_bytes(str name, Py_ssize_t position, Py_ssize_t needed, Py_ssize_t end)
+
+cpdef bytes write_variable_byte_integer(Py_ssize_t value)
+
 cpdef bytes write_binary(bytes data)
 
 cpdef bytes write_string(text)

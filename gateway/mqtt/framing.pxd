@@ -1,6 +1,6 @@
 import cython
 
-from gateway.mqtt.packet_run cimport PacketRun
+from gateway.mqtt.packet_batch cimport PacketBatch
 
 cdef int _LAST_SHIFT
 
@@ -17,24 +17,18 @@ cdef class Framer:
     @cython.locals(buffer=bytes, position=Py_ssize_t, length=Py_ssize_t, start=Py_ssize_t,
                    end=Py_ssize_t)
     cpdef tuple next_frame(self, int version=*)
-    @cython.locals(buffer=bytes, like=bytes, start=Py_ssize_t, end=Py_ssize_t, size=Py_ssize_t,
-                   last="long long", body=Py_ssize_t, count=Py_ssize_t)
-    cpdef PacketRun run(self, bytes alike, Py_ssize_t least, long long largest, long long most)
-    @cython.locals(buffer=bytes, start=Py_ssize_t, end=Py_ssize_t, first_byte=int,
-                   body=Py_ssize_t, stop=Py_ssize_t)
-    cdef _lengthen(
-        self, PacketRun run, bytes alike, Py_ssize_t least, long long largest, long long most)
-    @cython.locals(buffer=bytes, position=Py_ssize_t, body=Py_ssize_t, end=Py_ssize_t,
-                   size=Py_ssize_t)
-    cpdef Py_ssize_t like(self, int first_byte, bytes alike, Py_ssize_t least=*)
-    @cython.locals(buffer=bytes, position=Py_ssize_t, body=Py_ssize_t, end=Py_ssize_t)
-    cpdef tuple take_like(self, int first_byte)
-    @cython.locals(body=Py_ssize_t, end=Py_ssize_t, size=Py_ssize_t, length=int)
-    cpdef Py_ssize_t alone(self, bytes data, int first_byte, bytes alike)
-    cpdef pass_over(self, Py_ssize_t size)
-    cpdef bytes look_ahead(self, Py_ssize_t size)
-    cpdef skip(self, Py_ssize_t size)
-    cpdef bint idle(self)
+    cpdef bytes packet(self)
+    @cython.locals(buffer=bytes, like=bytes, topic=bytes, start=Py_ssize_t, end=Py_ssize_t,
+                   size=Py_ssize_t, last="long long", skip=Py_ssize_t, count=Py_ssize_t)
+    cpdef extend(
+        self, PacketBatch batch, long long most, long long most_bytes, bytes behind=*)
+    @cython.locals(buffer=bytes, start=Py_ssize_t, end=Py_ssize_t, body=Py_ssize_t, alike=bytes,
+                   first_byte=int, largest=Py_ssize_t, skip=Py_ssize_t, least=Py_ssize_t,
+                   stop=Py_ssize_t)
+    cdef _extend_uneven(
+        self, PacketBatch batch, long long most, long long most_bytes, bytes behind)
+    cpdef bytes look_back(self, Py_ssize_t size)
+    cpdef go_on(self, Py_ssize_t size)
     cdef _wait(self, Py_ssize_t missing)
     cdef _join(self, bytearray gathered)
 

@@ -1,7 +1,7 @@
 """Cuts a stream of bytes into packets (MQTT 5, section 2.1)."""
 
 from gateway.mqtt.errors import MalformedPacket
-from gateway.mqtt.packet_run import PacketRun
+from gateway.mqtt.packet_batch import PacketBatch
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.remaining_length import check_remaining_length
 
@@ -93,11 +93,6 @@ class Framer:
         return buffer, buffer[position], start, end
 
     @property
-    def size(self) -> int:
-        """The bytes of the packet that was returned last."""
-        return self._position - self._start
-
-    @property
     def shortest(self) -> bool:
         """Whether the remaining length of the packet that was returned last has its shortest form.
 
@@ -110,125 +105,69 @@ class Framer:
             place += 1
         return self._buffer[place] > 0
 
-    def run(self, alike: bytes, least: int, largest: int, most: int) -> PacketRun:
-        """Return the packets that have the same first byte as the last one and begin alike.
+    def packet(self) -> bytes:
+        """Return the bytes of the packet that `next_frame` returned last."""
+        return self._buffer[self._start : self._position]
 
-        `alike` is what the body of the last one begins with, which was returned by `next_frame`,
-        is `shortest`, and nothing was fed since. The run ends before a packet that begins
-        otherwise, or is not whole, or larger than `largest` or the maximum, or has a body of fewer
-        bytes than `least`, or is not `shortest`, and with `most` packets, the last one included.
-        `pass_over` takes them.
+    def extend(self, batch: PacketBatch, most: int, most_bytes: int, behind: bytes = b"") -> None:
+        """Add to a batch of one, the packet that was returned last, those behind it that are alike.
+
+        They have the same first byte and the same bytes up to the packet identifier, or up to the
+        payload where there is none, and `behind` that identifier. They are whole, at most `most`
+        with the first, and of at most `most_bytes` together. They count as returned.
         """
         buffer, start, end = self._buffer, self._start, self._position
-        size = end - start
-        body = _body(buffer, start)[0] - start
-        like = buffer[start : start + body + len(alike)]
-        last = min(len(buffer) - size, start + (most - 1) * size)
-        while end <= last and buffer.startswith(like, end):
+        size = batch.size
+        like = buffer[start : start + batch.body + batch.identifier]
+        topic = like[batch.body :]
+        if buffer.find(topic, end + 2, end + 5 + len(topic)) < 0:
+            return  # which is so for most
+        skip = len(like) + 2
+        last = min(len(buffer), start + most * size, start + most_bytes) - size
+        while (
+            end <= last
+            and buffer.startswith(like, end)
+            and (not behind or buffer.startswith(behind, end + skip))
+        ):
             end += size
         count = (end - start) // size
-        run = PacketRun(buffer[start:end], size, body)
-        if (
-            count < most
-            and end < len(buffer)
-            and buffer[end] == buffer[start]
-            and buffer.startswith(alike, _body(buffer, end)[0])
-        ):
-            largest = min(largest, self._maximum_packet_size)
-            self._lengthen(run, alike, least, largest, most)
-        return run
+        if count > 1:
+            batch.take_even(buffer[start:end])
+            self._position = end
+        if count < most and end < len(buffer) and buffer[end] == buffer[start]:
+            self._extend_uneven(batch, most, most_bytes, behind)
 
-    def _lengthen(self, run: PacketRun, alike: bytes, least: int, largest: int, most: int) -> None:
-        """Add packets of other sizes to a run."""
-        buffer, start = self._buffer, self._start
-        first_byte = buffer[start]
-        end = start + len(run.data)
-        starts, bodies = list(run.starts), list(run.bodies)
+    def _extend_uneven(self, batch: PacketBatch, most: int, most_bytes: int, behind: bytes) -> None:
+        """Add packets of other sizes."""
+        buffer, start, end = self._buffer, self._start, self._position
+        body = start + batch.body
+        alike = buffer[body : body + batch.identifier]
+        first_byte, largest = buffer[start], batch.size
+        skip, least = batch.identifier + 2, batch.payload
+        starts, bodies = list(batch.starts), list(batch.bodies)
         while len(starts) < most and end < len(buffer) and buffer[end] == first_byte:
             body, stop = _body(buffer, end)
-            if stop > len(buffer) or stop - end > largest or stop - body < least:
+            if not body or stop > len(buffer) or stop - start > most_bytes or stop - body < least:
                 break
-            if not buffer.startswith(alike, body):
+            if stop - end > self._maximum_packet_size or not buffer.startswith(alike, body):
+                break
+            if behind and not buffer.startswith(behind, body + skip):
                 break
             starts.append(end - start)
             bodies.append(body - start)
+            largest = max(largest, stop - end)
             end = stop
-        if len(starts) > run.count:
-            run.differ(buffer[start:end], starts, bodies)
+        if len(starts) > batch.count:
+            batch.extend(buffer[start:end], starts, bodies, largest)
+            self._position = end
 
-    def like(self, first_byte: int, alike: bytes, least: int = 0) -> int:
-        """Return the bytes of the next packet if it has this first byte and its body begins alike.
+    def look_back(self, size: int) -> bytes:
+        """Return at most `size` bytes from the start of the packet that was returned last."""
+        return self._buffer[self._start : self._start + size]
 
-        0 if it does not, if its body has fewer bytes than `least`, and where `next_frame` has to
-        say what is the matter with it. `skip` takes it, as if it had been returned.
-        """
-        buffer, position = self._buffer, self._position
-        if self._gathered is not None or position == len(buffer) or buffer[position] != first_byte:
-            return 0
-        body, end = _body(buffer, position)
-        size = end - position
-        if end > len(buffer) or size > self._maximum_packet_size or end - body < least:
-            return 0
-        return size if body and buffer.startswith(alike, body, end) else 0
-
-    def take_like(self, first_byte: int) -> tuple[bytes, int, int] | None:
-        """Take the next packet if it has this first byte.
-
-        Returns the buffer, and where its body starts and ends, as `next_frame` would. None, with
-        nothing taken, where `like` would return 0; `pass_over(0)` gives it back.
-        """
-        buffer, position = self._buffer, self._position
-        if self._gathered is not None or position == len(buffer) or buffer[position] != first_byte:
-            return None
-        body, end = _body(buffer, position)
-        if not body or end > len(buffer) or end - position > self._maximum_packet_size:
-            return None
-        self._start = position
-        self._position = end
-        return buffer, body, end
-
-    def alone(self, data: bytes, first_byte: int, alike: bytes) -> int:
-        """Return how many bytes stand behind `alike` if `data` is such a packet and nothing else.
-
-        -1 if it is not, is above the maximum, or is not to be looked at before what came earlier.
-        """
-        if self._buffer or self._gathered is not None or data[0] != first_byte:
-            return -1
-        size = len(data)
-        if size < 2 or size > self._maximum_packet_size:
-            return -1
-        body, length = 2, data[1]
-        if length > 0x7F:
-            body, end = _body(data, 0)
-            if end != size:
-                return -1
-        elif length != size - body:
-            return -1
-        return size - body - len(alike) if data.startswith(alike, body) else -1
-
-    def pass_over(self, size: int) -> None:
-        """Go on behind `size` bytes from the start of the packet that was returned last."""
+    def go_on(self, size: int) -> None:
+        """Count so many bytes from the start of the packet that was returned last as returned."""
         self._position = self._start + size
-
-    def look_ahead(self, size: int) -> bytes:
-        """Return the next bytes, at most `size`, with which no packet has begun to be gathered."""
-        return b"" if self._gathered else self._buffer[self._position : self._position + size]
-
-    def skip(self, size: int) -> None:
-        """Take `size` of the bytes that `look_ahead` returned: they are whole packets."""
-        self._start = self._position
-        self._position += size
-
-    def idle(self) -> bool:
-        """Return whether everything that came has been returned."""
-        return not self._buffer and self._gathered is None
-
-    @property
-    def next_byte(self) -> int:
-        """The first byte of the next packet if it has come in one piece so far, otherwise 0."""
-        if self._gathered or self._position == len(self._buffer):
-            return 0
-        return self._buffer[self._position]
 
     def _wait(self, missing: int) -> None:
         """Keep only the tail, not the chunk it came in, which can be a thousand times larger."""

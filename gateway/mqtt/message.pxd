@@ -1,8 +1,3 @@
-import cython
-
-from gateway.mqtt.output cimport Pledge
-
-@cython.auto_pickle(True)  # storage makes copies of it
 cdef class Message:
     cdef public object _decoded
     cdef public object _json
@@ -14,19 +9,13 @@ cdef class Message:
     cdef public object commit_within
     cdef public object content_type
     cdef public object correlation_data
-    cdef public Py_ssize_t holders
     cdef public object message_expiry
-    cdef public Py_ssize_t owed
     cdef public object payload
     cdef public object payload_format
-    cdef public Pledge pledge
     cdef public int qos
     cdef public object received_at
     cdef public object response_topic
     cdef public object retain
-    cdef public long long row
-    cdef public object shared
-    cdef public Py_ssize_t size
     cdef public object topic
     cdef public object user_properties
     cdef public object username

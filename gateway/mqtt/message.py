@@ -1,8 +1,8 @@
-"""An application message as the gateway accepted it, shared by everyone who gets it."""
+"""One application message as the gateway accepted it, for whoever looks at what it says."""
 
 from typing import Any
 
-from gateway.mqtt.output import Pledge
+from gateway.mqtt.properties import NO_PROPERTIES, Properties
 
 UNKNOWN: Any = object()
 """Stands for what nobody has asked for yet."""
@@ -12,11 +12,7 @@ class Message:
     """One accepted message; absent optional fields are None.
 
     `received_at` is wall time in milliseconds since 1970, `arrived` monotonic seconds of the
-    same moment (what expiry counts from), `qos` and `retain` are the publisher's. `size` is what
-    `message_size` has worked out, 0 before; `holders` counts the places in queues that hold it,
-    `owed` the deliveries in memory that it is kept for on disk, where its number is `row`; there
-    others may refer to it too if it is `shared`.
-    `pledge` is what its publisher's answer waits for, set while it is handed out.
+    same moment (what expiry counts from), `qos` and `retain` are the publisher's.
     `commit_within` is its durability class: the seconds by which its commit may be put off, 0.0
     for none, None for a message that is kept in memory alone.
     The fields that begin with an underscore keep what `$where` has worked out of the others.
@@ -33,19 +29,13 @@ class Message:
         "commit_within",
         "content_type",
         "correlation_data",
-        "holders",
         "message_expiry",
-        "owed",
         "payload",
         "payload_format",
-        "pledge",
         "qos",
         "received_at",
         "response_topic",
         "retain",
-        "row",
-        "shared",
-        "size",
         "topic",
         "user_properties",
         "username",
@@ -84,14 +74,37 @@ class Message:
         self.payload_format = payload_format
         self.user_properties = user_properties
         self.commit_within: float | None = 0.0
-        self.size = 0
-        self.holders = 0
-        self.pledge: Pledge | None = None
-        self.owed = 0
-        self.row = 0
-        self.shared = False
         self._decoded: str | None = UNKNOWN
         self._json: Any = UNKNOWN
         self._levels: list[str] = UNKNOWN
         self._part_values: dict[Any, Any] | None = None
         self._user: dict[str, str] = UNKNOWN
+
+    def set_properties(self, fields: Properties) -> None:
+        """Take over what a PUBLISH says beside its topic and payload."""
+        self.content_type = fields.content_type
+        self.response_topic = fields.response_topic
+        self.correlation_data = fields.correlation_data
+        self.message_expiry = fields.message_expiry_interval
+        self.payload_format = fields.payload_format_indicator
+        self.user_properties = fields.user_properties
+
+    def properties(self) -> Properties:
+        """Return the same as a PUBLISH says it: [MQTT-3.3.2-4], -15, -16, -17, -18, -20."""
+        if not (
+            self.user_properties
+            or self.content_type is not None
+            or self.payload_format is not None
+            or self.message_expiry is not None
+            or self.response_topic is not None
+            or self.correlation_data is not None
+        ):
+            return NO_PROPERTIES
+        return Properties(
+            payload_format_indicator=self.payload_format,
+            message_expiry_interval=self.message_expiry,
+            content_type=self.content_type,
+            response_topic=self.response_topic,
+            correlation_data=self.correlation_data,
+            user_properties=self.user_properties,
+        )

@@ -3,7 +3,6 @@
 from collections import OrderedDict
 
 from gateway.mqtt.alias_budget import AliasBudget
-from gateway.mqtt.publish_template import PublishTemplate
 from gateway.mqtt.topic_aliases import ALIAS_PROPERTY
 
 STRING_LENGTH = 2
@@ -45,8 +44,8 @@ class OutboundAliases:
     of a mapping that was little used doubles the wait until the next, and one of a mapping that
     was used well halves it (docs/decisions/2026-11-21-outbound-topic-aliases.md).
 
-    A mapping counts from its packet on: what `wire` returns the caller appends to the output of
-    this connection at once, before it asks for more. The output keeps the order, and loses
+    A mapping counts from its packet on: the caller appends that to the output of this connection
+    before it asks for more. The output keeps the order, and loses
     nothing but its end, with the connection and this table.
     """
 
@@ -56,57 +55,18 @@ class OutboundAliases:
         "_free",
         "_mappings",
         "_maximum",
-        "_maximum_packet_size",
         "_patience",
         "_waited",
     )
 
-    def __init__(self, maximum: int, maximum_packet_size: int, budget: AliasBudget) -> None:
+    def __init__(self, maximum: int, budget: AliasBudget) -> None:
         self._maximum = maximum
-        self._maximum_packet_size = maximum_packet_size
         self._budget = budget
         self._mappings: OrderedDict[bytes, Mapping] = OrderedDict()  # least recently used first
         self._bytes = 0
         self._free: list[int] = []  # aliases that stand for nothing any more; at most `maximum`
         self._patience = 1
         self._waited = 0
-
-    def wire(
-        self,
-        template: PublishTemplate,
-        qos: int,
-        retain: bool,
-        packet_id: int,
-        subscription_identifiers: tuple[int, ...] = (),
-        message_expiry_interval: int | None = None,
-    ) -> bytes:
-        """Return a PUBLISH that is sent for the first time, with an alias where that is worth it.
-
-        Close to the client's Maximum Packet Size there is none: the packet may have to be sent
-        again, with its topic name, and must not be larger then than the client takes.
-        """
-        limit = self._maximum_packet_size
-        alias, known = 0, False
-        if template.largest(len(subscription_identifiers)) <= limit:
-            alias, known = self.choose(template.topic)
-        if not alias:
-            return template.wire(
-                qos,
-                retain,
-                dup=False,
-                packet_id=packet_id,
-                subscription_identifiers=subscription_identifiers,
-                message_expiry_interval=message_expiry_interval,
-            )
-        return template.wire_with_alias(
-            qos,
-            retain,
-            packet_id,
-            alias,
-            not known,
-            subscription_identifiers,
-            message_expiry_interval,
-        )
 
     def choose(self, topic: bytes) -> tuple[int, bool]:
         """Return the alias for the next packet's topic, 0 for none, and whether it is known.

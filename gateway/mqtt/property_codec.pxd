@@ -1,4 +1,4 @@
 cpdef tuple read_properties(
     bytes buffer, Py_ssize_t position, Py_ssize_t end, int packet, int version)
 
-cdef _read_fields(bytes buffer, Py_ssize_t position, Py_ssize_t stop, int packet)
+cpdef read_fields(bytes buffer, Py_ssize_t position, Py_ssize_t stop, int packet)

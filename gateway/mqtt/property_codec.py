@@ -30,10 +30,13 @@ def read_properties(
     stop = position + length
     if stop > end:
         raise missing_bytes("properties", position, length, end)
-    return _read_fields(buffer, position, stop, packet), stop
+    return read_fields(buffer, position, stop, packet), stop
 
 
-def _read_fields(buffer: bytes, position: int, stop: int, packet: int) -> Properties:
+def read_fields(buffer: bytes, position: int, stop: int, packet: int) -> Properties:
+    """Read the properties of a `packet` that stand between two positions, as `read_properties`."""
+    if position == stop:
+        return NO_PROPERTIES
     allowed = ALLOWED[packet]
     values: dict[str, Any] = {}
     while position < stop:

@@ -12,6 +12,7 @@ from gateway.mqtt.fixed_header import FIRST_BYTES, write_packet
 from gateway.mqtt.packets import MQTT_5, PacketType, Publish
 from gateway.mqtt.properties import NO_PROPERTIES
 from gateway.mqtt.property_codec import read_properties, write_properties
+from gateway.mqtt.publish_properties import block_bounds
 from gateway.mqtt.topics import check_topic_name
 
 RETAIN = 0x01
@@ -19,6 +20,7 @@ QOS_SHIFT = 1
 DUP = 0x08
 
 _PUBLISH = int(PacketType.PUBLISH)
+_QOS = 0x06
 _FIRST_BYTE = FIRST_BYTES[PacketType.PUBLISH]
 
 
@@ -62,6 +64,34 @@ def read_publish(buffer: bytes, first_byte: int, start: int, end: int, version: 
     if not topic:
         _check_alias(properties.topic_alias, version)
     return Publish(topic, buffer[position:end], qos, retain, dup, packet_id, properties)
+
+
+def read_publish_head(
+    buffer: bytes, first_byte: int, start: int, end: int, mqtt5: bool
+) -> tuple[int, int, int]:
+    """Return where the topic name ends, the properties begin and the payload begins.
+
+    Properties begin behind their length, and end where the payload begins. Topic name and
+    properties are not looked at.
+    """
+    if first_byte not in FLAGS:
+        raise MalformedPacket(f"PUBLISH 0x{first_byte:02X}: QoS 3, or DUP at QoS 0")
+    position = start + 2
+    if position > end:
+        raise missing_bytes("topic name", start, 2, end)
+    name_end = position = position + (buffer[start] << 8 | buffer[start + 1])
+    if name_end > end:
+        raise missing_bytes("topic name", start + 2, name_end - start - 2, end)
+    if first_byte & _QOS:  # [MQTT-2.2.1-2]
+        position += 2
+        if position > end or not (buffer[name_end] or buffer[name_end + 1]):
+            read_packet_identifier(buffer, name_end, end)  # which says what is wrong
+    if not mqtt5:
+        return name_end, position, position
+    if position < end and not buffer[position]:  # most packets have no properties
+        return name_end, position + 1, position + 1
+    fields, payload = block_bounds(buffer, position, end)
+    return name_end, fields, payload
 
 
 def _check_alias(topic_alias: int | None, version: int) -> None:

@@ -20,10 +20,10 @@ class InboundAliases:
     def __init__(self, maximum: int, figures: InboundFigures) -> None:
         self._maximum = maximum
         self._figures = figures
-        self._topics: list[str] = []
+        self._topics: list[bytes] = []
 
-    def resolve(self, topic: str, alias: int | None) -> str:
-        """Return the topic name of a PUBLISH, and let `alias` stand for it from now on.
+    def resolve(self, topic: bytes, alias: int | None) -> bytes:
+        """Return the topic name of a PUBLISH in UTF-8, and let `alias` stand for it from now on.
 
         Raises ProtocolError: TOPIC_ALIAS_INVALID for an alias outside 1 to the maximum,
         PROTOCOL_ERROR for an empty topic name whose alias is absent or stands for nothing yet.
@@ -39,34 +39,29 @@ class InboundAliases:
         if topic:
             self._set(alias, topic)
             return topic
-        known = self._topics[alias] if self._topics else ""
+        known = self._topics[alias] if self._topics else b""
         if not known:
             raise ProtocolError(f"topic alias {alias} stands for no topic name yet")
         self._figures.hits += 1
-        self._figures.bytes_saved += size_of(known) - ALIAS_PROPERTY
+        self._figures.bytes_saved += len(known) - ALIAS_PROPERTY
         return known
 
     def close(self) -> None:
         """Forget every alias: the connection is over."""
-        self._figures.bytes_held -= sum(map(size_of, self._topics))
+        self._figures.bytes_held -= sum(map(len, self._topics))
         self._topics = []
 
-    def _set(self, alias: int, topic: str) -> None:
+    def _set(self, alias: int, topic: bytes) -> None:
         if not self._topics:
-            self._topics = [""] * (self._maximum + 1)
+            self._topics = [b""] * (self._maximum + 1)
         figures, before = self._figures, self._topics[alias]
         figures.mappings += 1
         figures.bytes_saved -= ALIAS_PROPERTY
         if before == topic:
             return
-        figures.evictions += before != ""
-        figures.bytes_held += size_of(topic) - size_of(before)
+        figures.evictions += before != b""
+        figures.bytes_held += len(topic) - len(before)
         self._topics[alias] = topic
 
     def _allowed(self) -> str:
         return f"1 to {self._maximum}" if self._maximum else "none"
-
-
-def size_of(topic: str) -> int:
-    """Return the bytes of a topic name on the wire, without its length."""
-    return len(topic) if topic.isascii() else len(topic.encode())

@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Iterable
 
-from gateway.routing.recipient import Recipient
+from gateway.routing.destination import Destination
 from gateway.routing.subscribers import Subscribers
 from gateway.routing.subscription import Subscription
 from gateway.routing.topic_trie import TopicTrie
@@ -75,10 +75,6 @@ class DirectSubscriptions:
         """Return the subscription at a place, which is there."""
         return self.subscription(place << NODE | self._word(place, subscriber))
 
-    def begins(self, level: str) -> bool:
-        """Return whether topics that begin with this level may have a subscription."""
-        return self._trie.begins(level)
-
     def match(self, topic: str) -> "array[int]":
         """Return the entries of the subscriptions whose topic filter matches."""
         found = array("Q")
@@ -100,22 +96,23 @@ class DirectSubscriptions:
             identifier=self._identifiers[key] if word & IDENTIFIED else None,
         )
 
-    def recipients(self, entries: Iterable[int], qos: int, retain: bool) -> tuple[Recipient, ...]:
-        """Return one recipient for each subscriber of entries that all want the message."""
-        found: dict[int, Recipient] = {}
+    def destinations(self, entries: Iterable[int]) -> list[Destination]:
+        """Return one destination for each subscriber of entries that all want every message."""
+        found: dict[int, Destination] = {}
         for entry in entries:
-            node, subscriber = entry >> NODE, (entry & WORD) >> SUBSCRIBER
-            recipient = found.get(subscriber)
-            if recipient is None:
-                recipient = found[subscriber] = Recipient(self._subscribers.subscriber(subscriber))
-            identifier = None
+            node, subscriber = entry >> NODE, subscriber_of(entry)
+            destination = found.get(subscriber)
+            if destination is None:
+                who = self._subscribers.subscriber(subscriber)
+                destination = found[subscriber] = Destination(who)
+            destination.qos = max(destination.qos, entry & QOS)
+            if entry & RETAIN_AS_PUBLISHED:
+                destination.retain_as_published = True
             if entry & IDENTIFIED:
-                identifier = self._identifiers[node << NODE | subscriber]
-            keep = retain and entry & RETAIN_AS_PUBLISHED != 0
-            recipient.add(min(entry & QOS, qos), keep, identifier)
-            if recipient.subscriber.asks_filters:
-                recipient.name(self._trie.topic_filter(node))
-        return tuple(found.values())
+                destination.identify(self._identifiers[node << NODE | subscriber])
+            if destination.subscriber.inline:
+                destination.name(self._trie.topic_filter(node))
+        return list(found.values())
 
     def memory(self) -> int:
         """Return about the bytes of all subscriptions."""
@@ -124,3 +121,8 @@ class DirectSubscriptions:
     def _word(self, node: int, subscriber: int) -> int:
         """Return the subscriber's word at a node; another one or -1 if it has none there."""
         return self._trie.first(node, subscriber << SUBSCRIBER)
+
+
+def subscriber_of(entry: int) -> int:
+    """Return the number of an entry's subscriber."""
+    return (entry & WORD) >> SUBSCRIBER

@@ -65,10 +65,6 @@ class FilteredSubscriptions:
         self._nodes += sign * index.nodes
         self._expressions += sign * len(index)
 
-    def begins(self, level: str) -> bool:
-        """Return whether topics that begin with this level may have an index."""
-        return self._trie.begins(level)
-
     def indexes(self, topic: str) -> list[FilterIndex]:
         """Return the indexes whose topic filter matches."""
         if not self._indexes:

@@ -85,10 +85,6 @@ class IndirectSubscriptions:
         """Return the subscription at a place, which is there."""
         return self._subscriptions[_number(place, subscriber)]
 
-    def begins(self, level: str) -> bool:
-        """Return whether topics that begin with this level may have an index or a group."""
-        return self._filtered.begins(level) or self._shared.begins(level)
-
     def indexes(self, topic: str) -> list[FilterIndex]:
         """Return the indexes whose topic filter matches."""
         return self._filtered.indexes(topic)

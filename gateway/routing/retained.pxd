@@ -1,7 +1,6 @@
 import cython
 
-from gateway.mqtt.message_size cimport message_bytes, message_size
-from gateway.mqtt.plain_message cimport Origin, PlainMessage
+from gateway.mqtt.publication cimport Publication
 from gateway.routing.retained_log cimport Cursor, RetainedLog
 from gateway.routing.retained_topics cimport RetainedTopics
 
@@ -16,13 +15,9 @@ cdef class RetainedMessages:
     cdef public Py_ssize_t maximum_bytes
     cdef public Py_ssize_t maximum_messages
 
-    @cython.locals(origin=Origin)
-    cpdef whole(self, message)
-    cpdef bint set(self, message) except -1
-    cpdef bint set_plain(self, PlainMessage message) except -1
-    @cython.locals(log=RetainedLog, room=Py_ssize_t, more=Py_ssize_t, levels=Py_ssize_t)
-    cdef bint _keep(self, str topic, message, Py_ssize_t size) except -1
-    cpdef list match(self, str topic_filter, double now)
+    @cython.locals(log=RetainedLog, before=Publication, size=Py_ssize_t, room=Py_ssize_t,
+                   more=Py_ssize_t, levels=Py_ssize_t)
+    cpdef bint set(self, Publication publication) except -1
     @cython.locals(found=list)
     cpdef list find(self, str topic_filter, double now)
     @cython.locals(found=list, topics=list, end=Py_ssize_t)
@@ -34,7 +29,7 @@ cdef class RetainedMessages:
     cpdef list drop_expired(self, double now)
     cdef _remove(self, str topic)
 
-cdef Py_ssize_t _size(message) except -1
+cdef bint _is_empty(Publication publication) except -1
 
 cdef bint _is_topic(str topic_filter) except -1
 

@@ -1,11 +1,8 @@
 """The last retained message of each topic, found by topic filter (MQTT 5, section 3.3.1.3)."""
 
-from gateway.mqtt.message_expiry import expired
-from gateway.mqtt.message_size import message_bytes, message_size
-from gateway.mqtt.plain_message import PlainMessage
+from gateway.mqtt.publication import Publication
 from gateway.routing.retained_log import Cursor, RetainedLog
 from gateway.routing.retained_topics import RetainedTopics
-from gateway.routing.where.message import Message
 
 MAXIMUM_MESSAGES = 100_000
 """Retained messages of one gateway: some 50 MB of small ones."""
@@ -24,8 +21,7 @@ class RetainedMessages:
     """At most one message for each topic, within bounds of number and bytes.
 
     When a bound is reached the new message is refused and what is kept stays; the caller
-    answers the publisher (Quota exceeded, 0x97) and counts it. A message counts with the bytes of
-    a `Message` even while it is a `PlainMessage`, since it may become one.
+    answers the publisher (Quota exceeded, 0x97) and counts it.
     """
 
     __slots__ = ("_bytes", "_expiring", "_topics", "log", "maximum_bytes", "maximum_messages")
@@ -37,7 +33,7 @@ class RetainedMessages:
         self.maximum_bytes = maximum_bytes
         self.log = RetainedLog()
         self._topics = RetainedTopics()
-        self._expiring: dict[str, Message] = {}  # by topic: those that have an expiry interval
+        self._expiring: dict[str, Publication] = {}  # by topic: those that have an expiry interval
         self._bytes = 0
 
     def __len__(self) -> int:
@@ -48,84 +44,48 @@ class RetainedMessages:
         """The bytes that the messages and their tree occupy, as `maximum_bytes` bounds them."""
         return self._bytes
 
-    def get(self, topic: str) -> Message | None:
+    def get(self, topic: str) -> Publication | None:
         """Return the message of this topic, expired or not."""
-        message = self.log.get(topic)
-        return None if message is None else self.whole(message)
+        return self.log.get(topic)
 
-    def whole(self, message: Message | PlainMessage) -> Message:
-        """Return a message as found here as a `Message`, which is kept in its place."""
-        if isinstance(message, Message):
-            return message
-        origin = message.origin
-        whole = Message(
-            message.topic,
-            message.payload,
-            origin.qos,
-            retain=True,
-            client_id=origin.client_id,
-            username=origin.username,
-            received_at=origin.received_at,
-            arrived=origin.arrived,
-        )
-        whole.commit_within = origin.commit_within
-        if self.log.get(message.topic) is message:
-            self.log.put(message.topic, whole)
-        return whole
-
-    def accepts(self, message: Message) -> bool:
+    def accepts(self, publication: Publication) -> bool:
         """Return what `set` would return, and change nothing."""
-        topic = message.topic
-        if not message.payload:
+        topic, size = publication.topic, publication.size(0, 1)
+        if _is_empty(publication):
             return True
         before = self.log.get(topic)
         room = self.maximum_bytes - self._bytes
         if before is not None:
-            return message_size(message) - _size(before) <= max(0, room)
+            return size - before.size(0, 1) <= max(0, room)
         if len(self.log) >= self.maximum_messages:
             return False
-        room -= message_size(message)
+        room -= size
         most = topic.count("/") + 1
         return (
             _LEVEL_OVERHEAD * most <= room or _LEVEL_OVERHEAD * self._topics.missing(topic) <= room
         )
 
-    def set(self, message: Message) -> bool:
-        """Keep the message in place of its topic's last one; return False if there is no room.
+    def set(self, publication: Publication) -> bool:
+        """Keep a message in place of its topic's last one; return False if there is no room.
 
         An empty payload removes the last one and is not kept [MQTT-3.3.1-6], [MQTT-3.3.1-7].
-        """
-        topic = message.topic
-        if not message.payload:
-            self._remove(topic)
-            return True
-        if not self._keep(topic, message, message_size(message)):
-            return False
-        if message.message_expiry is not None:
-            self._expiring[topic] = message
-        return True
-
-    def set_plain(self, message: PlainMessage) -> bool:
-        """Do what `set` does with a message that has a payload."""
-        topic = message.topic
-        return self._keep(topic, message, message_bytes(topic, len(message.payload)))
-
-    def _keep(self, topic: str, message: Message | PlainMessage, size: int) -> bool:
-        """Do it with a message of so many bytes; a predecessor does not expire any more.
-
         A successor that costs nothing more always has room.
         """
+        topic, size = publication.topic, publication.size(0, 1)
+        if _is_empty(publication):
+            self._remove(topic)
+            return True
         log = self.log
         before = log.get(topic)
         room = self.maximum_bytes - self._bytes
         if before is not None:
-            more = size - _size(before)
+            more = size - before.size(0, 1)
             if more > 0 and more > room:
                 return False
             self._bytes += more
             if self._expiring:
                 self._expiring.pop(topic, None)
-            log.put(topic, message)
+            log.put(topic, publication)
         else:
             room -= size
             if room < 0 or len(log) >= self.maximum_messages:
@@ -134,19 +94,17 @@ class RetainedMessages:
             if levels > room:
                 return False
             self._bytes += size + levels
-            log.append(topic, message)
+            log.append(topic, publication)
+        if publication.properties.expiry is not None:
+            self._expiring[topic] = publication
         return True
 
-    def match(self, topic_filter: str, now: float) -> list[Message]:
+    def find(self, topic_filter: str, now: float) -> list[Publication]:
         """Return the messages whose topic the filter matches, but for those expired at `now`.
 
         `now` is monotonic seconds. A filter without wildcards costs its own levels; `$` topics
         are not matched by a leading wildcard [MQTT-4.7.2-1].
         """
-        return [self.whole(message) for message in self.find(topic_filter, now)]
-
-    def find(self, topic_filter: str, now: float) -> list[Message | PlainMessage]:
-        """Return the same messages as they are kept."""
         if _is_topic(topic_filter):
             message = self.log.get(topic_filter)
             found = [] if message is None else [message]
@@ -156,7 +114,7 @@ class RetainedMessages:
 
     def few(
         self, topic_filter: str, cursor: Cursor, most: int, now: float
-    ) -> list[Message | PlainMessage] | None:
+    ) -> list[Publication] | None:
         """Return those of them that a cursor that is new, or was, comes to.
 
         None where more than `most` names would have to be looked at to find them.
@@ -171,9 +129,7 @@ class RetainedMessages:
         place, end = self.log.place, cursor.end
         return [each for each in found if place(each.topic) < end]
 
-    def read(
-        self, topic_filter: str, cursor: Cursor, most: int, now: float
-    ) -> list[Message | PlainMessage]:
+    def read(self, topic_filter: str, cursor: Cursor, most: int, now: float) -> list[Publication]:
         """Return those of them that are at the cursor's next places, of which `most` are read."""
         found = self.log.read(cursor, most)
         if topic_filter[0] in "+#":
@@ -182,25 +138,23 @@ class RetainedMessages:
             found = _matching(found, topic_filter)
         return self._live(found, now)
 
-    def _of(self, topics: list[str]) -> list[Message | PlainMessage]:
+    def _of(self, topics: list[str]) -> list[Publication]:
         """Return the messages of topics that have one."""
         get = self.log.get
         return [get(topic) for topic in topics]  # type: ignore[misc]  # each has one
 
-    def _live(
-        self, found: list[Message | PlainMessage], now: float
-    ) -> list[Message | PlainMessage]:
+    def _live(self, found: list[Publication], now: float) -> list[Publication]:
         """Return those that have not expired."""
         if not self._expiring:
             return found
-        return [each for each in found if isinstance(each, PlainMessage) or not expired(each, now)]
+        return [each for each in found if not each.expired(now)]
 
     def drop_expired(self, now: float) -> list[str]:
         """Remove what has expired at `now` (monotonic seconds); return the topics.
 
         Costs the number of messages that have an expiry interval at all.
         """
-        topics = [topic for topic, message in self._expiring.items() if expired(message, now)]
+        topics = [topic for topic, message in self._expiring.items() if message.expired(now)]
         for topic in topics:
             self._remove(topic)
         return topics
@@ -210,14 +164,12 @@ class RetainedMessages:
         if message is None:
             return
         self._expiring.pop(topic, None)
-        self._bytes -= _size(message) + _LEVEL_OVERHEAD * self._topics.remove(topic)
+        self._bytes -= message.size(0, 1) + _LEVEL_OVERHEAD * self._topics.remove(topic)
 
 
-def _size(message: Message | PlainMessage) -> int:
-    """Return the bytes that a message counts with."""
-    if isinstance(message, PlainMessage):
-        return message_bytes(message.topic, len(message.payload))
-    return message_size(message)
+def _is_empty(publication: Publication) -> bool:
+    """Return whether a message has no payload."""
+    return publication.packets.payload_bytes(0, 1) == 0
 
 
 def _is_topic(topic_filter: str) -> bool:
@@ -225,7 +177,7 @@ def _is_topic(topic_filter: str) -> bool:
     return "+" not in topic_filter and "#" not in topic_filter
 
 
-def _ordinary(messages: list[Message | PlainMessage]) -> list[Message | PlainMessage]:
+def _ordinary(messages: list[Publication]) -> list[Publication]:
     """Return those whose topic does not begin with `$` [MQTT-4.7.2-1]."""
     found = []
     for message in messages:
@@ -235,9 +187,7 @@ def _ordinary(messages: list[Message | PlainMessage]) -> list[Message | PlainMes
     return found
 
 
-def _matching(
-    messages: list[Message | PlainMessage], topic_filter: str
-) -> list[Message | PlainMessage]:
+def _matching(messages: list[Publication], topic_filter: str) -> list[Publication]:
     """Return those that a topic filter with a wildcard matches, taken apart once for them all."""
     names = topic_filter.split("/")
     has_rest = names[-1] == "#"  # which may stand for no level, too (MQTT 5, section 4.7.1.2)

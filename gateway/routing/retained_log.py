@@ -2,8 +2,7 @@
 
 from itertools import accumulate
 
-from gateway.mqtt.plain_message import PlainMessage
-from gateway.routing.where.message import Message
+from gateway.mqtt.publication import Publication
 
 SPARE_PLACES = 1_024
 """Empty places of the log, beside as many as it has messages, before it is written anew."""
@@ -40,23 +39,23 @@ class RetainedLog:
 
     def __init__(self) -> None:
         self._places: dict[str, int] = {}  # by topic
-        self._log: list[Message | PlainMessage | None] = []
+        self._log: list[Publication | None] = []
         self._cursors: dict[Cursor, None] = {}
         self._end = 0  # of the last cursor that began, which no other one exceeds
 
     def __len__(self) -> int:
         return len(self._places)
 
-    def get(self, topic: str) -> Message | PlainMessage | None:
+    def get(self, topic: str) -> Publication | None:
         """Return the message of this topic."""
         place = self._places.get(topic)
         return None if place is None else self._log[place]
 
-    def put(self, topic: str, message: Message | PlainMessage) -> None:
+    def put(self, topic: str, message: Publication) -> None:
         """Keep the message where its topic's last one is."""
         self._log[self._places[topic]] = message
 
-    def pop(self, topic: str) -> Message | PlainMessage | None:
+    def pop(self, topic: str) -> Publication | None:
         """Remove and return the message of this topic."""
         place = self._places.pop(topic, None)
         if place is None:
@@ -82,7 +81,7 @@ class RetainedLog:
         if not self._cursors:
             self._end = 0
 
-    def read(self, cursor: Cursor, most: int) -> list[Message | PlainMessage]:
+    def read(self, cursor: Cursor, most: int) -> list[Publication]:
         """Return what is at the next places, at most so many, and move the cursor behind them."""
         place = min(cursor.place + most, cursor.end)
         found = self._log[cursor.place : place]
@@ -99,7 +98,7 @@ class RetainedLog:
         if message is not None:
             self.append(topic, message)
 
-    def append(self, topic: str, message: Message | PlainMessage) -> None:
+    def append(self, topic: str, message: Publication) -> None:
         """Keep the first message of a topic as the newest of all."""
         log, places = self._log, self._places
         if len(log) >= 2 * len(places) + _SPARE_PLACES:

@@ -2,17 +2,15 @@ import cython
 
 @cython.final
 cdef class Route:
-    cdef tuple _earlier
-    cdef readonly tuple asking
-    cdef readonly bint plain
-    cdef readonly int kind
-    cdef readonly bytes own
-    cdef readonly tuple recipients
-
-    @cython.locals(earlier=tuple)
-    cpdef tuple kept(self, int number)
-    cpdef keep(self, int number, tuple recipients)
+    cdef object __weakref__
+    cdef readonly tuple always
+    cdef readonly bint asks
+    cdef readonly tuple conditional
+    cdef readonly bint crowded
+    cdef readonly tuple groups
+    cdef readonly tuple indexes
+    cdef readonly tuple inline
+    cdef readonly tuple sessions
+    cdef public bint shared
 
 cpdef Py_ssize_t text_size(str text) except -1
-
-cpdef int kind(int qos, bint retain) except -1

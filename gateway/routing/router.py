@@ -1,24 +1,22 @@
-"""Who gets a message: the subscriptions that match, one recipient for each subscriber."""
+"""Who gets a message: the subscriptions that match, one destination for each subscriber."""
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from weakref import WeakValueDictionary
 
 from gateway.mqtt.topics import split_shared
 from gateway.routing.budget import Budget
-from gateway.routing.direct_subscriptions import NO_LOCAL, DirectSubscriptions
+from gateway.routing.destination import Destination, destinations
+from gateway.routing.direct_subscriptions import NO_LOCAL, DirectSubscriptions, subscriber_of
 from gateway.routing.indirect_subscriptions import (
     INDIRECT,
     PLACE,
     IndirectSubscriptions,
     is_indirect,
 )
-from gateway.routing.recipient import Recipient, merged
-from gateway.routing.route import CROWDED, NOWHERE, Asking, Route, kind
-from gateway.routing.route_cache import MAXIMUM_BYTES as MAXIMUM_ROUTE_BYTES
-from gateway.routing.route_cache import RouteCache
+from gateway.routing.route import CROWDED, NOWHERE, Route
 from gateway.routing.selection import Selection
-from gateway.routing.silent_levels import SilentLevels
 from gateway.routing.subscribers import Subscribers
 from gateway.routing.subscription import Subscriber, Subscription
 from gateway.routing.topic_trie import TooManyNodes
@@ -26,6 +24,11 @@ from gateway.routing.where.message import Message
 
 SUBSCRIBER = (1 << PLACE) - 1
 """The bits of a subscription's number that are its subscriber's."""
+
+FEW = 4
+"""Subscriptions below which a route is no larger than its place among those that topics share."""
+
+_FEW = FEW  # compiled, a C name that no other module sees
 
 MAXIMUM_BYTES = 128 * 1024 * 1024
 """Bytes of all subscriptions: well over a million of some forty characters."""
@@ -39,7 +42,8 @@ class Router:
 
     While `full`, whoever adds a subscription is to refuse it and to count that. `budget` evaluates
     the filters and counts. `on_add` and `on_discard` are called with every subscription that comes
-    and the number of every one that goes.
+    and the number of every one that goes, `on_change` with the topic filter of either: routes that
+    were found for topics that it matches are to be found anew.
     """
 
     __slots__ = (
@@ -48,31 +52,31 @@ class Router:
         "_empty",
         "_filtered",
         "_indirect",
+        "_routes",
         "_subscribers",
         "maximum_bytes",
         "on_add",
+        "on_change",
         "on_discard",
-        "routes",
-        "silent",
     )
 
     def __init__(
         self,
         budget: Budget,
         maximum_bytes: int = MAXIMUM_BYTES,
-        maximum_route_bytes: int = MAXIMUM_ROUTE_BYTES,
     ) -> None:
         self._subscribers = Subscribers()
         self._direct = DirectSubscriptions(self._subscribers)
         self._indirect = IndirectSubscriptions()
         self._filtered: Counter[int] = Counter()  # subscriptions with a `$where`, by subscriber
+        # by the entries that lead there; those of no topic that is known are forgotten
+        self._routes: WeakValueDictionary[bytes, Route] = WeakValueDictionary()
         self.on_add: list[Callable[[int, Subscription], None]] = []
         self.on_discard: list[Callable[[int], None]] = []
+        self.on_change: Callable[[str], None] = lambda topic_filter: None  # noqa: ARG005 - keeps the name
         self._budget = budget
         self._empty = self._memory()
         self.maximum_bytes = maximum_bytes
-        self.routes = RouteCache(maximum_route_bytes)
-        self.silent = SilentLevels(self._direct, self._indirect)
 
     @property
     def bytes(self) -> int:
@@ -128,8 +132,8 @@ class Router:
         return place > 0
 
     def _changed(self, topic_filter: str) -> None:
-        self.routes.forget(split_shared(topic_filter)[1])
-        self.silent.forget()
+        self._routes.clear()
+        self.on_change(split_shared(topic_filter)[1])
 
     def find(self, subscriber: Subscriber, topic_filter: str) -> int | None:
         """Return the number of a subscription, None if there is none."""
@@ -186,50 +190,8 @@ class Router:
         for callback in self.on_discard:
             callback(number)
 
-    def recipients(self, message: Message) -> Sequence[Recipient]:
-        """Return who gets the message, each subscriber once per way it is owed a copy.
-
-        A shared subscription gives its copy to one member (section 4.8.2), beside what the
-        member's own subscriptions give it. It may be kept for the next message of this
-        topic. Raises TooManyNodes for a topic that would take too long,
-        whose messages are to be refused.
-        """
-        route = self._route(message.topic)
-        asking = route.asking
-        if asking is None:
-            return self._plain(route, message.qos, message.retain)
-        if route is CROWDED:
-            raise TooManyNodes
-        return self._ask(asking, message)
-
-    def plain_recipients(self, topic: str, qos: int) -> tuple[Recipient, ...] | None:
-        """Return who gets every message of this topic and QoS that is not retained.
-
-        None where it depends on more of a message than that.
-        """
-        route = self.routes.get(topic) or self._keep_route(topic)
-        if not route.plain:
-            return None
-        if route.kind == 2 * qos:  # `kind` of the message; this is asked for every one
-            return route.recipients
-        return self._plain(route, qos, retain=False)
-
-    def reaches(self, topic: str) -> bool:
-        """Return whether a message of this topic may have a recipient."""
-        return self._route(topic) is not NOWHERE
-
-    def _route(self, topic: str) -> Route:
-        """Return the route of a topic; one that has to be found is kept for the next message."""
-        return self.routes.get(topic) or self._keep_route(topic)
-
-    def _keep_route(self, topic: str) -> Route:
-        if self.silent.has(topic):
-            return NOWHERE  # and drives no other route out, however many such topics come
-        route = self._find_route(topic)
-        self.routes.put(topic, route)
-        return route
-
-    def _find_route(self, topic: str) -> Route:
+    def route(self, topic: str) -> Route:
+        """Return where messages of this topic go, until a subscription that it matches changes."""
         try:
             own = self._direct.match(topic)
             indexes, groups = self._indirect.indexes(topic), self._indirect.groups(topic)
@@ -237,34 +199,59 @@ class Router:
             return CROWDED
         if not own and not indexes and not groups:
             return NOWHERE
-        if not indexes and not groups and all(not entry & NO_LOCAL for entry in own):
-            return Route(own.tobytes(), (), ())
-        asked = [self._direct.subscription(entry) for entry in own]
-        return Route(own.tobytes(), indexes, groups, asked)
+        always = [entry for entry in own if not entry & NO_LOCAL]
+        if len(always) == len(own) and not indexes and not groups:
+            return self._plain_route(own)
+        if len(always) < len(own) or indexes:
+            asking = {subscriber_of(entry) for entry in own if entry & NO_LOCAL}
+            if indexes:  # which may find more subscriptions of those who have any with a filter
+                asking.update(self._filtered)
+            always = [entry for entry in own if subscriber_of(entry) not in asking]
+        kept = set(always)
+        conditional = [self._direct.subscription(entry) for entry in own if entry not in kept]
+        return Route(self._direct.destinations(always), conditional, indexes, groups)
 
-    def _plain(self, route: Route, qos: int, retain: bool) -> tuple[Recipient, ...]:
-        """Return who gets every message of a plain route, worked out once for each kind."""
-        number = kind(qos, retain)
-        found = route.kept(number)
-        if found is None:
-            found = self._direct.recipients(array("Q", route.own), qos, retain)
-            route.keep(number, found)
-        return found
+    def _plain_route(self, own: "array[int]") -> Route:
+        """Return the route to subscriptions that ask nothing of a message.
 
-    def _ask(self, asking: Asking, message: Message) -> list[Recipient]:
-        """Return the recipients where it depends on more of the message than its topic."""
-        own, indexes, groups = asking
+        Topics that lead to the same ones share it, unless they are so few that it is small.
+        """
+        if len(own) < _FEW:
+            return Route(self._direct.destinations(own))
+        key = own.tobytes()
+        route = self._routes.get(key)
+        if route is None:
+            route = self._routes[key] = Route(self._direct.destinations(own))
+            route.shared = True
+        return route
+
+    def reaches(self, topic: str) -> bool:
+        """Return whether a message of this topic may have a destination."""
+        return self.route(topic) is not NOWHERE
+
+    def select(
+        self, route: Route, message: Message, given: dict[Subscriber, int] | None = None
+    ) -> list[Destination]:
+        """Return who gets a message beside those who always do, and count that in `given`.
+
+        A shared subscription gives its copy to one member (section 4.8.2), beside what the
+        member's own subscriptions give it. `given` is how many messages before this one each
+        subscriber was given and has not accepted yet.
+        """
+        given = {} if given is None else given
         selection = Selection(self._budget, message)
-        wanted = [*selection.wanted(own), *selection.filtered(indexes)]
-        found = merged(wanted, message.qos, message.retain)
-        for group in groups:
-            chosen = selection.choose(self._indirect.take_turns(group))
+        wanted = [*selection.wanted(route.conditional), *selection.filtered(route.indexes)]
+        found = destinations(wanted)
+        for group in route.groups:
+            chosen = selection.choose(self._indirect.take_turns(group), given)
             if chosen is not None:
                 found.append(chosen)
+        for each in found:
+            given[each.subscriber] = given.get(each.subscriber, 0) + 1
         message.forget_parts()
         return found
 
-    def member(self, topic_filter: str, message: Message) -> Recipient | None:
+    def member(self, topic_filter: str, message: Message) -> Destination | None:
         """Return who gets a message that another member of this shared subscription left over.
 
         None if nobody is left who wants it; `topic_filter` begins with `$share/`.

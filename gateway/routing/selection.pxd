@@ -13,4 +13,4 @@ cdef class Selection:
     @cython.locals(index=FilterIndex, entry=IndexEntry, found=list, decided=bint)
     cpdef list filtered(self, indexes)
     cpdef list wanted(self, subscriptions)
-    cpdef choose(self, members)
+    cpdef choose(self, members, dict given=*)

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
 from gateway.routing.budget import Budget
+from gateway.routing.destination import Destination
 from gateway.routing.filter_index import FilterIndex
 from gateway.routing.operand_index import IndexEntry
-from gateway.routing.recipient import Recipient, SharedRecipient
-from gateway.routing.subscription import Member, Subscription
+from gateway.routing.subscription import Member, Subscriber, Subscription
 from gateway.routing.where.message import Message
 
 if TYPE_CHECKING:
@@ -68,8 +68,13 @@ class Selection:
         """Return those that want it."""
         return [one for one in subscriptions if self.wants(one)]
 
-    def choose(self, members: Iterable[Subscription]) -> Recipient | None:
-        """Return the readiest member that wants it, of equals the one whose turn comes first."""
+    def choose(
+        self, members: Iterable[Subscription], given: dict[Subscriber, int] | None = None
+    ) -> Destination | None:
+        """Return the readiest member that wants it, of equals the one whose turn comes first.
+
+        Each was `given` so many messages that it has not accepted yet.
+        """
         message = self._message
         best: Subscription | None = None
         lowest = 0
@@ -77,13 +82,14 @@ class Selection:
             if not self.wants(member):
                 continue
             qos = min(member.qos, message.qos)  # [MQTT-4.8.2-3]
-            readiness = cast("Member", member.subscriber).readiness(qos)
+            subscriber = cast("Member", member.subscriber)
+            readiness = subscriber.readiness(qos, given.get(subscriber, 0) if given else 0)
             if best is None or readiness < lowest:
                 best, lowest = member, readiness
                 if readiness == READY:
                     break
         if best is None:
             return None
-        chosen = SharedRecipient(best.subscriber)
-        chosen.merge(best, message.qos, message.retain)
+        chosen = Destination(best.subscriber, shared=True)
+        chosen.add(best)
         return chosen

@@ -86,10 +86,6 @@ class SharedSubscriptions:
             self._free.append(number)
         return True
 
-    def begins(self, level: str) -> bool:
-        """Return whether topics that begin with this level may have a group."""
-        return self._trie.begins(level)
-
     def groups(self, topic: str) -> list[int]:
         """Return the numbers of the groups that match, each good for as long as it has members."""
         return self._trie.match(topic) if self._count else []

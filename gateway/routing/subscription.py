@@ -9,18 +9,21 @@ if TYPE_CHECKING:
 class Subscriber(Protocol):
     """Whoever messages are routed to: a client's session or a part of the gateway.
 
-    Who `asks_filters` is told with each message which of its own topic filters matched.
+    Who is `inline` is told with each message which of its own topic filters matched.
     """
 
     client_id: str
-    asks_filters: bool
+    inline: bool
 
 
 class Member(Subscriber, Protocol):
     """A subscriber that can share a subscription with others: a session, no part of the gateway."""
 
-    def readiness(self, qos: int) -> int:
-        """Return how soon it can send a message of this QoS: 0 for at once, the less the sooner."""
+    def readiness(self, qos: int, ahead: int) -> int:
+        """Return how soon it can send a message of this QoS: 0 for at once, the less the sooner.
+
+        So many messages `ahead` of it are about to be accepted.
+        """
         ...
 
 

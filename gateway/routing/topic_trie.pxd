@@ -28,7 +28,6 @@ cdef class TopicTrie:
                    met=Py_ssize_t)
     cpdef list nodes(self, str topic)
     @cython.locals(children=cython.uint, number=cython.uint)
-    cpdef bint begins(self, str level) except -1
     @cython.locals(node=cython.uint, level=bytes, number=cython.uint)
     cpdef unsigned int find(self, str topic_filter)
     @cython.locals(node=cython.uint, level=bytes, number=cython.uint, below=cython.uint)

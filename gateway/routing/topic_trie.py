@@ -99,14 +99,6 @@ class TopicTrie:
                 found.append(self._nodes.child(node, self._rest))
         return found
 
-    def begins(self, level: str) -> bool:
-        """Return whether a topic filter may match topics that begin with this level."""
-        children = self._nodes.children(_ROOT)
-        if children & (_HAS_PLUS | _HAS_REST) and not level.startswith("$"):
-            return True
-        number = self._levels.find(level.encode())
-        return number > 0 and self._nodes.child(_ROOT, number) > 0
-
     def find(self, topic_filter: str) -> int:
         """Return the node of a topic filter, a number from 1, or 0 if nothing is held there.
 

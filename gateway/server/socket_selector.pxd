@@ -13,7 +13,6 @@ cdef class SocketSelector:
     cdef list _served
     cdef int _short_waits
     cdef double _usual_wait
-    cdef public bint alone
     cdef public bint begun
     cdef public object end_of_turn
     cdef public bint scheduled

@@ -62,7 +62,7 @@ class SocketSelector:
     It has what asyncio uses of `selectors.BaseSelector` and is none, which would not be compiled.
     `end_of_turn` is called when the sockets of a poll were served and one of them has `begun` a
     turn. Whoever schedules something on the loop meanwhile sets `scheduled`, and `select` returns.
-    `alone` says that no more than one socket was ready. `wake_up` rings when it is due.
+    `wake_up` rings when it is due.
     """
 
     __slots__ = (
@@ -73,7 +73,6 @@ class SocketSelector:
         "_served",
         "_short_waits",
         "_usual_wait",
-        "alone",
         "begun",
         "end_of_turn",
         "scheduled",
@@ -89,7 +88,6 @@ class SocketSelector:
         self._short_waits = 0  # one after the other, up to now; below 0 during a pause
         self._usual_wait = 0.0  # seconds, of those spent awake
         self._pause = STEADY  # short waits that the next pause lasts
-        self.alone = False
         self.begun = False
         self.scheduled = False
         self.serving = False
@@ -138,7 +136,6 @@ class SocketSelector:
                 polled = self._epoll.poll(wait, self._events)
             count = len(polled)
             self._events = FEW_EVENTS if count < FEW_EVENTS else MAXIMUM_EVENTS
-            self.alone = count == 1
             ready = []
             self.serving = True
             for descriptor, events in polled:

@@ -1,11 +1,7 @@
 import cython
 
-from gateway.broker.acknowledgement_runs cimport finish_alone
 from gateway.broker.client cimport Client
-from gateway.broker.lone_numbered_way cimport LoneNumberedWay
-from gateway.broker.lone_way cimport LoneWay
 from gateway.mqtt.connection cimport Connection
-from gateway.server.socket_selector cimport SocketSelector
 from gateway.server.turn cimport Turn
 from gateway.session.session cimport Session
 from gateway.session.traffic cimport Traffic
@@ -24,12 +20,10 @@ cdef class ClientTransport:
     cdef readonly object _transport
     cdef Turn _turn
 
-    @cython.locals(client=Client, turn=Turn, connection=Connection, unknown=bint,
-                   way=LoneWay, numbered_way=LoneNumberedWay, sockets=SocketSelector,
-                   alone=bint, unread=bint, now=double)
+    @cython.locals(client=Client, turn=Turn, connection=Connection, unknown=bint, unread=bint)
     cpdef data_received(self, bytes data)
     @cython.locals(turn=Turn, traffic=Traffic, until=double, late=bint, turns="long long")
-    cdef _handle(self, Client client, bytes data, bint alone)
+    cdef _handle(self, Client client, bytes data)
     cdef _end(self)
     @cython.locals(client=Client, connection=Connection, session=Session)
     cpdef flush(self, long long committed, now)

@@ -5,7 +5,6 @@ import logging
 from collections.abc import Callable
 
 from gateway.broker.access import Authenticator
-from gateway.broker.acknowledgement_runs import finish_alone
 from gateway.broker.arrival import PLAIN, Arrival
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
@@ -29,8 +28,6 @@ MISTAKE = "unexpected error; closing client at %s"
 
 class ClientTransport:
     """Carries bytes between a socket and the broker; writes at the end of a turn.
-
-    Only what goes a `LoneWay` is written at once, by whoever sent it.
 
     It has what `asyncio.Protocol` has and is none: what derives from it would not be compiled.
     """
@@ -79,7 +76,6 @@ class ClientTransport:
             self._turn.now(),
             self._arrival(transport),
         )
-        self._client.connection.output.transport = self._transport
 
     def data_received(self, data: bytes) -> None:
         """Let the broker handle what came."""
@@ -88,21 +84,8 @@ class ClientTransport:
             return
         turn = self._turn
         unknown = client.session is None
-        way, numbered_way, sockets = client.way, client.numbered_way, turn.sockets
-        alone = sockets is not None and sockets.alone
         try:
-            if way is not None and way.pass_on(data, alone):
-                client.last_received = turn.monotonic()
-                return
-            if numbered_way is not None:
-                now = turn.monotonic()
-                if numbered_way.pass_on(data, alone, now, turn.wall_ms()):
-                    client.last_received = now
-                    return
-            if finish_alone(client, data, turn.broker.traffic, alone):
-                client.last_received = turn.monotonic()
-                return
-            self._handle(client, data, alone)
+            self._handle(client, data)
         except Exception:
             # one of the three borders (ARCHITECTURE.md): a mistake of ours ends this
             # connection and no other
@@ -117,12 +100,12 @@ class ClientTransport:
             self._held_back = True
             transport.pause_reading()
 
-    def _handle(self, client: Client, data: bytes, alone: bool) -> None:
+    def _handle(self, client: Client, data: bytes) -> None:
         """Let the broker handle this for SLICE, and the rest after others have had their turn."""
         turn, traffic = self._turn, self._turn.broker.traffic
         until = turn.now().monotonic + SLICE
         turns = traffic.turns
-        while turn.broker.receive(client, data, turn.now(), alone):
+        while turn.broker.receive(client, data, turn.now()):
             data = b""
             late = turn.monotonic() >= until
             if late or traffic.turns != turns:  # there is enough to write
@@ -137,7 +120,6 @@ class ClientTransport:
         """Handle more of what was read, also where the connection was lost meanwhile."""
         self._rest = False
         if self._client is not None:
-            self._client.way = self._client.numbered_way = None  # they are for what is read
             self.data_received(b"")
         if self._transport is None:
             self._end()
@@ -174,15 +156,12 @@ class ClientTransport:
     def pause_writing(self) -> None:
         """Note that the peer reads too slowly."""
         self._paused = True
-        if self._client is not None:
-            self._client.connection.output.transport = None
 
     def resume_writing(self) -> None:
         """Note that there is room again."""
         self._paused = False
         if self._client is not None:
-            self._client.connection.output.transport = self._transport
-        self()
+            self()
 
     def flush(self, committed: int, now: Instant) -> int:
         """Write what may leave; return the batch that the rest waits for, 0 if none."""

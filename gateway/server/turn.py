@@ -111,7 +111,7 @@ class Turn:
 
     def when_on_disk(self, callback: Callable[[], None]) -> None:
         """Call back once everything that was gathered up to now is on disk."""
-        self._promises.append((self._writer.mark(), callback))
+        self._promises.append((self._writer.commit_number(), callback))
         if not self.scheduled:
             self.schedule()
 

@@ -2,14 +2,12 @@
 
 from typing import Final
 
-from gateway.session.delivery import Delivery
 from gateway.session.delivery_queue import DeliveryQueue
-from gateway.session.inflight_message import InflightMessage, Sent, hold
-from gateway.session.kept import KeptDelivery, KeptRest
+from gateway.session.kept import KeptSpan, KeptTail
 from gateway.session.session import Session
-from gateway.session.waiting_run import Waiting
+from gateway.session.span import Span
 
-NOTHING: Final = KeptRest(0, 0, 0, 0)
+NOTHING: Final = KeptTail(0, 0, 0, 0)
 
 
 def note_departure(session: Session, wall: int) -> None:
@@ -18,61 +16,47 @@ def note_departure(session: Session, wall: int) -> None:
     The packet identifiers of QoS 1 messages are noted here for the first time: while they are
     on their way, acknowledgements come faster than anything is written.
     """
-    memory = session.limits.memory
-    for packet_id, message in session.inflight.items():
-        if message.delivery.qos == 1 and not message.noted:
-            message.noted = True
-            delivery, before = message.delivery, message.delivery.message
-            session.journal.identify(delivery, packet_id)
-            if delivery.message is not before:  # one of its own, for a row of its own
-                memory.remove(before)
-                memory.add(delivery.message)
+    inflight, memory = session.inflight, session.limits.memory
+    inflight.refund(memory)  # a span may get a publication of its own
+    for span in inflight.spans():
+        if span.qos == 1:
+            session.journal.identify(span)
+    inflight.charge(memory)
     session.journal.leave(wall)
 
 
 def restore(
-    session: Session,
-    deliveries: list[KeptDelivery],
-    rest: KeptRest | None = None,
-    *,
-    connected: bool,
+    session: Session, kept: list[KeptSpan], tail: KeptTail | None = None, *, connected: bool
 ) -> None:
     """Take up what an earlier run left; without a connection, as after `detach`.
 
     If the session was `connected` to the end, it is not known which QoS 1 messages were sent:
     as many as fitted into the window are taken for sent, and so come with DUP.
     """
-    begun: list[tuple[int, Sent]] = []
-    queued: list[Waiting] = []
-    window = session.limits.maximum_inflight
-    for kept in deliveries:
-        delivery, packet_id = kept.delivery, kept.packet_id
-        maybe = connected and delivery.qos == 1 and not queued and len(begun) < window
-        if isinstance(delivery, Delivery):
-            if packet_id or maybe:
-                message = InflightMessage(delivery, kept.released, bool(packet_id))
-                begun.append((packet_id, message))
-                continue
-        elif maybe:
-            opened = delivery.open()
-            sent = opened[: window - len(begun)]
-            begun += [(0, InflightMessage(each)) for each in sent]
-            queued += opened[len(sent) :]
+    begun: list[tuple[Span, bool]] = []
+    queued: list[Span] = []
+    room = session.limits.maximum_inflight
+    for each in kept:
+        span = each.span
+        if not span.packet_id and connected and span.qos == 1 and not queued and room > 0:
+            if span.count > room:
+                span, rest = span.split(room)
+                queued.append(rest)
+            begun.append((span, False))
+        elif span.packet_id:
+            begun.append((span, each.released))
+        else:
+            queued.append(span)
             continue
-        queued.append(delivery)
-    _restore_queue(session.queue, queued, rest or NOTHING)
+        room -= span.count
+    _restore_queue(session.queue, queued, tail or NOTHING)
     session.inflight.restore(begun)
-    hold(session.inflight, session.limits.memory)
+    session.inflight.charge(session.limits.memory)
 
 
-def _restore_queue(queue: DeliveryQueue, read: list[Waiting], rest: KeptRest) -> None:
+def _restore_queue(queue: DeliveryQueue, read: list[Span], tail: KeptTail) -> None:
     """Let the queue take what was read for its first page, which stands before all the rest."""
-    messages = rest.messages + sum(each.count for each in read)
-    size = rest.bytes + sum(each.kept for each in read)
-    queue.restore_rest(rest.after, rest.up_to, messages, size)
+    messages = tail.messages + sum(each.count for each in read)
+    size = tail.bytes + sum(each.kept for each in read)
+    queue.restore_tail(tail.after, tail.up_to, messages, size)
     queue.take_page(read, complete=False)
-
-
-def owed(session: Session) -> list[Waiting]:
-    """Return everything in memory that the session is still owed, in order."""
-    return [*(message.delivery for message in session.inflight), *session.queue]

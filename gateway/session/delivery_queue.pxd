@@ -1,19 +1,19 @@
-from gateway.session.queue_account cimport QueueAccount
+import cython
 
-cdef class DeliveryQueue(QueueAccount):
+from gateway.session.queue_usage cimport QueueUsage
+from gateway.session.span cimport Span
+
+cdef class DeliveryQueue(QueueUsage):
     cdef readonly object _head
     cdef readonly long long _head_bytes
     cdef Py_ssize_t _head_messages
-    cdef readonly object _rest
-    cdef object _tail
+    cdef object _newest
+    cdef readonly object _tail
 
-    cpdef bint append(self, delivery) except -1
-    cpdef restore(self, delivery)
-    cpdef first(self)
-    cpdef popleft(self)
-    cpdef take_run(self, waiting, Py_ssize_t count)
-    cdef _to_head(self, delivery)
-    cdef _from_head(self, delivery)
-    cdef _to_tail(self, delivery)
+    cpdef append(self, Span span)
+    cpdef Span first(self)
+    @cython.locals(span=Span, taken=Span, rest=Span)
+    cpdef Span take(self, Py_ssize_t count)
+    cdef _to_head(self, Span span)
     cdef _refill(self)
     cdef _lose(self, Py_ssize_t messages, long long size)

@@ -13,10 +13,10 @@ cdef class Incoming:
     cpdef begin(self)
     cpdef bint add(self, Py_ssize_t packet_id) except -1
     @cython.locals(count=Py_ssize_t)
-    cpdef bint add_run(self, packet_ids) except -1
+    cpdef bint add_all(self, packet_ids) except -1
     cdef bint _follow(self, packet_ids) except -1
     @cython.locals(count=Py_ssize_t, identifiers=dict)
-    cpdef bint remove_run(self, packet_ids) except -1
+    cpdef bint remove_all(self, packet_ids) except -1
     cdef _open(self)
     cpdef remove(self, Py_ssize_t packet_id)
     cpdef clear(self)

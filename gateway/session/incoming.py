@@ -65,10 +65,27 @@ class Incoming:
         self._identifiers[packet_id] = True
         return not before
 
-    def add_run(self, packet_ids: Sequence[int]) -> bool:
+    def fresh(self, packet_ids: Sequence[int]) -> int:
+        """Return how many of the first identifiers are not here, and come once."""
+        known = self._identifiers.keys()
+        waiting = range(self._first, self._stop)
+        if (
+            isinstance(packet_ids, range)
+            and known.isdisjoint(packet_ids)
+            and (packet_ids.stop <= waiting.start or packet_ids.start >= waiting.stop)
+        ):
+            return len(packet_ids)
+        seen: set[int] = set()
+        for packet_id in packet_ids:
+            if packet_id in self or packet_id in seen:
+                break
+            seen.add(packet_id)
+        return len(seen)
+
+    def add_all(self, packet_ids: Sequence[int]) -> bool:
         """Keep identifiers that `room` allows; return False, with none kept, if one is here.
 
-        A range is of one step, as `packet_ids` of a run has it.
+        A range is of one step, as `packet_batch.packet_ids` has it.
         """
         count = len(packet_ids)
         if self._identifiers and not self._identifiers.keys().isdisjoint(packet_ids):
@@ -91,7 +108,7 @@ class Incoming:
             self._first = self._stop = packet_ids.start
         return self._stop == packet_ids.start
 
-    def remove_run(self, packet_ids: Sequence[int]) -> bool:
+    def remove_all(self, packet_ids: Sequence[int]) -> bool:
         """Forget identifiers; return False, with none forgotten, unless this connection had all."""
         count = len(packet_ids)
         if (

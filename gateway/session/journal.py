@@ -3,37 +3,33 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from gateway.mqtt.output import Pledge
-from gateway.session.delivery import Delivery
-from gateway.session.inflight_message import InflightAlone
-from gateway.session.inflight_run import InflightRun
 from gateway.session.kept import KeptSubscription
-from gateway.session.message_run import MessageRun
-from gateway.session.waiting_run import Waiting, WaitingRun
+from gateway.session.span import Span
 
-Take = Callable[[list[Waiting], bool, float], None]
+Take = Callable[[list[Span], bool, float], None]
 """Gets what was read, whether that is all that was asked for, and the monotonic second."""
 
 
 class PagedQueue(Protocol):
     """What a journal needs of the queue that is read through it."""
 
-    def let_go(self, batch: int) -> bool:
+    def forget_written(self, batch: int) -> bool:
         """Forget what is on disk with this batch; return False if more will follow."""
         ...
 
-    def remove_paged(self, place: int, size: int) -> bool:
-        """Give up a delivery that is on disk alone; return whether there was one."""
+    def remove_paged(self, sequence: int, size: int, messages: int) -> bool:
+        """Give up so many messages of one row, on disk alone; return whether they were."""
         ...
 
 
 class Journal(Protocol):
-    """Takes down what one persistent session owes, has sent, has taken and has subscribed to.
+    """Takes down what one persistent session owes, has sent, has accepted and has subscribed to.
 
-    Those that return a mark make what they took down due at once; what must not leave before it is
-    on disk waits for that mark. The others are due at once where the session's client is
-    answered because of them (`owe`, `keep`, `subscribe`, `unsubscribe`, `take`, `let_go`), and
-    within a second where losing them only makes something come twice that may.
+    Those that return a commit number make what they took down due at once; what must not leave
+    before it is on disk waits for that number. The others are due at once where the session's
+    client is answered because of them (`owe`, `keep`, `subscribe`, `unsubscribe`,
+    `keep_incoming`, `forget_incoming`), and within a second where losing them only makes something
+    come twice that may.
     """
 
     def keep(self, expiry_interval: int, username: str | None) -> None:
@@ -44,81 +40,44 @@ class Journal(Protocol):
         """Note that the session has no connection since `wall`, in milliseconds since 1970."""
         ...
 
-    def owe(self, delivery: Delivery) -> None:
-        """Keep a delivery until `done`; one of a message that is kept in memory alone is not."""
-        ...
+    def owe(self, span: Span, deferred: bool) -> None:
+        """Keep the messages of a span, of one if its QoS is 2, until `done`.
 
-    def owe_run(self, run: MessageRun) -> WaitingRun | None:
-        """Keep all QoS 1 deliveries of a run of messages, as `owe` does each, and return them.
-
-        None, with nothing kept, where nothing is: each of them is to wait by itself.
+        A write that is `deferred` is not made if the receiver acknowledges them before its batch
+        closes; the publication's barrier, if there is one, has one receiver more until then.
+        Messages that are kept in memory alone get no row.
         """
         ...
 
-    def lend(self, delivery: Delivery) -> None:
-        """Keep a QoS 1 delivery that is sent now, as `owe` does, but not at once.
+    def done(self, span: Span, first: int, count: int) -> None:
+        """Forget messages, from number `first` of the publication on.
 
-        If its client acknowledges it before it is written, it never is. Its message's pledge has
-        one receiver more until then.
+        They were acknowledged, have expired, or cannot be sent.
         """
         ...
 
-    def lends(self, qos: int, within: float | None) -> bool:
-        """Return whether `lend_run` will do for messages of this QoS and durability class."""
+    def identify(self, span: Span) -> None:
+        """Note the packet identifiers that the span was sent with."""
         ...
 
-    def lend_run(self, sent: InflightRun, pledge: Pledge) -> None:
-        """Do for each message of a QoS 1 run what `lend` does, and for all of them at once.
-
-        `pledge` has one receiver more until the last of them is acknowledged.
-        """
+    def sent(self, span: Span) -> int:
+        """Note the packet identifier of a QoS 2 message; its PUBLISH waits for the commit."""
         ...
 
-    def done_run(self, sent: InflightRun) -> None:
-        """Forget a run all of whose messages were acknowledged while it was one."""
+    def released(self, span: Span) -> int:
+        """Note that PUBREC has come for a QoS 2 message; its PUBREL waits for the commit."""
         ...
 
-    def lend_alone(self, message: InflightAlone) -> int:
-        """Do what `lend` does for a message that came alone, without its delivery.
-
-        Returns the mark of its publisher's answer. Its pledge has it among its receivers already.
-        """
+    def resent(self, span: Span) -> int:
+        """Return the commit that a QoS 2 message waits for when it is sent once more."""
         ...
 
-    def done_alone(self, message: InflightAlone) -> None:
-        """Forget a message that came alone: it was acknowledged."""
+    def keep_incoming(self, packet_ids: Sequence[int]) -> None:
+        """Keep packet identifiers of QoS 2 messages of the client's, until `forget_incoming`."""
         ...
 
-    def done(self, delivery: Delivery) -> None:
-        """Forget a delivery: it was acknowledged, has expired, or cannot be sent."""
-        ...
-
-    def done_all(self, deliveries: Sequence[Delivery]) -> None:
-        """Do that with each of them."""
-        ...
-
-    def identify(self, delivery: Delivery, packet_id: int) -> None:
-        """Note the packet identifier that the delivery was sent with."""
-        ...
-
-    def sent(self, delivery: Delivery, packet_id: int) -> int:
-        """Note the packet identifier of a QoS 2 delivery; its PUBLISH waits for the mark."""
-        ...
-
-    def released(self, delivery: Delivery) -> int:
-        """Note that PUBREC has come for a QoS 2 delivery; its PUBREL waits for the mark."""
-        ...
-
-    def again(self, delivery: Delivery) -> int:
-        """Return the mark that a QoS 2 delivery waits for when it is sent once more."""
-        ...
-
-    def take(self, packet_id: int) -> None:
-        """Keep the packet identifier of a QoS 2 message of the client's, until `let_go`."""
-        ...
-
-    def let_go(self, packet_id: int) -> None:
-        """Forget the packet identifier: its PUBREL has come."""
+    def forget_incoming(self, packet_ids: Sequence[int]) -> None:
+        """Forget packet identifiers: their PUBREL has come."""
         ...
 
     def serve(self, queue: PagedQueue) -> None:
@@ -126,7 +85,7 @@ class Journal(Protocol):
         ...
 
     def load(self, after: int, up_to: int, take: Take) -> None:
-        """Read deliveries with places above `after`, up to `up_to`, and give `take` the first."""
+        """Read messages with sequence numbers above `after`, up to `up_to`; `take` gets a page."""
         ...
 
     def subscribe(self, subscription: KeptSubscription) -> None:
@@ -137,7 +96,7 @@ class Journal(Protocol):
         """Forget a subscription."""
         ...
 
-    def close(self, owed: Sequence[Waiting]) -> None:
+    def close(self, owed: Sequence[Span]) -> None:
         """Forget the session, which still owed these and what is on disk alone.
 
         Nothing is noted afterwards. What is on disk alone is offered to other members of shared
@@ -157,58 +116,31 @@ class NoJournal:
     def leave(self, wall: int) -> None:
         """Do nothing."""
 
-    def owe(self, delivery: Delivery) -> None:
+    def owe(self, span: Span, deferred: bool) -> None:
         """Do nothing."""
 
-    def owe_run(self, run: MessageRun) -> WaitingRun | None:  # noqa: ARG002 - keeps the name
-        """Return None."""
-        return None
-
-    def lend(self, delivery: Delivery) -> None:
+    def done(self, span: Span, first: int, count: int) -> None:
         """Do nothing."""
 
-    def lends(self, qos: int, within: float | None) -> bool:  # noqa: ARG002 - keeps the names
-        """Return True."""
-        return True
-
-    def lend_run(self, sent: InflightRun, pledge: Pledge) -> None:
+    def identify(self, span: Span) -> None:
         """Do nothing."""
 
-    def done_run(self, sent: InflightRun) -> None:
-        """Do nothing."""
-
-    def lend_alone(self, message: InflightAlone) -> int:  # noqa: ARG002 - keeps the name
+    def sent(self, span: Span) -> int:  # noqa: ARG002 - keeps the name
         """Return 0."""
         return 0
 
-    def done_alone(self, message: InflightAlone) -> None:
-        """Do nothing."""
-
-    def done(self, delivery: Delivery) -> None:
-        """Do nothing."""
-
-    def done_all(self, deliveries: Sequence[Delivery]) -> None:
-        """Do nothing."""
-
-    def identify(self, delivery: Delivery, packet_id: int) -> None:
-        """Do nothing."""
-
-    def sent(self, delivery: Delivery, packet_id: int) -> int:  # noqa: ARG002 - keeps the names
+    def released(self, span: Span) -> int:  # noqa: ARG002 - keeps the name
         """Return 0."""
         return 0
 
-    def released(self, delivery: Delivery) -> int:  # noqa: ARG002 - keeps the name
+    def resent(self, span: Span) -> int:  # noqa: ARG002 - keeps the name
         """Return 0."""
         return 0
 
-    def again(self, delivery: Delivery) -> int:  # noqa: ARG002 - keeps the name
-        """Return 0."""
-        return 0
-
-    def take(self, packet_id: int) -> None:
+    def keep_incoming(self, packet_ids: Sequence[int]) -> None:
         """Do nothing."""
 
-    def let_go(self, packet_id: int) -> None:
+    def forget_incoming(self, packet_ids: Sequence[int]) -> None:
         """Do nothing."""
 
     def serve(self, queue: PagedQueue) -> None:
@@ -223,7 +155,7 @@ class NoJournal:
     def unsubscribe(self, topic_filter: str) -> None:
         """Do nothing."""
 
-    def close(self, owed: Sequence[Waiting]) -> None:
+    def close(self, owed: Sequence[Span]) -> None:
         """Do nothing."""
 
 

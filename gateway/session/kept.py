@@ -3,10 +3,9 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gateway.mqtt.message import Message
 from gateway.mqtt.packets import Will
-from gateway.mqtt.plain_message import PlainMessage
-from gateway.session.waiting_run import Waiting
+from gateway.mqtt.publication import Publication
+from gateway.session.span import Span
 
 if TYPE_CHECKING:
     from gateway.session.journal import Journal
@@ -44,17 +43,16 @@ class KeptSubscription:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptDelivery:
-    """What a session still owes; `packet_id` is 0 while it is not known to have been sent."""
+class KeptSpan:
+    """What a session still owes; its packet identifier is 0 while it is not known to be sent."""
 
-    delivery: Waiting
-    packet_id: int = 0
+    span: Span
     released: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class KeptRest:
-    """What stays on disk behind the deliveries that were read: places above `after`, to `up_to`."""
+class KeptTail:
+    """What stays on disk behind what was read: sequence numbers above `after`, up to `up_to`."""
 
     after: int
     up_to: int
@@ -64,9 +62,9 @@ class KeptRest:
 
 @dataclass(slots=True)
 class KeptSession:
-    """A persistent session; its deliveries are in the order in which they are owed.
+    """A persistent session; its spans are in the order in which they are owed.
 
-    They are the first of them, and `rest` says how many more there are.
+    They are the first of them, and `tail` says how many more there are.
 
     `left_at` is when its connection ended, in milliseconds since 1970; None if it had one until
     the very end.
@@ -78,9 +76,9 @@ class KeptSession:
     username: str | None = None
     left_at: int | None = None
     subscriptions: list[KeptSubscription] = field(default_factory=list)
-    deliveries: list[KeptDelivery] = field(default_factory=list)
+    spans: list[KeptSpan] = field(default_factory=list)
     incoming: list[int] = field(default_factory=list)
-    rest: KeptRest | None = None
+    tail: KeptTail | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,4 +97,4 @@ class Kept:
 
     sessions: list[KeptSession] = field(default_factory=list)
     wills: list[KeptWill] = field(default_factory=list)
-    retained: list[Message | PlainMessage] = field(default_factory=list)
+    retained: list[Publication] = field(default_factory=list)

@@ -1,9 +1,9 @@
-"""What becomes of a delivery for which a session's queue has no room."""
+"""How a span comes into a session's queue, and what becomes of what has no room there."""
 
 from typing import TYPE_CHECKING
 
-from gateway.session.delivery import Delivery
 from gateway.session.limits import WhenFull
+from gateway.session.span import Span
 
 if TYPE_CHECKING:
     from gateway.session.session import Session
@@ -14,12 +14,34 @@ def must_keep(session: "Session", qos: int) -> bool:
     return qos > 0 and session.persistent and session.limits.when_full is WhenFull.REJECT
 
 
-def makes_room(session: "Session", delivery: Delivery) -> bool:
-    """Give up what has waited longest for a delivery, if that is the policy.
+def enqueue(session: "Session", span: Span, promised: bool) -> None:
+    """Queue a span, as far as there is room, or all of it if its publisher was `promised` that."""
+    count = span.count
+    if not (promised and must_keep(session, span.qos)):
+        count = session.queue.room(span.publication, span.first, count)
+    if count < span.count:
+        if count:
+            head, span = span.split(count)
+            _enqueue(session, head)
+        for number in range(span.first, span.first + span.count):
+            if _makes_room(session, span.qos):
+                _enqueue(session, span.part(number, 1))
+        return
+    _enqueue(session, span)
+
+
+def _enqueue(session: "Session", span: Span) -> None:
+    if span.qos:
+        session.journal.owe(span, span.qos == 1 and session.comes_soon)
+    session.queue.append(span)
+
+
+def _makes_room(session: "Session", qos: int) -> bool:
+    """Give up what has waited longest for a message, if that is the policy.
 
     Room that others take cannot be made here: for that one is given up for one. Where the oldest
     are on disk alone, they go as soon as they have been read (`drop_oldest`). Returns False, and
-    counts that, if it is the delivery that is given up.
+    counts that, if it is the message that is given up.
     """
     queue = session.queue
     if session.limits.when_full is WhenFull.DROP_OLDEST and session.persistent:
@@ -29,12 +51,12 @@ def makes_room(session: "Session", delivery: Delivery) -> bool:
         if queue.waits_for_page and not queue.memory_full:
             session.page_in()
             return True
-    _count_newest(session, delivery)
+    _count_newest(session, qos)
     return False
 
 
 def drop_oldest(session: "Session", more: int = 0) -> None:
-    """Give up what has waited longest until the queue has room for `more` deliveries.
+    """Give up what has waited longest until the queue has room for `more` messages.
 
     That ends where the oldest are on disk alone, and with one if others take the room.
     """
@@ -42,8 +64,8 @@ def drop_oldest(session: "Session", more: int = 0) -> None:
     if session.limits.when_full is not WhenFull.DROP_OLDEST or not session.persistent:
         return
     while queue.over(more) and len(queue) and not queue.waits_for_page:
-        oldest = queue.popleft()
-        session.journal.done(oldest)
+        oldest = queue.take(1)
+        session.journal.done(oldest, oldest.first, 1)
         if oldest.qos:
             _count_given_up(session, "oldest")
         else:
@@ -52,9 +74,9 @@ def drop_oldest(session: "Session", more: int = 0) -> None:
             break
 
 
-def _count_newest(session: "Session", delivery: Delivery) -> None:
+def _count_newest(session: "Session", qos: int) -> None:
     """Count what its publisher was told was taken, and what it was not, each by its name."""
-    if delivery.qos and session.persistent and not must_keep(session, delivery.qos):
+    if qos and session.persistent and not must_keep(session, qos):
         _count_given_up(session, "newest")
     else:
         count_refusal(session)

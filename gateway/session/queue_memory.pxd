@@ -1,8 +1,7 @@
 import cython
 
-from gateway.mqtt.message cimport Message
-from gateway.mqtt.message_size cimport message_size
-from gateway.session.message_run cimport MessageRun
+from gateway.mqtt.publication cimport Publication
+from gateway.session.span cimport Span
 
 @cython.final
 cdef class QueueMemory:
@@ -18,16 +17,7 @@ cdef class QueueMemory:
     cpdef keep(self, long long size)
     cpdef page(self, Py_ssize_t deliveries, long long size)
     cpdef charge(self, long long size)
-    cpdef add(self, Message message)
-    cpdef remove(self, Message message)
-    @cython.locals(message=Message, deliveries=Py_ssize_t, new=Py_ssize_t, new_bytes="long long",
-                   total="long long", size=Py_ssize_t)
-    cpdef long long add_all(self, messages)
-    @cython.locals(message=Message, deliveries=Py_ssize_t, gone=Py_ssize_t,
-                   gone_bytes="long long", total="long long", size=Py_ssize_t)
-    cpdef long long remove_all(self, messages)
-    @cython.locals(count=Py_ssize_t)
-    cpdef add_run(self, MessageRun run)
-    @cython.locals(count=Py_ssize_t)
-    cpdef remove_run(self, MessageRun run)
-    cdef _count(self, Py_ssize_t deliveries, Py_ssize_t messages, long long size)
+    @cython.locals(publication=Publication)
+    cpdef add(self, Span span)
+    @cython.locals(publication=Publication)
+    cpdef remove(self, Span span)

@@ -1,10 +1,6 @@
 """What all sessions hold back together, in memory and on disk, bounded in bytes."""
 
-from collections.abc import Iterable
-
-from gateway.mqtt.message import Message
-from gateway.mqtt.message_size import message_size
-from gateway.session.message_run import MessageRun
+from gateway.session.span import SPAN_OVERHEAD, Span
 
 MAXIMUM_BYTES_TOTAL = 128 * 1024 * 1024
 """Bytes of what all sessions hold: a quarter of the smallest board's memory."""
@@ -15,12 +11,11 @@ MAXIMUM_DISK_BYTES = 1024 * 1024 * 1024
 MAXIMUM_HEAD_BYTES = 32 * 1024 * 1024
 """Bytes in memory beyond which a queue keeps there no more of what is on disk than what is next."""
 
-DELIVERY_OVERHEAD = 110
-"""Bytes of a delivery beside its message: the object and its place in the queue."""
-
 
 class QueueMemory:
-    """Counts messages in queues, each once however many sessions share it, and their deliveries.
+    """Counts messages in queues, each once however many sessions share it, and their spans.
+
+    A publication counts whole while any of its messages is held: its packets are one object.
 
     Wills and the packet identifiers of QoS 2 messages count too. When it is full, no session takes
     more of either; what is there stays. Whoever would have added something counts the refusal.
@@ -82,71 +77,22 @@ class QueueMemory:
         """Count bytes that a session holds beside messages, or, below 0, holds no more."""
         self.bytes += size
 
-    def add(self, message: Message) -> None:
-        """Note that one session more holds the message."""
-        if not message.holders:
-            self.messages += 1
-            self.bytes += message_size(message)
-        message.holders += 1
-        self.deliveries += 1
-        self.bytes += DELIVERY_OVERHEAD
+    def add(self, span: Span) -> None:
+        """Note that a queue holds a span more."""
+        publication = span.publication
+        if not publication.holders:
+            self.messages += publication.count
+            self.bytes += publication.size(0, publication.count)
+        publication.holders += 1
+        self.deliveries += span.count
+        self.bytes += span.count * SPAN_OVERHEAD
 
-    def add_all(self, messages: Iterable[Message]) -> int:
-        """Do that with each, and return the bytes that they would take alone."""
-        deliveries = new = new_bytes = total = 0
-        for message in messages:
-            size = message.size or message_size(message)
-            if not message.holders:
-                new += 1
-                new_bytes += size
-            message.holders += 1
-            deliveries += 1
-            total += size
-        self._count(deliveries, new, new_bytes)
-        return total + deliveries * DELIVERY_OVERHEAD
-
-    def remove_all(self, messages: Iterable[Message]) -> int:
-        """Do what `remove` does with each, and return the same."""
-        deliveries = gone = gone_bytes = total = 0
-        for message in messages:
-            size = message.size or message_size(message)
-            message.holders -= 1
-            if not message.holders:
-                gone += 1
-                gone_bytes += size
-            deliveries += 1
-            total += size
-        self._count(-deliveries, -gone, -gone_bytes)
-        return total + deliveries * DELIVERY_OVERHEAD
-
-    def add_run(self, run: MessageRun) -> None:
-        """Note that one session more holds all messages of a run."""
-        count = run.packets.count
-        if run.holders:
-            self._count(count, 0, 0)
-        else:
-            self._count(count, count, run.total_size)
-        run.holders += 1
-
-    def remove_run(self, run: MessageRun) -> None:
-        """Note that one of the sessions that `add_run` was called for holds it no more."""
-        count = run.packets.count
-        run.holders -= 1
-        if run.holders:
-            self._count(-count, 0, 0)
-        else:
-            self._count(-count, -count, -run.total_size)
-
-    def _count(self, deliveries: int, messages: int, size: int) -> None:
-        self.deliveries += deliveries
-        self.messages += messages
-        self.bytes += size + deliveries * DELIVERY_OVERHEAD
-
-    def remove(self, message: Message) -> None:
-        """Note that one of the sessions that `add` was called for holds it no more."""
-        message.holders -= 1
-        self.deliveries -= 1
-        self.bytes -= DELIVERY_OVERHEAD
-        if not message.holders:
-            self.messages -= 1
-            self.bytes -= message_size(message)
+    def remove(self, span: Span) -> None:
+        """Note that a queue that `add` was called for holds the span no more."""
+        publication = span.publication
+        publication.holders -= 1
+        self.deliveries -= span.count
+        self.bytes -= span.count * SPAN_OVERHEAD
+        if not publication.holders:
+            self.messages -= publication.count
+            self.bytes -= publication.size(0, publication.count)

@@ -1,22 +1,41 @@
 import cython
 
 from gateway.mqtt.connection cimport Connection
+from gateway.mqtt.packet_batch cimport PacketBatch
+from gateway.mqtt.publication cimport Publication
+from gateway.mqtt.publish_encoder cimport encode, encode_with_alias
 from gateway.session.delivery_queue cimport DeliveryQueue
 from gateway.session.inflight cimport Inflight
 from gateway.session.session cimport Session
+from gateway.session.span cimport Span
+from gateway.session.traffic cimport Traffic
 
-@cython.locals(inflight=Inflight, packet_id=Py_ssize_t)
-cpdef send_again(Session session, Connection connection, double now)
+cdef int _PUBLISH
+cdef int _DUP
+cdef Py_ssize_t _MAXIMUM_UNSENT
 
-@cython.locals(queue=DeliveryQueue, inflight=Inflight)
+@cython.locals(first_byte=int, limit="long long", number=Py_ssize_t, packets=PacketBatch,
+               mqtt5=bint, traffic=Traffic)
+cpdef send(
+    Session session, Connection connection, Publication publication, Py_ssize_t first,
+    Py_ssize_t count, int qos, bint retain, tuple subscription_identifiers, Span span, double now,
+    long long commit=*)
+
+cdef _send_one(
+    Session session, Connection connection, PacketBatch packet, Py_ssize_t number, Span span,
+    long long commit)
+
+@cython.locals(commit="long long")
+cpdef send_span(Session session, Connection connection, Span span, double now)
+
+@cython.locals(queue=DeliveryQueue, inflight=Inflight, span=Span, publication=Publication,
+               room=Py_ssize_t, count=Py_ssize_t)
 cpdef send_waiting(Session session, Connection connection, double now)
 
-@cython.locals(packet_id=Py_ssize_t)
-cpdef send_counted(Session session, Connection connection, delivery, templates, double now)
+@cython.locals(inflight=Inflight, packet_id=Py_ssize_t, span=Span)
+cpdef resend(Session session, Connection connection, double now)
 
-cpdef bint send_one(
-    Session session, Connection connection, delivery, templates, Py_ssize_t packet_id, double now,
-    long long mark=*, bint dup=*) except -1
-
-@cython.locals(version=int)
-cdef _wire(Connection connection, delivery, templates, packet_id, double now, bint dup)
+@cython.locals(number=Py_ssize_t, first_byte=int, mqtt5=bint, packet=PacketBatch)
+cdef _resend(
+    Session session, Connection connection, Span span, Py_ssize_t packet_id, double now,
+    long long commit)

@@ -1,112 +1,167 @@
-"""How what a session is owed becomes packets of its connection, one by one."""
+"""How what a session is owed becomes PUBLISH packets in the output of its connection."""
 
 from typing import TYPE_CHECKING
 
-from gateway.mqtt.connection import Connection
+from gateway.mqtt.connection import MAXIMUM_UNSENT, Connection
+from gateway.mqtt.packet_batch import PacketBatch
 from gateway.mqtt.packets import MQTT_5, PubRel
-from gateway.session.delivery import Delivery
-from gateway.session.queued_messages import send_queued
-from gateway.session.templates import Templates, wire_for_one
+from gateway.mqtt.publication import Publication
+from gateway.mqtt.publish import DUP
+from gateway.mqtt.publish_encoder import encode, encode_with_alias
+from gateway.session.span import Span
 
 if TYPE_CHECKING:
     from gateway.session.session import Session
 
+_PUBLISH = 0x30
+_DUP = DUP
+_MAXIMUM_UNSENT = MAXIMUM_UNSENT
 
-def send_again(session: "Session", connection: Connection, now: float) -> None:
-    """Send in the original order what an earlier connection left over [MQTT-4.4.0-1]."""
-    inflight = session.inflight
-    while inflight.to_send_again and inflight.has_room and not connection.congested:
-        packet_id, message = inflight.send_again()
-        delivery = message.delivery
-        mark = session.journal.again(delivery) if delivery.qos == 2 else 0
-        if message.released:
-            connection.send(PubRel(packet_id), mark)
-            continue
-        if not send_one(session, connection, delivery, None, packet_id, now, mark, dup=True):
-            session.drop(packet_id, delivery)
+
+def send(
+    session: "Session",
+    connection: Connection,
+    publication: Publication,
+    first: int,
+    count: int,
+    qos: int,
+    retain: bool,
+    subscription_identifiers: tuple[int, ...],
+    span: Span | None,
+    now: float,
+    commit: int = 0,
+) -> None:
+    """Queue messages, from number `first` on, as PUBLISH packets that wait for `commit`.
+
+    Those of QoS 1 and 2 are those of `span`, which has its packet identifiers. A message above the
+    client's Maximum Packet Size is dropped for it [MQTT-3.1.2-24].
+    """
+    first_byte = _PUBLISH | qos << 1 | retain
+    aliases = connection.outbound_aliases
+    if aliases is not None:
+        limit = connection.maximum_packet_size
+        for number in range(first, first + count):
+            packets = encode_with_alias(
+                publication, number, first_byte, subscription_identifiers, now, aliases, limit
+            )
+            _send_one(session, connection, packets, number, span, commit)
+        return
+    mqtt5 = connection.version == MQTT_5
+    packets = encode(publication, first_byte, mqtt5, subscription_identifiers, now)
+    if packets.largest > connection.maximum_packet_size:
+        for number in range(first, first + count):
+            _send_one(session, connection, packets.part(number, 1), number, span, commit)
+        return
+    data: bytes | bytearray
+    if span is None:
+        data = packets.slice(first, count)
+    else:
+        data = packets.numbered(first, count, span.packet_id)
+    connection.send_encoded(data, count, commit)
+    traffic = session.traffic
+    traffic.messages_sent += count
+    traffic.bytes_sent += packets.payload_bytes(first, count)
+
+
+def _send_one(
+    session: "Session",
+    connection: Connection,
+    packet: PacketBatch,
+    number: int,
+    span: Span | None,
+    commit: int,
+) -> None:
+    """Queue one packet, or drop its message, which has this number in its publication."""
+    if packet.largest > connection.maximum_packet_size:
+        session.counters.add("publish/messages/dropped")
+        if span is not None:
+            session.drop(span, number)
+        return
+    if span is None:
+        data: bytes | bytearray = packet.data
+    else:
+        data = packet.numbered(0, 1, span.packet_id + number - span.first)
+    connection.send_encoded(data, 1, commit)
+    session.traffic.messages_sent += 1
+    session.traffic.bytes_sent += packet.payload_bytes(0, 1)
+
+
+def send_span(session: "Session", connection: Connection, span: Span, now: float) -> None:
+    """Send a span of QoS 1 or 2 that its window has room for."""
+    session.inflight.add(span)
+    # what would come twice if the packet identifier were forgotten waits until it is on disk
+    commit = session.journal.sent(span) if span.qos == 2 else 0
+    send(
+        session,
+        connection,
+        span.publication,
+        span.first,
+        span.count,
+        span.qos,
+        span.retain,
+        span.subscription_identifiers,
+        span,
+        now,
+        commit,
+    )
 
 
 def send_waiting(session: "Session", connection: Connection, now: float) -> None:
     """Send what waits in the queue, as far as there is room for it."""
     queue, inflight = session.queue, session.inflight
-    while len(queue) and not connection.congested and not inflight.to_send_again:
-        if queue.waits_for_page or (queue.next_run and not inflight.has_room):
+    while len(queue) and not connection.congested and not inflight.resend:
+        if queue.waits_for_page:
             return
-        if send_queued(session, connection):
+        span = queue.first()
+        publication = span.publication
+        if publication.expired(now):
+            queue.take(span.count)
+            session.journal.done(span, span.first, span.count)
+            session.counters.add("publish/messages/expired", span.count)
             continue
-        delivery = queue.first()
-        if delivery.qos and not inflight.has_room:
-            return
-        queue.popleft()
-        if delivery.expired(now):
-            session.journal.done(delivery)
-            session.counters.add("publish/messages/expired")
-        elif delivery.qos:
-            send_counted(session, connection, delivery, None, now)
+        room = _MAXIMUM_UNSENT - connection.output.size
+        count = publication.fitting(span.first, span.count, room)
+        if span.qos:
+            count = inflight.room(publication, span.first, count)
+            if not count:
+                return
+        span = queue.take(count)
+        if span.qos:
+            send_span(session, connection, span, now)
         else:
-            send_one(session, connection, delivery, None, 0, now)
+            send(
+                session,
+                connection,
+                publication,
+                span.first,
+                span.count,
+                0,
+                span.retain,
+                span.subscription_identifiers,
+                None,
+                now,
+            )
 
 
-def send_counted(
-    session: "Session",
-    connection: Connection,
-    delivery: Delivery,
-    templates: Templates | None,
-    now: float,
+def resend(session: "Session", connection: Connection, now: float) -> None:
+    """Send in the original order what an earlier connection left over [MQTT-4.4.0-1]."""
+    inflight = session.inflight
+    while inflight.resend and inflight.has_room and not connection.congested:
+        packet_id, span = inflight.pop_resend()
+        commit = session.journal.resent(span) if span.qos == 2 else 0
+        if packet_id in inflight.released:
+            connection.send(PubRel(packet_id), commit)
+        else:
+            _resend(session, connection, span, packet_id, now, commit)
+
+
+def _resend(
+    session: "Session", connection: Connection, span: Span, packet_id: int, now: float, commit: int
 ) -> None:
-    """Send a delivery of QoS 1 or 2, which counts against the client's Receive Maximum."""
-    packet_id = session.inflight.add(delivery)
-    # what would come twice if the packet identifier were forgotten waits until it is on disk
-    mark = session.journal.sent(delivery, packet_id) if delivery.qos == 2 else 0
-    if not send_one(session, connection, delivery, templates, packet_id, now, mark):
-        session.drop(packet_id, delivery)
-
-
-def send_one(
-    session: "Session",
-    connection: Connection,
-    delivery: Delivery,
-    templates: Templates | None,
-    packet_id: int,
-    now: float,
-    mark: int = 0,
-    dup: bool = False,
-) -> bool:
-    """Put the PUBLISH into the connection's output; False if it is too large for the client.
-
-    `templates` is None for a message that nobody else is sent at this moment.
-    A message above the client's Maximum Packet Size is dropped for it [MQTT-3.1.2-24].
-    """
-    data = _wire(connection, delivery, templates, packet_id, now, dup)
-    if len(data) > connection.maximum_packet_size:
-        session.counters.add("publish/messages/dropped")
-        return False
-    connection.send_encoded(data, mark)
-    session.traffic.messages_sent += 1
-    session.traffic.bytes_sent += len(delivery.message.payload)
-    return True
-
-
-def _wire(
-    connection: Connection,
-    delivery: Delivery,
-    templates: Templates | None,
-    packet_id: int,
-    now: float,
-    dup: bool,
-) -> bytes:
-    message, version = delivery.message, connection.version
-    expiry = None
-    if message.message_expiry is not None and version == MQTT_5:
-        # [MQTT-3.3.2-6]: the interval less the time the message has been waiting here
-        expiry = max(0, message.message_expiry - int(now - message.arrived))
-    qos, retain = delivery.qos, delivery.retain
-    identifiers = delivery.subscription_identifiers
-    aliases = None if dup else connection.outbound_aliases
-    if aliases is not None:
-        template = (templates or Templates(message)).template(version)
-        return aliases.wire(template, qos, retain, packet_id, identifiers, expiry)
-    if templates is None:
-        return wire_for_one(message, version, qos, retain, dup, packet_id, identifiers, expiry)
-    template = templates.template(version)
-    return template.wire(qos, retain, dup, packet_id, identifiers, expiry)
+    """Send one message once more, with DUP and with its topic name."""
+    number = span.first + packet_id - span.packet_id
+    first_byte = _PUBLISH | _DUP | span.qos << 1 | span.retain
+    mqtt5 = connection.version == MQTT_5
+    one = span.publication.one(number)
+    packet = encode(one, first_byte, mqtt5, span.subscription_identifiers, now)
+    _send_one(session, connection, packet, number, span, commit)

@@ -2,10 +2,14 @@ import cython
 
 from gateway.counters cimport Counters
 from gateway.mqtt.connection cimport Connection
+from gateway.mqtt.publication cimport Publication
 from gateway.session.delivery_queue cimport DeliveryQueue
 from gateway.session.incoming cimport Incoming
 from gateway.session.inflight cimport Inflight
+from gateway.session.span cimport Span
 from gateway.session.traffic cimport Traffic
+
+cdef Py_ssize_t _MAXIMUM_UNSENT
 
 cdef class Session:
     cdef Incoming _incoming
@@ -23,13 +27,21 @@ cdef class Session:
     cdef public Traffic traffic
     cdef public object username
 
-    cpdef drop(self, Py_ssize_t packet_id, delivery)
-    cpdef bint ready(self, int qos) except -1
+    @cython.locals(packet_id=Py_ssize_t, inflight=Inflight, span=Span, count=Py_ssize_t)
+    cpdef Py_ssize_t finish(self, identifiers, Py_ssize_t start) except -1
+    cpdef drop(self, Span span, Py_ssize_t number)
+    cpdef release(self, Py_ssize_t packet_id, Span span)
     @cython.locals(connection=Connection)
     cpdef Connection clear_connection(self)
-    @cython.locals(connection=Connection, traffic=Traffic)
-    cpdef send_run(self, data, Py_ssize_t count, Py_ssize_t payload_bytes, bint at_once=*)
-    cpdef bint has_room(self, int qos) except -1
-    cdef _lend(self, delivery)
+    cpdef bint ready(self, int qos, Py_ssize_t ahead=*) except -1
+    @cython.locals(waiting=Py_ssize_t, sent=Py_ssize_t)
+    cpdef Py_ssize_t room(
+        self, Publication publication, Py_ssize_t first, Py_ssize_t most, int qos) except -1
+    @cython.locals(connection=Connection, span=Span, number=Py_ssize_t)
+    cpdef accept(
+        self, Publication publication, Py_ssize_t first, Py_ssize_t count, int qos, bint retain=*,
+        tuple subscription_identifiers=*, double now=*, bint promised=*, str topic_filter=*)
+    @cython.locals(count=Py_ssize_t, rest=Span)
+    cdef _accept(self, Connection connection, Span span, double now, bint promised)
+    @cython.locals(connection=Connection)
     cpdef pump(self, double now)
-    cdef _enqueue(self, delivery, bint promised)

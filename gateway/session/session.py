@@ -1,28 +1,27 @@
 """One client's side of the conversation: what it is owed and was sent."""
 
-from collections.abc import Callable
-from typing import cast
+from collections.abc import Callable, Sequence
 
 from gateway.counters import Counters
 from gateway.mqtt.connection import MAXIMUM_UNSENT, Connection
 from gateway.mqtt.message_size import will_size
 from gateway.mqtt.packets import Will
+from gateway.mqtt.publication import Publication
 from gateway.session import overflow, sending
-from gateway.session.delivery import Delivery, SharedDelivery
 from gateway.session.delivery_queue import DeliveryQueue
 from gateway.session.durability_class import COMMIT
 from gateway.session.incoming import Incoming
 from gateway.session.inflight import Inflight
-from gateway.session.inflight_message import Sent, hold, release
 from gateway.session.journal import NO_JOURNAL, Journal
 from gateway.session.limits import SessionLimits
 from gateway.session.readiness import Readiness
-from gateway.session.templates import Templates
+from gateway.session.span import Span
 from gateway.session.traffic import Traffic
-from gateway.session.waiting_run import Waiting
 
 NEVER = 0xFFFFFFFF
 """A Session Expiry Interval that does not end (MQTT 5, section 3.1.2.11.2)."""
+
+_MAXIMUM_UNSENT = MAXIMUM_UNSENT  # compiled, a C name that no other module sees
 
 
 class Session:
@@ -45,7 +44,7 @@ class Session:
         "username",
     )
 
-    asks_filters = False  # a client is not told which of its topic filters matched
+    inline = False  # a client is not told which of its topic filters matched
 
     def __init__(
         self,
@@ -108,7 +107,7 @@ class Session:
         if self._incoming is not None:
             self._incoming.begin()
         if len(self.inflight):
-            release(self.inflight, self.limits.memory)
+            self.inflight.refund(self.limits.memory)
         self.inflight.begin(min(receive_maximum, self.limits.maximum_inflight))
 
     def detach(self) -> None:
@@ -117,7 +116,7 @@ class Session:
             return
         self.connection = None
         if len(self.inflight):
-            hold(self.inflight, self.limits.memory)
+            self.inflight.charge(self.limits.memory)
         dropped = self.queue.remove_qos_0() if self.queue else 0
         if dropped:
             self.counters.add("publish/messages/dropped", dropped)
@@ -134,51 +133,67 @@ class Session:
         if self._incoming is not None:
             self._incoming.clear()
         if len(self.inflight):
-            release(self.inflight, self.limits.memory)
+            self.inflight.refund(self.limits.memory)
             self.inflight = Inflight(self.limits.maximum_inflight)
 
-    def left_over(self) -> list[SharedDelivery]:
+    def left_over(self) -> list[Span]:
         """Return what another member of a shared subscription shall have when the session ends.
 
         That is what was not acknowledged at QoS 1, and what was not sent yet; [MQTT-4.8.2-5] not a
         QoS 2 message whose delivery has begun. What is on disk alone is not among it: see
         `Journal.close`.
         """
-        if not len(self.inflight) and not self.queue:
-            return []
-        begun = [message.delivery for message in self.inflight if message.delivery.qos == 1]
-        owed = [*begun, *self.queue]
-        return [delivery for delivery in owed if isinstance(delivery, SharedDelivery)]
+        begun = [
+            span.part(span.first + packet_id - span.packet_id, 1)
+            for packet_id, span in self.inflight.items()
+            if span.qos == 1 and span.topic_filter
+        ]
+        return [*begun, *(span for span in self.queue if span.topic_filter)]
 
-    def finish(self, packet_id: int, message: Sent, now: float) -> None:
-        """Forget a message that needs no further packet, and send what waits behind it."""
-        self.drop(packet_id, message.delivery)
-        self.pump(now)
+    def owed(self) -> list[Span]:
+        """Return everything in memory that the session is still owed, in order."""
+        return [*self.inflight.spans(), *self.queue]
 
-    def drop(self, packet_id: int, delivery: Delivery) -> None:
-        """Forget a message that was sent, or cannot be."""
-        self.inflight.remove(packet_id)
-        self.journal.done(delivery)
+    def finish(self, identifiers: Sequence[int], start: int) -> int:
+        """Forget messages that need no further packet, and return how many that are.
 
-    def release(self, message: Sent) -> int:
-        """Note the PUBREC of a QoS 2 message; return the mark that its PUBREL waits for."""
-        if message.released:
-            return self.journal.again(message.delivery)
-        message.released = True
-        return self.journal.released(message.delivery)
+        Their identifiers, from `start` on, are consecutive and of one span; the first was found.
+        What waits behind them is for `pump` to send.
+        """
+        packet_id = identifiers[start]
+        inflight = self.inflight
+        span = inflight.find(packet_id)
+        if span is None:
+            return 0
+        count = inflight.take(identifiers, start)
+        if self.journal is not NO_JOURNAL:
+            self.journal.done(span, span.first + packet_id - span.packet_id, count)
+        return count
+
+    def drop(self, span: Span, number: int) -> None:
+        """Forget a message that cannot be sent, the one with this number in its publication."""
+        self.inflight.take((span.packet_id + number - span.first,), 0)
+        self.journal.done(span, number, 1)
+
+    def release(self, packet_id: int, span: Span) -> int:
+        """Note the PUBREC of a QoS 2 message; return the commit that its PUBREL waits for."""
+        if packet_id in self.inflight.released:
+            return self.journal.resent(span)
+        self.inflight.release(packet_id)
+        return self.journal.released(span)
 
     def drop_expired(self, now: float) -> int:
         """Give up what expired while it waited (`now` is monotonic seconds); return how many."""
         removed = self.queue.remove_expired(now)
-        for delivery in removed:
-            self.journal.done(delivery)
-        return len(removed)
+        for span in removed:
+            self.journal.done(span, span.first, span.count)
+        return sum(span.count for span in removed)
 
-    def readiness(self, qos: int) -> Readiness:
-        """Return what would become of a message of this QoS."""
-        if self.ready(qos):
+    def readiness(self, qos: int, ahead: int = 0) -> Readiness:
+        """Return what would become of a message of this QoS behind so many that are to come."""
+        if self.ready(qos, ahead):
             return Readiness.READY
-        if self.queue.full:
+        if self.queue.over(max(1, ahead + 1 - self.inflight.limit + len(self.inflight))):
             return Readiness.FULL
         if self.connection is not None:
             return Readiness.WAITING
@@ -189,70 +204,101 @@ class Session:
         connection = self.connection
         if (
             connection is None
-            or connection.output.size >= MAXIMUM_UNSENT  # it is `congested`
+            or connection.output.size >= _MAXIMUM_UNSENT  # it is `congested`
             or self.queue
-            or self.inflight.to_send_again
+            or self.inflight.resend
         ):
             return None
         return connection
 
-    def ready(self, qos: int) -> bool:
-        """Return whether a message of this QoS would be sent at once."""
-        return self.clear_connection() is not None and (qos == 0 or self.inflight.has_room)
+    def ready(self, qos: int, ahead: int = 0) -> bool:
+        """Return whether a message of this QoS would be sent at once, behind so many others."""
+        return self.clear_connection() is not None and (
+            qos == 0 or self.inflight.has_room_behind(ahead)
+        )
 
-    def has_room(self, qos: int) -> bool:
-        """Return False if a message of this QoS would be lost, which the session must not lose."""
-        return not self.queue.full or not overflow.must_keep(self, qos) or self.ready(qos)
+    def room(self, publication: Publication, first: int, most: int, qos: int) -> int:
+        """Return how many messages, from number `first` on, are surely not lost on the session.
 
-    def deliver(
-        self, delivery: Delivery, templates: Templates, now: float, *, promised: bool = False
+        That is `most` where the session may lose messages of this QoS.
+        """
+        if not overflow.must_keep(self, qos):
+            return most
+        waiting = self.queue.room(publication, first, most)
+        if waiting >= most or self.clear_connection() is None:
+            return waiting
+        sent = self.inflight.room(publication, first, most)
+        return sent + self.queue.room(publication, first + sent, most - sent) if sent else waiting
+
+    def accept(
+        self,
+        publication: Publication,
+        first: int,
+        count: int,
+        qos: int,
+        retain: bool = False,
+        subscription_identifiers: tuple[int, ...] = (),
+        now: float = 0.0,
+        *,
+        promised: bool = False,
+        topic_filter: str = "",
     ) -> None:
-        """Send the delivery, queue it, or count it as dropped.
+        """Send messages, from number `first` on, queue them, or count them as dropped.
 
-        It is `promised` if there was room for it before others got the same message.
+        They are `promised` if there was `room` for them before anybody got them. A shared
+        subscription gave them to this session if `topic_filter` names one.
         """
         connection = self.clear_connection()
-        if connection is None:
-            if self.connection is not None or (delivery.qos and self.persistent):
-                self._enqueue(delivery, promised)
-        elif delivery.qos == 0:
-            sending.send_one(self, connection, delivery, templates, 0, now)
-        elif self.inflight.has_room:
-            self._lend(delivery)
-            sending.send_counted(self, connection, delivery, templates, now)
+        if connection is not None and not qos:
+            sending.send(
+                self,
+                connection,
+                publication,
+                first,
+                count,
+                0,
+                retain,
+                subscription_identifiers,
+                None,
+                now,
+            )
+            return
+        if connection is None and self.connection is None and not (qos and self.persistent):
+            return
+        span = Span(publication, first, count, qos, retain, subscription_identifiers, topic_filter)
+        if qos == 2 and count > 1 and self.journal is not NO_JOURNAL:
+            for number in range(first, first + count):  # each is released by itself
+                self._accept(self.clear_connection(), span.part(number, 1), now, promised)
         else:
-            self._enqueue(delivery, promised)
+            self._accept(connection, span, now, promised)
 
-    def send_run(
-        self, data: bytes | bytearray, count: int, payload_bytes: int, at_once: bool = False
+    def _accept(
+        self, connection: Connection | None, span: Span, now: float, promised: bool
     ) -> None:
-        """Send `count` packets on the connection, with so many bytes of payload, and count them.
-
-        They leave `at_once` if nothing is to leave before them.
-        """
-        connection, traffic = cast("Connection", self.connection), self.traffic
-        if at_once and connection.output.leave_at_once(data):
-            connection.packets_sent += count
-            traffic.network_sent += len(data)
-        else:
-            connection.send_run(data, count)
-        traffic.messages_sent += count
-        traffic.bytes_sent += payload_bytes
-
-    def _lend(self, delivery: Delivery) -> None:
-        """Keep a delivery that is about to be sent; an acknowledgement at once spares the disk."""
-        if delivery.qos == 1:
-            self.journal.lend(delivery)
-        else:
-            self.journal.owe(delivery)
+        """Send as much of a span of QoS 1 or 2 as the window has room for, and queue the rest."""
+        if connection is not None and span.qos:
+            while True:
+                count = self.inflight.room(span.publication, span.first, span.count)
+                if not count:
+                    break
+                rest = None
+                if count < span.count:
+                    span, rest = span.split(count)
+                if self.journal is not NO_JOURNAL:
+                    self.journal.owe(span, span.qos == 1)
+                sending.send_span(self, connection, span, now)
+                if rest is None:
+                    return
+                span = rest
+        overflow.enqueue(self, span, promised)
 
     def pump(self, now: float) -> None:
         """Send what was not acknowledged, then what waits, as far as the connection allows."""
         connection = self.connection
         if connection is None:
             return
-        if self.inflight.to_send_again:
-            sending.send_again(self, connection, now)
+        if self.inflight.resend:
+            sending.resend(self, connection, now)
         if self.queue:
             sending.send_waiting(self, connection, now)
             self.page_in()
@@ -265,26 +311,16 @@ class Session:
         if not queue.wants_page:
             return
 
-        def take(deliveries: list[Waiting], complete: bool, now: float) -> None:
-            queue.take_page(deliveries, complete=complete)
+        def take(spans: list[Span], complete: bool, now: float) -> None:
+            queue.take_page(spans, complete=complete)
             overflow.drop_oldest(self)
             self.pump(now)
 
         after, up_to = queue.begin_page()
         self.journal.load(after, up_to, take)
 
-    def _enqueue(self, delivery: Delivery, promised: bool) -> None:
-        promised = promised and overflow.must_keep(self, delivery.qos)
-        if self.queue.full and not promised and not overflow.makes_room(self, delivery):
-            return
-        if delivery.qos and self._comes_soon:
-            self._lend(delivery)
-        elif delivery.qos:
-            self.journal.owe(delivery)
-        self.queue.restore(delivery)
-
     @property
-    def _comes_soon(self) -> bool:
+    def comes_soon(self) -> bool:
         """Whether what is queued last waits for no more than the acknowledgement of a window."""
         connection = self.connection
         return (

@@ -12,4 +12,3 @@ cdef class Traffic:
     cdef public long long turns
 
     cpdef begin_turn(self)
-    cpdef end_turn(self)

@@ -32,10 +32,6 @@ class Traffic:
         self.full_at = TURN_BYTES  # of `bytes_sent`: then the turn has enough to write
         self.turns = 0  # that were begun
 
-    def end_turn(self) -> None:
-        """Let what is queued be written before anything else is handled."""
-        self.full_at = self.bytes_sent - 1
-
     def begin_turn(self) -> None:
         """Count what is given to connections from now on."""
         self.full_at = self.bytes_sent + TURN_BYTES

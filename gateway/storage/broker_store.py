@@ -1,10 +1,9 @@
 """Everything that the broker has kept for it, as one store."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from gateway.mqtt.message import Message
 from gateway.mqtt.packets import Will
-from gateway.mqtt.plain_message import PlainMessage
+from gateway.mqtt.publication import Publication
 from gateway.storage.gathering import Gathering
 from gateway.storage.pager import LeftOver
 from gateway.storage.retained_store import RetainedStore
@@ -61,14 +60,15 @@ class BrokerStore:
         return self._gathering.changes
 
     @property
-    def lent(self) -> int:
-        """How many changes there have been that answers wait for with a pledge."""
-        return self._gathering.lent
+    def deferred(self) -> int:
+        """How many deferred writes there have been that answers wait for."""
+        return self._gathering.deferred
 
     @property
-    def lent_mark(self) -> int:
-        """The batch that brings what was lent last to disk."""
-        return self._gathering.lent_mark
+    def deferred_commit(self) -> int:
+        """The batch that makes the last deferred write; 0 while answers wait for none."""
+        gathering = self._gathering
+        return gathering.deferred_commit if gathering.writer.durable else 0
 
     @property
     def full(self) -> bool:
@@ -82,7 +82,7 @@ class BrokerStore:
 
     @property
     def on_left_over(self) -> LeftOver:
-        """What is called with deliveries that an ended session left on disk."""
+        """What is called with spans that an ended session left on disk."""
         return self._sessions.pager.on_left_over
 
     @on_left_over.setter
@@ -98,13 +98,9 @@ class BrokerStore:
         """Return the journal of a new persistent session, whose changes may wait `within` s."""
         return self._sessions.open(client_id, within)
 
-    def keep_retained(self, message: Message) -> None:
+    def keep_retained(self, publication: Publication) -> None:
         """Keep the message in place of its topic's last one; an empty one deletes that."""
-        self._retained.keep(message)
-
-    def keep_retained_run(self, messages: Sequence[PlainMessage]) -> None:
-        """Do that with messages of one origin, none of which is empty, nor of a `$SYS` topic."""
-        self._retained.keep_run(messages)
+        self._retained.keep(publication)
 
     def forget_retained(self, topics: Iterable[str]) -> None:
         """Forget retained messages that have expired."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.mqtt.packets import MQTT_5
-from gateway.mqtt.stored_run import stored_run
+from gateway.mqtt.stored_batch import stored_publication
 from gateway.routing.where.message import Message
+from gateway.storage.delivery_row import gone_bits
 from gateway.storage.outbox_row import COLUMNS, OutboxRow, from_columns
-from gateway.storage.run_row import gone_bits
 
 Number = tuple[str, str, int]
 """Epoch, stream and number."""
@@ -23,8 +23,9 @@ _OWED = (
     "SELECT packet_id, released FROM delivery WHERE session = ? AND message IN"
     " (SELECT id FROM message WHERE topic = ? AND received_at = ? AND payload = ?)"
 )
-_OWED_RUNS = (
-    "SELECT m.payload, version, gone FROM delivery JOIN message AS m ON m.id = message"
+_OWED_BATCHES = (
+    "SELECT packet_id, released, m.payload, version, gone FROM delivery"
+    " JOIN message AS m ON m.id = message"
     " WHERE session = ? AND topic = ? AND received_at = ? AND version IS NOT NULL"
 )
 
@@ -67,9 +68,11 @@ class FateReader:
         found = self._rows(_OWED, (sessions[0][0], *of_message))
         if found:
             return Owed(found[0][0] or None, bool(found[0][1]))
-        runs = self._rows(_OWED_RUNS, (sessions[0][0], *of_message[:2]))
-        waits = any(_is_left(message, *values) for values in runs)
-        return Owed(None, released=False) if waits else None
+        for values in self._rows(_OWED_BATCHES, (sessions[0][0], *of_message[:2])):
+            owed = _owed_of(message, *values)
+            if owed is not None:
+                return owed
+        return None
 
     def has_session(self, client_id: str) -> bool:
         """Return whether the client's session is stored."""
@@ -84,12 +87,17 @@ class FateReader:
             raise
 
 
-def _is_left(message: Message, packets: bytes, version: int, gone: bytes | None) -> bool:
-    """Return whether the message is among those of a run that are still owed."""
+def _owed_of(
+    message: Message, last_id: int, released: int, packets: bytes, version: int, gone: bytes | None
+) -> Owed | None:
+    """Return how the message is owed if it is among those of a batch that still are."""
     try:
-        run = stored_run(packets, message.topic, properties=version == MQTT_5)
+        publication = stored_publication(packets, message.topic, mqtt5=version == MQTT_5)
     except ValueError:
-        return False
-    bits = gone_bits(gone)
-    left = [number for number in range(run.count) if not bits >> number & 1]
-    return any(run.one(number) == message.payload for number in left)
+        return None
+    bits, count = gone_bits(gone), publication.count
+    for number in range(count):
+        if not bits >> number & 1 and publication.packets.one(number) == message.payload:
+            packet_id = last_id - (count - 1 - number) if last_id else None
+            return Owed(packet_id, bool(released))
+    return None

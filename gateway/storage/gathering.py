@@ -1,6 +1,6 @@
 """How stores announce changes that they hold in memory until a batch is closed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from gateway.storage.wake_up import WakeUp
@@ -19,6 +19,7 @@ class BatchWriter(Protocol):
     """What a store needs of `storage.writer.Writer`."""
 
     batch: int
+    durable: bool
     commit_delay: float
     elided_rows: int
     wake_up: WakeUp
@@ -36,7 +37,7 @@ class BatchWriter(Protocol):
         """Gather rows that hold so many bytes in texts and blobs."""
         ...
 
-    def want(self, within: float) -> None:
+    def schedule_commit(self, within: float) -> None:
         """Announce rows."""
         ...
 
@@ -44,7 +45,7 @@ class BatchWriter(Protocol):
         """Start to commit if something is due."""
         ...
 
-    def mark(self) -> int:
+    def commit_number(self) -> int:
         """Return the newest batch that is not on disk."""
         ...
 
@@ -52,61 +53,51 @@ class BatchWriter(Protocol):
 class Gathering:
     """Announces changes to the writer; `changes` counts those that answers wait for.
 
-    `lent` counts those that they wait for unless somebody else makes them needless before, and
-    `lent_mark` is the batch that brings the last of these to disk.
+    `deferred` counts those that they wait for unless receivers make them needless before, and
+    `deferred_commit` is the batch that brings the last of these to disk.
     """
 
-    __slots__ = ("_lent_within", "changes", "lent", "lent_mark", "writer")
+    __slots__ = ("changes", "deferred", "deferred_commit", "writer")
 
     def __init__(self, writer: BatchWriter) -> None:
         self.changes = 0
-        self.lent = 0
-        self.lent_mark = 0
-        self._lent_within = 0.0  # the shortest delay that was asked for with this mark
+        self.deferred = 0
+        self.deferred_commit = 0
         self.writer = writer
 
-    def firm(self, within: float = 0.0) -> None:
+    def changed(self, within: float = 0.0) -> None:
         """Announce a change whose commit begins at most `within` seconds from now."""
         self.changes += 1
-        self.writer.want(within)
+        self.writer.schedule_commit(within)
 
-    def lend(self, within: float) -> None:
-        """Announce a change that may become needless in the writer's commit delay.
-
-        It goes with the batch after the one that gathers now: each closes after half of the delay,
-        so that what came last has a chance, too.
-        """
-        self.lent += 1
-        mark = self.writer.batch + 1
-        if mark == self.lent_mark and within >= self._lent_within:
-            return  # announced before
-        self.lent_mark, self._lent_within = mark, within
-        half = self.writer.commit_delay / 2
-        self.writer.want(max(within - half, half))
+    def defer(self) -> None:
+        """Announce a deferred write: it goes with the batch after the one that gathers now."""
+        self.deferred += 1
+        self.deferred_commit = self.writer.batch + 1
 
     def committed(self, batch: int) -> None:
         """Announce the batch that answers may wait for, if it is not this one."""
-        if batch < self.lent_mark:
-            self.writer.want(self.writer.commit_delay / 2)
+        if batch < self.deferred_commit:
+            self.writer.schedule_commit(self.writer.commit_delay / 2)
 
     def put_off(self) -> None:
         """Announce a change that may be lost."""
-        self.writer.want(PUT_OFF)
+        self.writer.schedule_commit(PUT_OFF)
 
-    def mark(self) -> int:
+    def commit_number(self) -> int:
         """Make everything gathered due now; return the batch that it is in, or was."""
-        mark = self.writer.mark()
-        if mark == self.writer.batch:
-            self.writer.want(0.0)
-        return mark
+        number = self.writer.commit_number()
+        if number == self.writer.batch:
+            self.writer.schedule_commit(0.0)
+        return number
 
 
-def runs(numbers: list[int]) -> list[tuple[int, int]]:
-    """Return the first and last of each run of consecutive numbers, rising."""
+def ranges(numbers: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return ranges of numbers, those that follow upon each other as one, rising."""
     found: list[tuple[int, int]] = []
-    for number in sorted(numbers):
-        if found and number == found[-1][1] + 1:
-            found[-1] = found[-1][0], number
+    for first, last in sorted(numbers):
+        if found and first == found[-1][1] + 1:
+            found[-1] = found[-1][0], last
         else:
-            found.append((number, number))
+            found.append((first, last))
     return found

@@ -97,7 +97,7 @@ class HistorySubscriptions:
             where is None or where.identity,
         )
         self._present[number] = self._last, since
-        self._writer.want(COMMIT_WITHIN)
+        self._writer.schedule_commit(COMMIT_WITHIN)
 
     def discard(self, number: int) -> None:
         """Note the end of a subscription; one that no message met leaves nothing."""
@@ -106,7 +106,7 @@ class HistorySubscriptions:
             return
         if row:
             self._ended.append((self._history.last, row))
-            self._writer.want(COMMIT_WITHIN)
+            self._writer.schedule_commit(COMMIT_WITHIN)
 
     def _gather(self) -> None:
         for row in self._begun.values():

@@ -3,12 +3,11 @@
 import json
 from typing import Any
 
-from gateway.mqtt.message import Message as AcceptedMessage
-from gateway.mqtt.plain_message import PlainMessage
-from gateway.mqtt.properties import Properties
-from gateway.routing.where.message import Message
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5
+from gateway.mqtt.properties import NO_PROPERTIES, Properties
+from gateway.mqtt.publication import Publication
+from gateway.mqtt.publish_encoder import make_publication
 from gateway.session.kept import seconds_since
-from gateway.session.message_run import MessageRun
 from gateway.storage.connection import Row
 
 PROPERTY_COLUMNS = (
@@ -38,104 +37,80 @@ PLAIN_COLUMNS = COLUMNS[: -len(PROPERTY_COLUMNS)]
 """Those of a message about which its publisher says nothing beside it: the others are NULL."""
 
 
-RUN_COLUMNS = (*PLAIN_COLUMNS, "version")
-"""Those of messages of a run: their packets are the payload."""
+BATCH_COLUMNS = (*PLAIN_COLUMNS, "message_expiry", "version")
+"""Those of a publication of several messages: their packets are the payload."""
+
+NO_VALUES = (None,) * len(PROPERTY_COLUMNS)
+"""The values of PROPERTY_COLUMNS where a publisher says nothing beside the message."""
 
 
-def is_plain(message: AcceptedMessage) -> bool:
-    """Return whether PLAIN_COLUMNS say all of the message."""
+def to_plain_row(publication: Publication) -> Row:
+    """Return the values of PLAIN_COLUMNS of a single message."""
     return (
-        message.content_type is None
-        and message.response_topic is None
-        and message.correlation_data is None
-        and message.message_expiry is None
-        and message.payload_format is None
-        and not message.user_properties
+        publication.topic,
+        publication.packets.one(0),
+        publication.qos,
+        publication.retain,
+        publication.received_at or 0,
+        publication.client_id,
+        publication.username,
     )
 
 
-def to_plain_row(message: AcceptedMessage) -> Row:
-    """Return the values of PLAIN_COLUMNS."""
+def to_row(publication: Publication) -> Row:
+    """Return the values of COLUMNS of a single message; user properties as JSON."""
+    return (*to_plain_row(publication), *property_values(publication.properties.fields))
+
+
+def batch_to_row(publication: Publication) -> Row:
+    """Return the values of BATCH_COLUMNS."""
     return (
-        message.topic,
-        message.payload,
-        message.qos,
-        message.retain,
-        message.received_at or 0,
-        message.client_id,
-        message.username,
+        publication.topic,
+        publication.packets.data,
+        publication.qos,
+        publication.retain,
+        publication.received_at or 0,
+        publication.client_id,
+        publication.username,
+        publication.properties.expiry,
+        MQTT_5 if publication.mqtt5 else MQTT_3_1_1,
     )
 
 
-def of_plain(message: PlainMessage) -> Row:
-    """Return the values of PLAIN_COLUMNS of a message that has no others."""
-    origin = message.origin
-    return (
-        message.topic,
-        message.payload,
-        origin.qos,
-        True,
-        origin.received_at,
-        origin.client_id,
-        origin.username,
-    )
-
-
-def run_to_row(run: MessageRun) -> Row:
-    """Return the values of RUN_COLUMNS."""
-    return (
-        run.topic,
-        run.data,
-        run.qos,
-        False,
-        run.received_at,
-        run.client_id,
-        run.username,
-        run.version,
-    )
-
-
-def text_size(message: AcceptedMessage | PlainMessage) -> int:
+def text_size(publication: Publication) -> int:
     """Return the bytes of texts and blobs among PLAIN_COLUMNS, as `Writer.add_rows` wants them."""
-    names = len(message.client_id or "") + len(message.username or "")
-    return len(message.topic) + len(message.payload) + names
+    names = len(publication.client_id or "") + len(publication.username or "")
+    return len(publication.topic) + publication.packets.payload_bytes(0, 1) + names
 
 
-def to_row(message: AcceptedMessage) -> Row:
-    """Return the values of COLUMNS; user properties as JSON, None where there are none."""
-    return (
-        *to_plain_row(message),
-        message.content_type,
-        message.response_topic,
-        message.correlation_data,
-        message.message_expiry,
-        message.payload_format,
-        pairs_to_text(message.user_properties),
-    )
-
-
-def from_row(values: tuple[Any, ...], monotonic: float, wall: int) -> Message:
-    """Return the message that `to_row` made `values` of.
+def from_row(values: tuple[Any, ...], monotonic: float, wall: int) -> Publication:
+    """Return the single message that `to_row` made `values` of.
 
     Its expiry goes on from when it was accepted: `monotonic` (seconds) and `wall` (ms since 1970)
     are now. Raises ValueError for what is no such row.
     """
     topic, payload, qos, retain, received_at, client_id, username, *rest = values
-    content_type, response_topic, correlation_data, expiry, payload_format, pairs = rest
-    return Message(
-        topic,
-        payload,
-        check_qos(qos),
-        bool(retain),
-        client_id=client_id,
-        username=username,
-        received_at=received_at,
-        arrived=monotonic - seconds_since(received_at, wall),
+    publication = make_publication(
+        topic, payload, check_qos(qos), bool(retain), property_fields(tuple(rest))
+    )
+    publication.client_id = client_id
+    publication.username = username
+    publication.received_at = received_at
+    publication.arrived = monotonic - seconds_since(received_at, wall)
+    return publication
+
+
+def property_fields(values: tuple[Any, ...]) -> Properties:
+    """Return the properties that `property_values` made `values` of."""
+    if values == NO_VALUES:
+        return NO_PROPERTIES
+    content_type, response_topic, correlation_data, expiry, payload_format, pairs = values
+    return Properties(
+        payload_format_indicator=payload_format,
+        message_expiry_interval=expiry,
         content_type=content_type,
         response_topic=response_topic,
         correlation_data=correlation_data,
-        message_expiry=expiry,
-        payload_format=payload_format,
         user_properties=text_to_pairs(pairs),
     )
 

@@ -1,19 +1,17 @@
 """Messages that persistent sessions are owed, each as one row however many are owed it."""
 
-from copy import copy
-
-from gateway.mqtt.message import Message
-from gateway.session.message_run import MessageRun
+from gateway.mqtt.publication import Publication
+from gateway.mqtt.publish_properties import NO_PUBLISH_PROPERTIES
 from gateway.storage import message_row
 from gateway.storage.connection import Row
-from gateway.storage.gathering import Add, AddRows, runs
+from gateway.storage.gathering import Add, AddRows, ranges
 from gateway.storage.outbox_row import insert_statement
 
 INSERT = insert_statement("message", ("id", *message_row.COLUMNS))
 INSERT_PLAIN = insert_statement("message", ("id", *message_row.PLAIN_COLUMNS))
 """What most messages need: to bind six more NULLs costs nearly half of the whole row."""
 
-INSERT_RUN = insert_statement("message", ("id", *message_row.RUN_COLUMNS))
+INSERT_BATCH = insert_statement("message", ("id", *message_row.BATCH_COLUMNS))
 
 _DELETE = "DELETE FROM message WHERE id BETWEEN ? AND ?"
 _DELETE_UNLESS_OWED = (
@@ -44,55 +42,39 @@ class MessageStore:
 
     def __init__(self, last: int = 0) -> None:
         self._last = last
-        self._new: dict[int, Message | MessageRun] = {}  # by number: owed, and not written yet
+        self._new: dict[int, Publication] = {}  # by number: owed, and not written yet
         self._gone: list[int] = []
         self._perhaps_gone: list[int] = []
         self._gone_bytes = 0
         self._below = 0
 
-    def hold(self, message: Message) -> Message:
-        """Note that one session more is owed the message; return what it is owed.
+    def hold(self, publication: Publication) -> Publication:
+        """Note that one session more is owed a publication; return what it is owed.
 
         That is a copy where the row is another session's own.
         """
-        if message.owed and not message.shared and message.row not in self._new:
-            message = copy(message)
-            message.holders = message.owed = 0
-            message.pledge = None
-        if not message.owed:
+        if publication.owed and not publication.shared and publication.row not in self._new:
+            publication = publication.copy()
+        if not publication.owed:
             self._last += 1
-            message.row = self._last
-            message.shared = False
-            self._new[message.row] = message
-        message.owed += 1
-        return message
+            publication.row = self._last
+            publication.shared = False
+            self._new[publication.row] = publication
+        publication.owed += 1
+        return publication
 
-    def hold_run(self, run: MessageRun) -> None:
-        """Note that one session more is owed all messages of a run that was published just now."""
-        if not run.owed:
-            self._last += 1
-            run.row = self._last
-            self._new[run.row] = run
-        run.owed += 1
-
-    def release_run(self, run: MessageRun) -> int:
-        """Note that one of these sessions is owed none of them any more; return as `release`."""
-        return self._release(run, len(run.data))
-
-    def release(self, message: Message) -> int:
+    def release(self, publication: Publication) -> int:
         """Note that one of the sessions that `hold` was called for is owed it no more.
 
         Returns how many rows need not be written because of that: 1 or 0.
         """
-        return self._release(message, len(message.payload))
-
-    def _release(self, held: Message | MessageRun, size: int) -> int:
-        held.owed -= 1
-        if held.owed:
+        publication.owed -= 1
+        if publication.owed:
             return 0
-        if self._new.pop(held.row, None) is not None:
+        if self._new.pop(publication.row, None) is not None:
             return 1
-        self.forget(held.row, size, alone=not held.shared)
+        size = len(publication.packets.data)
+        self.forget(publication.row, size, alone=not publication.shared)
         return 0
 
     def forget(self, row: int, size: int, *, alone: bool) -> None:
@@ -109,18 +91,16 @@ class MessageStore:
         plain: list[Row] = []
         size = 0
         for row in sorted(rows & self._new.keys()):
-            message = self._new.pop(row)
-            if isinstance(message, MessageRun):
-                message.shared = message.owed > 1
-                add(INSERT_RUN, (row, *message_row.run_to_row(message)))
-                continue
+            publication = self._new.pop(row)
             # a retained message may be owed to others later
-            message.shared = message.owed > 1 or message.retain
-            if not message_row.is_plain(message):
-                add(INSERT, (row, *message_row.to_row(message)))
-                continue
-            size += message_row.text_size(message)
-            plain.append((row, *message_row.to_plain_row(message)))
+            publication.shared = publication.owed > 1 or publication.retain
+            if publication.count > 1:
+                add(INSERT_BATCH, (row, *message_row.batch_to_row(publication)))
+            elif publication.properties is not NO_PUBLISH_PROPERTIES:
+                add(INSERT, (row, *message_row.to_row(publication)))
+            else:
+                size += message_row.text_size(publication)
+                plain.append((row, *message_row.to_plain_row(publication)))
         add_rows(INSERT_PLAIN, plain, size)
 
     def gather_deletions(self, add: Add, *, everything: bool) -> None:
@@ -139,7 +119,7 @@ class MessageStore:
         if everything:
             add(_DELETE_ALL, ())
             return
-        for run in runs(gone):
-            add(_DELETE, run)
-        for run in runs(list(set(perhaps))):
-            add(_DELETE_UNLESS_OWED, run)
+        for each in ranges((row, row) for row in gone):
+            add(_DELETE, each)
+        for each in ranges((row, row) for row in set(perhaps)):
+            add(_DELETE_UNLESS_OWED, each)

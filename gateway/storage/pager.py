@@ -7,14 +7,13 @@ from collections.abc import Callable, Coroutine
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
-from gateway.session.delivery import SharedDelivery
 from gateway.session.journal import Take
 from gateway.session.kept import CLOCK_SET
 from gateway.session.queue_bounds import HEAD_BYTES, HEAD_MESSAGES
-from gateway.session.waiting_run import Waiting
+from gateway.session.span import Span
 from gateway.storage.gathering import Gathering
-from gateway.storage.kept_deliveries import READ, DeliveryReader
 from gateway.storage.reading import Reading, Values
+from gateway.storage.stored_spans import READ, SpanReader
 
 if TYPE_CHECKING:
     from gateway.storage.session_journal import SessionJournal
@@ -30,14 +29,14 @@ PAGE_BYTES = HEAD_BYTES // 2
 STEP_ROWS = 1_000
 """Deliveries that are deleted in one batch of what an ended session or its expiry leaves."""
 
-LAST_PLACE = 2**62
+LAST_SEQUENCE = 2**62
 
 _ENDED = (
     "SELECT place, message, size, alone, messages, shared_filter IS NOT NULL FROM delivery"
     " WHERE session = ? ORDER BY place LIMIT ?"
 )
 _EXPIRED = (
-    "SELECT expires, session, place, message, size, alone FROM delivery"
+    "SELECT expires, session, place, message, size, alone, messages FROM delivery"
     " WHERE expires BETWEEN ? AND ? AND (expires, session, place) > (?, ?, ?)"
     " ORDER BY expires, session, place LIMIT ?"
 )
@@ -45,7 +44,7 @@ _EXPIRED = (
 Now = Callable[[], tuple[float, int]]
 """Returns monotonic seconds and wall milliseconds, and begins a turn of the gateway's."""
 
-LeftOver = Callable[[list[SharedDelivery], float, int], None]
+LeftOver = Callable[[list[Span], float, int], None]
 
 
 class Job(Protocol):
@@ -93,7 +92,7 @@ class Pager:
         self.journals.pop(journal.number, None)
 
     def load(self, journal: "SessionJournal", after: int, up_to: int, take: Take) -> None:
-        """Give `take` the first deliveries with places above `after`, up to `up_to`."""
+        """Give `take` the first deliveries with sequence numbers above `after`, up to `up_to`."""
         self._add(_Load(self, journal, after, up_to, take))
 
     def end(self, journal: "SessionJournal") -> None:
@@ -122,7 +121,7 @@ class Pager:
     def changed(self) -> None:
         """Note that a step has gathered something: the next one waits until it is on disk."""
         self.gathering.put_off()
-        self._waits_for = self.gathering.mark()
+        self._waits_for = self.gathering.commit_number()
 
     def _add(self, job: Job) -> None:
         self._jobs.append(job)
@@ -157,7 +156,7 @@ class _Load:
     ) -> None:
         self._pager = pager
         self._journal = journal
-        self._places = (after, up_to)
+        self._bounds = (after, up_to)
         self._take = take
 
     async def step(self) -> bool:
@@ -167,7 +166,7 @@ class _Load:
         size = messages = 0
         whole = False
 
-        def enough(found: list[Waiting]) -> bool:
+        def enough(found: list[Span]) -> bool:
             nonlocal size, messages, whole
             for each in found:
                 size += each.size
@@ -175,10 +174,10 @@ class _Load:
             whole = size >= PAGE_BYTES or messages >= PAGE_MESSAGES
             return whole
 
-        row = (journal.number, *self._places, PAGE_MESSAGES)
-        reader = DeliveryReader(*pager.now(), pager.journals)
+        row = (journal.number, *self._bounds, PAGE_MESSAGES)
+        reader = SpanReader(*pager.now())
         found = await pager.reading.rows(
-            READ, "delivery to session", reader.waiting, row, enough, texts=False
+            READ, "delivery to session", reader.spans, row, enough, texts=False
         )
         if journal.open:
             # a whole page that nobody can read is the end: the next would begin at the same place
@@ -214,21 +213,21 @@ class _End:
         pager = self._pager
         size = 0
 
-        def enough(found: list[Waiting]) -> bool:
+        def enough(found: list[Span]) -> bool:
             nonlocal size
             size += sum(each.size for each in found)
             return size >= PAGE_BYTES
 
         row = (self._journal.number, 0, up_to, STEP_ROWS)
-        reader = DeliveryReader(*pager.now(), {self._journal.number: self._journal})
+        reader = SpanReader(*pager.now())
         found = await pager.reading.rows(
-            READ, "delivery to session", reader.waiting, row, enough, texts=False
+            READ, "delivery to session", reader.spans, row, enough, texts=False
         )
         read = list(chain.from_iterable(found))
         last = read[-1].last if size >= PAGE_BYTES else up_to
-        shared = [each for each in read if isinstance(each, SharedDelivery)]
-        for delivery in shared:
-            delivery.place = delivery.message.owed = 0  # whoever gets it has it written anew
+        shared = [each for each in read if each.topic_filter]
+        for each in shared:
+            each.publication.owed = 0  # whoever gets it has it written anew
         pager.on_left_over(shared, *pager.now())
         return last
 
@@ -256,15 +255,17 @@ class _Sweep:
         self._last = found[-1][:3]
         return False
 
-    def _remove(self, session: int, place: int, message: int, size: int, alone: int) -> bool:
-        """Delete one, unless it is in memory, where it is found as well."""
+    def _remove(
+        self, session: int, last: int, message: int, size: int, alone: int, messages: int
+    ) -> int:
+        """Delete a row, unless it is in memory, where it is found as well; return how many go."""
         journal = self._pager.journals.get(session)
         if journal is None or journal.queue is None:
-            return False
-        if not journal.queue.remove_paged(place, size):
-            return False
-        journal.forget(place, message, size, alone=bool(alone))
-        return True
+            return 0
+        if not journal.queue.remove_paged(last, size, messages):
+            return 0
+        journal.forget(last, message, size, alone=bool(alone), count=messages)
+        return messages
 
 
 def _as_it_is(values: Values) -> Values:

@@ -7,10 +7,10 @@ from gateway.mqtt.packets import Will
 from gateway.mqtt.properties import Properties
 from gateway.session.kept import (
     Kept,
-    KeptDelivery,
-    KeptRest,
     KeptSession,
+    KeptSpan,
     KeptSubscription,
+    KeptTail,
     KeptWill,
 )
 from gateway.session.limits import MAXIMUM_INFLIGHT
@@ -18,13 +18,13 @@ from gateway.session.queue_bounds import HEAD_BYTES, HEAD_MESSAGES
 from gateway.session.queue_memory import MAXIMUM_HEAD_BYTES
 from gateway.storage import kept_retained, message_row, will_store
 from gateway.storage.broker_store import BrokerStore
-from gateway.storage.kept_deliveries import READ, DeliveryReader, check_packet_id
 from gateway.storage.kept_retained import RetainedReader
 from gateway.storage.message_store import MAXIMUM_DEAD_BYTES, MessageStore
-from gateway.storage.pager import LAST_PLACE, Pager
+from gateway.storage.pager import LAST_SEQUENCE, Pager
 from gateway.storage.reading import Values
 from gateway.storage.retained_store import RetainedStore
 from gateway.storage.session_store import SessionStore
+from gateway.storage.stored_spans import READ, SpanReader, check_packet_id
 from gateway.storage.will_store import WillStore
 
 _WILLS = f"SELECT {', '.join(will_store.COLUMNS)} FROM will"  # noqa: S608 - our columns
@@ -54,7 +54,7 @@ class _Queue:
 
     messages: int
     bytes: int
-    last_place: int
+    last_sequence: int
     first_message: int
 
 
@@ -74,7 +74,7 @@ class Restore:
         self._gathering = pager.gathering
         self._monotonic, self._wall = pager.now()
         self._window = window
-        self._deliveries = DeliveryReader(self._monotonic, self._wall, pager.journals)
+        self._spans = SpanReader(self._monotonic, self._wall)
         self._bytes = 0  # of deliveries in memory
         self._queues: dict[int, _Queue] = {}
         self._sessions: dict[int, KeptSession] = {}
@@ -109,7 +109,7 @@ class Restore:
         def add_session(values: Values) -> None:
             number, client_id, expiry_interval, username, left_at = values
             queue = self._queues.get(number, NO_QUEUE)
-            journal = store.reopen(number, client_id, queue.last_place, queue.messages)
+            journal = store.reopen(number, client_id, queue.last_sequence, queue.messages)
             journal.expiry_interval, journal.username = expiry_interval, username
             journal.left_at = left_at
             kept = KeptSession(journal, client_id, expiry_interval, username, left_at)
@@ -143,23 +143,23 @@ class Restore:
             most = max(most, self._window)  # it is not known what was sent
         count = size = 0
 
-        def enough(row: list[KeptDelivery]) -> bool:
+        def enough(row: list[KeptSpan]) -> bool:
             nonlocal count, size
             for kept in row:
-                count += kept.delivery.count
-                size += kept.delivery.size
-            return not row[-1].packet_id and (count >= most or size >= HEAD_BYTES)
+                count += kept.span.count
+                size += kept.span.size
+            return not row[-1].span.packet_id and (count >= most or size >= HEAD_BYTES)
 
-        row = (number, 0, LAST_PLACE, -1)
-        read = self._deliveries.read
+        row = (number, 0, LAST_SEQUENCE, -1)
+        read = self._spans.read
         rows = await self._rows(READ, "delivery to session", read, row, enough, texts=False)
-        session.deliveries = found = list(chain.from_iterable(rows))
+        session.spans = found = list(chain.from_iterable(rows))
         self._bytes += size
         more = queue.messages - count
         if more:
-            after = found[-1].delivery.last if found else 0
-            rest = queue.bytes - sum(each.delivery.kept for each in found)
-            session.rest = KeptRest(after, queue.last_place, more, rest)
+            after = found[-1].span.last if found else 0
+            size = queue.bytes - sum(each.span.kept for each in found)
+            session.tail = KeptTail(after, queue.last_sequence, more, size)
 
     def _add_subscription(self, values: Values) -> None:
         session, topic_filter, qos, no_local, as_published, identifier, where, *more = values

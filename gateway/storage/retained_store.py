@@ -1,9 +1,9 @@
 """Retained messages as rows, the last of each topic, written when a batch is closed."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from gateway.mqtt.message import Message
-from gateway.mqtt.plain_message import PlainMessage
+from gateway.mqtt.publication import Publication
+from gateway.mqtt.publish_properties import NO_PUBLISH_PROPERTIES
 from gateway.storage import message_row
 from gateway.storage.connection import Row
 from gateway.storage.gathering import Gathering
@@ -42,47 +42,32 @@ class RetainedStore:
         self._gathering = gathering
         self._rows = rows or {}  # by topic: on disk, or on the way there
         self._last_row = last_row
-        self._changed: dict[str, Message | PlainMessage | None] = {}
+        self._changed: dict[str, Publication | None] = {}
         for row in superseded:
             gathering.writer.add(_FORGET, (row,))
 
-    def keep(self, message: Message) -> None:
+    def keep(self, publication: Publication) -> None:
         """Write the message in place of its topic's last one, or delete that."""
-        topic = message.topic
+        topic = publication.topic
         if topic.startswith(NOT_KEPT):
             return
-        if message.payload and message.commit_within is not None:
-            self._changed[topic] = message
+        within = publication.commit_within
+        if within is not None and publication.packets.payload_bytes(0, 1):
+            self._changed[topic] = publication
         elif self._is_kept(topic):
             self._changed[topic] = None
         else:
             return
-        self._announce(message.qos, message.commit_within)
-
-    def keep_run(self, messages: Sequence[PlainMessage]) -> None:
-        """Do that with messages of one origin, none of which is empty, nor of a `$SYS` topic."""
-        origin = messages[0].origin
-        if origin.commit_within is None:
-            forgotten = [each.topic for each in messages if self._is_kept(each.topic)]
-            if not forgotten:
-                return
-            self._changed.update(dict.fromkeys(forgotten))
+        if publication.qos:
+            self._gathering.changed(within or 0.0)
         else:
-            self._changed.update([(each.topic, each) for each in messages])
-        self._announce(origin.qos, origin.commit_within)
+            self._gathering.put_off()
 
     def _is_kept(self, topic: str) -> bool:
         """Return whether there is a message of the topic on disk, or will be."""
         if topic in self._changed:
             return self._changed[topic] is not None
         return topic in self._rows
-
-    def _announce(self, qos: int, within: float | None) -> None:
-        """Announce a change that a message of this QoS and durability class has made."""
-        if qos:
-            self._gathering.firm(within or 0.0)
-        else:
-            self._gathering.put_off()
 
     def forget(self, topics: Iterable[str]) -> None:
         """Delete what has expired."""
@@ -96,21 +81,18 @@ class RetainedStore:
         writer, rows = self._gathering.writer, self._rows
         plain: list[Row] = []
         size = 0
-        for topic, message in self._changed.items():
-            if message is None:
+        for topic, publication in self._changed.items():
+            if publication is None:
                 if topic in rows:
                     writer.add(_FORGET, (rows.pop(topic),))
                 continue
             row = rows.get(topic)
             if row is None:
                 self._last_row = rows[topic] = row = self._last_row + 1
-            if isinstance(message, PlainMessage):
-                plain.append((*message_row.of_plain(message), row))
-                size += message_row.text_size(message)
-            elif message_row.is_plain(message):
-                plain.append((*message_row.to_plain_row(message), row))
-                size += message_row.text_size(message)
+            if publication.properties is NO_PUBLISH_PROPERTIES:
+                plain.append((*message_row.to_plain_row(publication), row))
+                size += message_row.text_size(publication)
             else:
-                writer.add(_KEEP, (*message_row.to_row(message), row))
+                writer.add(_KEEP, (*message_row.to_row(publication), row))
         writer.add_rows(_KEEP_PLAIN, plain, size)
         self._changed = {}

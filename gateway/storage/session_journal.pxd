@@ -1,21 +1,25 @@
 import cython
 
-from gateway.mqtt.output cimport Pledge
-from gateway.session.inflight_run cimport InflightRun
-from gateway.session.message_run cimport MessageRun
+from gateway.mqtt.output cimport Barrier
+from gateway.mqtt.publication cimport Publication
+from gateway.session.span cimport Span
+from gateway.storage.delivery_row cimport DeliveryRow
 from gateway.storage.gathering cimport Gathering
 from gateway.storage.session_changes cimport Changes
 from gateway.storage.session_record cimport SessionRecord
 
 cdef class SessionJournal(SessionRecord):
-    cdef Py_ssize_t _last_place
+    cdef long long _last_sequence
     cdef public Py_ssize_t deliveries
-    cdef public object in_runs
     cdef public bint open
     cdef public object queue
 
-    cpdef bint lends(self, int qos, within) except -1
-    @cython.locals(gathering=Gathering)
-    cpdef lend_run(self, InflightRun sent, Pledge pledge)
-    @cython.locals(changes=Changes, run=MessageRun, gathering=Gathering)
-    cpdef done_run(self, InflightRun sent)
+    @cython.locals(barrier=Barrier, row=DeliveryRow, gathering=Gathering)
+    cpdef owe(self, Span span, bint deferred)
+    @cython.locals(publication=Publication, row=DeliveryRow)
+    cdef DeliveryRow _row_of(self, Span span, long long base)
+    cpdef done(self, Span span, Py_ssize_t first, Py_ssize_t count)
+    @cython.locals(changes=Changes, last="long long")
+    cdef _taken(self, DeliveryRow row)
+    @cython.locals(changes=Changes, last="long long")
+    cdef _taken_on_disk(self, DeliveryRow row)

@@ -1,5 +1,6 @@
 """What has changed of a persistent session, gathered until it is written."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from gateway.session.kept import KeptSubscription
@@ -49,16 +50,14 @@ class SessionRecord:
     def take_changes(self, messages: set[int]) -> Changes:
         """Return what is to be written now, and begin anew.
 
-        What is lent waits for the batch after this one, but for that of `messages`, which are
-        written now for others, or for their order: they are promised as a whole.
+        A deferred write is made with the batch after this one, but for that of `messages`, which
+        are written now for others, or for their order: they are promised as a whole.
         """
         changes, self._changes = self._changes or Changes(), None
-        lent, changes.lent = changes.lent, {}
-        for place, delivery in lent.items():
-            owed = changes.owed if delivery.message.row in messages else self._begun().owed
-            owed[place] = delivery
-        if changes.lent_runs:
-            self._begun().owed_runs, changes.lent_runs = changes.lent_runs, {}
+        deferred, changes.deferred = changes.deferred, {}
+        for last, row in deferred.items():
+            now = row.publication.row in messages
+            (changes.owed if now else self._begun().owed)[last] = row
         return changes
 
     def keep(self, expiry_interval: int, username: str | None) -> None:
@@ -67,7 +66,7 @@ class SessionRecord:
         if known != (expiry_interval, username, None):
             self.expiry_interval, self.username, self.left_at = expiry_interval, username, None
             self._store.row_changed(cast("SessionJournal", self))
-            self._store.gathering.firm(self._within)
+            self._store.gathering.changed(self._within)
 
     def leave(self, wall: int) -> None:
         """Write since when the session has no connection."""
@@ -77,30 +76,30 @@ class SessionRecord:
         changes = self._changes
         if changes is None:
             return
-        changes.owed |= changes.lent  # nobody is there any more who could make it needless
-        changes.lent = {}
+        changes.owed |= changes.deferred  # nobody is there any more who could make it needless
+        changes.deferred = {}
         if changes.owed:
-            self._store.gathering.mark()
+            self._store.gathering.commit_number()
 
-    def take(self, packet_id: int) -> None:
-        """Write the identifier."""
-        self._begun().incoming[packet_id] = True
-        self._store.gathering.firm(self._within)
+    def keep_incoming(self, packet_ids: Sequence[int]) -> None:
+        """Write the identifiers."""
+        self._begun().incoming.update(dict.fromkeys(packet_ids, True))
+        self._store.gathering.changed(self._within)
 
-    def let_go(self, packet_id: int) -> None:
-        """Delete the identifier."""
-        self._begun().incoming[packet_id] = False
-        self._store.gathering.firm(self._within)
+    def forget_incoming(self, packet_ids: Sequence[int]) -> None:
+        """Delete the identifiers."""
+        self._begun().incoming.update(dict.fromkeys(packet_ids, False))
+        self._store.gathering.changed(self._within)
 
     def subscribe(self, subscription: KeptSubscription) -> None:
         """Write the subscription."""
         self._begun().subscriptions[subscription.topic_filter] = subscription
-        self._store.gathering.firm(self._within)
+        self._store.gathering.changed(self._within)
 
     def unsubscribe(self, topic_filter: str) -> None:
         """Delete the subscription."""
         self._begun().subscriptions[topic_filter] = None
-        self._store.gathering.firm(self._within)
+        self._store.gathering.changed(self._within)
 
     def _begun(self) -> Changes:
         if self._changes is None:

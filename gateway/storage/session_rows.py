@@ -31,21 +31,31 @@ UNSUBSCRIBE = "DELETE FROM subscription WHERE session = ? AND topic_filter = ?"
 _DELIVERY = ("session", "place", "message", "qos", "retain", "packet_id", "released")
 
 OWE = insert_statement(
-    "delivery", (*_DELIVERY, "identifiers", "shared_filter", "size", "alone", "expires")
+    "delivery",
+    (
+        *_DELIVERY,
+        "identifiers",
+        "shared_filter",
+        "size",
+        "alone",
+        "expires",
+        "messages",
+        "gone",
+    ),
 )
 OWE_PLAIN = (
     "INSERT INTO delivery (session, place, message, qos, retain, packet_id, released, size, alone)"
     " VALUES (?, ?, ?, ?, ?, 0, 0, ?, ?)"
 )
-"""OWE for what was not sent, of a subscription that says nothing of it, and does not expire."""
+"""OWE for one message that was not sent, of a subscription that says nothing of it, and does not
+expire."""
 
-OWE_RUN = insert_statement("delivery", (*_DELIVERY, "size", "alone", "messages", "gone"))
-"""For the messages of a run."""
+LEFT = "UPDATE delivery SET messages = ?, size = ?, gone = ? WHERE session = ? AND place = ?"
+"""What is left of a row, some of whose messages are gone."""
 
-PART_OF_RUN = "UPDATE delivery SET messages = ?, size = ?, gone = ? WHERE session = ? AND place = ?"
+PROGRESS = "UPDATE delivery SET packet_id = ?, released = ? WHERE session = ? AND place = ?"
+"""What became of a row that an earlier batch has written."""
 
-IDENTIFY = "UPDATE delivery SET packet_id = ? WHERE session = ? AND place = ?"
-RELEASE = "UPDATE delivery SET released = 1 WHERE session = ? AND place = ?"
 DONE = "DELETE FROM delivery WHERE session = ? AND place BETWEEN ? AND ?"
 DONE_ALL = "DELETE FROM delivery"
 

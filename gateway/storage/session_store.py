@@ -1,15 +1,14 @@
 """Persistent sessions and what they are owed, written when a batch is closed."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
-from gateway.session.delivery import Delivery, SharedDelivery
 from gateway.session.kept import KeptSubscription
 from gateway.storage import session_rows
-from gateway.storage.gathering import Add, AddRows, Gathering, runs
-from gateway.storage.lone_deliveries import LoneDeliveries
+from gateway.storage.deferred_writes import DeferredWrites
+from gateway.storage.delivery_row import DeliveryRow
+from gateway.storage.gathering import Add, AddRows, Gathering, ranges
 from gateway.storage.message_store import MessageStore
 from gateway.storage.pager import Pager
-from gateway.storage.run_rows import write_begun_runs, write_runs
 from gateway.storage.session_changes import Changes
 from gateway.storage.session_journal import SessionJournal
 
@@ -17,8 +16,8 @@ from gateway.storage.session_journal import SessionJournal
 class SessionStore:
     """Makes the journals of sessions, and writes what they have noted.
 
-    What has changed stays in memory until the writer closes a batch, what is lent to clients until
-    it closes the next: a message that everyone has acknowledged by then is never written. Memory
+    What has changed stays in memory until the writer closes a batch, a deferred write until it
+    closes the next: a message that everyone has acknowledged by then is never written. Memory
     is bounded by what the sessions themselves hold (their queues, windows and subscriptions), and
     by what is to be deleted. `deliveries` is how many are on disk at the start.
     """
@@ -33,7 +32,7 @@ class SessionStore:
         deliveries: int = 0,
     ) -> None:
         self.gathering = gathering
-        self.lone = LoneDeliveries(gathering)
+        self.deferred_writes = DeferredWrites(gathering)
         self.messages = messages
         self.pager = pager
         self._last_session = last_session
@@ -52,10 +51,10 @@ class SessionStore:
         return journal
 
     def reopen(
-        self, number: int, client_id: str, last_place: int, deliveries: int
+        self, number: int, client_id: str, last_sequence: int, deliveries: int
     ) -> SessionJournal:
         """Return the journal of a session that an earlier run left."""
-        journal = SessionJournal(self, number, client_id, last_place)
+        journal = SessionJournal(self, number, client_id, last_sequence)
         journal.deliveries = deliveries
         self.pager.know(journal)
         return journal
@@ -82,7 +81,7 @@ class SessionStore:
         self._uncommitted.pop(journal, None)
         self.pager.forget(journal)
         self._ended.append(journal)
-        self.gathering.firm()
+        self.gathering.changed()
 
     def end_owed(self, journal: SessionJournal) -> None:
         """Note that nothing of what it was owed is needed any more."""
@@ -91,7 +90,7 @@ class SessionStore:
     def committed(self, batch: int) -> None:
         """Let queues forget what is on disk now."""
         for journal in list(self._uncommitted):
-            if journal.queue is None or journal.queue.let_go(batch):
+            if journal.queue is None or journal.queue.forget_written(batch):
                 del self._uncommitted[journal]
         self.pager.committed(batch)
 
@@ -99,34 +98,25 @@ class SessionStore:
         """Give the writer the rows of all changes; it is about to close a batch."""
         add = self.gathering.writer.add
         self._delete_ended(add)
-        self.lone.open_all()
+        self.deferred_writes.clear()
         self._write_sessions()
         journals, self._changed = self._changed, {}
-        begun = [journal.changes for journal in journals if journal.changes is not None]
-        if any(changes.owes for changes in begun):
-            for changes in begun:
-                changes.open_runs()
-        messages = _to_write(begun)
+        messages = _to_write([each.changes for each in journals if each.changes is not None])
         changed = [(journal, journal.take_changes(messages)) for journal in journals]
         add_rows = self.gathering.writer.add_rows
         emptied = self._count(changed)
-        if not emptied:
-            write_begun_runs(add, changed)
         self.messages.gather(add, add_rows, messages)
-        for write in (_write_subscriptions, _write_incoming):
-            for journal, changes in changed:
-                write(add, journal, changes)
+        batch = self.gathering.writer.batch
         for journal, changes in changed:
+            _write_subscriptions(add, journal, changes)
+            _write_incoming(add, journal, changes)
+            if not emptied:
+                _write_left(add, journal, changes)
             _write_owed(add, add_rows, journal, changes)
-            write_runs(add, journal, changes)
-        for journal, changes in changed:
-            _write_progress(add, journal, changes)
-            if changes.owed or changes.runs:
+            if changes.owed:
                 self._uncommitted[journal] = None
-                for delivery in changes.owed.values():
-                    delivery.batch = self.gathering.writer.batch
-                for row in changes.runs.values():
-                    row.batch = self.gathering.writer.batch
+                for row in changes.owed.values():
+                    row.batch = batch
         self._delete_done(add, changed, everything=emptied)
         self.messages.gather_deletions(add, everything=emptied)
 
@@ -153,7 +143,7 @@ class SessionStore:
         for journal in self._owed_ended:
             self._deliveries -= journal.deliveries
         for journal, changes in changed:
-            more = len(changes.owed) - changes.gone_messages + changes.count_runs()
+            more = changes.count()
             journal.deliveries += more
             self._deliveries += more
         return before > 0 and not self._deliveries
@@ -169,21 +159,22 @@ class SessionStore:
         for journal in ended:
             add(session_rows.END_OWED, (journal.number,))
         for journal, changes in changed:
-            for first, last in runs(changes.gone):
+            for first, last in ranges(changes.gone):
                 add(session_rows.DONE, (journal.number, first, last))
 
 
-def _to_write(begun: Iterable[Changes]) -> set[int]:
-    """Return the rows of the messages to write: what is owed, and what was lent before it.
+def _to_write(begun: Sequence[Changes]) -> set[int]:
+    """Return the rows of the messages to write: what is owed, and what was deferred before it.
 
-    A message is written for all its sessions at once, and may stand behind a lent one in each.
+    A publication is written for all its sessions at once, and may stand behind a deferred one in
+    each.
     """
-    messages = {row for changes in begun for row in changes.owed_messages()}
+    messages = {row.publication.row for changes in begun for row in changes.owed.values()}
     found = len(messages)
     while found:
         before = len(messages)
         for changes in begun:
-            messages |= changes.lent_before(messages)
+            messages |= changes.deferred_before(messages)
         found = len(messages) - before
     return messages
 
@@ -216,57 +207,52 @@ def _write_incoming(add: Add, journal: SessionJournal, changes: Changes) -> None
         add(statement, (journal.number, packet_id))
 
 
+def _write_left(add: Add, journal: SessionJournal, changes: Changes) -> None:
+    """Write what is left of rows that earlier batches have written, and what became of them."""
+    number = journal.number
+    for row in changes.begun.values():
+        add(session_rows.LEFT, (row.left, row.kept(), row.gone_bytes(), number, row.last))
+    for row in changes.progress.values():
+        add(session_rows.PROGRESS, (row.packet_id, row.released, number, row.last))
+
+
 def _write_owed(add: Add, add_rows: AddRows, journal: SessionJournal, changes: Changes) -> None:
-    number, packet_ids = journal.number, changes.packet_ids
     plain: list[tuple[object, ...]] = []
-    for place, delivery in changes.owed.items():
-        delivery.pledge = None  # its batch is what the publisher waits for now
-        message, identifiers = delivery.message, delivery.subscription_identifiers
+    for last, row in changes.owed.items():
+        row.barrier = None  # its batch is what the publisher waits for now
+        publication = row.publication
         if (
-            place in packet_ids
-            or place in changes.released
-            or identifiers
-            or message.message_expiry is not None
-            or type(delivery) is SharedDelivery
+            row.packet_id
+            or row.released
+            or row.subscription_identifiers
+            or row.topic_filter
+            or publication.count > 1
+            or publication.properties.expiry is not None
         ):
-            packet_id = packet_ids.pop(place, 0)
-            released = place in changes.released
-            changes.released.discard(place)
-            add(session_rows.OWE, _delivery_row(journal, delivery, packet_id, released))
+            add(session_rows.OWE, _delivery_row(journal, row))
         else:
-            alone = not message.shared
-            qos, retain, kept = delivery.qos, delivery.retain, delivery.kept
-            plain.append((number, place, message.row, qos, retain, kept, alone))
+            alone = not publication.shared
+            numbers = (journal.number, last, publication.row)
+            plain.append((*numbers, row.qos, row.retain, row.kept(), alone))
     add_rows(session_rows.OWE_PLAIN, plain, 0)
 
 
-def _delivery_row(
-    journal: SessionJournal,
-    delivery: Delivery,
-    packet_id: int,
-    released: bool,
-) -> tuple[object, ...]:
-    message = delivery.message
-    expiry = message.message_expiry
+def _delivery_row(journal: SessionJournal, row: DeliveryRow) -> tuple[object, ...]:
+    publication = row.publication
+    expiry = publication.properties.expiry
     return (
         journal.number,
-        delivery.place,
-        message.row,
-        delivery.qos,
-        delivery.retain,
-        packet_id,
-        released,
-        session_rows.identifiers_to_text(delivery.subscription_identifiers),
-        delivery.topic_filter if isinstance(delivery, SharedDelivery) else None,
-        delivery.kept,
-        not message.shared,
-        None if expiry is None else (message.received_at or 0) + 1000 * expiry,
+        row.last,
+        publication.row,
+        row.qos,
+        row.retain,
+        row.packet_id,
+        row.released,
+        session_rows.identifiers_to_text(row.subscription_identifiers),
+        row.topic_filter or None,
+        row.kept(),
+        not publication.shared,
+        None if expiry is None else (publication.received_at or 0) + 1000 * expiry,
+        row.left,
+        row.gone_bytes(),
     )
-
-
-def _write_progress(add: Add, journal: SessionJournal, changes: Changes) -> None:
-    """Write what became of deliveries that an earlier batch has written."""
-    for place, packet_id in changes.packet_ids.items():
-        add(session_rows.IDENTIFY, (packet_id, journal.number, place))
-    for place in changes.released:
-        add(session_rows.RELEASE, (journal.number, place))

@@ -57,7 +57,7 @@ class WillStore:
         new = client_id not in self._kept and client_id not in self._changed
         self._kept.add(client_id)
         self._changed[client_id] = _Change(will, username, new=new)
-        self._gathering.firm()
+        self._gathering.changed()
 
     def postpone(self, client_id: str, due: int) -> None:
         """Write when the will is to be published: wall time, milliseconds since 1970."""
@@ -69,7 +69,7 @@ class WillStore:
         if client_id in self._kept:
             self._kept.remove(client_id)
             self._changed[client_id] = _Change()
-            self._gathering.firm()
+            self._gathering.changed()
 
     def gather(self) -> None:
         """Give the writer the rows of all changes; it is about to close a batch."""

@@ -43,19 +43,19 @@ class Writer:
     disk. While one commit runs, later turns gather into the next batch (group commit); when it
     ends, the next begins at once if something in it is due by then, otherwise when it is.
 
-    What is not a row yet is announced with `want`. `before_batch` are called just before a batch
-    is closed, to `add` what has to be written then: what was undone meanwhile never is.
+    What is not a row yet is announced with `schedule_commit`. `before_batch` are called just before
+    a batch is closed, to `add` what has to be written then: what was undone meanwhile never is.
 
     A commit that fails keeps its rows and is tried again until the disk takes them: `full` is
     True meanwhile, so that nobody is promised what cannot be kept. `alarm` is called with a
     text when that begins and with "" when it ends.
 
-    `commit_delay` is for those who call `want`. `stretch`, from 0.0 to 1.0, is applied to longer
-    delays, but not to less than `commit_delay`: what wears a card are commits, so more of a
-    promised window is kinder to it, and less is quicker to answer.
+    `commit_delay` is for those who call `schedule_commit`. `stretch`, from 0.0 to 1.0, is applied
+    to longer delays, but not to less than `commit_delay`: what wears a card are commits, so more of
+    a promised window is kinder to it, and less is quicker to answer.
 
     With `durable` False (`--durability memory`) rows are written all the same, MEMORY_DELAY late,
-    but `mark()` is 0: nothing waits for them.
+    but `commit_number()` is 0: nothing waits for them.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Writer:
         Its commit begins at this turn's end, or at most `within` seconds from now, which is None
         for the class `memory`.
         """
-        self.want(within)
+        self.schedule_commit(within)
         if self._gathered and self._gathered[-1][0] == statement:
             self._gathered[-1][1].append(row)
         else:
@@ -137,7 +137,7 @@ class Writer:
         """
         if not rows:
             return
-        self.want(0.0)
+        self.schedule_commit(0.0)
         size += ROW_OVERHEAD * len(rows)
         self._gathered.append((statement, rows))
         self._gathered_rows += len(rows)
@@ -145,7 +145,7 @@ class Writer:
         self.pending_rows += len(rows)
         self.pending_bytes += size
 
-    def want(self, within: float | None) -> None:
+    def schedule_commit(self, within: float | None) -> None:
         """Announce rows to come: the commit begins at most `within` seconds from now.
 
         With 0.0 it begins at this turn's end, and up to `commit_delay` counts from there: before,
@@ -157,7 +157,7 @@ class Writer:
             within = max(within, MEMORY_DELAY)
         self.due.want(within, self.commit_delay, self.stretch)
 
-    def mark(self) -> int:
+    def commit_number(self) -> int:
         """Return the newest batch with work that is not on disk, 0 if there is none to wait for.
 
         An answer that promises what was gathered up to now may leave once `committed` has

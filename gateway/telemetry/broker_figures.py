@@ -96,7 +96,7 @@ class BrokerFigures:
         for name, value in broker.alias_budget.figures.values().items():
             counters.set(f"tidegate/aliases/out/{name}", value)
 
-        for name, value in broker.router.routes.values().items():
+        for name, value in broker.admissions.values().items():
             counters.set(f"tidegate/routes/{name}", value)
 
     def _update_loads(self, seconds: float) -> None:

@@ -134,7 +134,7 @@ class Publisher:
 
     def _make_aliases(self) -> OutboundAliases | None:
         maximum = min(self._limits.topic_alias_maximum, self._settings.topic_alias_maximum)
-        return OutboundAliases(maximum, 0, AliasBudget()) if maximum else None
+        return OutboundAliases(maximum, AliasBudget()) if maximum else None
 
     def _count(self, sent: int, resent: int) -> None:
         self._parts.counters.add("tidegate/uplink/sent", sent)

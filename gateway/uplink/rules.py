@@ -61,7 +61,7 @@ class RuleSet:
     """
 
     client_id = "$uplink"
-    asks_filters = True
+    inline = True
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ def find_damage(gateway: Gateway) -> None:
 def alarm(gateway: Gateway) -> str:
     message = gateway.broker.retained.get("$SYS/broker/tidegate/alarm/database")
     assert message is not None
-    return message.payload.decode()
+    return message.packets.one(0).decode()
 
 
 async def test_it_tells_and_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ async def started(folder: Path, stack: AsyncExitStack, *, read_only: bool = Fals
 def alarm(gateway: Gateway) -> str:
     message = gateway.broker.retained.get("$SYS/broker/tidegate/alarm/durability")
     assert message is not None
-    return message.payload.decode()
+    return message.packets.one(0).decode()
 
 
 async def test_publishers_are_refused_until_the_disk_takes_something(

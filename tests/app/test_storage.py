@@ -62,5 +62,5 @@ async def test_what_was_salvaged_is_told(tmp_path: Path, caplog: pytest.LogCaptu
         assert gateway.starts == 2
         alarm = gateway.broker.retained.get("$SYS/broker/tidegate/alarm/database")
         assert alarm is not None
-        assert "rows were salvaged" in alarm.payload.decode()
+        assert "rows were salvaged" in alarm.packets.one(0).decode()
     assert "set aside as tidegate.db.corrupt-" in caplog.text

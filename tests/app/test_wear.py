@@ -9,7 +9,6 @@ from gateway.app import wear
 from gateway.app.gateway import Gateway
 from gateway.app.wear import Wear
 from gateway.config.load import load
-from gateway.routing.where.message import Message
 from gateway.storage.write_diary import Written, written
 from tests.support.clocks import ManualClock
 from tests.support.ports import free_port
@@ -77,8 +76,8 @@ async def test_too_much_raises_an_alarm_until_it_ends(tmp_path: Path, io: list[i
 
 def alarm(gateway: Gateway) -> str:
     topic = "$SYS/broker/tidegate/alarm/write_budget"
-    found: list[Message] = list(gateway.broker.retained.match(topic, 0.0))
-    return str(json.loads(found[0].payload)["text"]) if found else ""
+    found = gateway.broker.retained.find(topic, 0.0)
+    return str(json.loads(found[0].packets.one(0))["text"]) if found else ""
 
 
 async def test_where_linux_does_not_count_nothing_is_done(

@@ -2,6 +2,8 @@ from collections.abc import Callable
 
 import pytest
 
+from gateway.broker.durability_classes import DurabilityEntry
+from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
@@ -15,7 +17,11 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker_harness import Harness
+from tests.support.durable_broker import DurableHarness
 from tests.support.memory_client import MemoryClient
+from tests.support.publishing import batch
+
+SUCCESS = ReasonCode.SUCCESS
 
 
 def receiver(harness: Harness, qos: int, receive_maximum: int | None = 1) -> MemoryClient:
@@ -90,6 +96,53 @@ def test_the_wrong_answer_is_a_protocol_error(
     assert disconnect.properties.reason_string == reason
 
 
+def test_a_refusal_of_a_qos_1_message_by_pubrec_is_a_protocol_error(harness: Harness) -> None:
+    client = receiver(harness, 1)
+    client.send(PubRec(1, ReasonCode.QUOTA_EXCEEDED))
+    (disconnect,) = client.take()
+    assert isinstance(disconnect, Disconnect)
+    assert disconnect.reason_code == ReasonCode.PROTOCOL_ERROR
+
+
+def test_acknowledgements_may_say_more_than_their_identifier(harness: Harness) -> None:
+    client = receiver(harness, 2)
+    client.send(PubRec(1, ReasonCode.NO_MATCHING_SUBSCRIBERS))
+    assert client.take() == [PubRel(1)]
+    client.send(PubComp(1, ReasonCode.PACKET_IDENTIFIER_NOT_FOUND))
+    assert client.take() == [Publish("a", b"2", 2, packet_id=2)]
+    client.send(Publish("b", qos=2, packet_id=7))
+    client.send(PubRel(7, ReasonCode.PACKET_IDENTIFIER_NOT_FOUND))
+    assert client.take()[1:] == [PubComp(7)]
+
+
+@pytest.mark.parametrize(
+    ("order", "left"),
+    [
+        ([1, 2, 4, 3, 6], [5]),
+        ([6, 5, 4, 3, 2, 1], []),
+        ([2, 2, 9, 3], [1, 4, 5, 6]),
+        ([1, 3, 5], [2, 4, 6]),
+    ],
+)
+@pytest.mark.parametrize("qos", [1, 2])
+def test_acknowledgements_come_in_any_order(
+    harness: Harness, order: list[int], left: list[int], qos: int
+) -> None:
+    client = harness.connect()
+    client.subscribe("a/b", qos)
+    harness.connect("p").send(*batch(6, qos))
+    client.take()
+    if qos == 1:
+        client.send(*(PubAck(number) for number in order))
+    else:
+        client.send(*(PubRec(number) for number in order))
+        unknown = ReasonCode.PACKET_IDENTIFIER_NOT_FOUND
+        expected = [PubRel(number, unknown if number == 9 else SUCCESS) for number in order]
+        assert client.take() == expected
+        client.send(*(PubComp(number) for number in order))
+    assert [number for number, _ in harness.session().inflight.items()] == left
+
+
 def test_the_receive_maximum_of_the_client_is_kept(harness: Harness) -> None:
     client = harness.connect(receive_maximum=3)
     client.subscribe("a", 2)
@@ -115,3 +168,18 @@ def test_qos_0_keeps_its_place_behind_what_waits(harness: Harness) -> None:
     client.send(PubAck(1))
     waited = [packet.payload for packet in client.take() if isinstance(packet, Publish)]
     assert waited == [b"1", b"2", b"3"]
+
+
+def test_a_pubrel_that_waits_for_no_disk_does_not_wait_for_the_next() -> None:
+    memory = DurabilityEntry(None, topic_filter="memory")
+    harness = DurableHarness(BrokerSettings(durability=(memory,)))
+    client = harness.persistent()
+    client.subscribe("+", 2)
+    for topic in ("memory", "a", "memory"):
+        harness.publish(topic, qos=2)
+    assert len(client.take()) == 3
+    harness.commits = False
+    client.send(PubRec(1), PubRec(2), PubRec(3))
+    assert client.take() == [PubRel(1)]
+    harness.commit()
+    assert client.take() == [PubRel(2), PubRel(3)]

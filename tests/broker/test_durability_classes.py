@@ -2,14 +2,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import gateway.broker.durability_classes as module
 from gateway.broker.arrival import Arrival
-from gateway.broker.durability_classes import DurabilityClasses, DurabilityEntry
+from gateway.broker.durability_classes import DurabilityClasses, DurabilityEntry, commit_within
 from gateway.broker.settings import BrokerSettings
-from gateway.counters import Counters
 from gateway.mqtt.packets import PubAck, Publish, PubRec, Will
 from gateway.routing.where.message import Message
-from gateway.session.durability_class import COMMIT, DurabilityClass
+from gateway.session.durability_class import DurabilityClass
 from tests.support.broker_harness import Harness
 from tests.support.held_disk import Disk
 from tests.support.inline import Inline
@@ -20,7 +18,7 @@ VALVES = DurabilityEntry(0.0, topic_filter="valves/#")
 
 
 def classes(*entries: DurabilityEntry, default: float | None = 0.0) -> DurabilityClasses:
-    return DurabilityClasses(entries, default, Counters())
+    return DurabilityClasses(entries, default)
 
 
 def within(
@@ -28,7 +26,7 @@ def within(
 ) -> float | None:
     """Return what holds; a listener of -1.0 says nothing."""
     of_listener = None if listener == -1.0 else DurabilityClass(listener)
-    return of.commit_within(of.of_client(client_id, of_listener), topic)
+    return commit_within(of.of_client(client_id, of_listener), of.of_topic(topic))
 
 
 def test_without_entries_the_listener_and_then_the_default_hold() -> None:
@@ -56,27 +54,7 @@ CASES = [
 def test_the_first_entry_that_fits_holds(
     entries: tuple[DurabilityEntry, ...], client_id: str, topic: str, expected: float | None
 ) -> None:
-    of = classes(*entries)
-    for _ in range(2):  # the second time from what is remembered
-        assert within(of, client_id, topic, listener=0.3) == expected
-
-
-def test_no_more_topics_are_remembered_than_there_is_room_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(module, "CACHED_TOPICS", 3)
-    counters = Counters()
-    of = DurabilityClasses([MEMORY], 0.0, counters)
-    for number in range(8):
-        assert of.commit_within(COMMIT, f"position/{number}") is None
-        assert len(of._cache) <= 3
-    assert counters.count("tidegate/storage/classes_forgotten") == 2
-
-
-def test_a_long_topic_is_not_remembered() -> None:
-    of = classes(MEMORY)
-    assert of.commit_within(COMMIT, "position/" + "a" * module.CACHED_LENGTH) is None
-    assert not of._cache
+    assert within(classes(*entries), client_id, topic, listener=0.3) == expected
 
 
 @given(

@@ -17,6 +17,7 @@ def test_an_expression_is_forgotten_with_its_last_user() -> None:
     with pytest.raises(TooManyExpressions, match="all 1 distinct expressions are in use"):
         expressions.get("x = 2")
     assert expressions.get("x = 1") is held
+    assert expressions.in_use() == [held]
     del held
     gc.collect()
     assert len(expressions) == 0

@@ -20,6 +20,8 @@ from tests.support.broker_harness import Harness
 from tests.support.held_disk import Disk
 from tests.support.inline import Inline
 from tests.support.memory_client import MemoryClient
+from tests.support.payloads import payloads
+from tests.support.publishing import batch, codes, subscriber
 
 MAXIMUM = 3
 
@@ -144,6 +146,33 @@ def test_mqtt_3_1_1_knows_no_maximum(harness: Harness) -> None:
     client.send(*publishes(10, 1), *publishes(10, 2))
     assert len(client.take()) == 20
     assert not client.closed()
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+@pytest.mark.parametrize("retain", [False, True])
+def test_our_receive_maximum_ends_a_batch_and_then_the_connection(
+    *, qos: int, retain: bool
+) -> None:
+    harness = Harness(BrokerSettings(receive_maximum=4))
+    receiver, publisher = subscriber(harness), harness.connect("publisher")
+    packets = batch(6, qos)
+    for packet in packets:
+        packet.retain = retain
+    publisher.send(*packets)
+    *answers, last = publisher.take()
+    assert answers == [(PubAck if qos == 1 else PubRec)(number) for number in range(1, 5)]
+    assert isinstance(last, Disconnect)
+    assert last.reason_code == ReasonCode.RECEIVE_MAXIMUM_EXCEEDED
+    assert payloads(receiver.take()) == [b"1", b"2", b"3", b"4"]
+
+
+def test_the_receive_maximum_counts_no_repetition_inside_a_batch() -> None:
+    harness = Harness(BrokerSettings(receive_maximum=3))
+    publisher = harness.connect("publisher")
+    for _ in range(3):
+        publisher.send(*batch(3, 2))
+    assert codes(publisher) == [ReasonCode.NO_MATCHING_SUBSCRIBERS] * 3 + [ReasonCode.SUCCESS] * 6
+    assert not publisher.closed()
 
 
 class ReceiveMaximum(RuleBasedStateMachine):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from gateway.mqtt.packets import MQTT_3_1_1, Publish, SubscriptionRequest
+from gateway.mqtt.packets import Publish, SubscriptionRequest
 from tests.support.broker_harness import Harness
-from tests.support.memory_client import MemoryClient
+from tests.support.publishing import batch
 from tests.support.replays import TURN, payloads_of, retain, short_turns, turns
 from tests.support.subscribing import topics
 
@@ -101,27 +101,15 @@ def test_every_replay_that_has_not_come_to_a_message_sends_it_first(harness: Har
     assert payloads_of(late.take(), names[-1]) == [b"new"]
 
 
-def test_runs_and_ways_give_way_to_a_replay(harness: Harness, passed_on: list[bool]) -> None:
-    """What would be sent as it came is sent behind the retained message of its topic."""
+@pytest.mark.parametrize("qos", [0, 1])
+@pytest.mark.parametrize("n", [1, 2, 20])
+def test_a_batch_comes_behind_the_retained_message_of_its_topic(
+    harness: Harness, n: int, qos: int
+) -> None:
     names = retain(harness, 4 * TURN)
-    client, publisher = harness.connect("c", MQTT_3_1_1), harness.connect("p", MQTT_3_1_1)
-    client.subscribe(names[-1])
-    for _ in range(3):
-        publisher.send(Publish(names[-1], b"before"))
-    assert _has_way(publisher)
-    client.take()
-    passed_on.clear()
-    client.subscribe("#")
-    for qos in (0, 1):
-        for _ in range(2):
-            publisher.send(Publish(names[-1], b"new", qos, packet_id=qos))
+    client, publisher = harness.connect("c"), harness.connect("p")
+    client.subscribe("#", 1)
+    publisher.send(*batch(n, qos, topic=names[-1]))
     turns(harness)
-    assert payloads_of(client.take(), names[-1]) == [names[-1].encode(), *[b"new"] * 4]
-    assert passed_on == [False] * 4
-    assert not _has_way(publisher)
-    publisher.send(Publish(names[0], b"after"))
-    assert passed_on[4:] == [True]
-
-
-def _has_way(client: MemoryClient) -> bool:
-    return client.client.way is not None
+    expected = [names[-1].encode(), *(b"%d" % number for number in range(1, n + 1))]
+    assert payloads_of(client.take(), names[-1]) == expected

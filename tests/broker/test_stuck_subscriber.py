@@ -3,6 +3,7 @@
 import pytest
 
 from gateway.broker.settings import BrokerSettings
+from gateway.mqtt.connection import MAXIMUM_UNSENT
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Publish, PubRec
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker_harness import Harness
@@ -70,3 +71,18 @@ def test_it_may_acknowledge_half(harness: Harness) -> None:
     stuck.send(PubRec(1), PubRec(2))  # and no PUBCOMP: the window stays full
     assert payloads(stuck.take()) == [b"0", b"1"]
     assert len(harness.session("stuck").queue) == QUEUE
+
+
+@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_it_may_be_its_own_publisher(harness: Harness, version: int, qos: int) -> None:
+    client = harness.connect("c", version)
+    client.subscribe("a")
+    client.reads = False
+    for number in range(1, 41):
+        client.send(Publish("a", bytes(100_000), qos, packet_id=number * (qos > 0)))
+    assert client.client.connection.output.size < MAXIMUM_UNSENT + 2 * 100_000
+    assert len(harness.session("c").queue) == QUEUE
+    client.reads = True
+    harness.settle()
+    assert len(payloads(client.take())) == MAXIMUM_UNSENT // 100_000 + 1 + QUEUE

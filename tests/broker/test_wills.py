@@ -44,7 +44,7 @@ def test_the_will_is_a_message_like_any_other(harness: Harness, watcher: MemoryC
     assert watcher.take() == [
         Publish("wills/c", b"gone", 1, retain=True, packet_id=1, properties=expected)
     ]
-    (kept,) = harness.broker.retained.match("wills/c", harness.now)
+    (kept,) = harness.broker.retained.find("wills/c", harness.now)
     assert (kept.client_id, kept.qos) == ("c", 2)
 
 

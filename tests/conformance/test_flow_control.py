@@ -146,12 +146,6 @@ def test_a_message_of_the_clients_maximum_and_one_byte_above(
     watcher.expect_nothing()
 
 
-FORWARDED_FIRST = pytest.mark.xfail(
-    strict=True, reason="the publish path forwards a message before it queues the PUBREC"
-)
-
-
-@FORWARDED_FIRST
 @keeps("5:4.3.3-8", "3.1.1:4.3.3-2")
 @pytest.mark.parametrize("granted", [0, 1, 2])
 def test_who_gets_its_own_qos_2_message_hears_pubrec_first(
@@ -165,7 +159,6 @@ def test_who_gets_its_own_qos_2_message_hears_pubrec_first(
     peer.expect(acknowledgement(PUBCOMP, 7))
 
 
-@FORWARDED_FIRST
 @keeps("5:3.1.2-24", "5:3.1.2-25", "5:4.3.3-8")
 def test_pubrec_comes_first_whether_or_not_the_message_is_too_large(
     peers: Peers, topic: str

@@ -49,10 +49,9 @@ def cut(part: bytearray, data: bytes | bytearray) -> Iterator[bytes]:
 class Link:
     """One network connection; `inbox` holds the packets that came, each whole, as bytes."""
 
-    def __init__(self, driver: "Driver", version: int, at_once: bool) -> None:
+    def __init__(self, driver: "Driver", version: int) -> None:
         self.version = version
         self._driver = driver
-        self._at_once = at_once
         self._going = bytearray()  # a part of a packet
         self._coming = bytearray()
         self.inbox: list[bytes] = []
@@ -61,23 +60,13 @@ class Link:
         self.client = driver.broker.open(
             Anonymous(), "192.0.2.7:40000", self._touch, driver.instant
         )
-        self._say_ready()
 
     def _touch(self) -> None:
         """Take note of nothing: every link is asked at the end of each turn."""
 
-    def _say_ready(self) -> None:
-        ready = self._at_once and self.reads and not self.closed
-        self.client.connection.output.transport = self if ready else None
-
     def read(self, *, reads: bool) -> None:
         """Take what comes from now on, or leave it where it is."""
         self.reads = reads
-        self._say_ready()
-
-    def write(self, data: bytes | bytearray, /) -> None:
-        """Take bytes that leave before the turn ends."""
-        self._hear(data)
 
     def say(self, data: bytes) -> None:
         """Hand over the bytes of one read, and end the turn."""
@@ -121,7 +110,6 @@ class Link:
 
     def _lose(self) -> None:
         self.closed = True
-        self.client.connection.output.transport = None
         self._driver.broker.lost(self.client, self._driver.instant)
 
     def _hear(self, data: bytes | bytearray) -> None:
@@ -144,8 +132,7 @@ class Link:
 class Driver:
     """A broker with its links, in memory or on SQLite; each turn is committed while it `commits`.
 
-    `now` is monotonic seconds, `wall` milliseconds since 1970. With `at_once` links take bytes
-    before the turn ends, as sockets that are ready do.
+    `now` is monotonic seconds, `wall` milliseconds since 1970.
     """
 
     def __init__(
@@ -153,11 +140,9 @@ class Driver:
         settings: BrokerSettings | None = None,
         *,
         durable: bool = False,
-        at_once: bool = False,
     ) -> None:
         self.settings = settings or BrokerSettings()
         self.disk = SqliteDisk() if durable else None
-        self.at_once = at_once
         self.commits = True
         self.now = 1_000.0
         self.wall = 1_763_740_000_000
@@ -187,7 +172,7 @@ class Driver:
         return Instant(self.now, self.wall)
 
     def open(self, version: int) -> Link:
-        link = Link(self, version, self.at_once)
+        link = Link(self, version)
         self.links.append(link)
         return link
 
@@ -231,7 +216,7 @@ class Driver:
         disk.time = self.now, self.wall
         disk.run_steps()
         self._flush()
-        while self.commits and disk.mark():
+        while self.commits and disk.due():
             disk.commit()
             disk.run_steps()
             self._flush()

@@ -47,9 +47,8 @@ class Judge:
         settings: BrokerSettings | None = None,
         *,
         durable: bool = False,
-        at_once: bool = False,
     ) -> None:
-        self.driver = Driver(settings, durable=durable, at_once=at_once)
+        self.driver = Driver(settings, durable=durable)
         self.naive = NaiveBroker()
         self.naive.now = self.driver.now
         self.players = {each.name: Player(each) for each in profiles}

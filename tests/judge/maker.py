@@ -85,7 +85,7 @@ class Maker:
             maximum_queued_messages=any_of.choice([3, 20, 90]) if self._bounded else 1_000_000,
         )
         durable = self._crashes or any_of.random() < 0.4
-        return Program(profiles, tuple(steps), settings, durable, any_of.random() < 0.5)
+        return Program(profiles, tuple(steps), settings, durable)
 
     def _profile(self, name: str) -> Profile:
         any_of = self._random

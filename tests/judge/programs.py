@@ -17,11 +17,10 @@ class Program:
     steps: tuple[Step, ...]
     settings: BrokerSettings
     durable: bool
-    at_once: bool
 
     def run(self) -> Judge:
         """Run it to the end; raise DisagreementError where the brokers disagree."""
-        judge = Judge(self.profiles, self.settings, durable=self.durable, at_once=self.at_once)
+        judge = Judge(self.profiles, self.settings, durable=self.durable)
         for number, step in enumerate(self.steps):
             try:
                 step.run(judge)

@@ -73,6 +73,6 @@ def show(program: Program) -> str:
     """Return the program as it can be read."""
     settings = program.settings
     lines = [f"{settings.maximum_queued_messages=}, {settings.maximum_inflight=}"]
-    lines.append(f"{program.durable=}, {program.at_once=}")
+    lines.append(f"{program.durable=}")
     lines += [f"{profile!r}," for profile in program.profiles]
     return "\n".join([*lines, *(f"{step!r}," for step in program.steps)])[:8_000]

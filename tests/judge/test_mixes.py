@@ -56,7 +56,7 @@ def test_each_message_is_one_hit_or_miss_in_all_mixes() -> None:
     wrong = {}
     for seed in range(60):
         judge = _judged(seed)
-        routes = judge.driver.broker.router.routes
+        routes = judge.driver.broker.admissions
         asked = routes.hits + routes.misses
         if not judge.routed <= asked <= judge.routed + judge.unrouted:
             wrong[seed] = asked, judge.routed, judge.unrouted

@@ -37,7 +37,7 @@ def test_each_message_is_a_hit_or_a_miss(
         )
         for number in range(100)
     ]
-    routes = driver.broker.router.routes
+    routes = driver.broker.admissions
     for data in reads(packets, n):
         publisher.say(data)
     assert routes.hits + routes.misses == 100
@@ -53,5 +53,5 @@ def test_the_figures_are_the_same_however_many_are_read_at_once() -> None:
         packets = [wire.publish(wire.MQTT_5, "t", b"x") for _ in range(100)]
         for data in reads(packets, n):
             publisher.say(data)
-        found.add((driver.broker.router.routes.hits, driver.broker.router.routes.misses))
+        found.add((driver.broker.admissions.hits, driver.broker.admissions.misses))
     assert found == {(99, 1)}

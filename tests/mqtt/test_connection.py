@@ -4,10 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.mqtt.connection import MAXIMUM_UNSENT, Connection
+from gateway.mqtt.alias_budget import AliasBudget
+from gateway.mqtt.alias_figures import InboundFigures
+from gateway.mqtt.connection import MAXIMUM_RECEIVE_MAXIMUM, MAXIMUM_UNSENT, Connection
 from gateway.mqtt.encode import encode, without_reason
 from gateway.mqtt.errors import MqttError, ProtocolError
-from gateway.mqtt.output import Pledge
+from gateway.mqtt.fields import write_string
+from gateway.mqtt.outbound_aliases import OutboundAliases
+from gateway.mqtt.output import Barrier
 from gateway.mqtt.packets import (
     MQTT_3_1,
     MQTT_3_1_1,
@@ -29,6 +33,7 @@ from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.versions import VERSIONS
 
+PUBACK = b"\x40\x02\x00\x00"
 CODE = ReasonCode.QUOTA_EXCEEDED
 REASON = Properties(reason_string="a reason of some length", user_properties=(("a", "b"),))
 
@@ -114,29 +119,40 @@ def test_output_is_announced_once_for_each_time_it_is_fetched() -> None:
     assert connection.packets_sent == 3
 
 
-def test_output_waits_for_its_mark() -> None:
+def test_output_waits_for_its_commit() -> None:
     connection = connected()
     connection.send(PingResp())
-    connection.send(PubAck(1), mark=3)
+    connection.send(PubAck(1), commit=3)
     connection.send(PingResp())
     assert sent(connection, 2) == b"\xd0\x00"
     assert sent(connection, 3) == b"\x40\x02\x00\x01\xd0\x00"
 
 
-def test_a_settled_pledge_announces_the_answer_that_waits_for_it() -> None:
+def test_a_settled_barrier_announces_the_answer_that_waits_for_it() -> None:
     announced: list[None] = []
     connection = Connection(1_024, on_output=lambda: announced.append(None))
     connection.version = MQTT_5
-    pledges = [Pledge(1), Pledge(1)]
-    for packet_id, pledge in enumerate(pledges, 1):
-        pledge.add()
-        connection.acknowledge(PubAck(packet_id), 1, pledge)
+    barriers = [Barrier(), Barrier()]
+    for packet_id, barrier in enumerate(barriers, 1):
+        barrier.add()
+        connection.answer(PUBACK, (packet_id,), 1, barrier)
     assert sent(connection, 0) == b""
     announced.clear()
-    for pledge in pledges:
-        pledge.settle()
+    for barrier in barriers:
+        barrier.settle()
     assert len(announced) == 1
     assert sent(connection, 0) == b"\x40\x02\x00\x01\x40\x02\x00\x02"
+
+
+def test_what_is_queued_meanwhile_can_stand_behind_an_answer() -> None:
+    connection = connected()
+    connection.send(PingResp())
+    aside = connection.set_output_aside()
+    connection.send(PubAck(2))
+    behind = connection.resume_output(aside)
+    connection.send(PubAck(1))
+    connection.output.append_all(behind)
+    assert sent(connection, 0) == b"\xd0\x00\x40\x02\x00\x01\x40\x02\x00\x02"
 
 
 def test_before_connect_an_answer_is_one_of_mqtt_3_1_1() -> None:
@@ -186,24 +202,34 @@ def test_what_is_too_large_all_the_same_is_not_sent() -> None:
     assert connection.packets_sent == 0
 
 
-def test_an_acknowledgement_that_is_too_large_has_not_been_sent() -> None:
+def test_acknowledgements_give_back_our_receive_maximum_when_they_have_left() -> None:
     connection = connected()
-    connection.maximum_packet_size = 4
-    connection.count_publish()
-    connection.acknowledge(PubAck(1, CODE))
-    assert connection.data_to_send(0) is None
-    assert connection.unacknowledged == 1
-    connection.acknowledge(PubAck(1))
-    assert connection.unacknowledged == 1
-    assert bytes(connection.data_to_send(0) or b"") == b"\x40\x02\x00\x01"
-    assert connection.unacknowledged == 0
+    connection.receive_maximum = 3
+    connection.count_publishes(3)
+    assert (connection.unacknowledged, connection.room_for_publishes) == (3, 0)
+    connection.answer(PUBACK, (1,), 1)  # a PUBREC, say
+    connection.answer(PUBACK, (1, 258), 1, last=True)
+    assert (connection.unacknowledged, connection.packets_sent) == (3, 3)
+    assert sent(connection, 1) == b"\x40\x02\x00\x01" * 2 + b"\x40\x02\x01\x02"
+    assert (connection.unacknowledged, connection.room_for_publishes) == (1, 2)
+    connection.count_publishes(2)
+    with pytest.raises(ProtocolError) as raised:
+        connection.count_publishes(1)
+    assert raised.value.reason_code == ReasonCode.RECEIVE_MAXIMUM_EXCEEDED
+
+
+def test_before_mqtt_5_clients_know_of_no_receive_maximum() -> None:
+    connection = connected(MQTT_3_1_1)
+    connection.receive_maximum = 3
+    connection.count_publishes(9)
+    assert connection.room_for_publishes == MAXIMUM_RECEIVE_MAXIMUM
 
 
 def test_congestion_is_a_matter_of_unsent_bytes() -> None:
     connection = connected()
-    connection.send_encoded(b"x" * (MAXIMUM_UNSENT - 1))
+    connection.send_encoded(b"x" * (MAXIMUM_UNSENT - 1), 1)
     congested = [connection.congested]
-    connection.send_encoded(b"x")
+    connection.send_encoded(b"x", 1)
     congested.append(connection.congested)
     connection.data_to_send(0)
     assert [*congested, connection.congested] == [False, True, False]
@@ -212,11 +238,11 @@ def test_congestion_is_a_matter_of_unsent_bytes() -> None:
 def test_only_answers_make_a_peer_one_that_should_be_read_no_more() -> None:
     connection = connected()
     answer = encode(SubAck(1, [CODE]), MQTT_5)
-    connection.send_encoded(b"x" * 10 * MAXIMUM_UNSENT)
+    connection.send_encoded(b"x" * 10 * MAXIMUM_UNSENT, 10)
     for _ in range(-(-MAXIMUM_UNSENT // len(answer)) - 1):
         connection.send(SubAck(1, [CODE]))
     unread = [connection.unread]
-    connection.send(SubAck(1, [CODE]), mark=1)
+    connection.send(SubAck(1, [CODE]), commit=1)
     unread.append(connection.unread)
     connection.data_to_send(0)
     unread.append(connection.unread)  # one answer still waits for its batch
@@ -248,3 +274,17 @@ def test_what_follows_a_connect_says_nothing_of_its_version() -> None:
     with pytest.raises(MqttError):
         connection.next_packet()
     assert connection.version == 0
+
+
+def test_a_closed_connection_holds_no_aliases() -> None:
+    budget, figures = AliasBudget(), InboundFigures()
+    connection = Connection(1_024, 2, inbound_figures=figures)
+    connection.close()
+    connection.version = MQTT_5
+    connection.outbound_aliases = OutboundAliases(2, budget)
+    connection.outbound_aliases.choose(write_string("a/topic"))
+    connection.receive(encode(Publish("a/b", properties=Properties(topic_alias=1)), MQTT_5))
+    connection.next_packet()
+    assert (figures.bytes_held, budget.figures.bytes_held > 0) == (3, True)
+    connection.close()
+    assert (figures.bytes_held, budget.figures.bytes_held) == (0, 0)

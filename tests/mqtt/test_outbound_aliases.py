@@ -8,14 +8,9 @@ from gateway.mqtt.alias_budget import AliasBudget
 from gateway.mqtt.fields import write_string
 from gateway.mqtt.outbound_aliases import (
     MAXIMUM_PATIENCE,
-    SHORTEST_TOPIC,
     USES_OF_A_GOOD_MAPPING,
-    OutboundAliases,
 )
-from gateway.mqtt.packets import MQTT_5
-from gateway.mqtt.properties import NO_PROPERTIES, Properties
-from gateway.mqtt.publish_template import PublishTemplate
-from tests.support.outbound_aliases import DESCRIBED, SIZE, held, name, opened
+from tests.support.outbound_aliases import SIZE, held, name, opened
 
 KNOWN, NEW, NONE = True, False, (0, False)
 
@@ -41,15 +36,6 @@ def test_an_alias_goes_over_from_the_topic_used_least_recently() -> None:
 def test_only_a_topic_of_five_bytes_or_more_has_an_alias(length: int) -> None:
     alias, _ = opened().choose(write_string("x" * length))
     assert alias == (1 if length >= 5 else 0)
-
-
-def test_the_shortest_topic_with_an_alias_saves_bytes_whatever_its_properties() -> None:
-    for size in range(300):
-        properties = Properties(content_type="x" * size)
-        topic = "x" * (SHORTEST_TOPIC - 2)
-        template = PublishTemplate(topic, b"", properties, MQTT_5)
-        without = template.wire(0, False, False, 0)
-        assert len(template.wire_with_alias(0, False, 0, 1, False)) < len(without)
 
 
 def test_topics_that_come_round_in_a_circle_are_not_all_replaced_in_vain() -> None:
@@ -216,24 +202,3 @@ def test_figures() -> None:
     for _ in range(2):
         aliases.close()
     assert budget.figures.bytes_held == 0
-
-
-@pytest.mark.parametrize("qos", [0, 1, 2])
-@pytest.mark.parametrize("properties", [NO_PROPERTIES, DESCRIBED])
-@pytest.mark.parametrize("identifiers", [(), (7, 300)])
-def test_no_packet_is_larger_than_the_client_takes(
-    qos: int, properties: Properties, identifiers: tuple[int, ...]
-) -> None:
-    template = PublishTemplate("a/b/c/d/e", b"x" * 100, properties, MQTT_5)
-    plain = template.wire(qos, False, False, 1, identifiers)
-    with_alias = set()
-    for maximum in range(len(plain), len(plain) + 40):
-        aliases = OutboundAliases(1, maximum, AliasBudget())
-        packets = [aliases.wire(template, qos, False, 1, identifiers) for _ in range(2)]
-        assert max(map(len, packets)) <= maximum
-        if packets != [plain, plain]:
-            with_alias.add(maximum)
-    assert max(with_alias) == len(plain) + 39
-    too_small = OutboundAliases(1, len(plain) - 1, AliasBudget())
-    for _ in range(2):
-        assert too_small.wire(template, qos, False, 1, identifiers) == plain

@@ -1,10 +1,11 @@
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from gateway.mqtt.output import Output, Pledge
+from gateway.mqtt.output import Barrier, Output
 
 
 def taken(output: Output, committed: int) -> bytes:
@@ -21,7 +22,7 @@ def test_what_waits_for_nothing_leaves_at_once() -> None:
     assert output.take(0) is None
 
 
-def test_what_stands_behind_a_mark_waits_with_it() -> None:
+def test_what_stands_behind_a_commit_waits_with_it() -> None:
     output = Output()
     output.append(b"a")
     output.append(b"b", 1)
@@ -36,10 +37,10 @@ def test_what_stands_behind_a_mark_waits_with_it() -> None:
     assert output.waiting_for == 0
 
 
-def test_a_commit_may_pass_several_marks() -> None:
+def test_a_commit_may_free_several_parts() -> None:
     output = Output()
-    for mark in (1, 2, 3):
-        output.append(b"%d" % mark, mark)
+    for commit in (1, 2, 3):
+        output.append(b"%d" % commit, commit)
     assert taken(output, 2) == b"12"
     assert taken(output, 9) == b"3"
 
@@ -102,20 +103,20 @@ def test_an_acknowledgement_that_is_alone_counts_when_it_has_left() -> None:
         )
     )
 )
-def test_order_is_kept_and_no_mark_is_passed(steps: list[tuple[str, int]]) -> None:
+def test_order_is_kept_and_no_commit_is_passed(steps: list[tuple[str, int]]) -> None:
     output, committed, number = Output(), 0, 0
-    newest = 0  # marks are batch numbers, which never fall
+    newest = 0  # commit numbers, which never fall
     owed: list[tuple[int, int]] = []
     for step, value in steps:
         if step == "append":
-            mark = newest = max(newest, committed + value) if value else newest
-            output.append(b"%02d" % (number % 100), mark if value else 0)
-            owed.append((number % 100, mark if value else 0))
+            commit = newest = max(newest, committed + value) if value else newest
+            output.append(b"%02d" % (number % 100), commit if value else 0)
+            owed.append((number % 100, commit if value else 0))
             number += 1
         else:
             committed += value
             left = taken(output, committed)
-            free = next((i for i, (_, mark) in enumerate(owed) if mark > committed), len(owed))
+            free = next((i for i, (_, commit) in enumerate(owed) if commit > committed), len(owed))
             assert left == b"".join(b"%02d" % one for one, _ in owed[:free])
             del owed[:free]
             assert output.size == 2 * len(owed)
@@ -148,15 +149,34 @@ def test_an_acknowledgement_whose_bytes_have_left_counts_at_once() -> None:
     assert output.acknowledgements == 1
 
 
-def pledge(batch: int, owed: int = 1) -> Pledge:
-    made = Pledge(batch)
-    for _ in range(owed):
+@pytest.mark.parametrize("queued", [b"", b"a"])
+@pytest.mark.parametrize("waits", [False, True])
+def test_what_another_output_holds_follows_in_its_order(queued: bytes, waits: bool) -> None:
+    output, other, awaited = Output(), Output(), barrier()
+    if queued:
+        output.append(queued)
+    other.append(b"b")
+    if waits:
+        other.append(b"c", 1, awaited)
+        other.append(b"d", 2)
+    output.append_all(other)
+    assert taken(output, 0) == queued + b"b"
+    awaited.settle()
+    assert taken(output, 0) == b"c" * waits
+    assert taken(output, 2) == b"d" * waits
+    output.append_all(Output())
+    assert output.size == 0
+
+
+def barrier(receivers: int = 1) -> Barrier:
+    made = Barrier()
+    for _ in range(receivers):
         made.add()
     return made
 
 
-def test_what_is_pledged_leaves_when_everyone_has_acknowledged() -> None:
-    output, promised = Output(), pledge(1, owed=2)
+def test_what_waits_for_a_barrier_leaves_when_everyone_has_acknowledged() -> None:
+    output, promised = Output(), barrier(2)
     output.append(b"a", 1, promised)
     promised.settle()
     assert output.take(0) is None
@@ -164,16 +184,16 @@ def test_what_is_pledged_leaves_when_everyone_has_acknowledged() -> None:
     assert taken(output, 0) == b"a"
 
 
-def test_what_is_pledged_leaves_when_its_batch_is_on_disk() -> None:
-    output, promised = Output(), pledge(1)
+def test_what_waits_for_a_barrier_leaves_when_its_batch_is_on_disk() -> None:
+    output, promised = Output(), barrier()
     output.append(b"a", 1, promised)
     assert taken(output, 1) == b"a"
     promised.settle()
     assert output.take(1) is None
 
 
-def test_a_settled_pledge_overtakes_nothing() -> None:
-    output, promised = Output(), pledge(1)
+def test_a_settled_barrier_overtakes_nothing() -> None:
+    output, promised = Output(), barrier()
     output.append(b"a", 1)
     output.append(b"b", 1, promised)
     promised.settle()
@@ -181,8 +201,8 @@ def test_a_settled_pledge_overtakes_nothing() -> None:
     assert taken(output, 1) == b"ab"
 
 
-def test_a_row_behind_a_pledge_waits_for_its_own_batch() -> None:
-    output, promised = Output(), pledge(1)
+def test_a_row_behind_a_barrier_waits_for_its_own_batch() -> None:
+    output, promised = Output(), barrier()
     output.append(b"a", 1, promised)
     output.append(b"b", 1)
     promised.settle()
@@ -192,13 +212,13 @@ def test_a_row_behind_a_pledge_waits_for_its_own_batch() -> None:
 
 def test_what_was_settled_before_it_is_queued_waits_for_nothing() -> None:
     output = Output()
-    output.append(b"a", 1, Pledge(1))
+    output.append(b"a", 1, Barrier())
     assert taken(output, 0) == b"a"
 
 
 def test_the_last_settlement_is_told_once() -> None:
     told: list[int] = []
-    promised = pledge(1, owed=3)
+    promised = barrier(3)
     promised.on_settled = lambda: told.append(promised.outstanding)
     for _ in range(3):
         promised.settle()
@@ -210,16 +230,16 @@ class Owed:
     """What the model knows of two bytes of output."""
 
     number: int
-    mark: int
-    pledge: Pledge | None
+    commit: int
+    barrier: Barrier | None
 
     def free(self, committed: int) -> bool:
-        settled = self.pledge is not None and self.pledge.outstanding == 0
-        return self.mark <= committed or settled
+        settled = self.barrier is not None and self.barrier.outstanding == 0
+        return self.commit <= committed or settled
 
 
 class OutputModel(RuleBasedStateMachine):
-    """Answers leave in order, none before its batch is on disk or its pledge is settled."""
+    """Answers leave in order, none before its batch is on disk or its barrier is settled."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -228,7 +248,7 @@ class OutputModel(RuleBasedStateMachine):
         self.committed = 0
         self.number = 0
         self.owed: list[Owed] = []
-        self.pledges: list[Pledge] = []
+        self.barriers: list[tuple[Barrier, int]] = []  # and the batch that each is for
 
     @rule()
     def answer(self) -> None:
@@ -240,21 +260,21 @@ class OutputModel(RuleBasedStateMachine):
 
     @rule(receivers=st.integers(0, 3))
     def answer_for_receivers(self, receivers: int) -> None:
-        promised = pledge(self.batch, receivers)
-        self.pledges.append(promised)
+        promised = barrier(receivers)
+        self.barriers.append((promised, self.batch))
         self._append(self.batch, promised)
 
     @rule(data=st.data())
-    @precondition(lambda self: self.pledges)
+    @precondition(lambda self: self.barriers)
     def answer_again(self, data: st.DataObject) -> None:
-        promised = data.draw(st.sampled_from(self.pledges))
-        self._append(promised.batch, promised)
+        promised, batch = data.draw(st.sampled_from(self.barriers))
+        self._append(batch, promised)
 
     @rule(data=st.data())
-    @precondition(lambda self: any(each.outstanding for each in self.pledges))
+    @precondition(lambda self: any(each.outstanding for each, _ in self.barriers))
     def acknowledge(self, data: st.DataObject) -> None:
-        open_pledges = [each for each in self.pledges if each.outstanding]
-        data.draw(st.sampled_from(open_pledges)).settle()
+        outstanding = [each for each, _ in self.barriers if each.outstanding]
+        data.draw(st.sampled_from(outstanding)).settle()
 
     @rule()
     def close_batch(self) -> None:
@@ -277,10 +297,10 @@ class OutputModel(RuleBasedStateMachine):
     def counts_its_bytes(self) -> None:
         assert self.output.size == 4 * len(self.owed)
 
-    def _append(self, mark: int, promised: Pledge | None) -> None:
+    def _append(self, commit: int, promised: Barrier | None) -> None:
         self.number += 1
-        self.output.append(b"%04d" % self.number, mark, promised)
-        self.owed.append(Owed(self.number, mark, promised))
+        self.output.append(b"%04d" % self.number, commit, promised)
+        self.owed.append(Owed(self.number, commit, promised))
 
 
 TestOutputModel = OutputModel.TestCase

@@ -73,8 +73,8 @@ def test_entries_name_the_subscribers_in_the_order_of_their_numbers(table: Table
     for one in (everyone[3], everyone[0], everyone[4]):
         table.put(Subscription(one, "a", 1, retain_as_published=one is everyone[4]))
     entries = table.direct.match("a")
-    found = table.direct.recipients(entries, 2, retain=True)
+    found = table.direct.destinations(entries)
     assert [one.subscriber for one in found] == [everyone[0], everyone[3], everyone[4]]
-    assert [one.retain for one in found] == [False, False, True]
+    assert [one.retain_as_published for one in found] == [False, False, True]
     assert [table.direct.subscription(entry).qos for entry in entries] == [1, 1, 1]
     assert all(list(one.topic_filters) == ["a"] for one in found)

@@ -12,6 +12,7 @@ from gateway.routing.subscription import Subscription
 from gateway.routing.where.compile import compile_where
 from gateway.routing.where.message import Message
 from tests.support.naive_matcher import matches
+from tests.support.routing import destinations
 from tests.support.subscribers import Someone
 from tests.support.where_strategies import (
     colliding_filters,
@@ -114,7 +115,7 @@ class RouterAgainstEvaluation(RuleBasedStateMachine):
             if matches(one.topic_filter, message.topic) and walk(text, message):
                 expected.setdefault(name, Counter())[one.identifier or 0] += 1
                 passed += 1
-        found = self.router.recipients(message)
+        found = destinations(self.router, message)
         assert message._part_values is None
         assert {one.subscriber.client_id: Counter(one.identifiers) for one in found} == expected
         assert len(found) == len(expected)

@@ -3,10 +3,9 @@
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
-from gateway.mqtt.plain_message import PlainMessage
+from gateway.mqtt.publication import Publication
 from gateway.routing.retained_log import SPARE_PLACES, Cursor, RetainedLog
-from gateway.routing.where.message import Message
-from tests.support.plain_messages import plain
+from tests.support.publications import retained
 
 TOPICS = st.sampled_from("abcdef")
 
@@ -14,7 +13,7 @@ TOPICS = st.sampled_from("abcdef")
 def filled(*topics: str) -> RetainedLog:
     log = RetainedLog()
     for topic in topics:
-        log.append(topic, plain(topic, b"x"))
+        log.append(topic, retained(topic, b"x"))
     return log
 
 
@@ -25,7 +24,7 @@ def read(log: RetainedLog, cursor: Cursor, most: int) -> str:
 def test_a_cursor_comes_to_everything_that_was_there_when_it_was_opened() -> None:
     log = filled("a", "b", "c")
     cursor = log.open()
-    log.append("d", plain("d", b"x"))
+    log.append("d", retained("d", b"x"))
     assert [read(log, cursor, 2), cursor.done, read(log, cursor, 2)] == ["ab", False, "c"]
     assert cursor.done
     assert read(log, log.open(), 9) == "abcd"
@@ -45,7 +44,7 @@ def test_a_message_is_awaited_while_a_cursor_may_come_to_it() -> None:
     log = filled("a")
     assert not log.is_ahead("a")
     first, second = log.open(), log.open()
-    log.append("b", plain("b", b"x"))
+    log.append("b", retained("b", b"x"))
     assert [log.is_ahead(topic) for topic in "abc"] == [True, False, False]
     log.close(second)
     assert log.is_ahead("a")
@@ -59,7 +58,7 @@ def test_empty_places_are_closed_up_and_cursors_stay_where_they_are() -> None:
     log.read(begun, 3)
     log.pop("1")
     log.pop("7")
-    log.append("last", plain("last", b"x"))
+    log.append("last", retained("last", b"x"))
     for _ in range(SPARE_PLACES + 20):
         log.renew("last")
     assert log.place("last") < SPARE_PLACES + 20  # closed up, or it would be beyond
@@ -68,7 +67,7 @@ def test_empty_places_are_closed_up_and_cursors_stay_where_they_are() -> None:
     log.close(begun)
     log.close(new)
     for number in range(2 * SPARE_PLACES):
-        log.append(f"n{number}", plain(f"n{number}", b"x"))
+        log.append(f"n{number}", retained(f"n{number}", b"x"))
         log.pop(f"n{number}")
     assert read(log, log.open(), SPARE_PLACES)[:2] == "02"
 
@@ -82,12 +81,12 @@ class LogAgainstList(RuleBasedStateMachine):
         super().__init__()
         self.log = RetainedLog()
         self.order: list[str] = []
-        self.kept: dict[str, Message | PlainMessage] = {}
+        self.kept: dict[str, Publication] = {}
         self.ahead: dict[Cursor, list[str]] = {}
 
     @rule(topic=TOPICS)
     def keep(self, topic: str) -> None:
-        message = plain(topic, b"x")
+        message = retained(topic, b"x")
         if topic in self.kept:
             self.log.put(topic, message)
         else:

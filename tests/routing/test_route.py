@@ -1,18 +1,40 @@
-from gateway.routing.recipient import Recipient
-from gateway.routing.route import Route, kind
+from itertools import pairwise
+
+import pytest
+
+from gateway.routing.destination import Destination
+from gateway.routing.route import (
+    CROWDED,
+    DESTINATION_OVERHEAD,
+    NOWHERE,
+    REFERENCE,
+    SUBSCRIPTION_OVERHEAD,
+    Route,
+    text_size,
+)
+from gateway.routing.subscription import Subscription
 from tests.support.subscribers import Someone
 
 
-def test_kinds_are_told_apart() -> None:
-    kinds = {kind(qos, retain) for qos in range(3) for retain in (False, True)}
-    assert len(kinds) == 6
+def test_a_route_asks_if_a_message_decides() -> None:
+    always = [Destination(Someone())]
+    conditional = [Subscription(Someone(), "a", 0, no_local=True)]
+    assert [route.asks for route in (NOWHERE, CROWDED, Route(always))] == [False] * 3
+    assert Route((), conditional).asks
+    assert Route(always, groups=[7]).asks
 
 
-def test_a_route_keeps_the_recipients_of_the_last_two_kinds() -> None:
-    route = Route(b"", (), ())
-    found = {number: (Recipient(Someone()),) for number in range(3)}
-    assert [route.kept(number) for number in range(3)] == [None, None, None]
-    for number, kept in ((0, {0}), (1, {0, 1}), (2, {1, 2}), (0, {2, 0})):
-        route.keep(number, found[number])
-        assert {each for each in range(3) if route.kept(each) is found[each]} == kept
-        assert [each for each in range(3) if route.kept(each) is None] == sorted({0, 1, 2} - kept)
+@pytest.mark.parametrize(("text", "size"), [("", 0), ("abc", 3), ("ä", 4), ("a\N{CLOUD}", 8)])
+def test_a_text_takes_four_bytes_a_character_at_most(text: str, size: int) -> None:
+    assert text_size(text) == size >= len(text.encode())
+
+
+def test_a_route_is_as_large_as_what_it_leads_to() -> None:
+    """`tests/broker/test_topic_admissions_model.py` measures what that is."""
+    one, other = Destination(Someone()), Subscription(Someone(), "a/b", 0, no_local=True)
+    routes = [NOWHERE, Route([one]), Route([one], [other]), Route([one], [other], (), [1])]
+    assert [after.size - before.size for before, after in pairwise(routes)] == [
+        DESTINATION_OVERHEAD,
+        SUBSCRIPTION_OVERHEAD + len("a/b"),
+        REFERENCE,
+    ]

@@ -1,16 +1,17 @@
 import tracemalloc
-from collections.abc import Sequence
 
 import pytest
 
 from gateway.routing.budget import Budget
-from gateway.routing.recipient import Recipient
-from gateway.routing.router import Router
+from gateway.routing.destination import Destination
+from gateway.routing.route import CROWDED
+from gateway.routing.router import FEW, Router
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.compile import Where, compile_where
 from gateway.routing.where.expression import Literal
 from gateway.routing.where.figures import Figures
 from gateway.routing.where.message import Message
+from tests.support.routing import destinations
 from tests.support.subscribers import Someone
 
 
@@ -22,10 +23,8 @@ def router() -> Router:
 ANNA, BERT = Someone("anna"), Someone("bert")
 
 
-def recipients(
-    router: Router, topic: str, payload: bytes = b"x", **fields: object
-) -> Sequence[Recipient]:
-    return router.recipients(Message(topic, payload, **fields))  # type: ignore[arg-type]  # by name
+def found(router: Router, topic: str, payload: bytes = b"x", **fields: object) -> list[Destination]:
+    return destinations(router, Message(topic, payload, **fields))  # type: ignore[arg-type]  # by name
 
 
 def test_numbers_are_used_again(router: Router) -> None:
@@ -49,36 +48,65 @@ def test_a_subscription_that_is_gone_is_not_known(router: Router, topic_filter: 
         router.subscription(number)
     with pytest.raises(KeyError):
         router.discard(number)
-    assert not recipients(router, "a")
+    assert not found(router, "a")
 
 
-def test_one_recipient_for_each_subscriber(router: Router) -> None:
+def test_one_destination_for_each_subscriber(router: Router) -> None:
     router.add(Subscription(ANNA, "a/+", 0, identifier=1))
     router.add(Subscription(ANNA, "a/b", 2, retain_as_published=True))
     router.add(Subscription(ANNA, "#", 1, identifier=3))
     router.add(Subscription(BERT, "a/b", 1, identifier=4))
-    found = {one.subscriber: one for one in recipients(router, "a/b", qos=2, retain=True)}
-    anna, bert = found[ANNA], found[BERT]
-    assert (anna.qos, anna.retain, sorted(anna.identifiers)) == (2, True, [1, 3])
+    (anna, bert) = sorted(found(router, "a/b"), key=lambda one: one.subscriber.client_id)
+    assert (anna.subscriber, bert.subscriber) == (ANNA, BERT)
+    assert (anna.qos, anna.retain_as_published, sorted(anna.identifiers)) == (2, True, [1, 3])
     assert sorted(anna.topic_filters) == ["#", "a/+", "a/b"]
-    assert (bert.qos, bert.retain, list(bert.identifiers)) == (1, False, [4])
-    (anna,) = recipients(router, "a/c", qos=2, retain=True)
-    assert (anna.qos, anna.retain) == (1, False)
+    assert (bert.qos, bert.retain_as_published, list(bert.identifiers)) == (1, False, [4])
+    (anna,) = found(router, "a/c")
+    assert (anna.qos, anna.retain_as_published) == (1, False)
+
+
+@pytest.mark.parametrize("options", [{"where": compile_where("x = 1")}, {"no_local": True}])
+def test_what_is_asked_for_is_one_copy_with_what_is_not(
+    router: Router, options: dict[str, object]
+) -> None:
+    router.add(Subscription(ANNA, "a/+", 0, identifier=1))
+    router.add(Subscription(ANNA, "#", 2, identifier=2, **options))  # type: ignore[arg-type]  # by name
+    router.add(Subscription(BERT, "#", 1))
+    for x, identifiers in (("1", [1, 2]), ("2", [1])):
+        client_id = "anna" if x == "2" else "bert"
+        copies = found(router, "a/b", client_id=client_id, user_properties=(("x", x),))
+        assert sorted(one.subscriber.client_id for one in copies) == ["anna", "bert"]
+        (anna,) = (one for one in copies if one.subscriber is ANNA)
+        assert (sorted(anna.identifiers), anna.qos) == (identifiers, 2 if x == "1" else 0)
+
+
+def test_topics_that_the_same_subscriptions_match_share_a_route(router: Router) -> None:
+    router.add(Subscription(ANNA, "a/+", 0, identifier=1))
+    for number in range(FEW):
+        router.add(Subscription(Someone(f"c{number}"), "#", 1))
+    route = router.route("a/b")
+    assert route.shared
+    assert router.route("a/c") is route
+    assert router.route("b") is not route
+    assert not Router(Budget()).route("b").shared
+    router.add(Subscription(ANNA, "a/+", 0, identifier=2))
+    for each, identifiers in ((route, [1]), (router.route("a/b"), [2])):
+        assert [number for one in each.always for number in one.identifiers] == identifiers
 
 
 def test_no_local_looks_at_the_publisher(router: Router) -> None:
     router.add(Subscription(ANNA, "a", 0, no_local=True))
     router.add(Subscription(BERT, "a", 0))
-    assert [one.subscriber for one in recipients(router, "a", client_id="anna")] == [BERT]
-    assert len(recipients(router, "a", client_id="bert")) == 2
-    assert len(recipients(router, "a")) == 2
+    assert [one.subscriber for one in found(router, "a", client_id="anna")] == [BERT]
+    assert len(found(router, "a", client_id="bert")) == 2
+    assert len(found(router, "a")) == 2
 
 
 def test_a_shared_subscription_is_beside_the_members_own(router: Router) -> None:
     router.add(Subscription(ANNA, "a", 0))
     router.add(Subscription(ANNA, "$share/g/a", 0))
     router.add(Subscription(BERT, "$share/g/+", 0))
-    filters = [list(one.topic_filters) for one in recipients(router, "a")]
+    filters = [list(one.topic_filters) for one in found(router, "a")]
     assert sorted(filters) == [["$share/g/+"], ["$share/g/a"], ["a"]]
 
 
@@ -99,7 +127,7 @@ def test_the_readiest_member_gets_the_message(
         member = Someone(name)
         member.how_ready = how_ready
         router.add(Subscription(member, "$share/g/a", 1))
-    assert [recipients(router, "a")[0].subscriber.client_id for _ in range(4)] == turns
+    assert [found(router, "a")[0].subscriber.client_id for _ in range(4)] == turns
 
 
 def test_another_member_for_what_one_left_over(router: Router) -> None:
@@ -136,7 +164,7 @@ def test_an_expression_is_evaluated_once_for_a_message(answer: bool | None, coun
     for subscriber in (ANNA, BERT):
         for topic_filter in ("a", "#", "$share/g/a"):
             router.add(Subscription(subscriber, topic_filter, 0, where=where))  # type: ignore[arg-type]  # by shape
-    assert bool(recipients(router, "a")) == (answer is True)
+    assert bool(found(router, "a")) == (answer is True)
     assert where.asked == 1
     assert budget.evaluated == 1
     assert getattr(budget, counter) == 1
@@ -146,7 +174,7 @@ def test_an_expression_is_evaluated_once_for_a_message(answer: bool | None, coun
 def test_a_topic_that_does_not_match_asks_no_expression(router: Router) -> None:
     where = Counting(True)
     router.add(Subscription(ANNA, "a", 0, where=where))  # type: ignore[arg-type]  # by shape
-    assert not recipients(router, "b")
+    assert not found(router, "b")
     assert where.asked == 0
 
 
@@ -158,8 +186,8 @@ def test_who_asks_for_another_value_is_not_asked(topic_filter: str) -> None:
         where = compile_where(f"site = 'A' AND device = 'd{number}' AND x > 3")
         router.add(Subscription(Someone(f"c{number}"), topic_filter, 0, where=where))
     properties = (("site", "A"), ("device", "d7"), ("x", "4"))
-    (found,) = recipients(router, "a", user_properties=properties)
-    assert found.subscriber.client_id == "c7"
+    (only,) = found(router, "a", user_properties=properties)
+    assert only.subscriber.client_id == "c7"
     # a shared subscription asks in turn, up to the eighth; the other has its first by the site
     asked = 8 if topic_filter.startswith("$share/") else 2
     assert budget.evaluated == asked
@@ -230,7 +258,7 @@ def test_a_subscription_takes_the_place_of_its_like(router: Router) -> None:
     second = router.add(Subscription(ANNA, "a", 2))
     third = router.add(Subscription(ANNA, "a", 1))
     assert said_of == [("a", first), ("gone", first), ("a", second), ("gone", second), ("a", third)]
-    assert [one.qos for one in recipients(router, "a", qos=2)] == [1]
+    assert [one.qos for one in found(router, "a", qos=2)] == [1]
     assert (router.count(ANNA), router.filtered(ANNA)) == (1, 0)
 
 
@@ -253,3 +281,12 @@ def test_a_topic_reaches_somebody_while_a_subscription_may_match(
     assert not router.reaches("b")
     router.discard(number)
     assert not router.reaches("a/b")
+
+
+def test_a_topic_that_meets_too_many_topic_filters_goes_nowhere(router: Router) -> None:
+    levels = 15
+    for number in range(1 << levels):
+        names = [("+", "a")[number >> depth & 1] for depth in range(levels)]
+        router.add(Subscription(ANNA, "/".join(names), 0))
+    assert router.route("/".join("a" * levels)) is CROWDED
+    assert router.reaches("a/b") is False

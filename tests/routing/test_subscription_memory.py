@@ -15,7 +15,7 @@ from gateway.routing.router import Router
 from gateway.routing.subscription import Subscription
 
 class Someone:
-    asks_filters = False
+    inline = False
 
     def __init__(self, client_id):
         self.client_id = client_id

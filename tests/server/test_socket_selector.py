@@ -25,10 +25,8 @@ class Listening:
         self.sock = sock
         self.told: list[tuple[int, bytes]] = []
         self.schedules = False
-        self.alone: list[bool] = []
 
     def ready(self, events: int) -> None:
-        self.alone.append(self.selector.alone)
         self.selector.begun = True
         data = self.sock.recv(100) if events & READ else b""
         self.told.append((events, data))
@@ -79,18 +77,6 @@ def test_a_turn_that_nobody_began_does_not_end(selector: SocketSelector, pair: P
     pair[1].send(b"one")
     assert selector.select(0) == []
     assert (served.told, ends) == ([(READ, b"one")], [])
-
-
-def test_a_socket_is_alone_unless_another_is_ready(selector: SocketSelector, pair: Pair) -> None:
-    both = [Listening(selector, end) for end in pair]
-    for end, served in zip(pair, both, strict=True):
-        selector.serve(end.fileno(), served, READ)
-    pair[1].send(b"one")
-    selector.select(0)
-    pair[1].send(b"one")
-    pair[0].send(b"one")
-    selector.select(0)
-    assert (both[0].alone, both[1].alone) == ([True, False], [False])
 
 
 def test_more_sockets_are_asked_for_after_many(selector: SocketSelector) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.broker.handlers import HANDLERS
 from gateway.mqtt.encode import encode
-from gateway.mqtt.output import Pledge
+from gateway.mqtt.output import Barrier
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
@@ -20,9 +20,9 @@ from gateway.mqtt.packets import (
     Will,
 )
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.message import Message
-from gateway.session.delivery import Delivery
+from gateway.session.span import Span
 from gateway.storage.database import FILE_NAME
+from tests.support.publications import publish
 from tests.support.raw_client import RawClient
 from tests.support.server import HeldWriter, Server, serve
 from tests.support.storage import Store, until
@@ -59,14 +59,15 @@ async def test_an_answer_leaves_when_everyone_it_is_owed_to_has_acknowledged(
 ) -> None:
     publisher = await held.clients.connect("c")
     connection = held.broker.clients["c"].connection
-    pledge = Pledge(held_writer.batch)
-    pledge.add()
-    connection.send(PubAck(7), pledge.batch, pledge)
+    barrier = Barrier()
+    barrier.add()
+    answer = encode(PubAck(7), MQTT_5)
+    connection.send_encoded(answer, 1, held_writer.batch, barrier)
     connection.send(PingResp())
     other = await held.clients.connect("other")  # turns have passed
     assert not await other.waiting()
-    assert connection.output.size == len(encode(PubAck(7), MQTT_5) + encode(PingResp(), MQTT_5))
-    pledge.settle()
+    assert connection.output.size == len(answer + encode(PingResp(), MQTT_5))
+    barrier.settle()
     assert await publisher.receive() == PubAck(7)
     assert await publisher.receive() == PingResp()
     assert held_writer.committed == 0
@@ -186,13 +187,13 @@ async def test_a_mistake_of_ours_ends_that_connection_alone(
 async def test_a_mistake_while_writing_ends_that_connection_alone(held: Server) -> None:
     other = await held.clients.connect("other")
     client = await held.clients.connect("c")
-    faulty = Message("a", b"1", 0)
-    held.broker.sessions["c"].queue.append(Delivery(faulty, 0))
-    faulty.payload = None  # type: ignore[assignment]  # the mistake: this cannot be encoded
+    faulty = publish([b"1"], 0)
+    held.broker.sessions["c"].queue.append(Span(faulty, 0, 1, 0))
+    faulty.packets = None  # type: ignore[assignment]  # the mistake: this cannot be encoded
     await asyncio.gather(client.send(PingReq()), other.send(PingReq()))
     assert await other.receive() == PingResp()
     assert await client.until_closed() == [PingResp()]
-    assert held.counters.count("tidegate/clients/errors") == 1
+    assert held.counters.count("tidegate/clients/errors") == 2  # as it is given up, too
 
 
 async def test_bytes_are_counted(held: Server) -> None:

@@ -1,165 +1,124 @@
 import tracemalloc
-from collections import deque
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from gateway.mqtt.message_size import message_size
-from gateway.routing.where.message import Message
-from gateway.session.delivery import Delivery
+from gateway.mqtt.properties import Properties
 from gateway.session.delivery_queue import DeliveryQueue
 from gateway.session.queue_bounds import MAXIMUM_MEMORY
-from gateway.session.queue_memory import DELIVERY_OVERHEAD, QueueMemory
+from gateway.session.queue_memory import QueueMemory
+from gateway.session.span import SPAN_OVERHEAD, Span
+from tests.support.publications import publish
+from tests.support.spans import kept, unkept
 
 
-def reading(number: int, expiry: int | None = None) -> Message:
-    return Message(f"sensors/n{number}/temperature", b"21.5", qos=1, message_expiry=expiry)
-
-
-def test_the_order_of_appending_is_the_order_of_delivery() -> None:
-    queue = DeliveryQueue()
-    deliveries = [Delivery(reading(number), 1) for number in range(5)]
-    assert all(queue.append(delivery) for delivery in deliveries)
-    assert queue.first() is deliveries[0]
-    assert [queue.popleft() for _ in deliveries] == deliveries
-    assert (len(queue), queue.bytes) == (0, 0)
-
-
-@pytest.mark.parametrize("take", [DeliveryQueue.first, DeliveryQueue.popleft])
-def test_an_empty_queue_has_no_next_delivery(take: Callable[[DeliveryQueue], Delivery]) -> None:
+@pytest.mark.parametrize("take", [DeliveryQueue.first, lambda queue: queue.take(1)])
+def test_an_empty_queue_has_no_next_span(take: Callable[[DeliveryQueue], Span]) -> None:
     with pytest.raises(IndexError):
         take(DeliveryQueue())
 
 
+@pytest.mark.parametrize("count", [1, 2, 100])
+def test_a_span_can_be_taken_in_parts(count: int) -> None:
+    memory = QueueMemory()
+    queue = DeliveryQueue(memory=memory)
+    whole = kept(5, count)
+    queue.append(whole)
+    before = (len(queue), queue.bytes, memory.bytes, memory.disk_bytes)
+    part = queue.take(-(-count // 2))
+    assert part.count == -(-count // 2)
+    queue.append(part)
+    assert (len(queue), queue.bytes, memory.bytes, memory.disk_bytes) == before
+    while queue:
+        assert queue.take(1_000).row is whole.row
+    assert (queue.bytes, memory.bytes, memory.disk_bytes, memory.messages) == (0, 0, 0, 0)
+
+
+SIZES = st.lists(st.sampled_from([0, 1, 400, 2_000]), min_size=1, max_size=8)
+
+
+@given(SIZES, st.integers(0, 9_000), st.integers(0, 9), st.sampled_from(["own", "all", "disk"]))
+def test_room_is_what_one_by_one_finds_room(
+    sizes: list[int], bound: int, messages: int, which: str
+) -> None:
+    """A message finds room while a bound is not reached; the last one may exceed it."""
+    memory = QueueMemory(
+        bound if which == "all" else 1 << 30, bound if which == "disk" else 1 << 30
+    )
+    queue = DeliveryQueue(messages, bound if which == "own" else 1 << 30, memory)
+    other = unkept()
+    publication = publish([b"x" * size for size in sizes])
+    room, taken = queue.room(publication, 0, len(sizes)), 0
+    assert (room == 0) == queue.full == queue.over(1)
+    size = 0
+    while taken < min(len(sizes), messages) and size < bound:
+        size += publication.size(taken, 1) + SPAN_OVERHEAD
+        taken += 1
+    assert room == taken
+    memory.add(other)
+    assert queue.room(publication, 0, len(sizes)) <= room
+
+
 def test_what_is_not_on_disk_is_bounded_by_memory() -> None:
     queue = DeliveryQueue()
-    message = Message("sensors/node-17/temperature", b"x" * 600, qos=1)
-    while queue.append(Delivery(message, 1)):
-        assert queue.bytes <= MAXIMUM_MEMORY + Delivery(message, 1).size
-    assert queue.bytes >= MAXIMUM_MEMORY
+    publication = publish([b"x" * 600] * 1_000)
+    while count := queue.room(publication, 0, 1_000):
+        assert queue.bytes <= MAXIMUM_MEMORY
+        queue.append(Span(publication, 0, count, 1))
+    assert MAXIMUM_MEMORY <= queue.bytes < MAXIMUM_MEMORY + 2_000
     assert len(queue) > 50_000
     assert queue.memory_full
 
 
-def test_full_by_bytes_after_the_delivery_that_reaches_the_limit() -> None:
-    delivery = Delivery(reading(1), 1)
-    queue = DeliveryQueue(maximum_bytes=delivery.size + 1)
-    assert [(queue.full, queue.append(delivery)) for _ in range(3)] == [
-        (False, True),
-        (False, True),
-        (True, False),
-    ]
-    assert queue.bytes == 2 * delivery.size
-
-
 def test_a_message_larger_than_the_limit_passes_an_empty_queue() -> None:
     queue = DeliveryQueue(maximum_bytes=1)
-    assert queue.append(Delivery(reading(1), 1))
-    assert queue.popleft().message.topic == "sensors/n1/temperature"
-    assert queue.bytes == 0
-
-
-def test_remove_expired_keeps_the_order_of_the_rest() -> None:
-    queue = DeliveryQueue()
-    for number, expiry in enumerate([None, 5, 7, None, 5]):
-        queue.append(Delivery(reading(number, expiry), 1))
-    assert queue.remove_expired(4.9) == []
-    assert len(queue.remove_expired(5.0)) == 2
-    assert queue.remove_expired(6.9) == []
-    assert [queue.popleft().message.topic[9] for _ in range(3)] == ["0", "2", "3"]
-    assert queue.bytes == 0
-
-
-def test_remove_qos_0() -> None:
-    queue = DeliveryQueue()
-    for number, qos in enumerate([0, 1, 2, 0]):
-        queue.append(Delivery(reading(number), qos))
-    assert queue.remove_qos_0() == 2
-    assert [queue.popleft().qos for _ in range(2)] == [1, 2]
-    assert queue.remove_qos_0() == 0
-
-
-def test_clear() -> None:
-    memory = QueueMemory()
-    queue = DeliveryQueue(memory=memory)
-    for number in range(3):
-        queue.append(Delivery(reading(number), 1))
-    queue.clear()
-    assert (len(queue), queue.bytes, memory.bytes) == (0, 0, 0)
+    span = unkept(2)
+    assert queue.room(span.publication, 0, 2) == 1
+    queue.append(unkept())
+    assert queue.full
+    queue.take(1)
+    assert (queue.full, queue.bytes) == (False, 0)
 
 
 def test_queues_that_share_a_full_memory_refuse_the_newest() -> None:
     memory = QueueMemory(maximum_bytes=1)
     first, second = DeliveryQueue(memory=memory), DeliveryQueue(memory=memory)
-    assert first.append(Delivery(reading(1), 1))
-    assert second.full
-    assert not second.append(Delivery(reading(2), 1))
-    first.popleft()
-    assert second.append(Delivery(reading(2), 1))
+    full = [second.full]
+    first.append(unkept())
+    full += [second.full, second.memory_full]
+    first.take(1)
+    assert [*full, second.full] == [False, True, True, False]
 
 
-def test_a_delivery_takes_about_what_it_is_counted_for() -> None:
-    message = reading(1)
+def test_the_disk_is_one_bound_for_all_and_memory_another() -> None:
+    memory = QueueMemory(maximum_disk_bytes=1)
+    DeliveryQueue(memory=memory).append(kept(1))
+    other = DeliveryQueue(memory=memory)
+    assert (other.full, other.memory_full) == (True, False)
+
+
+def test_what_expires_is_asked_for_no_earlier_than_it_does() -> None:
+    queue = DeliveryQueue()
+    for expiry in (None, 5, 7, None, 5):
+        properties = Properties(message_expiry_interval=expiry)
+        queue.append(unkept(2, properties=properties))
+    assert queue.remove_expired(4.9) == []
+    assert sum(span.count for span in queue.remove_expired(5.0)) == 4
+    assert queue.remove_expired(6.9) == []
+    left = [span.publication.properties.expiry for span in queue]
+    assert left == [None, 7, None]
+    assert len(queue) == 6
+
+
+@pytest.mark.parametrize("count", [1, 20])
+def test_a_span_takes_about_what_its_messages_are_counted_for(count: int) -> None:
+    publication = unkept(count).publication
     queue = DeliveryQueue()
     tracemalloc.start()
     for _ in range(1_000):
-        queue.append(Delivery(message, 1))
+        queue.append(Span(publication, 0, count, 1))
     taken, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert 0.5 < taken / (1_000 * DELIVERY_OVERHEAD) <= 1.0
-
-
-class QueueAgainstDeque(RuleBasedStateMachine):
-    """The queue and an unbounded deque of what it accepted say the same after any history."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.limit = 1_500
-        self.memory = QueueMemory()
-        self.queue = DeliveryQueue(4, self.limit, self.memory)
-        self.accepted: deque[Delivery] = deque()
-
-    @rule(size=st.integers(0, 900), qos=st.integers(0, 2), expiry=st.none() | st.integers(0, 9))
-    def append(self, size: int, qos: int, expiry: int | None) -> None:
-        delivery = Delivery(Message("a", b"x" * size, qos, message_expiry=expiry), qos)
-        has_room = len(self.accepted) < 4 and self.size() < self.limit
-        assert self.queue.full != has_room
-        assert self.queue.append(delivery) == has_room
-        if has_room:
-            self.accepted.append(delivery)
-
-    @precondition(lambda self: bool(self.accepted))
-    @rule()
-    def popleft(self) -> None:
-        assert self.queue.first() is self.accepted[0]
-        assert self.queue.popleft() is self.accepted.popleft()
-
-    @rule(now=st.integers(0, 10))
-    def remove_expired(self, now: int) -> None:
-        live = [
-            delivery
-            for delivery in self.accepted
-            if delivery.message.message_expiry is None or now < delivery.message.message_expiry
-        ]
-        assert len(self.queue.remove_expired(now)) == len(self.accepted) - len(live)
-        self.accepted = deque(live)
-
-    @rule()
-    def remove_qos_0(self) -> None:
-        kept = [delivery for delivery in self.accepted if delivery.qos]
-        assert self.queue.remove_qos_0() == len(self.accepted) - len(kept)
-        self.accepted = deque(kept)
-
-    @invariant()
-    def accounts(self) -> None:
-        assert len(self.queue) == len(self.accepted)
-        assert self.queue.bytes == self.memory.bytes == self.size()
-        assert self.memory.messages == self.memory.deliveries == len(self.accepted)
-
-    def size(self) -> int:
-        return sum(DELIVERY_OVERHEAD + message_size(held.message) for held in self.accepted)
-
-
-TestQueueAgainstDeque = QueueAgainstDeque.TestCase
+    assert taken / (1_000 * count * SPAN_OVERHEAD) <= 1.2

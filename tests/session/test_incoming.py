@@ -1,4 +1,5 @@
 import tracemalloc
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -26,7 +27,7 @@ def test_what_was_released_takes_no_memory(together: bool) -> None:
         incoming.add(number)
     most = tracemalloc.get_traced_memory()[0]
     if together:
-        assert incoming.remove_run(numbers)
+        assert incoming.remove_all(numbers)
     else:
         for number in numbers:
             incoming.remove(number)
@@ -53,21 +54,21 @@ def test_it_is_full_by_number_or_by_memory() -> None:
     assert memory.bytes == 0
 
 
-def test_runs_follow_each_other_and_are_released_from_the_front() -> None:
+def test_identifiers_that_rise_are_released_from_the_front() -> None:
     memory = QueueMemory()
     incoming = Incoming(20, memory)
-    assert incoming.add_run(range(5, 8))
-    assert incoming.add_run(range(8, 10))
-    assert not incoming.add_run(range(9, 11))
+    assert incoming.add_all(range(5, 8))
+    assert incoming.add_all(range(8, 10))
+    assert not incoming.add_all(range(9, 11))
     assert (len(incoming), incoming.room, list(incoming)) == (5, 15, [5, 6, 7, 8, 9])
-    assert incoming.remove_run(range(5, 7))
+    assert incoming.remove_all(range(5, 7))
     assert incoming.remove(7)
-    assert not incoming.remove_run(range(8, 11))
-    assert incoming.remove_run(range(8, 10))
+    assert not incoming.remove_all(range(8, 11))
+    assert incoming.remove_all(range(8, 10))
     assert (len(incoming), memory.bytes) == (0, 0)
 
 
-RUNS = st.one_of(
+MANY = st.one_of(
     st.builds(
         lambda first, count: range(first, first + count), st.integers(1, 12), st.integers(1, 6)
     ),
@@ -75,9 +76,19 @@ RUNS = st.one_of(
 )
 STEPS = st.one_of(
     st.tuples(st.sampled_from(["add", "remove"]), st.integers(1, 14)),
-    st.tuples(st.sampled_from(["add_run", "remove_run"]), RUNS),
+    st.tuples(st.sampled_from(["add_all", "remove_all"]), MANY),
     st.just(("begin", None)),
 )
+
+
+SOME = [range(3, 9), range(1, 3), (5, 6, 7), (9, 8), (2, 13, 2), range(20, 22)]
+
+
+def fresh(numbers: Sequence[int], known: dict[int, bool]) -> int:
+    """Return how many of the first numbers are not known, and come once."""
+    return next(
+        (n for n, each in enumerate(numbers) if each in known or each in numbers[:n]), len(numbers)
+    )
 
 
 @given(st.lists(STEPS, max_size=30))
@@ -98,7 +109,7 @@ def test_it_is_as_if_each_were_kept_by_itself(steps: list[tuple[str, object]]) -
                 assert given is model.pop(value, None)
         else:
             assert isinstance(value, range | tuple)
-            new, own = step == "add_run", {number for number in model if model[number]}
+            new, own = step == "add_all", {number for number in model if model[number]}
             possible = not model.keys() & set(value) if new else own >= set(value)
             assert getattr(incoming, step)(value) == (possible and len(set(value)) == len(value))
             if possible and len(set(value)) == len(value):
@@ -108,6 +119,7 @@ def test_it_is_as_if_each_were_kept_by_itself(steps: list[tuple[str, object]]) -
                     else:
                         del model[number]
         assert (len(incoming), set(incoming)) == (len(model), set(model))
+        assert all(incoming.fresh(numbers) == fresh(numbers, model) for numbers in SOME)
         assert all((number in incoming) == (number in model) for number in range(20))
         assert memory.bytes == IDENTIFIER_OVERHEAD * len(model)
     incoming.clear()

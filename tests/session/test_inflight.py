@@ -2,21 +2,129 @@ import tracemalloc
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from gateway.routing.where.message import Message
-from gateway.session.delivery import Delivery
 from gateway.session.inflight import MAXIMUM_BYTES, MAXIMUM_PACKET_ID, Inflight
+from gateway.session.queue_memory import QueueMemory
+from gateway.session.span import Span
+from tests.support.publications import publish
+from tests.support.spans import unkept
+
+IDENTIFIERS = [*range(MAXIMUM_PACKET_ID - 5, MAXIMUM_PACKET_ID + 1), *range(1, 60)]
+"""Those that the model's windows come to."""
 
 
-def delivery(name: str = "a") -> Delivery:
-    return Delivery(Message(name, qos=1), 1)
+class InflightAgainstList(RuleBasedStateMachine):
+    """A window and a list of packet identifiers, in sending order, say the same."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inflight = Inflight(5)
+        self.inflight._last = IDENTIFIERS[0]
+        self.limit = 5
+        self.sent: dict[int, tuple[Span, int]] = {}  # each with its number in the publication
+        self.resend: list[int] = []
+        self.released: set[int] = set()
+
+    def bytes(self) -> int:
+        return sum(span.publication.size(number, 1) for span, number in self.sent.values())
+
+    @precondition(lambda self: not self.resend)
+    @rule(
+        sizes=st.lists(st.sampled_from([0, 0, 0, 1, 400_000]), min_size=1, max_size=6),
+        first=st.integers(0, 2),
+        qos=st.integers(1, 2),
+    )
+    def send(self, sizes: list[int], first: int, qos: int) -> None:
+        publication = publish([b"x" * size for size in [*sizes, *[0] * first]], qos)
+        most, room, size = len(sizes), 0, self.bytes()
+        while room < most and len(self.sent) + room < self.limit and size < MAXIMUM_BYTES:
+            size += publication.size(first + room, 1)
+            room += 1
+        found = self.inflight.room(publication, first, most)
+        assert (found > 0) == (room > 0) == self.inflight.has_room
+        assert found <= room
+        if not room:
+            return
+        span = Span(publication, first, found, qos)
+        self.inflight.add(span)
+        numbers = range(span.packet_id, span.packet_id + found)
+        assert span.packet_id >= 1
+        assert numbers[-1] <= MAXIMUM_PACKET_ID
+        assert not self.sent.keys() & set(numbers)
+        # it ends before a packet identifier that is not free
+        assert found == room or numbers[-1] == MAXIMUM_PACKET_ID or numbers[-1] + 1 in self.sent
+        self.sent |= {packet_id: (span, first + n) for n, packet_id in enumerate(numbers)}
+
+    @rule(data=st.data(), more=st.integers(0, 5))
+    def take(self, data: st.DataObject, more: int) -> None:
+        """Acknowledgements come, mostly in order."""
+        if not self.sent:
+            return
+        packet_id = data.draw(st.sampled_from(sorted(self.sent)))
+        other = data.draw(st.sampled_from(IDENTIFIERS))
+        identifiers = [other, *range(packet_id, packet_id + more + 1), other]
+        span, _ = self.sent[packet_id]
+        count = 0
+        for each in identifiers[1:]:
+            if each != packet_id + count or self.sent.get(each, (None, 0))[0] is not span:
+                break
+            count += 1
+        assert self.inflight.take(identifiers, 1) == count
+        for each in range(packet_id, packet_id + count):
+            del self.sent[each]
+            self.released.discard(each)
+            if each in self.resend:
+                self.resend.remove(each)
+
+    @rule(data=st.data())
+    def release(self, data: st.DataObject) -> None:
+        if self.sent:
+            packet_id = data.draw(st.sampled_from(sorted(self.sent)))
+            self.inflight.release(packet_id)
+            self.released.add(packet_id)
+
+    @rule(limit=st.integers(1, 5))
+    def begin(self, limit: int) -> None:
+        self.inflight.begin(limit)
+        self.limit = limit
+        self.resend = [*self.sent]
+
+    @precondition(lambda self: self.resend)
+    @rule()
+    def send_again(self) -> None:
+        if self.inflight.has_room:
+            packet_id = self.resend.pop(0)
+            assert self.inflight.pop_resend() == (packet_id, self.sent[packet_id][0])
+
+    @precondition(lambda self: not self.resend)
+    @rule()
+    def away(self) -> None:
+        """Nothing is left of what a session counts while it is away."""
+        memory = QueueMemory()
+        self.inflight.charge(memory)
+        assert memory.messages >= (len(self.sent) > 0)
+        self.inflight.refund(memory)
+        assert (memory.bytes, memory.messages, memory.deliveries) == (0, 0, 0)
+
+    @invariant()
+    def says_what_was_sent(self) -> None:
+        inflight = self.inflight
+        assert len(inflight) == len(self.sent)
+        assert [*inflight.items()] == [(n, span) for n, (span, _) in self.sent.items()]
+        spans = list(dict.fromkeys(span for span, _ in self.sent.values()))
+        assert [*inflight.spans()] == spans
+        assert all((inflight.find(n) is None) == (n not in self.sent) for n in IDENTIFIERS)
+        assert [*inflight.resend] == self.resend
+        assert inflight.released == self.released
+        size = self.bytes() < MAXIMUM_BYTES or len(self.resend) > 0
+        assert inflight.has_room == (size and len(self.sent) - len(self.resend) < self.limit)
 
 
-def ids(inflight: Inflight) -> list[int]:
-    again = []
-    while inflight.to_send_again:
-        again.append(inflight.send_again()[0])
-    return again
+InflightAgainstList.TestCase.settings = settings(max_examples=200, deadline=None)
+TestInflightAgainstList = InflightAgainstList.TestCase
 
 
 @pytest.fixture
@@ -26,126 +134,73 @@ def traced() -> Iterator[None]:
     tracemalloc.stop()
 
 
-@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("count", [2, 10])
 @pytest.mark.usefixtures("traced")
-def test_a_window_that_is_empty_again_takes_no_memory(together: bool) -> None:
-    inflight, one = Inflight(MAXIMUM_PACKET_ID), delivery()
+def test_a_window_that_is_empty_again_takes_no_memory(count: int) -> None:
+    inflight = Inflight(MAXIMUM_PACKET_ID)
+    spans = [unkept(count, 2) for _ in range(5_000 // count)]
     before = tracemalloc.get_traced_memory()[0]
-    found = [inflight.add(one) for _ in range(10_000)]
+    for span in spans:
+        inflight.add(span)
+        inflight.release(span.packet_id)
     most = tracemalloc.get_traced_memory()[0] - before
-    assert most > 1_000_000
-    if together:
-        inflight.finish(found)
-    else:
-        for packet_id in found:
-            inflight.remove(packet_id)
-    del found
+    assert most > 100_000
+    for span in spans:
+        assert inflight.take(range(span.packet_id, span.packet_id + count), 0) == count
     # What measures the coverage of tests takes some, too.
-    assert tracemalloc.get_traced_memory()[0] - before < most / 10
+    assert tracemalloc.get_traced_memory()[0] - before < most / 3
 
 
 def test_packet_identifiers_rise_and_begin_again_at_1() -> None:
     inflight = Inflight(10)
-    inflight._last = MAXIMUM_PACKET_ID - 1
-    assert [inflight.add(delivery()) for _ in range(3)] == [MAXIMUM_PACKET_ID, 1, 2]
+    inflight._last = MAXIMUM_PACKET_ID - 2
+    publication = publish([b""] * 5)
+    found = []
+    number = 0
+    while number < 5:
+        span = Span(publication, number, inflight.room(publication, number, 5 - number), 1)
+        inflight.add(span)
+        found.append((span.packet_id, span.count))
+        number += span.count
+    assert found == [(MAXIMUM_PACKET_ID - 1, 2), (1, 3)]
 
 
-def test_a_packet_identifier_in_use_is_passed_over() -> None:
+def test_packet_identifiers_in_use_are_passed_over() -> None:
     inflight = Inflight(10)
-    held = [inflight.add(delivery()) for _ in range(3)]
-    assert inflight.remove(2) is not None
-    inflight._last = MAXIMUM_PACKET_ID
-    assert [inflight.add(delivery()), inflight.add(delivery())] == [2, 4]
-    assert held == [1, 2, 3]
-
-
-def test_many_get_the_packet_identifiers_that_each_would() -> None:
-    inflight, other = Inflight(10), Inflight(10)
-    for each in (inflight, other):
-        each.add(delivery())
-        each.add(delivery("b"))
-        each._last = MAXIMUM_PACKET_ID - 1
-    deliveries = [delivery("c") for _ in range(3)]
-    assert inflight.add_all(deliveries) == [MAXIMUM_PACKET_ID, 3, 4]
-    assert [other.add(each) for each in deliveries] == [MAXIMUM_PACKET_ID, 3, 4]
-    assert inflight.room == other.room
-    assert inflight.room[0] == 10 - 5
-    assert inflight.alone == 5
-
-
-def test_many_are_finished_up_to_one_that_is_none() -> None:
-    inflight = Inflight(10)
-    empty = inflight.room
-    deliveries = [delivery() for _ in range(4)]
-    inflight.add_all(deliveries)
-    inflight.add(Delivery(Message("a", qos=2), 2))
-    assert inflight.finish([2, 1, 7, 3]) == [deliveries[1], deliveries[0]]
-    assert inflight.finish([3, 4, 5]) == deliveries[2:]
-    assert [number for number, _ in inflight.items()] == [5]
-    inflight.remove(5)
-    assert inflight.room == empty
-    inflight.add_all(deliveries)
-    inflight.begin(10)
-    assert inflight.finish([6, 7]) == []  # what is to be sent again is looked at one by one
-    assert len(inflight) == 4
-
-
-def test_an_unknown_packet_identifier() -> None:
-    inflight = Inflight(10)
-    assert inflight.find(1) is None
-    assert inflight.remove(1) is None
-
-
-def test_room_ends_at_the_limit() -> None:
-    inflight = Inflight(2)
-    room = [inflight.has_room]
-    for _ in range(2):
-        inflight.add(delivery())
-        room.append(inflight.has_room)
-    inflight.remove(1)
-    assert [*room, inflight.has_room] == [True, True, False, True]
-    assert len(inflight) == 1
-
-
-def test_what_is_to_be_sent_again_has_room_however_large() -> None:
-    inflight = Inflight(4)
-    for _ in range(2):
-        inflight.add(Delivery(Message("a", b"x" * MAXIMUM_BYTES, 1), 1))
-    room = [inflight.has_room]
-    inflight.begin(4)
-    for _ in range(2):
-        room.append(inflight.has_room)
-        inflight.send_again()
+    held = [unkept() for _ in range(4)]
+    for span in held:
+        inflight.add(span)
     for packet_id in (1, 2):
-        room.append(inflight.has_room)
-        inflight.remove(packet_id)
-    assert [*room, inflight.has_room] == [False, True, True, False, False, True]
+        assert inflight.take((packet_id,), 0) == 1
+    inflight._last = MAXIMUM_PACKET_ID
+    publication, found = publish([b""] * 5), []
+    for first in (0, 2):
+        assert inflight.room(publication, first, 3) == 2 + first // 2
+        span = Span(publication, first, 2 + first // 2, 1)
+        inflight.add(span)
+        found.append(span.packet_id)
+    assert found == [1, 5]
 
 
-def test_a_new_connection_is_sent_everything_again_in_order() -> None:
-    inflight = Inflight(4)
-    deliveries = {inflight.add(one): one for one in (delivery("a"), delivery("b"), delivery("c"))}
-    inflight.remove(2)
-    inflight.begin(4)
-    packet_id, message = inflight.send_again()
-    assert message.delivery is deliveries[packet_id]
-    assert [packet_id, *ids(inflight)] == [1, 3]
-    with pytest.raises(IndexError):
-        inflight.send_again()
+@pytest.mark.parametrize("sizes", [[0, 200_000], [200_000, 0], [0] * 9 + [200_000]])
+def test_the_bytes_of_a_window_are_those_of_every_message(sizes: list[int]) -> None:
+    inflight, sent = Inflight(1_000), 0
+    publication = publish([b"x" * size for size in sizes] * 20)
+    while count := inflight.room(publication, sent, publication.count - sent):
+        inflight.add(Span(publication, sent, count, 1))
+        sent += count
+    assert MAXIMUM_BYTES <= publication.size(0, sent) < MAXIMUM_BYTES + 201_000
 
 
-def test_what_waits_to_be_sent_again_takes_no_room() -> None:
+def test_what_an_earlier_run_had_sent_is_put_back() -> None:
+    spans = [unkept(count, 1 + count % 2) for count in (2, 1, 3, 1)]
+    for span, packet_id in zip(spans, (3, 0, 0, 9), strict=True):
+        span.packet_id = packet_id
     inflight = Inflight(10)
-    for _ in range(5):
-        inflight.add(delivery())
-    inflight.begin(2)
-    room = [inflight.has_room]
-    for _ in range(2):
-        inflight.send_again()
-        room.append(inflight.has_room)
-    for packet_id in (1, 4):  # 4 is acknowledged before it was sent again
-        inflight.remove(packet_id)
-        room.append(inflight.has_room)
-    assert room == [True, True, False, True, True]
-    assert ids(inflight) == [3, 5]
-    assert len(inflight) == 3
+    inflight.restore([(span, span is spans[3]) for span in spans])
+    assert [packet_id for packet_id, _ in inflight.items()] == [3, 4, 1, 5, 6, 7, 9]
+    assert [*inflight.spans()] == spans
+    assert inflight.released == {9}
+    following = unkept()
+    inflight.add(following)
+    assert following.packet_id == 10

@@ -1,44 +1,34 @@
-from gateway.mqtt.message_size import message_size
-from gateway.routing.where.message import Message
-from gateway.session.queue_memory import DELIVERY_OVERHEAD, QueueMemory
+from gateway.session.queue_memory import QueueMemory
+from gateway.session.span import SPAN_OVERHEAD, Span
+from tests.support.publications import publish
 
 
-def test_a_message_is_counted_once_however_many_hold_it() -> None:
+def test_a_publication_is_counted_once_however_many_hold_it() -> None:
     memory = QueueMemory()
-    shared, other = Message("a", b"x" * 1_000), Message("b")
-    for message in (shared, shared, other, shared):
-        memory.add(message)
-    assert (memory.messages, memory.deliveries) == (2, 4)
-    own = message_size(shared) + message_size(other)
-    assert memory.bytes == own + 4 * DELIVERY_OVERHEAD
-    memory.remove(shared)
-    memory.remove(shared)
-    assert memory.bytes == own + 2 * DELIVERY_OVERHEAD
-    memory.remove(shared)
-    memory.remove(other)
-    assert (memory.messages, memory.deliveries, memory.bytes) == (0, 0, 0)
-
-
-def test_many_count_as_each_would() -> None:
-    memory, one_by_one = QueueMemory(), QueueMemory()
-    messages = [Message("a", b"x" * 1_000), Message("b")]
-    again = [Message("a", b"x" * 1_000), Message("b")]
-    alone = 2 * message_size(messages[0]) + message_size(messages[1]) + 3 * DELIVERY_OVERHEAD
-    assert memory.add_all([messages[0], messages[1], messages[0]]) == alone
-    for number in (0, 1, 0):
-        one_by_one.add(again[number])
-    assert (memory.messages, memory.deliveries) == (2, 3)
-    assert memory.bytes == one_by_one.bytes
-    assert memory.remove_all([messages[0], messages[1], messages[0]]) == alone
+    shared, other = publish([b"x" * 1_000, b"y", b"z"]), publish([b""])
+    whole, one = Span(shared, 0, 3, 1), Span(shared, 1, 1, 1)
+    spans = [whole, one, Span(other, 0, 1, 1), whole]
+    for span in spans:
+        memory.add(span)
+    assert (memory.messages, memory.deliveries) == (4, 8)
+    own = shared.size(0, 3) + other.size(0, 1)
+    assert memory.bytes == own + 8 * SPAN_OVERHEAD
+    for span in (whole, whole):
+        memory.remove(span)
+    assert (memory.messages, memory.bytes) == (4, own + 2 * SPAN_OVERHEAD)
+    memory.remove(one)
+    assert (memory.messages, memory.bytes) == (1, other.size(0, 1) + SPAN_OVERHEAD)
+    memory.remove(spans[2])
     assert (memory.messages, memory.deliveries, memory.bytes) == (0, 0, 0)
 
 
 def test_it_is_full_once_the_bound_is_reached() -> None:
-    message = Message("a")
-    memory = QueueMemory(maximum_bytes=2 * DELIVERY_OVERHEAD + message_size(message))
+    publication = publish([b""])
+    span = Span(publication, 0, 1, 1)
+    memory = QueueMemory(maximum_bytes=2 * SPAN_OVERHEAD + publication.size(0, 1))
     full = [memory.full]
     for _ in range(2):
-        memory.add(message)
+        memory.add(span)
         full.append(memory.full)
-    memory.remove(message)
+    memory.remove(span)
     assert [*full, memory.full] == [False, False, True, False]

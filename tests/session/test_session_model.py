@@ -39,10 +39,11 @@ class Client(RuleBasedStateMachine):
         self.unacknowledged.clear()
         self.released.clear()
 
-    @rule(qos=st.integers(1, 2))
-    def publish(self, qos: int) -> None:
-        deliver(self.session, b"%d" % self.published, qos)
-        self.published += 1
+    @rule(qos=st.integers(1, 2), count=st.integers(1, 4))
+    def publish(self, qos: int, count: int) -> None:
+        numbers = range(self.published, self.published + count)
+        deliver(self.session, *(b"%d" % number for number in numbers), qos=qos)
+        self.published += count
         self.read()
 
     @precondition(lambda self: bool(self.unacknowledged))
@@ -50,19 +51,20 @@ class Client(RuleBasedStateMachine):
     def acknowledge(self) -> None:
         packet_id, qos = self.unacknowledged.popleft()
         if qos == 1:
-            assert self.session.inflight.remove(packet_id) is not None
-            self.session.pump(0.0)
-            self.read()
-        else:
-            message = self.session.inflight.find(packet_id)
-            assert message is not None
-            message.released = True
-            self.released.append(packet_id)
+            self.finish(packet_id)
+            return
+        span = self.session.inflight.find(packet_id)
+        assert span is not None
+        self.session.release(packet_id, span)
+        self.released.append(packet_id)
 
     @precondition(lambda self: bool(self.released))
     @rule()
     def complete(self) -> None:
-        assert self.session.inflight.remove(self.released.popleft()) is not None
+        self.finish(self.released.popleft())
+
+    def finish(self, packet_id: int) -> None:
+        assert self.session.finish((packet_id,), 0) == 1
         self.session.pump(0.0)
         self.read()
 

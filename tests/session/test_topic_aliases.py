@@ -8,12 +8,10 @@ from gateway.mqtt.alias_budget import AliasBudget
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.decode import decode
 from gateway.mqtt.framing import Framer
-from gateway.mqtt.message import Message
 from gateway.mqtt.outbound_aliases import MAPPING_OVERHEAD, OutboundAliases
 from gateway.mqtt.packets import MQTT_5, PubAck, Publish
-from gateway.session.delivery import Delivery
 from gateway.session.session import Session
-from gateway.session.templates import Templates
+from tests.support.sessions import acknowledge, deliver
 
 TOPICS = ["a", "a/b/c", *(f"site/floor/device/{name}" for name in ("a", "b", "c", "d"))]
 
@@ -71,7 +69,7 @@ class Subscriber(RuleBasedStateMachine):
         connection.version = MQTT_5
         connection.maximum_packet_size = limit
         if aliases:
-            connection.outbound_aliases = OutboundAliases(aliases, limit, self.budget)
+            connection.outbound_aliases = OutboundAliases(aliases, self.budget)
         self.receiver = Receiver(connection, aliases)
         self.session.attach(connection, 5)
         self.session.pump(0.0)
@@ -85,11 +83,17 @@ class Subscriber(RuleBasedStateMachine):
         self.receiver = None
         self.unacknowledged.clear()
 
-    @rule(topic=st.sampled_from(TOPICS), qos=st.integers(0, 1), size=st.integers(2, 40))
-    def publish(self, topic: str, qos: int, size: int) -> None:
-        message = Message(topic, b"%d" % len(self.topics) + b" " * size, qos)
-        self.topics.append(topic)
-        self.session.deliver(Delivery(message, qos), Templates(message), 0.0)
+    @rule(
+        topic=st.sampled_from(TOPICS),
+        qos=st.integers(0, 1),
+        size=st.integers(2, 40),
+        count=st.integers(1, 3),
+    )
+    def publish(self, topic: str, qos: int, size: int, count: int) -> None:
+        numbers = range(len(self.topics), len(self.topics) + count)
+        payloads = [b"%d" % number + b" " * size * (number % 2) for number in numbers]
+        self.topics += [topic] * count
+        deliver(self.session, *payloads, qos=qos, topic=topic)
 
     @precondition(lambda self: self.receiver is not None)
     @rule()
@@ -116,8 +120,7 @@ class Subscriber(RuleBasedStateMachine):
     @precondition(lambda self: bool(self.unacknowledged))
     @rule()
     def acknowledge(self) -> None:
-        self.session.inflight.remove(self.unacknowledged.pop(0))
-        self.session.pump(0.0)
+        acknowledge(self.session, self.unacknowledged.pop(0))
 
     @invariant()
     def memory_is_given_back(self) -> None:

@@ -30,10 +30,10 @@ async def test_a_full_disk_refuses_until_there_is_room_and_loses_nothing(
     store.writer.hand_over()
     await until(lambda: store.counters.count("tidegate/storage/failures") >= 3)
     refused = store.writer.full
-    assert (store.writer.committed, store.writer.mark()) == (0, 1)
+    assert (store.writer.committed, store.writer.commit_number()) == (0, 1)
     store.writer.add(INSERT, ("later", 1))
     store.writer.hand_over()
-    assert store.writer.mark() == 2
+    assert store.writer.commit_number() == 2
     assert store.alarms == ["the database takes no more: database or disk is full"]
     assert [record.levelname for record in caplog.records] == ["CRITICAL"]  # once, not each time
 

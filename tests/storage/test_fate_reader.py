@@ -4,8 +4,11 @@ import sqlite3
 
 import pytest
 
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck
 from gateway.routing.where.message import Message
 from gateway.storage.fate_reader import FateReader, Owed
+from tests.support.durable_broker import DurableHarness, away
+from tests.support.publishing import batch
 
 NUMBER = ("00a1b2c3d4", "main", 5)
 MESSAGE = Message("t", b"x", 1, received_at=1_000)
@@ -71,3 +74,27 @@ def test_what_a_stored_session_is_owed(
     assert fates.owed("d", MESSAGE) is None
     assert fates.has_session("d")
     assert not fates.has_session("e")
+
+
+@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
+def test_a_message_of_a_batch_is_found_by_its_payload(version: int) -> None:
+    harness = DurableHarness()
+    away(harness, "a/#", "away", 1)
+    harness.connect("publisher", version).send(*batch(20, 1))
+    fates = FateReader(harness.disk.connection)
+
+    def owed(payload: bytes) -> Owed | None:
+        return fates.owed("away", Message("a/b", payload, 1, received_at=harness.wall))
+
+    assert owed(b"4") == Owed(None, False)
+    assert owed(b"x") is None
+    client = harness.persistent("away", receive_maximum=15)
+    client.send(*(PubAck(number) for number in (1, 2, 3, 5)))
+    client.drop()
+    harness.settle()
+    assert [owed(b"%d" % number) for number in (3, 5)] == [None, None]
+    for number in (4, 6, 15, 16, 17, 18, 19):  # what goes into the window was sent
+        assert owed(b"%d" % number) == Owed(number, False)
+    assert owed(b"20") == Owed(None, False)
+    harness.disk.connection.execute("UPDATE message SET payload = x'00'")
+    assert owed(b"4") is None

@@ -20,7 +20,7 @@ from tests.support.subscribers import Someone
 async def settle(store: Store) -> None:
     """Have also that written which may wait."""
     mark = store.writer.batch
-    store.writer.want(0.0)
+    store.writer.schedule_commit(0.0)
     store.writer.hand_over()
     await until(lambda: store.writer.committed >= mark)
 

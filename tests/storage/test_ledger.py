@@ -23,7 +23,7 @@ async def kept(tmp_path: Path) -> AsyncIterator[LedgerStore]:
 async def test_filtered_numbers_wait_for_a_batch_and_go_with_it(kept: LedgerStore) -> None:
     kept.filter(3)
     kept.store.writer.hand_over()
-    assert kept.store.writer.mark() == 0  # nobody's answer waits for them
+    assert kept.store.writer.commit_number() == 0  # nobody's answer waits for them
     assert kept.store.counters.count("tidegate/storage/commits") == 1  # of the start
     kept.take()
     await kept.store.settle()

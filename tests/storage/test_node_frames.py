@@ -57,7 +57,7 @@ async def test_it_is_the_same_after_a_restart(tmp_path: Path) -> None:
 async def test_a_frame_is_on_disk_with_the_batch_of_its_readings(store: Store) -> None:
     batch = store.writer.add("INSERT INTO meta VALUES (?, ?)", ("reading", 1))
     store.node_frames.remember("n1", 1, 1)
-    assert store.writer.mark() == batch
+    assert store.writer.commit_number() == batch
 
 
 async def test_old_boots_and_silent_nodes_make_room_in_memory_and_on_disk(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_a_session_that_ends_is_deleted_in_steps(harness: DurableHarness) -> Non
     harness.commits = False
     begin_anew(harness)
     left = [harness.disk.count("delivery")]
-    while harness.disk.mark():
+    while harness.disk.commit_number():
         harness.commit()
         left.append(harness.disk.count("delivery"))
     steps = [before - after for before, after in pairwise(left)]

@@ -7,10 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from gateway.counters import Counters
-from gateway.mqtt.message import Message as MqttMessage
-from gateway.mqtt.plain_message import Origin, PlainMessage
-from gateway.routing.retained import RetainedMessages
-from gateway.routing.where.message import Message
+from gateway.mqtt.publication import Publication
+from gateway.mqtt.publish_encoder import make_publication
 from gateway.session.kept import CLOCK_SET
 from gateway.storage.gathering import PUT_OFF
 from gateway.storage.migrations import migrate
@@ -19,9 +17,10 @@ from tests.support.sqlite_disk import SqliteDisk
 TOPICS = ["a", "b", "a/b"]
 
 
-def whole(message: MqttMessage | PlainMessage) -> MqttMessage:
-    """Return a message as whoever asks for more than its bytes gets it."""
-    return RetainedMessages().whole(message) if isinstance(message, PlainMessage) else message
+def retained(topic: str, payload: bytes, qos: int = 1) -> Publication:
+    publication = make_publication(topic, payload, qos, True)
+    publication.client_id, publication.username = "c", "u"
+    return publication
 
 
 class RetainedMachine(RuleBasedStateMachine):
@@ -35,7 +34,7 @@ class RetainedMachine(RuleBasedStateMachine):
     @rule()
     def crash(self) -> None:
         self.store, kept = self.disk.restore(0.0, 0)
-        self.model = {each.topic: each.payload for each in kept.retained}
+        self.model = {each.topic: each.packets.one(0) for each in kept.retained}
         assert self.model == self.committed
 
     @rule()
@@ -50,30 +49,14 @@ class RetainedMachine(RuleBasedStateMachine):
         within=st.sampled_from([0.0, 0.05, None]),
     )
     def keep(self, topic: str, payload: bytes, qos: int, within: float | None) -> None:
-        message = Message(topic, payload, qos, retain=True)
-        message.commit_within = within
+        publication = retained(topic, payload, qos)
+        publication.commit_within = within
         changes = self.store.changes
-        self.store.keep_retained(message)
+        self.store.keep_retained(publication)
         if payload and within is not None:
             self.model[topic] = payload
             assert self.store.changes == changes + (qos > 0)
         else:
-            self.model.pop(topic, None)
-
-    @rule(
-        topics=st.lists(st.sampled_from(TOPICS), min_size=1),
-        payload=st.sampled_from([b"1", b"2"]),
-        qos=st.integers(0, 1),
-        within=st.sampled_from([0.0, 0.05, None]),
-    )
-    def keep_run(self, topics: list[str], payload: bytes, qos: int, within: float | None) -> None:
-        origin = Origin("c", "u", qos, 1, 0.0, within)
-        changes = self.store.changes
-        self.store.keep_retained_run([PlainMessage(topic, payload, origin) for topic in topics])
-        if within is not None:
-            self.model.update(dict.fromkeys(topics, payload))
-            assert self.store.changes == changes + qos
-        for topic in topics if within is None else ():
             self.model.pop(topic, None)
 
     @rule(topics=st.sets(st.sampled_from(TOPICS)))
@@ -94,51 +77,38 @@ TestRetainedAgainstDict = RetainedMachine.TestCase
 def test_what_the_gateway_says_of_itself_is_not_kept() -> None:
     disk = SqliteDisk()
     store, _ = disk.restore(0.0, 0)
-    store.keep_retained(Message("$SYS/broker/uptime", b"1", 1, retain=True))
+    store.keep_retained(retained("$SYS/broker/uptime", b"1", 1))
     assert (disk.wanted, disk.commit()) == (None, 0)
 
 
-def test_messages_of_a_run_come_back_as_they_were() -> None:
-    disk = SqliteDisk()
-    store, _ = disk.restore(0.0, 0)
-    origin = Origin("c", "u", 1, 1_000, 5.0, 0.0)
-    store.keep_retained_run([PlainMessage("ä", b"1", origin), PlainMessage("b", b"22", origin)])
-    assert disk.commit() == 2
-    _, kept = disk.restore(7.0, 3_000)
-    messages = [whole(each) for each in kept.retained]
-    assert [(each.topic, each.payload) for each in messages] == [("ä", b"1"), ("b", b"22")]
-    for message in messages:
-        assert (message.client_id, message.username, message.received_at) == ("c", "u", 1_000)
-        assert (message.qos, message.retain, message.commit_within) == (1, True, 0.0)
-
-
-def test_what_a_client_has_set_in_one_turn_comes_back_with_one_origin() -> None:
+def test_messages_come_back_as_they_were() -> None:
     disk = SqliteDisk()
     store, _ = disk.restore(0.0, 0)
     then = CLOCK_SET + 1_000
-    for client_id, wall in (("c", then), ("c", then + 500), ("ä", then + 500)):
-        origin = Origin(client_id, "u", 1, wall, 0.0, 0.0)
-        topics = [f"{client_id}/{wall}/{number}" for number in range(2)]
-        store.keep_retained_run([PlainMessage(topic, b"1", origin) for topic in topics])
-    disk.commit()
+    for topic, payload in (("ä", b"1"), ("b", b"22")):
+        publication = retained(topic, payload)
+        publication.received_at = then
+        store.keep_retained(publication)
+    assert disk.commit() == 2
     _, kept = disk.restore(7.0, then + 2_000)
-    plain = [each for each in kept.retained if isinstance(each, PlainMessage)]
-    origins = [each.origin for each in plain]
-    assert [each is origins[0] for each in origins] == [True] * 2 + [False] * 4
-    assert [(each.client_id, each.arrived) for each in origins[::2]] == [
-        ("c", 5.0),
-        ("c", 5.5),
-        ("ä", 5.5),
+    assert [(each.topic, each.packets.one(0)) for each in kept.retained] == [
+        ("ä", b"1"),
+        ("b", b"22"),
     ]
-    assert origins[0].username is origins[5].username == "u"
+    for each in kept.retained:
+        assert (each.client_id, each.username, each.received_at) == ("c", "u", then)
+        assert (each.qos, each.retain, each.commit_within) == (1, True, 0.0)
+        assert each.arrived == 5.0
+    first, second = kept.retained
+    assert (first.client_id is second.client_id, first.username is second.username) == (True, True)
 
 
 def test_qos_0_is_on_disk_within_a_second() -> None:
     disk = SqliteDisk()
     store, _ = disk.restore(0.0, 0)
-    store.keep_retained(Message("a", b"1", 0, retain=True))
+    store.keep_retained(retained("a", b"1", 0))
     assert disk.wanted == PUT_OFF
-    store.keep_retained(Message("a", b"2", 1, retain=True))
+    store.keep_retained(retained("a", b"2", 1))
     assert disk.wanted == 0.0
     assert disk.commit() == 1  # of one topic the last
 
@@ -152,7 +122,7 @@ def keep_all(disk: SqliteDisk, messages: dict[str, bytes]) -> None:
     """Keep what is new since the last start, after a restart."""
     store, _ = disk.restore(0.0, 0)
     for topic, payload in messages.items():
-        store.keep_retained(Message(topic, payload, 1, retain=True))
+        store.keep_retained(retained(topic, payload, 1))
     disk.commit()
 
 
@@ -171,9 +141,9 @@ def test_what_goes_and_comes_again_before_a_commit_keeps_its_row() -> None:
     keep_all(disk, {"a": b"1", "b": b"1"})
     store, _ = disk.restore(0.0, 0)
     for payload in (b"", b"2"):
-        store.keep_retained(Message("a", payload, 1, retain=True))
-    store.keep_retained(Message("c", b"1", 1, retain=True))
-    store.keep_retained(Message("c", b"", 1, retain=True))
+        store.keep_retained(retained("a", payload, 1))
+    store.keep_retained(retained("c", b"1", 1))
+    store.keep_retained(retained("c", b"", 1))
     assert disk.commit() == 1
     assert rows(disk) == [(1, "a", b"2"), (2, "b", b"1")]
 
@@ -183,7 +153,7 @@ def test_of_two_rows_of_a_topic_the_newer_counts_and_the_other_goes() -> None:
     keep_all(disk, {"a": b"1", "b": b"1"})
     disk.connection.execute("UPDATE retained SET topic = 'a', payload = x'32' WHERE id = 2")
     store, kept = disk.restore(0.0, 0)
-    assert [(each.topic, each.payload) for each in kept.retained] == [("a", b"2")]
+    assert [(each.topic, each.packets.one(0)) for each in kept.retained] == [("a", b"2")]
     disk.commit()
     assert rows(disk) == [(2, "a", b"2")]
     store.forget_retained(["a"])
@@ -198,7 +168,7 @@ def test_a_message_takes_the_place_of_one_that_cannot_be_read() -> None:
     counters = Counters()
     store, kept = disk.restore(0.0, 0, counters)
     assert (kept.retained, counters.count("tidegate/storage/unreadable")) == ([], 1)
-    store.keep_retained(Message("a", b"2", 1, retain=True))
+    store.keep_retained(retained("a", b"2", 1))
     disk.commit()
     assert rows(disk) == [(1, "a", b"2")]
 
@@ -213,9 +183,10 @@ def test_messages_of_the_version_before_come_along() -> None:
     )
     migrate.migrate(disk.connection)
     _, kept = disk.restore(0.0, 0)
-    message = whole(kept.retained[0])
-    assert (message.topic, message.payload, message.qos, message.retain) == ("a", b"1", 1, True)
-    assert (message.received_at, message.client_id, message.username) == (2, "c", "u")
-    assert (message.content_type, message.response_topic) == ("t", "r")
-    assert (message.correlation_data, message.message_expiry) == (b"3", 4)
-    assert message.payload_format == 1
+    (found,) = kept.retained
+    fields = found.properties.fields
+    assert (found.topic, found.packets.one(0), found.qos, found.retain) == ("a", b"1", 1, True)
+    assert (found.received_at, found.client_id, found.username) == (2, "c", "u")
+    assert (fields.content_type, fields.response_topic) == ("t", "r")
+    assert (fields.correlation_data, fields.message_expiry_interval) == (b"3", 4)
+    assert fields.payload_format_indicator == 1

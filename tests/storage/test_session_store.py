@@ -5,15 +5,23 @@ from typing import Any
 import pytest
 
 from gateway.counters import Counters
-from gateway.mqtt.output import Pledge
-from gateway.routing.where.message import Message
-from gateway.session.delivery import Delivery
+from gateway.mqtt.output import Barrier
 from gateway.session.kept import KeptSubscription
+from gateway.session.span import Span
 from gateway.storage.broker_store import BrokerStore
 from gateway.storage.gathering import PUT_OFF
 from gateway.storage.session_journal import SessionJournal
-from tests.support.queues import single
+from tests.support.publications import publish
 from tests.support.sqlite_disk import SqliteDisk
+
+
+def one(payload: bytes = b"", qos: int = 1) -> Span:
+    """Return a span of one message."""
+    return Span(publish([payload], qos, topic="t"), 0, 1, qos)
+
+
+def payload(span: Span) -> bytes:
+    return span.publication.packets.one(span.first)
 
 
 @pytest.fixture
@@ -72,53 +80,49 @@ def test_deliveries_are_due_as_the_class_of_their_message_says(
     disk: SqliteDisk, within: float, wanted: float
 ) -> None:
     _, journal = opened(disk)
-    message = Message("t", b"", 1)
-    message.commit_within = within
-    journal.owe(Delivery(message, 1))
+    span = one()
+    span.publication.commit_within = within
+    journal.owe(span, deferred=False)
     assert disk.wanted == wanted
 
 
-def test_what_is_kept_in_memory_alone_has_no_place(disk: SqliteDisk) -> None:
+@pytest.mark.parametrize("deferred", [False, True])
+def test_what_is_kept_in_memory_alone_has_no_row(disk: SqliteDisk, deferred: bool) -> None:
     store, journal = opened(disk)
-    message = Message("t", b"", 2)
-    message.commit_within = None
-    message.pledge = Pledge(0)
-    delivery = Delivery(message, 2)
-    journal.owe(delivery)
-    journal.lend(delivery)
-    assert journal.sent(delivery, 1) == journal.released(delivery) == 0
-    journal.identify(delivery, 1)
-    journal.done(delivery)
-    journal.close([delivery])
-    assert (delivery.place, message.owed, store.lent) == (0, 0, 0)
+    span = one(qos=2)
+    span.publication.commit_within = None
+    span.publication.barrier = Barrier()
+    journal.owe(span, deferred)
+    assert journal.sent(span) == journal.released(span) == 0
+    journal.identify(span)
+    journal.done(span, 0, 1)
+    journal.close([span])
+    assert (span.sequence, span.publication.owed, store.deferred) == (0, 0, 0)
 
 
-def lent_or_owed(journals: list[SessionJournal], number: int, *, lend: bool, qos: int = 1) -> None:
-    """Let the sessions have a message: lend it to the first, owe it to the others."""
-    message = Message("t", b"%d" % number, qos, received_at=0)
-    message.pledge = Pledge(0)
+def owe_all(journals: list[SessionJournal], number: int, *, defer: bool, qos: int = 1) -> None:
+    """Let the sessions have a message; the write of the first may be deferred."""
+    publication = publish([b"%d" % number], qos, topic="t")
+    publication.barrier = Barrier()
     for place, journal in enumerate(journals):
-        (journal.lend if lend and not place else journal.owe)(Delivery(message, qos))
+        journal.owe(Span(publication, 0, 1, qos), defer and not place)
 
 
 def on_disk(disk: SqliteDisk) -> dict[str, list[bytes]]:
     _, kept = disk.restore(0.0, 0)
-    return {
-        each.client_id: [single(one.delivery).message.payload for one in each.deliveries]
-        for each in kept.sessions
-    }
+    return {each.client_id: [payload(one.span) for one in each.spans] for each in kept.sessions}
 
 
-def test_what_is_written_leaves_nothing_lent_before_it_out(disk: SqliteDisk) -> None:
+def test_what_is_written_leaves_nothing_deferred_before_it_out(disk: SqliteDisk) -> None:
     store, _ = disk.restore(0.0, 0)
     a, b = store.open("a", 0.0), store.open("b", 0.0)
     a.keep(60, None)
     b.keep(60, None)
     disk.commit()
-    lent_or_owed([b], 1, lend=True)  # stands before 3 in b
-    lent_or_owed([a], 2, lend=True)  # stands before 3 in a
-    lent_or_owed([b, a], 3, lend=True)
-    lent_or_owed([a], 4, lend=True)
+    owe_all([b], 1, defer=True)  # stands before 3 in b
+    owe_all([a], 2, defer=True)  # stands before 3 in a
+    owe_all([b, a], 3, defer=True)
+    owe_all([a], 4, defer=True)
     disk.commit()
     assert on_disk(disk) == {"a": [b"2", b"3"], "b": [b"1", b"3"]}
 
@@ -127,8 +131,8 @@ def test_the_order_is_that_of_one_qos(disk: SqliteDisk) -> None:
     store, _ = disk.restore(0.0, 0)
     journal = store.open("a", 0.0)
     journal.keep(60, None)
-    lent_or_owed([journal], 1, lend=True)
-    lent_or_owed([journal], 2, lend=False, qos=2)
+    owe_all([journal], 1, defer=True)
+    owe_all([journal], 2, defer=False, qos=2)
     disk.commit()
     assert on_disk(disk) == {"a": [b"2"]}
 
@@ -136,13 +140,13 @@ def test_the_order_is_that_of_one_qos(disk: SqliteDisk) -> None:
 @pytest.mark.parametrize(
     ("table", "change", "lost"),
     [
-        ("message", "qos = 7", "deliveries"),
-        ("message", "user_properties = 'no JSON'", "deliveries"),
-        ("message", "topic = CAST(x'ff' AS TEXT)", "deliveries"),
-        ("delivery", "qos = 3", "deliveries"),
-        ("delivery", "message = 99", "deliveries"),
-        ("delivery", "packet_id = 65536", "deliveries"),
-        ("delivery", "identifiers = '1 x'", "deliveries"),
+        ("message", "qos = 7", "spans"),
+        ("message", "user_properties = 'no JSON'", "spans"),
+        ("message", "topic = CAST(x'ff' AS TEXT)", "spans"),
+        ("delivery", "qos = 3", "spans"),
+        ("delivery", "message = 99", "spans"),
+        ("delivery", "packet_id = 65536", "spans"),
+        ("delivery", "identifiers = '1 x'", "spans"),
         ("subscription", "qos = 3", "subscriptions"),
         ("incoming", "packet_id = 0", "incoming"),
     ],
@@ -152,35 +156,33 @@ def test_a_row_that_cannot_be_read_is_left_out(
 ) -> None:
     _, journal = opened(disk)
     journal.keep(60, None)
-    journal.owe(Delivery(Message("t", b"", 1, received_at=0), 1))
+    journal.owe(one(), deferred=False)
     journal.subscribe(KeptSubscription("t", 1))
-    journal.take(5)
+    journal.keep_incoming((5,))
     disk.commit()
     disk.connection.execute(f"UPDATE {table} SET {change}")
     counters = Counters()
     store, kept = disk.restore(0.0, 0, counters)
     (session,) = kept.sessions
     expected: dict[str, list[Any]] = {
-        name: [] for name in ("deliveries", "subscriptions", "incoming") if name == lost
+        name: [] for name in ("spans", "subscriptions", "incoming") if name == lost
     }
-    for name in ("deliveries", "subscriptions", "incoming"):
+    for name in ("spans", "subscriptions", "incoming"):
         assert len(getattr(session, name)) == (0 if name in expected else 1), name
     assert counters.count("tidegate/storage/unreadable") >= 1
     another = store.open("d", 0.0)  # what comes now takes no place of what could not be read
     another.keep(60, None)
-    another.owe(Delivery(Message("t", b"new", 1, received_at=0), 1))
-    session.journal.owe(Delivery(Message("t", b"new", 1, received_at=0), 1))
+    another.owe(one(b"new"), deferred=False)
+    session.journal.owe(one(b"new"), deferred=False)
     disk.commit()
     _, kept = disk.restore(0.0, 0)
-    assert [single(each.deliveries[-1].delivery).message.payload for each in kept.sessions] == [
-        b"new"
-    ] * 2
+    assert [payload(each.spans[-1].span) for each in kept.sessions] == [b"new"] * 2
 
 
 def test_messages_that_nobody_is_owed_are_deleted_at_the_start(disk: SqliteDisk) -> None:
     _, journal = opened(disk)
     journal.keep(60, None)
-    journal.owe(Delivery(Message("t", b"", 1, received_at=0), 1))
+    journal.owe(one(), deferred=False)
     disk.commit()
     disk.connection.execute("DELETE FROM delivery")
     disk.restore(0.0, 0)
@@ -193,23 +195,23 @@ def test_messages_that_are_owed_no_more_stay_while_others_are(
 ) -> None:
     _, journal = opened(disk)
     journal.keep(60, None)
-    deliveries = [Delivery(Message("t", b"x" * 50, 1, received_at=0), 1) for _ in range(4)]
-    for delivery in deliveries:
-        journal.owe(delivery)
+    spans = [one(b"x" * 50) for _ in range(4)]
+    for span in spans:
+        journal.owe(span, deferred=False)
     disk.commit()
-    journal.done(deliveries[1])
+    journal.done(spans[1], 0, 1)
     disk.commit()
     assert (disk.count("message"), disk.count("delivery")) == (4, 3)
     monkeypatch.setattr("gateway.storage.message_store.MAXIMUM_DEAD_BYTES", 300)
-    journal.done(deliveries[0])
+    journal.done(spans[0], 0, 1)
     disk.commit()  # 300 bytes with what is counted for a row
     assert (disk.count("message"), disk.count("delivery")) == (2, 2)
-    journal.done(deliveries[2])
+    journal.done(spans[2], 0, 1)
     disk.commit()
     assert disk.count("message") == 2
     _, kept = disk.restore(0.0, 0)  # a start finds it
     disk.commit()
     assert disk.count("message") == 1
-    kept.sessions[0].journal.done(single(kept.sessions[0].deliveries[0].delivery))
+    kept.sessions[0].journal.done(kept.sessions[0].spans[0].span, 0, 1)
     disk.commit()
     assert disk.count("message") == 0

@@ -19,13 +19,17 @@ async def test_a_batch_is_on_disk_when_its_number_is_committed(store: Store) -> 
     numbers: list[int] = []
     store.writer.on_committed.append(numbers.append)
     assert store.writer.add(INSERT, ("a", 1)) == 1
-    assert (store.writer.mark(), store.writer.committed) == (1, 0)
+    assert (store.writer.commit_number(), store.writer.committed) == (1, 0)
     assert store.writer.pending_rows == 1
     store.writer.hand_over()
     await until(lambda: store.writer.committed == 1)
     assert await meta_names(store) == ["a"]
     assert numbers == [1]
-    assert (store.writer.mark(), store.writer.pending_rows, store.writer.pending_bytes) == (0, 0, 0)
+    assert (
+        store.writer.commit_number(),
+        store.writer.pending_rows,
+        store.writer.pending_bytes,
+    ) == (0, 0, 0)
 
 
 async def test_turns_during_a_commit_share_the_next_one(store: Store) -> None:
@@ -33,12 +37,12 @@ async def test_turns_during_a_commit_share_the_next_one(store: Store) -> None:
     store.writer.hand_over()
     await asyncio.sleep(0)  # the commit of "a" begins
     assert store.writer.batch == 2
-    assert store.writer.mark() == 1
+    assert store.writer.commit_number() == 1
     assert [store.writer.add(INSERT, (name, 1)) for name in "bc"] == [2, 2]
     store.writer.hand_over()
     store.writer.add(INSERT, ("d", 1))
     store.writer.hand_over()
-    assert store.writer.mark() == 2
+    assert store.writer.commit_number() == 2
     await until(lambda: store.writer.committed == 2)
     assert store.counters.count("tidegate/storage/commits") == 2
     assert store.counters.count("tidegate/storage/rows") == 4
@@ -57,12 +61,12 @@ async def test_statements_keep_their_order_within_a_batch(store: Store) -> None:
 async def test_rows_that_come_together_are_rows_like_any_other(store: Store) -> None:
     writer = store.writer
     writer.add_rows(INSERT, [], 0)
-    assert writer.mark() == 0
+    assert writer.commit_number() == 0
     writer.add("DELETE FROM meta", ())
     writer.add_rows(INSERT, [("a", 1), ("bb", 2)], 3)
     together = writer.pending_rows, writer.pending_bytes
     writer.add(INSERT, ("c", 3))
-    assert writer.mark() == 1
+    assert writer.commit_number() == 1
     await store.settle()
     assert await meta_names(store) == ["a", "bb", "c"]
     writer.add("DELETE FROM meta", ())
@@ -82,7 +86,7 @@ async def test_in_memory_mode_rows_are_written_and_nothing_waits(tmp_path: Path)
     store.writer.add(INSERT, ("a", 1))
     store.writer.hand_over()
     await asyncio.sleep(0)
-    assert (store.writer.mark(), store.writer.batch) == (0, 1)  # put off
+    assert (store.writer.commit_number(), store.writer.batch) == (0, 1)  # put off
     await store.settle()
     assert await meta_names(store) == ["a"]
     await store.close()

@@ -22,7 +22,7 @@ class Dirty:
 
     def set(self, name: str, within: float) -> None:
         self.names.add(name)
-        self._store.writer.want(within)
+        self._store.writer.schedule_commit(within)
 
     def gather(self) -> None:
         for name in sorted(self.names):
@@ -33,11 +33,11 @@ class Dirty:
 async def test_what_is_wanted_now_is_committed_at_the_end_of_the_turn(store: Store) -> None:
     dirty = Dirty(store)
     dirty.set("a", 0.0)
-    assert store.writer.mark() == 1
+    assert store.writer.commit_number() == 1
     store.writer.hand_over()
     await until(lambda: store.writer.committed == 1)
     assert await meta_names(store) == ["a"]
-    assert store.writer.mark() == 0
+    assert store.writer.commit_number() == 0
 
 
 async def test_what_may_wait_is_committed_within_its_time(store: Store) -> None:
@@ -101,7 +101,7 @@ async def test_what_may_wait_is_not_committed_because_a_commit_has_ended(store: 
     store.writer.hand_over()
     await until(lambda: store.writer.committed == 1)
     assert dirty.names == {"b"}
-    assert store.writer.mark() == 2
+    assert store.writer.commit_number() == 2
     dirty.set("b", 0.05)
     store.writer.hand_over()
     await until(lambda: store.writer.committed == 2)
@@ -112,7 +112,7 @@ async def test_a_row_may_wait_too(store: Store) -> None:
     assert store.writer.add(INSERT, ("a", 1), within=600.0) == 1
     store.writer.hand_over()
     await asyncio.sleep(0)
-    assert (store.writer.batch, store.writer.mark()) == (1, 1)
+    assert (store.writer.batch, store.writer.commit_number()) == (1, 1)
     assert store.writer.add(INSERT, ("b", 1), within=0.03) == 1
     store.writer.hand_over()
     await until(lambda: store.writer.committed == 1)
@@ -133,7 +133,7 @@ async def test_a_stretch_leaves_the_commit_delay_alone(store: Store) -> None:
     store.writer.commit_delay, store.writer.stretch = 0.05, 0.0
     for within in (0.05, 600.0):  # and never comes below it
         began, batch = clock(), store.writer.batch
-        store.writer.want(within)
+        store.writer.schedule_commit(within)
         store.writer.hand_over()
         await until(lambda: store.writer.batch > batch)  # noqa: B023 - awaited here
         assert clock() - began >= 0.05

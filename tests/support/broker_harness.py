@@ -33,8 +33,6 @@ class Harness:
         self.counters = Counters()
         self.disk = disk
         self.clients: list[MemoryClient] = []
-        self.ways = True  # whether they are asked first
-        self.alone = False  # whether what a client sends is all that a turn brings
         self._assigned = 0
         self.broker = Broker(
             settings or BrokerSettings(),

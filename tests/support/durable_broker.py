@@ -31,7 +31,7 @@ class DurableHarness(Harness):
         self.disk.time = self.now, self.wall
         self.disk.run_steps()
         super().settle()
-        while self.commits and self.disk.mark():
+        while self.commits and self.disk.due():
             self.disk.commit()
             self.disk.run_steps()
             super().settle()

@@ -12,7 +12,7 @@ class Disk:
     def gather(self, rows: int = 1) -> None:
         self.pending_rows += rows
 
-    def mark(self) -> int:
+    def commit_number(self) -> int:
         return self.batch if self.pending_rows else 0
 
     def commit(self) -> None:

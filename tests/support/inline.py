@@ -9,7 +9,7 @@ from tests.support.sqlite_disk import SqliteDisk
 class Inline:
     """A part of the gateway that takes messages, or refuses them with a code."""
 
-    asks_filters = True
+    inline = True
 
     def __init__(self, client_id: str = "inline", disk: Disk | SqliteDisk | None = None) -> None:
         self.client_id = client_id

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from gateway.broker.access import Authenticator
-from gateway.broker.acknowledgement_runs import finish_alone
 from gateway.broker.arrival import Arrival
 from gateway.broker.client import Client
 from gateway.mqtt.decode import decode
@@ -44,29 +43,10 @@ class MemoryClient:
 
     def send_bytes(self, data: bytes) -> None:
         assert not self._closed, "the broker has closed this connection"
-        way = self.client.way
-        if way is not None and way.pass_on(data, at_once=False):
-            self.client.last_received = self.harness.instant.monotonic
+        while self.harness.broker.receive(self.client, data, self.harness.instant):
+            data = b""
             self.harness.settle()
-            return
-        if not self._goes_alone(data):
-            while self.harness.broker.receive(
-                self.client, data, self.harness.instant, self.harness.alone
-            ):
-                data = b""
-                self.harness.settle()
         self.harness.settle()
-
-    def _goes_alone(self, data: bytes) -> bool:
-        """Do what a transport does with what is all that was read; return False if it is not."""
-        harness, way = self.harness, self.client.numbered_way
-        if not harness.ways or not (
-            (way is not None and way.pass_on(data, harness.alone, harness.now, harness.wall))
-            or finish_alone(self.client, data, harness.broker.traffic, harness.alone)
-        ):
-            return False
-        self.client.last_received = harness.now
-        return True
 
     def take(self) -> list[Packet]:
         """Return the packets that came since the last time."""

@@ -5,11 +5,9 @@ from gateway.mqtt.fields import write_string
 from gateway.mqtt.outbound_aliases import MAPPING_OVERHEAD, OutboundAliases
 from gateway.mqtt.properties import Properties
 
-NO_LIMIT = 0xFFFFFFFF
-
 
 def opened(maximum: int = 2, budget: AliasBudget | None = None) -> OutboundAliases:
-    return OutboundAliases(maximum, NO_LIMIT, budget or AliasBudget())
+    return OutboundAliases(maximum, budget or AliasBudget())
 
 
 def name(number: int) -> bytes:

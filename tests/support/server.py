@@ -45,13 +45,13 @@ class HeldWriter:
     def add(self, statement: str, row: tuple[object, ...], within: float = 0.0) -> int:
         self.rows.append((statement, row))
         self.pending_rows += 1
-        self.want(within)
+        self.schedule_commit(within)
         return self.batch
 
-    def want(self, within: float) -> None:
+    def schedule_commit(self, within: float) -> None:
         self.wanted.append(within)
 
-    def mark(self) -> int:
+    def commit_number(self) -> int:
         return self.batch if self.durable and self.wanted else 0
 
     def hand_over(self) -> None:
@@ -72,7 +72,7 @@ class Rows:
     """An inline client that makes a row of each message."""
 
     client_id = "rows"
-    asks_filters = True
+    inline = True
     statement = "INSERT INTO meta (name, value) VALUES (?, ?)"
 
     def __init__(self, writer: "Writer | HeldWriter") -> None:

@@ -1,6 +1,7 @@
 """A disk for stores: SQLite in memory, and a crash that forgets what was not committed."""
 
 import asyncio
+import math
 import sqlite3
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
@@ -26,6 +27,7 @@ class SqliteDisk:
         self.connection = sqlite3.connect(":memory:", isolation_level=None)
         migrate(self.connection)
         self.full = False
+        self.durable = True
         self.commit_delay = 0.005
         self.begin()
 
@@ -58,16 +60,22 @@ class SqliteDisk:
     def gather(self) -> None:
         """Have something to write that is no row of ours."""
         self.pending_rows += 1
-        self.want(0.0)
+        self.schedule_commit(0.0)
 
-    def want(self, within: float) -> None:
+    def schedule_commit(self, within: float) -> None:
         self.wanted = within if self.wanted is None else min(within, self.wanted)
 
     def hand_over(self) -> None:
         """Leave it to whoever calls `commit`."""
 
-    def mark(self) -> int:
-        return self.batch if self.wanted is not None or self.rows else 0
+    def commit_number(self) -> int:
+        return self.batch if self.durable and (self.wanted is not None or self.rows) else 0
+
+    def due(self) -> bool:
+        """Return whether there is anything to commit, deferred writes among it, given time."""
+        if self.wake_up.at < math.inf:
+            self.wake_up.ring()
+        return self.commit_number() > 0
 
     def commit(self) -> int:
         """Write what was gathered; return how many rows."""

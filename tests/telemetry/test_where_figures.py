@@ -12,7 +12,7 @@ from gateway.mqtt.properties import Properties
 from gateway.telemetry.where_figures import BUSIEST, WhereFigures
 from tests.support.broker_harness import Harness
 
-ATTACHED = SubscriptionFilter("panel", "a", "payload.t > 2")
+ATTACHED = SubscriptionFilter("panel", "a", "NOT payload.t <= 2")
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def shown(harness: Harness) -> dict[str, object]:
 
 
 def test_before_anything_is_evaluated(harness: Harness) -> None:
-    subscribe(harness, "c", "payload.t > 1")
+    subscribe(harness, "c", "NOT payload.t <= 1")
     assert shown(harness) == {
         "evaluated": 0,
         "passed": 0,
@@ -53,25 +53,27 @@ def test_before_anything_is_evaluated(harness: Harness) -> None:
 
 
 def test_filters_of_clients_and_of_the_configuration(harness: Harness) -> None:
-    subscribe(harness, "c", "payload.t > 1")
+    subscribe(harness, "c", "NOT payload.t <= 1")
     subscribe(harness, "panel", None)
     for payload in (b'{"t":2}', b'{"t":3}', b"{"):
         harness.publish("a", payload)
     figures = shown(harness)
     counts = {name: figures[name] for name in ("evaluated", "passed", "filtered", "null")}
     assert counts == {"evaluated": 6, "passed": 3, "filtered": 3, "null": 2}
-    assert (figures["slowest"], figures["slowest_microseconds"]) == ("payload.t > 1", "2.0")
+    assert (figures["slowest"], figures["slowest_microseconds"]) == ("NOT payload.t <= 1", "2.0")
     common = {"evaluated": 3, "null": 1, "microseconds": 2.0}
     assert json.loads(str(figures["busiest"])) == [
-        {"where": "payload.t > 1", "passed": 2, "filtered": 1, **common},
-        {"where": "payload.t > 2", "passed": 1, "filtered": 2, **common},
+        {"where": "NOT payload.t <= 1", "passed": 2, "filtered": 1, **common},
+        {"where": "NOT payload.t <= 2", "passed": 1, "filtered": 2, **common},
     ]
 
 
 def test_only_the_busiest_are_shown(harness: Harness) -> None:
     for number in range(BUSIEST + 1):
-        subscribe(harness, f"c{number}", f"payload.t > {number}")
+        subscribe(harness, f"c{number}", f"NOT payload.t <= {number}")
         harness.publish("a", b'{"t":3}')
     busiest = json.loads(str(shown(harness)["busiest"]))
-    assert [each["where"] for each in busiest] == [f"payload.t > {each}" for each in range(BUSIEST)]
+    assert [each["where"] for each in busiest] == [
+        f"NOT payload.t <= {each}" for each in range(BUSIEST)
+    ]
     assert [each["evaluated"] for each in busiest] == [6, 5, 4, 3, 2]

@@ -55,7 +55,7 @@ def test_a_row_is_a_whole_packet(
 
 
 def test_an_alias_is_set_once_and_stands_for_the_topic_from_then_on() -> None:
-    aliases = OutboundAliases(1, 0, AliasBudget())
+    aliases = OutboundAliases(1, AliasBudget())
     messages = FleetMessages(uplink_settings(), aliases)
     first, second = (_decoded(messages.of(outbox_row(17), NOW, resent=True)) for _ in range(2))
     assert (first.topic, first.properties.topic_alias) == (

@@ -4,12 +4,15 @@ Text, JSON value, topic levels and user properties are kept with the message, so
 filters cost one decode (where-language 14.2).
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from gateway.mqtt.message import UNKNOWN
 from gateway.mqtt.message import Message as AcceptedMessage
 from gateway.routing.where.limits import STRING_CODE_POINTS
 from gateway.routing.where.payload import NOT_JSON, decode_payload, parse_json
+
+if TYPE_CHECKING:
+    from gateway.mqtt.publication import Publication
 
 
 class Message(AcceptedMessage):
@@ -63,3 +66,31 @@ class Message(AcceptedMessage):
         if self._decoded is UNKNOWN:
             self._decoded = decode_payload(self.payload)
         return self._decoded
+
+
+def message_of(publication: "Publication", number: int) -> Message:
+    """Return the message with this number, from 0, of a publication: the same object each time."""
+    if publication.messages is None:
+        publication.messages = [None] * publication.count
+    message = publication.messages[number]
+    if message is None:
+        message = publication.messages[number] = make_message(publication, number)
+    return cast("Message", message)  # nobody keeps any other there
+
+
+def make_message(publication: "Publication", number: int) -> Message:
+    """Return the message with this number as an object that nobody keeps."""
+    message = Message(
+        publication.topic,
+        publication.packets.one(number),
+        publication.qos,
+        publication.retain,
+        client_id=publication.client_id,
+        username=publication.username,
+        received_at=publication.received_at,
+        arrived=publication.arrived,
+    )
+    message.commit_within = publication.commit_within
+    if publication.properties.data or publication.properties.expiry is not None:
+        message.set_properties(publication.properties.fields)
+    return message

@@ -1,0 +1,35 @@
+import cython
+
+from gateway.routing.route cimport Route
+
+@cython.final
+cdef class TopicAdmission:
+    cdef public object addressee
+    cdef public object durability
+    cdef public object fault
+    cdef public object refusal
+    cdef readonly Route route
+    cdef readonly Py_ssize_t size
+    cdef readonly str topic
+
+@cython.final
+cdef class TopicAdmissions:
+    cdef object _durability_classes
+    cdef object _limits
+    cdef dict _old
+    cdef Py_ssize_t _old_bytes
+    cdef bint _p2p
+    cdef object _router
+    cdef dict _young
+    cdef Py_ssize_t _young_bytes
+    cdef set _young_routes
+    cdef public Py_ssize_t hits
+    cdef public Py_ssize_t maximum_bytes
+    cdef public Py_ssize_t misses
+
+    @cython.locals(admission=TopicAdmission)
+    cpdef TopicAdmission find(self, bytes topic_name)
+    @cython.locals(admission=TopicAdmission)
+    cdef TopicAdmission _make(self, bytes topic_name)
+    @cython.locals(size=Py_ssize_t, route=Route)
+    cdef _keep(self, bytes topic_name, TopicAdmission admission)

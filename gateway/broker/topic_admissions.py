@@ -1,0 +1,185 @@
+"""What is known of the topics that were published to lately: who may publish, who gets it."""
+
+from gateway.broker import peer_to_peer
+from gateway.broker.access import may_publish
+from gateway.broker.durability_classes import DurabilityClasses
+from gateway.broker.settings import MAXIMUM_ADMISSION_BYTES
+from gateway.broker.topic_limits import TopicLimits
+from gateway.mqtt.fields import to_text
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.mqtt.topics import check_topic_name
+from gateway.routing.route import Route, text_size
+from gateway.routing.router import Router
+from gateway.session.durability_class import DurabilityClass
+
+LARGEST = 4
+"""An admission above the fourth part of the bound is not kept: it would drive all others out."""
+
+ADMISSION_OVERHEAD = 300
+"""Bytes of an admission beside its topic, twice, and its route: the object and its place."""
+
+
+class TopicAdmission:
+    """One topic name: whether messages may be published to it, and where they go.
+
+    `refusal` is the reason code of a topic that no client may publish to, with `fault` where the
+    client is told more, else None. `durability` is the class that the configuration names for the
+    topic, None where it names none. `addressee` is the client identifier of a peer to peer topic.
+    """
+
+    __slots__ = (
+        "addressee",
+        "durability",
+        "fault",
+        "refusal",
+        "route",
+        "size",
+        "topic",
+    )
+
+    def __init__(self, topic: str, route: Route) -> None:
+        self.topic = topic
+        self.route = route
+        self.refusal: ReasonCode | None = None
+        self.fault = ""
+        self.durability: DurabilityClass | None = None
+        self.addressee: str | None = None
+        self.size = ADMISSION_OVERHEAD + 2 * text_size(topic)
+        if not route.shared:
+            self.size += route.size
+
+
+class TopicAdmissions:
+    """Admissions by topic name, as it stands in a PUBLISH behind its length, bounded in bytes.
+
+    There are two generations. An admission that is asked for is, or moves, in the young one; when
+    that holds half of the bytes it becomes the old one, and what was in the old one is forgotten.
+    `hits` and `misses` count messages, for each of which an admission was known or had to be made.
+    """
+
+    __slots__ = (
+        "_durability_classes",
+        "_limits",
+        "_old",
+        "_old_bytes",
+        "_p2p",
+        "_router",
+        "_young",
+        "_young_bytes",
+        "_young_routes",
+        "hits",
+        "maximum_bytes",
+        "misses",
+    )
+
+    def __init__(
+        self,
+        router: Router,
+        limits: TopicLimits,
+        durability_classes: DurabilityClasses,
+        *,
+        p2p: bool,
+        maximum_bytes: int = MAXIMUM_ADMISSION_BYTES,
+    ) -> None:
+        self._router = router
+        self._limits = limits
+        self._durability_classes = durability_classes
+        self._p2p = p2p
+        self.maximum_bytes = maximum_bytes
+        self.hits = 0
+        self.misses = 0
+        self._young: dict[bytes, TopicAdmission] = {}
+        self._old: dict[bytes, TopicAdmission] = {}
+        self._young_bytes = 0
+        self._old_bytes = 0
+        self._young_routes: set[Route] = set()  # which topics share, and of which each counts once
+        router.on_change = self.forget
+
+    def __len__(self) -> int:
+        return len(self._young) + len(self._old)
+
+    def values(self) -> dict[str, int]:
+        """Return the figures under `$SYS/broker/tidegate/routes/`."""
+        asked = self.hits + self.misses
+        return {
+            "hits": self.hits,
+            "misses": self.misses,
+            "hit_rate": 100 * self.hits // asked if asked else 0,
+            "topics": len(self),
+            "bytes": self._young_bytes + self._old_bytes,
+        }
+
+    def find(self, topic_name: bytes) -> TopicAdmission:
+        """Return the admission of the topic that a message has, which is counted.
+
+        Raises MalformedPacket or ProtocolError for what is no topic name.
+        """
+        admission = self._young.get(topic_name)
+        if admission is not None:
+            self.hits += 1
+            return admission
+        admission = self._old.pop(topic_name, None)
+        if admission is not None:
+            self.hits += 1
+            self._old_bytes -= admission.size
+        else:
+            self.misses += 1
+            admission = self._make(topic_name)
+        self._keep(topic_name, admission)
+        return admission
+
+    def _make(self, topic_name: bytes) -> TopicAdmission:
+        topic = read_topic(topic_name)
+        admission = TopicAdmission(topic, self._router.route(topic))
+        admission.fault = self._limits.fault(topic)
+        if admission.fault:
+            admission.refusal = ReasonCode.TOPIC_NAME_INVALID
+        elif not may_publish(topic):
+            admission.refusal = ReasonCode.NOT_AUTHORIZED
+        admission.durability = self._durability_classes.of_topic(topic)
+        if self._p2p:
+            admission.addressee = peer_to_peer.addressee(topic)
+        return admission
+
+    def _keep(self, topic_name: bytes, admission: TopicAdmission) -> None:
+        route, size = admission.route, admission.size
+        if route.shared and route not in self._young_routes:
+            size += route.size
+        if size > self.maximum_bytes // LARGEST:
+            return
+        if self._young_bytes + size > self.maximum_bytes // 2:
+            self._old, self._old_bytes = self._young, self._young_bytes
+            self._young, self._young_bytes = {}, 0
+            self._young_routes = set()
+            size = admission.size + (route.size if route.shared else 0)
+        if route.shared:
+            self._young_routes.add(route)
+        self._young[topic_name] = admission
+        self._young_bytes += size
+
+    def forget(self, topic_filter: str) -> None:
+        """Forget every admission whose route a subscription with this topic filter belongs to.
+
+        Without a wildcard that is one topic; otherwise it may be any of them.
+        """
+        if "+" in topic_filter or "#" in topic_filter:
+            self._young, self._old = {}, {}
+            self._young_bytes = self._old_bytes = 0
+            self._young_routes = set()
+            return
+        name = topic_filter.encode()
+        name = len(name).to_bytes(2, "big") + name
+        admission = self._young.pop(name, None)
+        if admission is not None:
+            self._young_bytes -= admission.size
+        admission = self._old.pop(name, None)
+        if admission is not None:
+            self._old_bytes -= admission.size
+
+
+def read_topic(topic_name: bytes) -> str:
+    """Return the topic that stands behind its length; raise MqttError for what is no topic name."""
+    topic = to_text(topic_name[2:], "topic name")  # [MQTT-3.3.2-1]
+    if "+" in topic or "#" in topic or not topic:  # [MQTT-3.3.2-2]
+        check_topic_name(topic)
+    return topic

@@ -1,0 +1,57 @@
+"""PUBACK, PUBREC, PUBREL or PUBCOMP packets that stand one behind the other."""
+
+from collections.abc import Sequence
+from functools import cache
+
+from gateway.mqtt.encode import encode
+from gateway.mqtt.packet_batch import packet_ids
+from gateway.mqtt.packets import PubAck, PubComp, PubRec, PubRel
+from gateway.mqtt.reason_codes import ReasonCode
+
+SIZE = 4
+"""Bytes of an acknowledgement that is nothing but its packet identifier (sections 3.4 to 3.7)."""
+
+LARGEST = 4096
+"""Bytes that are looked at for one batch: a larger one is taken in parts."""
+
+_LENGTH = SIZE - 2  # the remaining length
+
+
+def acknowledged_by(data: bytes, first_byte: int) -> Sequence[int]:
+    """Return the packet identifiers of the acknowledgements that `data` begins with.
+
+    They have this first byte and say nothing but their packet identifier; empty if the first is
+    another packet.
+    """
+    if len(data) == SIZE:
+        if data[0] == first_byte and data[1] == _LENGTH:
+            return (data[2] << 8 | data[3],)
+        return ()
+    types, lengths = data[0::SIZE], data[1::SIZE]
+    count = len(data) // SIZE
+    if not (len(types) == count == types.count(first_byte) == lengths.count(_LENGTH)):
+        count = min(
+            len(types) - len(types.lstrip(bytes((first_byte,)))),
+            len(lengths) - len(lengths.lstrip(bytes((_LENGTH,)))),
+            count,
+        )
+        data = data[: count * SIZE]
+    return packet_ids(data[2::SIZE], data[3::SIZE]) if count else ()
+
+
+@cache
+def alike(kind: type[PubAck | PubRec | PubRel | PubComp], code: ReasonCode, version: int) -> bytes:
+    """Return the packet of this kind and code that `acknowledgements` repeats."""
+    return encode(kind(0, code), version)
+
+
+def acknowledgements(packet: bytes, identifiers: Sequence[int]) -> bytes | bytearray:
+    """Return acknowledgements like `packet`, in which the packet identifier stands at 2."""
+    if len(identifiers) == 1:
+        packet_id = identifiers[0]
+        return packet[:2] + bytes((packet_id >> 8, packet_id & 0xFF)) + packet[4:]
+    size = len(packet)
+    data = bytearray(packet * len(identifiers))
+    data[2::size] = bytes([packet_id >> 8 for packet_id in identifiers])
+    data[3::size] = bytes([packet_id & 0xFF for packet_id in identifiers])
+    return data

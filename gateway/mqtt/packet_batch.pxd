@@ -1,0 +1,38 @@
+import cython
+
+cdef bytes _HIGH
+cdef bytes _LOW
+
+@cython.final
+cdef class PacketBatch:
+    cdef list _bodies
+    cdef list _starts
+    cdef readonly Py_ssize_t body
+    cdef readonly Py_ssize_t count
+    cdef readonly bytes data
+    cdef readonly Py_ssize_t identifier
+    cdef readonly Py_ssize_t largest
+    cdef readonly Py_ssize_t payload
+    cdef readonly Py_ssize_t size
+
+    cpdef extend(self, bytes data, list starts, list bodies, Py_ssize_t largest)
+    cpdef take_even(self, bytes data)
+    @cython.locals(data=bytes)
+    cpdef shorten(self, Py_ssize_t count)
+    cpdef Py_ssize_t start(self, Py_ssize_t number) except -1
+    @cython.locals(end=Py_ssize_t, heads=Py_ssize_t)
+    cpdef Py_ssize_t payload_bytes(self, Py_ssize_t first, Py_ssize_t count) except -1
+    @cython.locals(body=Py_ssize_t)
+    cpdef bytes one(self, Py_ssize_t number)
+    @cython.locals(place=Py_ssize_t, data=bytes)
+    cpdef identifiers(self)
+    cpdef bytes slice(self, Py_ssize_t first, Py_ssize_t count)
+    @cython.locals(data=object, size=Py_ssize_t, place=Py_ssize_t, body=Py_ssize_t)
+    cpdef bytearray numbered(self, Py_ssize_t first, Py_ssize_t count, Py_ssize_t packet_id)
+    cpdef PacketBatch part(self, Py_ssize_t first, Py_ssize_t count)
+
+cpdef PacketBatch uneven_batch(
+    bytes data, list starts, list bodies, Py_ssize_t identifier, Py_ssize_t payload)
+
+@cython.locals(first=Py_ssize_t, end=Py_ssize_t)
+cpdef packet_ids(bytes high, bytes low)

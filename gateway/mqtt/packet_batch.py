@@ -1,0 +1,168 @@
+"""PUBLISH packets that stand one behind the other and differ in packet identifier and payload."""
+
+from collections.abc import Sequence
+from typing import Final
+
+NOT_LISTED: Final[list[int]] = []
+"""Stands for the lists of a batch whose packets are all as long."""
+
+HIGH: Final = b"".join(bytes((high,)) * 256 for high in range(256))
+"""The high bytes of all packet identifiers, in order."""
+
+LOW: Final = bytes(range(256)) * 256
+"""Their low bytes."""
+
+# Compiled, these are C names that no other module sees.
+_HIGH = HIGH
+_LOW = LOW
+
+
+class PacketBatch:
+    """The bytes of `count` packets, and where each and its body start there.
+
+    Where all are as long, that is `size`, and their bodies start `body` bytes behind their own
+    start; otherwise `size` is 0. In each body the packet identifier, if there is one, stands at
+    `identifier`, and the payload begins at `payload`. `largest` is the size of the largest packet.
+    """
+
+    __slots__ = (
+        "_bodies",
+        "_starts",
+        "body",
+        "count",
+        "data",
+        "identifier",
+        "largest",
+        "payload",
+        "size",
+    )
+
+    def __init__(self, data: bytes, size: int, body: int, identifier: int, payload: int) -> None:
+        self.data = data
+        self.size = self.largest = size
+        self.body = body
+        self.identifier = identifier
+        self.payload = payload
+        self.count = len(data) // size
+        self._starts = NOT_LISTED  # listing them would be a tenth of all the work
+        self._bodies = NOT_LISTED
+
+    def extend(self, data: bytes, starts: list[int], bodies: list[int], largest: int) -> None:
+        """Become these packets, which are not all as long."""
+        self.data, self._starts, self._bodies = data, starts, bodies
+        self.count = len(starts)
+        self.size = 0
+        self.largest = largest
+
+    def take_even(self, data: bytes) -> None:
+        """Become these packets, all as long as those before."""
+        self.data = data
+        self.count = len(data) // self.size
+
+    def shorten(self, count: int) -> None:
+        """Keep the first `count` packets alone."""
+        data = self.data[: self.start(count)]
+        if self.size:
+            self.take_even(data)
+        else:
+            self.extend(data, self._starts[:count], self._bodies[:count], self.largest)
+
+    @property
+    def starts(self) -> Sequence[int]:
+        """Where each packet starts."""
+        return range(0, len(self.data), self.size) if self.size else self._starts
+
+    @property
+    def bodies(self) -> Sequence[int]:
+        """Where the body of each packet starts."""
+        return range(self.body, len(self.data), self.size) if self.size else self._bodies
+
+    def start(self, number: int) -> int:
+        """Return where the packet with this number, from 0, starts; behind the last, the end."""
+        if self.size:
+            return number * self.size
+        return self._starts[number] if number < self.count else len(self.data)
+
+    def payload_bytes(self, first: int, count: int) -> int:
+        """Return the bytes of so many payloads, from number `first` on."""
+        if self.size:
+            return count * (self.size - self.body - self.payload)
+        end = first + count
+        heads = sum(self._bodies[first:end]) - sum(self._starts[first:end])
+        return self.start(end) - self.start(first) - heads - count * self.payload
+
+    def one(self, number: int) -> bytes:
+        """Return the payload of the packet with this number, from 0."""
+        body = number * self.size + self.body if self.size else self._bodies[number]
+        return self.data[body + self.payload : self.start(number + 1)]
+
+    def identifiers(self) -> Sequence[int]:
+        """Return the packet identifiers, as a range where each is one more than that before."""
+        place = self.body + self.identifier
+        data = self.data
+        if self.count == 1:
+            return (data[place] << 8 | data[place + 1],)
+        if self.size:
+            return packet_ids(data[place :: self.size], data[place + 1 :: self.size])
+        places = [body + self.identifier for body in self._bodies]
+        high = bytes([data[place] for place in places])
+        return packet_ids(high, bytes([data[place + 1] for place in places]))
+
+    def slice(self, first: int, count: int) -> bytes:
+        """Return the bytes of so many packets, from number `first` on."""
+        if count == self.count:
+            return self.data
+        return self.data[self.start(first) : self.start(first + count)]
+
+    def numbered(self, first: int, count: int, packet_id: int) -> bytearray:
+        """Return these packets with packet identifiers from `packet_id` on."""
+        data = bytearray(self.slice(first, count))
+        size, place = self.size, self.identifier
+        if count == 1:
+            place += self.body if size else self._bodies[first] - self._starts[first]
+            data[place] = packet_id >> 8
+            data[place + 1] = packet_id & 0xFF
+        elif size:
+            data[self.body + place :: size] = _HIGH[packet_id : packet_id + count]
+            data[self.body + place + 1 :: size] = _LOW[packet_id : packet_id + count]
+        else:
+            place -= self._starts[first]
+            for body in self._bodies[first : first + count]:
+                data[body + place] = packet_id >> 8
+                data[body + place + 1] = packet_id & 0xFF
+                packet_id += 1
+        return data
+
+    def part(self, first: int, count: int) -> "PacketBatch":
+        """Return so many packets, from number `first` on, as a batch of their own."""
+        data = self.slice(first, count)
+        if self.size:
+            return PacketBatch(data, self.size, self.body, self.identifier, self.payload)
+        end, start = first + count, self._starts[first]
+        starts = [place - start for place in self._starts[first:end]]
+        bodies = [place - start for place in self._bodies[first:end]]
+        return uneven_batch(data, starts, bodies, self.identifier, self.payload)
+
+
+def uneven_batch(
+    data: bytes, starts: list[int], bodies: list[int], identifier: int, payload: int
+) -> PacketBatch:
+    """Return packets that need not all be as long."""
+    ends = [*starts[1:], len(data)]
+    largest = max([end - start for start, end in zip(starts, ends, strict=True)])
+    batch = PacketBatch(data, len(data), bodies[0], identifier, payload)
+    if len(starts) > 1:
+        batch.extend(data, starts, bodies, largest)
+    return batch
+
+
+def packet_ids(high: bytes, low: bytes) -> Sequence[int]:
+    """Return the packet identifiers, at least one, that have these high and low bytes.
+
+    A range, of one step, if each is one more than that before.
+    """
+    first = high[0] << 8 | low[0]
+    end = first + len(high)
+    if high == _HIGH[first:end] and low == _LOW[first:end]:
+        return range(first, end)
+    return tuple([upper << 8 | lower for upper, lower in zip(high, low, strict=True)])

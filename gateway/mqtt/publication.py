@@ -1,0 +1,151 @@
+"""Application messages of one topic that arrived together, on their way through the gateway."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from gateway.mqtt.message import Message
+from gateway.mqtt.message_size import MESSAGE_OVERHEAD
+from gateway.mqtt.output import Barrier
+from gateway.mqtt.packet_batch import PacketBatch
+from gateway.mqtt.publish_properties import PublishProperties
+
+_MESSAGE_OVERHEAD = MESSAGE_OVERHEAD  # compiled, a C name that no other module sees
+
+NO_TOPIC: Final = ""
+
+
+class Publication:
+    """1 to n messages of one publisher, topic, QoS and RETAIN, with the same properties.
+
+    `packets` are their PUBLISH packets, for MQTT 5 if `mqtt5`, in the one form in which they are
+    forwarded unchanged: with their topic name, without DUP and topic alias. `topic_name` is the
+    topic in UTF-8 behind its length. `received_at` is wall time in milliseconds since 1970,
+    `arrived` monotonic seconds of the same moment. `commit_within` is the durability class: the
+    seconds by which a commit may be put off, None for what is kept in memory alone. `barrier` is
+    what the publisher's answer may wait for, set while the messages are handed out.
+
+    `holders` counts the spans in queues that hold it, `owed` those that it is kept for on disk,
+    where its number is `row`; there others may refer to it too if it is `shared`.
+    """
+
+    __slots__ = (
+        "arrived",
+        "barrier",
+        "client_id",
+        "commit_within",
+        "first_byte",
+        "forms",
+        "holders",
+        "messages",
+        "mqtt5",
+        "owed",
+        "packet_id",
+        "packets",
+        "properties",
+        "qos",
+        "received_at",
+        "retain",
+        "row",
+        "shared",
+        "topic",
+        "topic_name",
+        "username",
+    )
+
+    def __init__(
+        self,
+        packets: PacketBatch,
+        first_byte: int,
+        mqtt5: bool,
+        topic_name: bytes,
+        properties: PublishProperties,
+    ) -> None:
+        self.packets = packets
+        self.first_byte = first_byte
+        self.mqtt5 = mqtt5
+        self.topic_name = topic_name
+        self.properties = properties
+        self.qos = first_byte >> 1 & 3
+        self.retain = bool(first_byte & 1)
+        self.topic = NO_TOPIC
+        self.packet_id: int | None = None  # where its packet was written anew, without it
+        self.client_id: str | None = None
+        self.username: str | None = None
+        self.received_at: int | None = None
+        self.arrived = 0.0
+        self.commit_within: float | None = 0.0
+        self.barrier: Barrier | None = None
+        self.holders = 0
+        self.owed = 0
+        self.row = 0
+        self.shared = False
+        # in which receivers are sent it, while they share them: see `publish_encoder.form`
+        self.forms: dict[int, PacketBatch] | None = None
+        # each as an object, made when somebody looks at what it says: see `message_of`
+        self.messages: list[Message | None] | None = None
+
+    def identifiers(self) -> Sequence[int]:
+        """Return the packet identifiers that the messages came with, at QoS 1 and 2."""
+        if self.packet_id is not None:
+            return (self.packet_id,)
+        return self.packets.identifiers()
+
+    @property
+    def count(self) -> int:
+        """How many messages these are."""
+        return self.packets.count
+
+    def size(self, first: int, count: int) -> int:
+        """Return the bytes of memory of so many messages, from number `first` on."""
+        packets = self.packets
+        if packets.size:
+            return count * (packets.size + _MESSAGE_OVERHEAD)
+        return packets.start(first + count) - packets.start(first) + count * _MESSAGE_OVERHEAD
+
+    def fitting(self, first: int, most: int, room: int) -> int:
+        """Return how many messages from `first` on, at most `most`, fit into so many bytes.
+
+        The last may exceed them; none fits if there is no room at all.
+        """
+        packets = self.packets
+        if packets.size:
+            each = packets.size + _MESSAGE_OVERHEAD
+            return max(0, min(most, -(-room // each)))
+        count = 0
+        while count < most and room > 0:
+            room -= self.size(first + count, 1)
+            count += 1
+        return count
+
+    def expired(self, now: float) -> bool:
+        """Tell whether the Message Expiry Interval has passed at second `now` [MQTT-3.3.2-5]."""
+        expiry = self.properties.expiry
+        return expiry is not None and self.arrived + expiry <= now
+
+    def share_forms(self) -> None:
+        """Keep every form that is made from now on, for all receivers."""
+        self.forms = {}
+
+    def forget_forms(self) -> None:
+        """Give up the forms, and the objects that were made of the messages."""
+        self.forms = self.messages = None
+
+    def one(self, number: int) -> "Publication":
+        """Return the message with this number as a publication of its own."""
+        return self if self.packets.count == 1 else self.part(number, 1)
+
+    def copy(self) -> "Publication":
+        """Return all messages as another publication, which nobody is owed."""
+        return self.part(0, self.packets.count)
+
+    def part(self, first: int, count: int) -> "Publication":
+        """Return so many messages, from number `first` on, as a publication of their own."""
+        packets = self.packets.part(first, count)
+        part = Publication(packets, self.first_byte, self.mqtt5, self.topic_name, self.properties)
+        part.topic = self.topic
+        part.client_id = self.client_id
+        part.username = self.username
+        part.received_at = self.received_at
+        part.arrived = self.arrived
+        part.commit_within = self.commit_within
+        return part

@@ -1,0 +1,33 @@
+import cython
+
+from gateway.mqtt.fields cimport write_variable_byte_integer
+from gateway.mqtt.packet_batch cimport PacketBatch, uneven_batch
+from gateway.mqtt.publication cimport Publication
+from gateway.mqtt.publish_properties cimport PublishProperties, of_fields, property_block
+
+cdef int _QOS
+
+@cython.locals(properties=PublishProperties)
+cpdef PacketBatch encode(
+    Publication publication, int first_byte, bint mqtt5, tuple subscription_identifiers, double now)
+
+cpdef expiry_left(Publication publication, double now)
+
+@cython.locals(packets=PacketBatch)
+cpdef PacketBatch encode_with_alias(
+    Publication publication, Py_ssize_t number, int first_byte, tuple subscription_identifiers,
+    double now, aliases, long long maximum_packet_size)
+
+@cython.locals(key=int, forms=dict, found=PacketBatch, properties=PublishProperties, block=bytes,
+               written=PacketBatch)
+cpdef PacketBatch form(Publication publication, int first_byte, bint mqtt5)
+
+@cython.locals(identifier=Py_ssize_t, behind=bytes, payload=Py_ssize_t, data=bytes,
+               place=Py_ssize_t, first=bytes, content=bytes, head=bytes, start=Py_ssize_t,
+               body=Py_ssize_t, end=Py_ssize_t)
+cpdef PacketBatch write_packets(
+    PacketBatch packets, int first_byte, bytes topic_name, bytes properties)
+
+@cython.locals(behind=bytes, size=Py_ssize_t, head=bytes, data=bytes)
+cpdef PacketBatch write_publish(
+    int first_byte, bytes topic_name, bytes payload, bytes properties)

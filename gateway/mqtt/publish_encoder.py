@@ -1,0 +1,182 @@
+"""The PUBLISH packets of a publication, in the form that each receiver needs (MQTT 5, section 3.3).
+
+Whatever the gateway sends as a PUBLISH is encoded here, or leaves as it came.
+"""
+
+from gateway.mqtt.fields import write_string, write_variable_byte_integer
+from gateway.mqtt.message import Message
+from gateway.mqtt.outbound_aliases import OutboundAliases
+from gateway.mqtt.packet_batch import PacketBatch, uneven_batch
+from gateway.mqtt.properties import NO_PROPERTIES, Properties
+from gateway.mqtt.publication import Publication
+from gateway.mqtt.publish import publish_first_byte
+from gateway.mqtt.publish_properties import NO_PUBLISH_PROPERTIES, of_fields, property_block
+
+_QOS = 0x06  # the bits of the first byte that say the QoS
+_NO_TOPIC = b"\0\0"
+
+ALIAS_GROWTH = 5
+"""Bytes by which a topic alias beside its topic name lengthens a packet at most: the property, and
+a byte more of the property length and of the remaining length."""
+
+
+def encode(
+    publication: Publication,
+    first_byte: int,
+    mqtt5: bool,
+    subscription_identifiers: tuple[int, ...],
+    now: float,
+) -> PacketBatch:
+    """Return the packets of a publication with this first byte, for MQTT 5 or an older version.
+
+    `now` is monotonic seconds: what is left of a message expiry interval is sent [MQTT-3.3.2-6].
+    Packet identifiers are for the caller to fill in (`PacketBatch.numbered`).
+    """
+    properties = publication.properties
+    if not mqtt5 or (properties.expiry is None and not subscription_identifiers):
+        return form(publication, first_byte, mqtt5)
+    expiry = expiry_left(publication, now)
+    if expiry == properties.expiry and not subscription_identifiers:
+        return form(publication, first_byte, mqtt5)
+    block = property_block(properties, expiry, subscription_identifiers, 0)
+    return write_packets(publication.packets, first_byte, publication.topic_name, block)
+
+
+def expiry_left(publication: Publication, now: float) -> int | None:
+    """Return what is left of the message expiry interval, None without one [MQTT-3.3.2-6]."""
+    expiry = publication.properties.expiry
+    return None if expiry is None else max(0, expiry - int(now - publication.arrived))
+
+
+def encode_with_alias(
+    publication: Publication,
+    number: int,
+    first_byte: int,
+    subscription_identifiers: tuple[int, ...],
+    now: float,
+    aliases: OutboundAliases,
+    maximum_packet_size: int,
+) -> PacketBatch:
+    """Return one MQTT 5 packet of a publication, with a topic alias where that is worth it.
+
+    Close to the client's Maximum Packet Size there is none: the packet may have to be sent again,
+    with its topic name, and must not be larger then than the client takes.
+    """
+    packets = encode(
+        publication,
+        first_byte,
+        mqtt5=True,
+        subscription_identifiers=subscription_identifiers,
+        now=now,
+    )
+    if packets.count > 1:
+        packets = packets.part(number, 1)
+    if packets.largest + ALIAS_GROWTH > maximum_packet_size:
+        return packets
+    alias, known = aliases.choose(publication.topic_name)
+    if not alias:
+        return packets
+    expiry = expiry_left(publication, now)
+    block = property_block(publication.properties, expiry, subscription_identifiers, alias)
+    name = _NO_TOPIC if known else publication.topic_name
+    return write_packets(packets, first_byte, name, block)
+
+
+def form(publication: Publication, first_byte: int, mqtt5: bool) -> PacketBatch:
+    """Return the packets of a publication with this first byte, as their publisher said it else.
+
+    Those that came are returned as they are; others are made once for all receivers while the
+    publication shares its forms.
+    """
+    if first_byte == publication.first_byte and mqtt5 == publication.mqtt5:
+        return publication.packets
+    key = first_byte << 1 | mqtt5
+    forms = publication.forms
+    if forms is not None:
+        found = forms.get(key)
+        if found is not None:
+            return found
+    properties, block = publication.properties, b""
+    if mqtt5:
+        block = property_block(properties, properties.expiry, (), 0)
+    written = write_packets(publication.packets, first_byte, publication.topic_name, block)
+    if forms is not None:
+        forms[key] = written
+    return written
+
+
+def write_packets(
+    packets: PacketBatch, first_byte: int, topic_name: bytes, properties: bytes
+) -> PacketBatch:
+    """Return packets with the same payloads, this first byte, topic name and property block.
+
+    `topic_name` stands behind its length, `properties` too, or is empty before MQTT 5. The packet
+    identifiers are 0.
+    """
+    identifier = len(topic_name)
+    behind = topic_name + (b"\0\0" if first_byte & _QOS else b"") + properties
+    payload = len(behind)
+    data, place = packets.data, packets.payload
+    first = bytes((first_byte,))
+    if packets.count == 1:
+        content = data[packets.body + place :]
+        head = first + write_variable_byte_integer(payload + len(content)) + behind
+        data = head + content
+        return PacketBatch(data, len(data), len(head) - payload, identifier, payload)
+    parts: list[bytes] = []
+    starts: list[int] = []
+    bodies: list[int] = []
+    start = 0
+    ends = [*packets.starts[1:], len(data)]
+    for body, end in zip(packets.bodies, ends, strict=True):
+        content = data[body + place : end]
+        head = first + write_variable_byte_integer(payload + len(content)) + behind
+        starts.append(start)
+        bodies.append(start + len(head) - payload)
+        parts += (head, content)
+        start += len(head) + len(content)
+    joined = b"".join(parts)
+    if packets.size:
+        return PacketBatch(joined, start // len(starts), bodies[0], identifier, payload)
+    return uneven_batch(joined, starts, bodies, identifier, payload)
+
+
+def write_publish(
+    first_byte: int, topic_name: bytes, payload: bytes, properties: bytes
+) -> PacketBatch:
+    """Return one packet; `topic_name` and `properties` are as in `write_packets`."""
+    behind = topic_name + (b"\0\0" if first_byte & _QOS else b"") + properties
+    size = len(behind)
+    head = bytes((first_byte,)) + write_variable_byte_integer(size + len(payload)) + behind
+    data = head + payload
+    return PacketBatch(data, len(data), len(head) - size, len(topic_name), size)
+
+
+def publication_of(message: Message) -> Publication:
+    """Return a message of the gateway's own, or one that was stored, as a publication."""
+    fields = message.properties()
+    publication = make_publication(
+        message.topic, message.payload, message.qos, message.retain, fields
+    )
+    publication.client_id = message.client_id
+    publication.username = message.username
+    publication.received_at = message.received_at
+    publication.arrived = message.arrived
+    publication.commit_within = message.commit_within
+    publication.messages = [message]
+    return publication
+
+
+def make_publication(
+    topic: str, payload: bytes, qos: int, retain: bool, fields: Properties = NO_PROPERTIES
+) -> Publication:
+    """Return a publication of one message; with properties its packet is of MQTT 5."""
+    properties = of_fields(fields)
+    mqtt5 = properties is not NO_PUBLISH_PROPERTIES
+    block = property_block(properties, properties.expiry, (), 0) if mqtt5 else b""
+    first_byte = publish_first_byte(qos, retain, dup=False)
+    name = write_string(topic)
+    packets = write_publish(first_byte, name, payload, block)
+    publication = Publication(packets, first_byte, mqtt5, name, properties)
+    publication.topic = topic
+    return publication

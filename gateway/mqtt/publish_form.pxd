@@ -1,1 +1,0 @@
-cpdef Py_ssize_t behind_topic(int qos, bint properties)

@@ -1,0 +1,44 @@
+"""PUBLISH packets that stand one behind the other, read back from where they were stored."""
+
+from gateway.mqtt.errors import MalformedPacket, ProtocolError
+from gateway.mqtt.fields import write_string
+from gateway.mqtt.framing import Framer
+from gateway.mqtt.packet_batch import PacketBatch
+from gateway.mqtt.publication import Publication
+from gateway.mqtt.publish import read_publish_head
+from gateway.mqtt.publish_properties import NO_PUBLISH_PROPERTIES, PropertyCache
+
+MAXIMUM_BYTES = 64 * 1024 * 1024
+"""Bytes of packets that are looked at: far more than are ever stored as one."""
+
+_PUBLISH = 0x30
+
+
+def stored_publication(data: bytes, topic: str, *, mqtt5: bool) -> Publication:
+    """Return the messages of this topic whose packets are `data`; raise ValueError if none are."""
+    framer = Framer(MAXIMUM_BYTES)
+    framer.feed(data)
+    try:
+        frame = framer.next_frame()
+        if frame is None or frame[1] & 0xF0 != _PUBLISH:
+            raise ValueError("packets that are no PUBLISH")
+        buffer, first_byte, body, end = frame
+        name_end, fields, payload = read_publish_head(buffer, first_byte, body, end, mqtt5)
+        properties = NO_PUBLISH_PROPERTIES
+        if fields < payload:
+            properties = PropertyCache().read(buffer[fields:payload])
+            properties.forget_fields()
+    except (MalformedPacket, ProtocolError) as error:
+        raise ValueError(f"a batch of packets: {error}") from error
+    name = write_string(topic)
+    if buffer[body:name_end] != name:
+        raise ValueError("packets of another topic")
+    identifier = (name_end if first_byte & 6 else payload) - body
+    batch = PacketBatch(framer.packet(), end, body, identifier, payload - body)
+    behind = buffer[name_end + 2 : payload] if mqtt5 and first_byte & 6 else b""
+    framer.extend(batch, len(data), len(data), behind)
+    if len(batch.data) != len(data):
+        raise ValueError("a batch of packets with others among them")
+    publication = Publication(batch, first_byte, mqtt5, name, properties)
+    publication.topic = topic
+    return publication

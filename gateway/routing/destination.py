@@ -1,0 +1,67 @@
+"""Who gets a copy of a message, and how."""
+
+from collections.abc import Iterable, Sequence
+
+from gateway.routing.subscription import Subscriber, Subscription
+
+
+class Destination:
+    """One subscriber's copy of a message, which all of its subscriptions that match share.
+
+    `qos` is the highest that they grant: a message is sent with that or its own, if that is less.
+    It keeps RETAIN if it is `retain_as_published`. `topic_filters` is empty unless the subscriber
+    `inline`, or the copy is the one that a `shared` subscription gives to this member.
+    """
+
+    __slots__ = (
+        "identifiers",
+        "qos",
+        "retain_as_published",
+        "shared",
+        "subscriber",
+        "topic_filters",
+    )
+
+    def __init__(self, subscriber: Subscriber, *, shared: bool = False) -> None:
+        self.subscriber = subscriber
+        self.shared = shared
+        self.qos = 0
+        self.retain_as_published = False
+        self.identifiers: Sequence[int] = ()
+        self.topic_filters: Sequence[str] = ()
+
+    def add(self, subscription: Subscription) -> None:
+        """Add a subscription of the subscriber's; all that overlap make one copy [MQTT-3.3.4-2]."""
+        self.qos = max(self.qos, subscription.qos)
+        # [MQTT-3.3.1-12] and [MQTT-3.3.1-13]: live messages keep RETAIN only where asked
+        if subscription.retain_as_published:
+            self.retain_as_published = True
+        if subscription.identifier is not None:
+            self.identify(subscription.identifier)
+        if self.shared or self.subscriber.inline:
+            self.name(subscription.topic_filter)
+
+    def identify(self, identifier: int) -> None:
+        """Add a subscription identifier; thousands of subscriptions may overlap."""
+        if isinstance(self.identifiers, list):
+            self.identifiers.append(identifier)
+        else:
+            self.identifiers = [identifier]
+
+    def name(self, topic_filter: str) -> None:
+        """Add one of the topic filters that matched."""
+        if isinstance(self.topic_filters, list):
+            self.topic_filters.append(topic_filter)
+        else:
+            self.topic_filters = [topic_filter]
+
+
+def destinations(subscriptions: Iterable[Subscription]) -> list[Destination]:
+    """Return one destination for each subscriber, whose subscriptions all want the message."""
+    found: dict[Subscriber, Destination] = {}
+    for subscription in subscriptions:
+        destination = found.get(subscription.subscriber)
+        if destination is None:
+            destination = found[subscription.subscriber] = Destination(subscription.subscriber)
+        destination.add(subscription)
+    return list(found.values())

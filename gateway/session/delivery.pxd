@@ -1,1 +1,0 @@
-from gateway.mqtt.message_size cimport message_size

@@ -1,0 +1,25 @@
+import cython
+
+from gateway.mqtt.publication cimport Publication
+from gateway.session.queue_memory cimport QueueMemory
+from gateway.session.span cimport Span
+
+cdef class QueueUsage:
+    cdef long long _bytes
+    cdef double _expires
+    cdef QueueMemory _memory
+    cdef readonly long long _memory_bytes
+    cdef Py_ssize_t _messages
+    cdef public long long maximum_bytes
+    cdef public Py_ssize_t maximum_messages
+
+    cpdef bint over(self, Py_ssize_t more) except -1
+    cpdef bint at_bound_with(self, Py_ssize_t more) except -1
+    @cython.locals(memory=QueueMemory, count=Py_ssize_t, left="long long", fitting=Py_ssize_t)
+    cpdef Py_ssize_t room(self, Publication publication, Py_ssize_t first, Py_ssize_t most) except -1
+    cdef _add(self, Span span)
+    cdef _remove(self, Span span)
+    @cython.locals(publication=Publication)
+    cdef _remember(self, Span span)
+    cdef _forget(self, Span span)
+    cdef _add_paged(self, Py_ssize_t messages, long long size)

@@ -1,0 +1,133 @@
+"""What waits for one session, counted against its bounds."""
+
+import math
+
+from gateway.mqtt.publication import Publication
+from gateway.session.queue_bounds import MAXIMUM_BYTES, MAXIMUM_MEMORY, MAXIMUM_MESSAGES
+from gateway.session.queue_memory import QueueMemory
+from gateway.session.span import SPAN_OVERHEAD, Span
+
+
+class QueueUsage:
+    """The number and the bytes of what a queue holds, in all and in memory.
+
+    The number is that of messages, several of which may wait as one span. Bytes count as what they
+    take of the disk, or of memory where a span is not written. What all sessions share is told
+    to their `memory`.
+
+    `DeliveryQueue` is one and has none: an object more would cost each session as much again, and
+    each message a call.
+    """
+
+    __slots__ = (
+        "_bytes",
+        "_expires",
+        "_memory",
+        "_memory_bytes",
+        "_messages",
+        "maximum_bytes",
+        "maximum_messages",
+    )
+
+    def __init__(
+        self,
+        maximum_messages: int = MAXIMUM_MESSAGES,
+        maximum_bytes: int = MAXIMUM_BYTES,
+        memory: QueueMemory | None = None,
+    ) -> None:
+        self.maximum_messages = maximum_messages
+        self.maximum_bytes = maximum_bytes
+        self._memory = memory or QueueMemory()
+        self._messages = 0
+        self._bytes = 0
+        self._memory_bytes = 0
+        self._expires = math.inf  # the monotonic second before which nothing in memory expires
+
+    def __len__(self) -> int:
+        return self._messages
+
+    def __bool__(self) -> bool:
+        """Whether anything waits."""
+        return self._messages > 0
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of what waits; the last message may exceed `maximum_bytes`, then none."""
+        return self._bytes
+
+    @property
+    def full(self) -> bool:
+        """True if the next message is refused, whatever its size."""
+        return self.over(1)
+
+    def over(self, more: int) -> bool:
+        """Tell whether there is no room for `more` messages."""
+        return self.at_bound_with(more) or self._memory.full or self._memory.disk_full
+
+    def at_bound_with(self, more: int) -> bool:
+        """Tell whether there is none by itself, and not for what other sessions hold."""
+        return (
+            self._messages + more > self.maximum_messages
+            or self._bytes >= self.maximum_bytes
+            or self._memory_bytes >= MAXIMUM_MEMORY
+        )
+
+    def room(self, publication: Publication, first: int, most: int) -> int:
+        """Return for how many messages from number `first` on there is room; 0 if it is full."""
+        memory = self._memory
+        count = min(most, self.maximum_messages - self._messages)
+        left = min(
+            self.maximum_bytes - self._bytes,
+            MAXIMUM_MEMORY - self._memory_bytes,
+            memory.maximum_bytes - memory.bytes,
+            memory.maximum_disk_bytes - memory.disk_bytes,
+        )
+        if count < 1 or left < 1:
+            return 0
+        if publication.size(first, count) + count * SPAN_OVERHEAD < left:
+            return count
+        fitting = 0
+        while fitting < count and left > 0:
+            left -= publication.size(first + fitting, 1) + SPAN_OVERHEAD
+            fitting += 1
+        return fitting
+
+    @property
+    def memory_full(self) -> bool:
+        """True if it is memory that has no room for more, of this session or of all."""
+        return self._memory_bytes >= MAXIMUM_MEMORY or self._memory.full
+
+    def _add(self, span: Span) -> None:
+        """Count a span that waits from now on, in memory."""
+        self._messages += span.count
+        self._bytes += span.kept or span.size
+        self._memory.keep(span.kept)
+        self._remember(span)
+
+    def _remove(self, span: Span) -> None:
+        """Count a span that waited in memory, and does not any more."""
+        self._messages -= span.count
+        self._bytes -= span.kept or span.size
+        self._memory.keep(-span.kept)
+        self._forget(span)
+
+    def _remember(self, span: Span) -> None:
+        """Count the span as one in memory."""
+        self._memory_bytes += span.size
+        self._memory.add(span)
+        publication = span.publication
+        expiry = publication.properties.expiry
+        if expiry is not None:
+            self._expires = min(self._expires, publication.arrived + expiry)
+
+    def _forget(self, span: Span) -> None:
+        """Count it as none in memory, wherever else it is."""
+        self._memory_bytes -= span.size
+        self._memory.remove(span)
+
+    def _add_paged(self, messages: int, size: int) -> None:
+        """Count what waits on disk alone; below 0, what does so no more."""
+        self._messages += messages
+        self._bytes += size
+        self._memory.keep(size)
+        self._memory.page(messages, size)

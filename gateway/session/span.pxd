@@ -1,0 +1,21 @@
+import cython
+
+from gateway.mqtt.publication cimport Publication
+
+cdef Py_ssize_t _SPAN_OVERHEAD
+
+@cython.final
+cdef class Span:
+    cdef Py_ssize_t _size
+    cdef public Py_ssize_t count
+    cdef public Py_ssize_t first
+    cdef public long long kept
+    cdef public Py_ssize_t packet_id
+    cdef public Publication publication
+    cdef readonly int qos
+    cdef readonly bint retain
+    cdef public object row
+    cdef readonly tuple subscription_identifiers
+    cdef readonly str topic_filter
+
+    cpdef Span part(self, Py_ssize_t first, Py_ssize_t count)

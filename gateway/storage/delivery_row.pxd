@@ -1,0 +1,25 @@
+import cython
+
+from gateway.mqtt.output cimport Barrier
+from gateway.mqtt.publication cimport Publication
+
+@cython.final
+cdef class DeliveryRow:
+    cdef public Barrier barrier
+    cdef readonly Py_ssize_t base
+    cdef public long long batch
+    cdef public object gone
+    cdef public Py_ssize_t left
+    cdef public Py_ssize_t packet_id
+    cdef readonly Publication publication
+    cdef readonly int qos
+    cdef public bint released
+    cdef readonly bint retain
+    cdef readonly tuple subscription_identifiers
+    cdef readonly str topic_filter
+    cdef public bint whole
+    cdef public Py_ssize_t written
+
+    cpdef Py_ssize_t sequence(self, Py_ssize_t number) except -1
+    cpdef take(self, Py_ssize_t first, Py_ssize_t count)
+    cpdef settle(self)

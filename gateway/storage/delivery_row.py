@@ -1,0 +1,132 @@
+"""The row of messages that one session is owed, as its journal keeps it."""
+
+from typing import TYPE_CHECKING
+
+from gateway.session.span import Span
+from gateway.storage.kept_size import kept_size
+
+if TYPE_CHECKING:
+    from gateway.mqtt.output import Barrier
+
+WRITTEN = -1
+"""The batch of a row that an earlier run of the gateway wrote, or that was forgotten since."""
+
+
+class DeliveryRow:
+    """All messages of a publication that one session is owed with one QoS; fulfils `span.Row`.
+
+    `base` is the sequence number of the first; the row stands at that of the last. Bits of `gone`
+    are set for messages that are not owed any more, or have rows of their own; `left` is how many
+    are not. `packet_id` is that of the last message, 0 while it is not known to be sent. On disk,
+    with batch `batch`, it stands for `written` messages. It is `whole` while no other row has a
+    number between its first and its last. `barrier` waits for it while its write is deferred.
+    """
+
+    __slots__ = (
+        "barrier",
+        "base",
+        "batch",
+        "gone",
+        "left",
+        "packet_id",
+        "publication",
+        "qos",
+        "released",
+        "retain",
+        "subscription_identifiers",
+        "topic_filter",
+        "whole",
+        "written",
+    )
+
+    def __init__(self, base: int, span: Span) -> None:
+        self.publication = span.publication
+        self.base = base
+        self.qos = span.qos
+        self.retain = span.retain
+        self.subscription_identifiers = span.subscription_identifiers
+        self.topic_filter = span.topic_filter
+        self.left = span.publication.count
+        self.gone = 0
+        self.packet_id = 0
+        self.released = False
+        self.batch = 0
+        self.written = 0
+        self.whole = True
+        self.barrier: Barrier | None = None
+
+    @property
+    def last(self) -> int:
+        """The sequence number of the last message, at which the row stands."""
+        return self.base + self.publication.packets.count - 1
+
+    def sequence(self, number: int) -> int:
+        """Return the sequence number of the message with this number in the publication."""
+        return self.base + number
+
+    def take(self, first: int, count: int) -> None:
+        """Note that so many messages, from number `first` on, are gone."""
+        if self.publication.packets.count > 1:
+            self.gone |= ((1 << count) - 1) << first
+        self.left -= count
+
+    def settle(self) -> None:
+        """Let the publisher's answer wait for this row no longer."""
+        barrier, self.barrier = self.barrier, None
+        if barrier is not None:
+            barrier.settle()
+
+    def ranges(self) -> list[tuple[int, int]]:
+        """Return first number and count of the messages that are left, in order."""
+        found: list[tuple[int, int]] = []
+        for number in range(self.publication.count):
+            if self.gone >> number & 1:
+                continue
+            if found and sum(found[-1]) == number:
+                found[-1] = found[-1][0], found[-1][1] + 1
+            else:
+                found.append((number, 1))
+        return found
+
+    def kept(self) -> int:
+        """Return the bytes that what is left takes of the disk."""
+        publication = self.publication
+        if not self.gone:
+            return kept_size(publication, 0, publication.count)
+        return sum(kept_size(publication, *part) for part in self.ranges())
+
+    def gone_bytes(self) -> bytes | None:
+        """Return `gone` as the row's column has it."""
+        if not self.gone:
+            return None
+        return self.gone.to_bytes((self.publication.count + 7) // 8, "little")
+
+    def spans(self) -> list[Span]:
+        """Return what it stands for, in order."""
+        found = []
+        for first, count in self.ranges():
+            span = Span(
+                self.publication,
+                first,
+                count,
+                self.qos,
+                self.retain,
+                self.subscription_identifiers,
+                self.topic_filter,
+            )
+            self.stand_for(span)
+            found.append(span)
+        return found
+
+    def stand_for(self, span: Span) -> None:
+        """Let the span know where it is kept, and with which packet identifiers it was sent."""
+        publication = self.publication
+        span.row = self
+        span.kept = kept_size(publication, span.first, span.count)
+        if self.packet_id:
+            span.packet_id = self.packet_id - publication.packets.count + 1 + span.first
+
+
+def gone_bits(data: bytes | None) -> int:
+    """Return the bits of a row's column."""
+    return 0 if data is None else int.from_bytes(data, "little")

@@ -1,0 +1,125 @@
+"""Batches behind a window, and for clients that are away."""
+
+import pytest
+
+from gateway.broker.settings import BrokerSettings
+from gateway.mqtt.packets import MQTT_3_1_1, PubAck, PubComp, PubRec
+from tests.support.broker_harness import Harness
+from tests.support.durable_broker import DurableHarness
+from tests.support.payloads import payloads
+from tests.support.publishing import acknowledge, batch, published
+
+
+def test_what_waits_for_a_window_follows_many_at_a_time() -> None:
+    harness = Harness(BrokerSettings(maximum_inflight=5))
+    receiver = harness.connect("c")
+    receiver.subscribe("#", 1)
+    harness.connect("publisher").send(*batch(9, 1))
+    assert published(receiver) == batch(5, 1)
+    receiver.send(PubAck(1), PubAck(2), PubAck(3))
+    assert published(receiver) == batch(3, 1, 6)
+    inflight = harness.session("c").inflight
+    assert [number for number, _ in inflight.items()] == [4, 5, 6, 7, 8]
+    receiver.send(*(PubAck(number) for number in (4, 5, 6, 7, 8)))
+    assert published(receiver) == batch(1, 1, 9)
+    assert len(inflight) == 1
+
+
+def test_packet_identifiers_come_round() -> None:
+    harness = Harness(BrokerSettings(maximum_inflight=60_000))
+    receiver, publisher = (harness.connect(name, MQTT_3_1_1) for name in "cp")
+    receiver.subscribe("#", 1)
+    seen: list[int] = []
+    for _ in range(300):
+        publisher.send(*batch(500, 1))
+        numbers = [each.packet_id for each in published(receiver)]
+        kept = numbers[-1:] if not seen else []  # the first read's last is never acknowledged
+        receiver.send(*(PubAck(number) for number in numbers if number not in kept))
+        seen += numbers
+    stuck = seen[499]
+    assert stuck in seen[:500]
+    assert stuck not in seen[500:]
+    assert 0 not in seen
+    assert len(harness.session("c").inflight) == 1
+
+
+def test_what_was_sent_in_a_batch_is_sent_again(harness: Harness) -> None:
+    receiver = harness.persistent("c")
+    receiver.subscribe("#", 1)
+    harness.connect("publisher").send(*batch(5, 1))
+    receiver.send(PubAck(1), PubAck(2))
+    receiver.drop()
+    again = harness.persistent("c")
+    expected = batch(3, 1, 3)
+    for packet in expected:
+        packet.dup = True
+    assert published(again) == expected
+    again.send(*(PubAck(number) for number in (3, 4, 5)))
+    assert harness.broker.queue_memory.bytes == 0
+
+
+# --- who is away ----------------------------------------------------------------------------
+
+
+def _leave(harness: Harness, name: str, qos: int) -> None:
+    client = harness.persistent(name)
+    client.subscribe("a/#", qos)
+    client.drop()
+
+
+@pytest.mark.parametrize("make", [Harness, DurableHarness])
+@pytest.mark.parametrize("n", [1, 2, 30])
+@pytest.mark.parametrize("qos", [1, 2])
+def test_a_batch_waits_for_everyone_who_is_away(make: type[Harness], qos: int, n: int) -> None:
+    harness = make()
+    for name in ("one", "two"):
+        _leave(harness, name, qos)
+    _leave(harness, "at QoS 0", 0)
+    publisher = harness.connect("publisher")
+    for start in range(1, 31, n):
+        publisher.send(*batch(n, qos, start))
+    publisher.drop()
+    assert len(harness.session("one").queue) == 30
+    assert len(harness.session("at QoS 0").queue) == 0
+    for name in ("one", "two"):
+        harness.persistent(name).drop()  # which begins with it
+    memory = harness.broker.queue_memory
+    assert memory.deliveries == 60
+    for name in ("one", "two"):
+        client = harness.persistent(name)
+        assert payloads(client.inbox) == [each.payload for each in batch(30, qos)]
+        if qos == 1:
+            acknowledge(client)
+        else:
+            client.send(*(PubRec(number) for number in range(1, 31)))
+            client.send(*(PubComp(number) for number in range(1, 31)))
+    assert (memory.deliveries, memory.messages, memory.bytes, memory.disk_bytes) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+def test_a_batch_for_who_is_away_is_answered_when_it_is_on_disk(qos: int) -> None:
+    harness = DurableHarness()
+    _leave(harness, "away", qos)
+    here = harness.persistent("here")
+    here.subscribe("a/b", 1)
+    publisher = harness.connect("publisher")
+    harness.commits = False
+    publisher.send(*batch(3, qos))
+    acknowledge(here)  # which helps nobody who is away
+    assert publisher.take() == []
+    for _ in range(2):  # at most: what was deferred for those who are here goes with the second
+        harness.commit()
+    assert len(publisher.take()) == 3
+    harness.crash()
+    harness.commits = True
+    assert payloads(harness.persistent("away").take()) == [b"1", b"2", b"3"]
+
+
+@pytest.mark.parametrize("qos", [1, 2])
+def test_what_is_kept_in_memory_alone_waits_for_no_disk(qos: int) -> None:
+    harness = DurableHarness(BrokerSettings(default_durability=None))
+    _leave(harness, "away", qos)
+    publisher = harness.persistent("publisher")
+    harness.commits = False
+    publisher.send(*batch(3, qos))
+    assert len(publisher.take()) == 3

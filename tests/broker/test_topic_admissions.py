@@ -1,0 +1,247 @@
+import pytest
+
+from gateway.broker.durability_classes import DurabilityClasses, DurabilityEntry
+from gateway.broker.settings import BrokerSettings
+from gateway.broker.topic_admissions import LARGEST, TopicAdmission, TopicAdmissions
+from gateway.broker.topic_limits import TopicLimits
+from gateway.counters import Counters
+from gateway.mqtt.errors import MqttError
+from gateway.mqtt.fields import write_string
+from gateway.mqtt.packets import Publish, Unsubscribe
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.routing.budget import Budget
+from gateway.routing.router import Router
+from gateway.routing.subscription import Subscription
+from gateway.session.session import Session
+from tests.support.broker_harness import Harness
+from tests.support.inline import Inline
+from tests.support.publishing import batch
+
+MEMORY = DurabilityEntry(None, topic_filter="memory/#")
+
+
+class Scene:
+    """A router, and the admissions of what is published."""
+
+    def __init__(self, maximum_bytes: int = 1_000_000, *, p2p: bool = False) -> None:
+        self.router = Router(Budget())
+        self.session = Session("c", Counters())
+        self.admissions = TopicAdmissions(
+            self.router,
+            TopicLimits(4, 100),
+            DurabilityClasses([MEMORY], 0.0),
+            p2p=p2p,
+            maximum_bytes=maximum_bytes,
+        )
+
+    def find(self, topic: str) -> TopicAdmission:
+        return self.admissions.find(write_string(topic))
+
+    def figures(self) -> tuple[int, int]:
+        return self.admissions.hits, self.admissions.misses
+
+    def subscribe(self, topic_filter: str) -> int:
+        return self.router.add(Subscription(self.session, topic_filter, 1))
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+def test_an_admission_is_made_once(scene: Scene) -> None:
+    assert scene.admissions.values()["hit_rate"] == 0
+    assert scene.find("a") is scene.find("a") is scene.find("a")
+    first = scene.find("b")
+    assert scene.admissions.values() == {
+        "hits": 2,
+        "misses": 2,
+        "hit_rate": 50,
+        "topics": 2,
+        "bytes": scene.find("a").size + first.size,
+    }
+
+
+def test_it_says_where_messages_go(scene: Scene) -> None:
+    inline = Inline()
+    scene.router.add(Subscription(inline, "#", 2))
+    scene.subscribe("a")
+    found = scene.find("a")
+    assert [each.subscriber for each in found.route.inline] == [inline]
+    assert [each.subscriber for each in found.route.sessions] == [scene.session]
+    assert (found.topic, found.refusal, found.addressee) == ("a", None, None)
+
+
+# --- bounds ---------------------------------------------------------------------------------
+
+
+def test_what_is_known_is_bounded_in_bytes(scene: Scene) -> None:
+    scene = Scene(10 * scene.find("t/00").size)
+    for number in range(100):
+        scene.find(f"t/{number:02}")
+        values = scene.admissions.values()
+        assert values["bytes"] <= 10 * scene.find(f"t/{number:02}").size
+        assert values["topics"] == min(number + 1, 5 + (number % 5) + 1)
+
+
+def test_what_is_asked_for_again_is_not_forgotten(scene: Scene) -> None:
+    scene = Scene(10 * scene.find("t/00").size)
+    kept = scene.find("kept")
+    for number in range(100):
+        scene.find(f"t/{number:02}")
+        assert scene.find("kept") is kept
+    hits, misses = scene.figures()
+    assert (hits, misses) == (100, 101)
+    scene.find("t/00")
+    assert scene.figures() == (hits, misses + 1)
+
+
+def test_what_moves_to_the_young_is_counted_once(scene: Scene) -> None:
+    size = scene.find("t/0").size
+    scene = Scene(4 * size)
+    for number in (0, 1, 2):  # the third makes the others the old
+        scene.find(f"t/{number}")
+    assert scene.admissions.values()["bytes"] == 3 * size
+    scene.find("t/0")
+    assert scene.admissions.values()["bytes"] == 3 * size
+    scene.find("t/1")  # the young are full: what was left of the old goes, which is nothing
+    assert scene.admissions.values()["bytes"] == 3 * size
+    assert len(scene.admissions) == 3
+    scene.admissions.forget("#")
+    assert (len(scene.admissions), scene.admissions.values()["bytes"]) == (0, 0)
+
+
+def test_one_that_would_drive_out_all_others_is_not_kept(scene: Scene) -> None:
+    small, large = scene.find("a"), scene.find("a" * 100)
+    scene = Scene(LARGEST * large.size - 1)
+    assert small.size < large.size
+    scene.find("a")
+    for _ in range(3):
+        scene.find("a" * 100)
+    assert scene.figures() == (0, 4)
+    assert scene.find("a").topic == "a"
+    assert (len(scene.admissions), scene.figures()) == (1, (1, 4))
+
+
+# --- subscriptions --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("topic_filter", "left"),
+    [
+        ("a/b", ["a/c", "é"]),
+        ("$share/g/a/b", ["a/c", "é"]),
+        ("é", ["a/b", "a/c"]),
+        ("elsewhere", ["a/b", "a/c", "é"]),
+        ("a/+", []),
+        ("x/#", []),
+    ],
+)
+@pytest.mark.parametrize("old", [False, True])
+def test_a_subscription_that_comes_or_goes_changes_routes(
+    scene: Scene, topic_filter: str, left: list[str], *, old: bool
+) -> None:
+    topics = ["a/b", "a/c", "é"]
+    if old:  # two of them are of the older generation when they are forgotten
+        scene = Scene(2 * sum(scene.find(topic).size for topic in topics) - 2)
+    number = 0
+    for change in range(2):
+        for topic in topics:
+            scene.find(topic)
+        if change:
+            scene.router.discard(number)
+        else:
+            number = scene.subscribe(topic_filter)
+        assert len(scene.admissions) == len(left)
+        _, misses = scene.figures()
+        found = [scene.find(topic) for topic in left]
+        assert scene.figures()[1] == misses
+        assert scene.admissions.values()["bytes"] >= sum(each.size for each in found)
+
+
+def test_who_subscribes_gets_the_next_message(harness: Harness) -> None:
+    publisher, client = harness.connect("p"), harness.connect("c")
+    heard = []
+    for change in ("nothing", "subscribe", "unsubscribe"):
+        if change == "subscribe":
+            client.subscribe("a/+")
+        elif change == "unsubscribe":
+            client.send(Unsubscribe(1, ["a/+"]))
+        client.take()
+        publisher.send(Publish("a/b", b"1"))
+        heard.append(client.take())
+    assert heard == [[], [Publish("a/b", b"1")], []]
+
+
+# --- refusals -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        (b"\0\0", ReasonCode.TOPIC_NAME_INVALID),
+        (b"\0\3a/+", ReasonCode.TOPIC_NAME_INVALID),
+        (b"\0\1#", ReasonCode.TOPIC_NAME_INVALID),
+        (b"\0\1\xff", ReasonCode.MALFORMED_PACKET),
+        (b"\0\3a\0b", ReasonCode.MALFORMED_PACKET),
+    ],
+)
+def test_what_is_no_topic_name_is_an_error_each_time(
+    scene: Scene, name: bytes, code: ReasonCode
+) -> None:
+    for _ in range(2):
+        with pytest.raises(MqttError) as error:
+            scene.admissions.find(name)
+        assert error.value.reason_code == code
+    assert len(scene.admissions) == 0
+
+
+@pytest.mark.parametrize(
+    ("topic", "refusal", "says"),
+    [
+        ("a/b/c/d", None, False),
+        ("a/b/c/d/e", ReasonCode.TOPIC_NAME_INVALID, True),
+        ("a" * 101, ReasonCode.TOPIC_NAME_INVALID, True),
+        ("$SYS/x", ReasonCode.NOT_AUTHORIZED, False),
+        ("$SYS/b/c/d/e", ReasonCode.TOPIC_NAME_INVALID, True),
+        ("$CONTROL/tidegate/uplink", None, False),
+    ],
+)
+def test_who_may_publish_is_known(
+    scene: Scene, topic: str, refusal: ReasonCode | None, *, says: bool
+) -> None:
+    for _ in range(2):
+        found = scene.find(topic)
+        assert (found.refusal, bool(found.fault)) == (refusal, says)
+    assert scene.figures() == (1, 1)
+
+
+def test_the_topic_s_durability_class_is_known(scene: Scene) -> None:
+    assert scene.find("a").durability is None
+    durability = scene.find("memory/a").durability
+    assert durability is not None
+    assert (durability.commit_within, durability.place) == (None, 0)
+
+
+@pytest.mark.parametrize(("p2p", "addressee"), [(True, "c"), (False, None)])
+def test_whom_a_peer_to_peer_topic_names_is_known(addressee: str | None, *, p2p: bool) -> None:
+    assert Scene(p2p=p2p).find("a/p2p/c").addressee == addressee
+    assert Scene(p2p=p2p).find("a/p2p/c/d").addressee is None
+
+
+# --- in the broker --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 2, 100])
+@pytest.mark.parametrize("qos", [0, 1, 2])
+@pytest.mark.parametrize("topic", ["a/b", "$SYS/x", "x/p2p/c", "full"])
+def test_each_message_is_a_hit_or_a_miss(n: int, qos: int, topic: str) -> None:
+    harness = Harness(BrokerSettings(p2p=True, maximum_queued_messages=1))
+    client = harness.persistent("away")
+    client.subscribe("full", 2)
+    client.drop()
+    publisher, admissions = harness.connect("p"), harness.broker.admissions
+    publisher.send(*batch(n, qos, topic=topic))
+    assert (admissions.hits, admissions.misses) == (n - 1, 1)
+    publisher.send(*batch(n, qos, n + 1, topic=topic))
+    assert (admissions.hits, admissions.misses) == (2 * n - 1, 1)
