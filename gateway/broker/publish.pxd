@@ -33,8 +33,8 @@ cdef Py_ssize_t _publish(
 
 @cython.locals(outcome=Outcome, barrier=Barrier)
 cdef tuple _forward(
-    broker, Client client, Publication publication, Py_ssize_t first, TopicAdmission admission,
-    instant)
+    broker, Client client, Session session, Publication publication, Py_ssize_t first,
+    TopicAdmission admission, instant)
 
 cdef _refusal(broker, Publication publication, TopicAdmission admission)
 

@@ -137,7 +137,9 @@ def _publish(
     connection = client.connection
     # PUBREC stands before what the client gets of its own message, or queues if it is congested
     aside = connection.set_output_aside() if qos == 2 and not connection.congested else None
-    outcome, commit, barrier = _forward(broker, client, publication, first, admission, instant)
+    outcome, commit, barrier = _forward(
+        broker, client, session, publication, first, admission, instant
+    )
     behind = None if aside is None else connection.resume_output(aside)
     count = outcome.count
     if count:
@@ -153,6 +155,7 @@ def _publish(
 def _forward(
     broker: "Broker",
     client: Client,
+    session: Session,
     publication: Publication,
     first: int,
     admission: TopicAdmission,
@@ -162,7 +165,9 @@ def _forward(
     store = broker.store
     gathered, deferred = broker.gathered, store.deferred
     barrier = None
-    if store.keeps:
+    # The packet identifier of a QoS 2 message that is kept is in the batch that gathers. A crash
+    # after that batch would leave a message that is not delivered when its publisher resends it.
+    if store.keeps and (publication.qos == 1 or session.journal is NO_JOURNAL):
         publication.barrier = barrier = client.barrier(instant)
     outcome = forward(broker, publication, first, admission, instant, promised=True)
     publication.barrier = None

@@ -36,15 +36,18 @@ def restore(
     begun: list[tuple[Span, bool]] = []
     queued: list[Span] = []
     room = session.limits.maximum_inflight
-    for each in kept:
+    known = [place for place, each in enumerate(kept) if each.span.packet_id]
+    last_known = known[-1] if known else -1  # what stands before it was sent before it
+    for place, each in enumerate(kept):
         span = each.span
-        if not span.packet_id and connected and span.qos == 1 and not queued and room > 0:
-            if span.count > room:
+        before = place < last_known
+        if span.packet_id:
+            begun.append((span, each.released))
+        elif connected and span.qos == 1 and (before or (room > 0 and not queued)):
+            if span.count > room and not before:
                 span, rest = span.split(room)
                 queued.append(rest)
             begun.append((span, False))
-        elif span.packet_id:
-            begun.append((span, each.released))
         else:
             queued.append(span)
             continue

@@ -34,7 +34,8 @@ _SUBSCRIPTIONS = (
     " identity, awaits_retained FROM subscription ORDER BY session, topic_filter"
 )
 _QUEUES = (
-    "SELECT session, sum(messages), sum(size), max(place), min(message), max(message)"
+    "SELECT session, sum(messages), sum(size), max(place), max(place * (packet_id > 0)),"
+    " min(message), max(message)"
     " FROM delivery GROUP BY session"
 )
 _INCOMING = "SELECT session, packet_id FROM incoming ORDER BY session, packet_id"
@@ -55,17 +56,18 @@ class _Queue:
     messages: int
     bytes: int
     last_sequence: int
+    last_sent: int  # the last whose packet identifier is known, 0 if none is
     first_message: int
 
 
-NO_QUEUE = _Queue(0, 0, 0, 0)
+NO_QUEUE = _Queue(0, 0, 0, 0, 0)
 
 
 class Restore:
     """Reads what was kept, and makes the stores that keep it from now on.
 
     Of what a session is owed only the beginning is read, at least what may have been sent: up to
-    `window` deliveries. The rest stays on disk.
+    `window` deliveries, and the last that has a packet identifier. The rest stays on disk.
     """
 
     def __init__(self, pager: Pager, window: int = MAXIMUM_INFLIGHT) -> None:
@@ -148,7 +150,10 @@ class Restore:
             for kept in row:
                 count += kept.span.count
                 size += kept.span.size
-            return not row[-1].span.packet_id and (count >= most or size >= HEAD_BYTES)
+            # behind what was sent at QoS 1, whose packet identifiers are not known of a client that
+            # was connected, stands what was sent at QoS 2, and must not be sent as another message
+            last = row[-1].span.last
+            return last >= queue.last_sent and (count >= most or size >= HEAD_BYTES)
 
         row = (number, 0, LAST_SEQUENCE, -1)
         read = self._spans.read

@@ -14,14 +14,6 @@ if TYPE_CHECKING:
     from gateway.storage.session_store import SessionStore
 
 
-DEFERS_WRITES = False
-"""Whether a write waits for the receivers, who may make it needless: see `owe`.
-
-Off, because with it on, about one of 25 kills (`tests/crash/test_rounds.py`) loses acknowledged
-messages of a persistent session whose client leaves and comes back at once. The cause is not known.
-"""
-
-
 class SessionJournal(SessionRecord):
     """Fulfils `session.journal.Journal` with rows.
 
@@ -53,9 +45,7 @@ class SessionJournal(SessionRecord):
         row = self._row_of(span, self._last_sequence + 1)
         self._last_sequence = row.last
         gathering = self._store.gathering
-        # No write is deferred: with deferred writes, one kill in some 25 lost acknowledged messages
-        # of a session that had just come back (tests/crash/test_rounds.py, 25 rounds).
-        if DEFERS_WRITES and deferred and barrier is not None and gathering.writer.commit_delay:
+        if deferred and barrier is not None and gathering.writer.commit_delay:
             self._begun().deferred[row.last] = row
             row.barrier = barrier
             barrier.add()
@@ -90,10 +80,9 @@ class SessionJournal(SessionRecord):
             self._taken_on_disk(row)
         elif not row.left:
             changes, last = self._begun(), row.last
-            if changes.deferred.pop(last, None) is None:
-                changes.owed.pop(last, None)
-            else:
-                self._store.deferred_writes.discard(row)
+            changes.deferred.pop(last, None)
+            changes.owed.pop(last, None)
+            self._store.deferred_writes.discard(row)
             self._store.gathering.writer.elided_rows += 1
         if not row.left:
             row.settle()

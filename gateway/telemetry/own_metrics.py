@@ -70,7 +70,6 @@ STORAGE = (
             "rows": "Rows on disk.",
             "failures": "Commits that failed.",
             "elided_rows": "Rows that need not be written any more.",
-            "classes_forgotten": "Times that the classes of topics were looked up anew.",
             "device_flushes": "Flushes of the cache of the device.",
             "unreadable": "Rows that a start could not read.",
             "rejected": "Messages that the disk could not take.",

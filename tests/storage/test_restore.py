@@ -103,3 +103,29 @@ def test_a_run_whose_last_message_is_gone_is_read_once(monkeypatch: pytest.Monke
     assert (memory.deliveries, memory.paged) == (RUN - 1, len(expected) - RUN + 1)
     assert drain(harness.persistent("a")) == expected
     assert (memory.bytes, memory.disk_bytes, memory.paged, memory.paged_bytes) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("head", ["messages", "bytes"])
+def test_what_was_sent_at_qos_2_is_known_behind_many_of_qos_1(
+    monkeypatch: pytest.MonkeyPatch, head: str
+) -> None:
+    """Its packet identifier is on disk, and theirs are not: the client was there to the end."""
+    monkeypatch.setattr(restore, "HEAD_BYTES", 1 if head == "bytes" else 1_000_000)
+    harness = DurableHarness()
+    client = harness.persistent("a")
+    client.subscribe("t", 2)
+    for number in range(MESSAGES):
+        harness.publish("t", b"%d" % number, 1)
+    harness.publish("t", b"last", 2)
+    sent = [each for each in client.take() if isinstance(each, Publish)]
+    assert len(sent) == MESSAGES + 1
+    harness.settings = BrokerSettings(maximum_inflight=MESSAGES // 2)
+    harness.crash()
+    harness.settings = BrokerSettings()
+    client = harness.persistent("a")
+    again: list[Publish] = []
+    while packets := [each for each in client.take() if isinstance(each, Publish)]:
+        again += packets
+        client.send(*(PubAck(each.packet_id) for each in packets if each.qos == 1))
+    assert [(each.payload, each.dup) for each in again] == [(each.payload, True) for each in sent]
+    assert again[-1].packet_id == sent[-1].packet_id

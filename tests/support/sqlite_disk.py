@@ -42,6 +42,7 @@ class SqliteDisk:
         self.before_batch: list[Callable[[], None]] = []
         self.on_committed: list[Callable[[int], None]] = []
         self.rows: list[tuple[str, Row]] = []
+        self.closed: list[tuple[str, Row]] | None = None  # a batch that is being written
         self.steps: list[Coroutine[Any, Any, None]] = []
         self.retries: list[Callable[[], None]] = []
         self.time = (0.0, 0)
@@ -69,7 +70,11 @@ class SqliteDisk:
         """Leave it to whoever calls `commit`."""
 
     def commit_number(self) -> int:
-        return self.batch if self.durable and (self.wanted is not None or self.rows) else 0
+        if not self.durable:
+            return 0
+        if self.wanted is not None or self.rows:
+            return self.batch
+        return 0 if self.closed is None else self.batch - 1
 
     def due(self) -> bool:
         """Return whether there is anything to commit, deferred writes among it, given time."""
@@ -77,19 +82,25 @@ class SqliteDisk:
             self.wake_up.ring()
         return self.commit_number() > 0
 
-    def commit(self) -> int:
-        """Write what was gathered; return how many rows."""
+    def close_batch(self) -> None:
+        """Begin to write what was gathered: what comes now goes with the next batch."""
         for gather in self.before_batch:
             gather()
-        rows, self.rows = self.rows, []
+        self.closed, self.rows = self.rows, []
+        self.pending_rows = 0
+        self.wanted = None
+        self.batch += 1
+
+    def commit(self) -> int:
+        """Write what was gathered, or the batch that was closed; return how many rows."""
+        if self.closed is None:
+            self.close_batch()
+        rows, self.closed = self.closed or [], None
         self.connection.execute("BEGIN")
         for statement, row in rows:
             self.connection.execute(statement, row)
         self.connection.execute("COMMIT")
-        self.pending_rows = 0
-        self.wanted = None
-        self.committed = self.batch
-        self.batch += 1
+        self.committed = self.batch - 1
         for callback in self.on_committed:
             callback(self.committed)
         return len(rows)
