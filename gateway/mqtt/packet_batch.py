@@ -110,13 +110,11 @@ class PacketBatch:
 
     def slice(self, first: int, count: int) -> bytes:
         """Return the bytes of so many packets, from number `first` on."""
-        if count == self.count:
-            return self.data
         return self.data[self.start(first) : self.start(first + count)]
 
     def numbered(self, first: int, count: int, packet_id: int) -> bytearray:
         """Return these packets with packet identifiers from `packet_id` on."""
-        data = bytearray(self.slice(first, count))
+        data = bytearray(self.data if count == self.count else self.slice(first, count))
         size, place = self.size, self.identifier
         if count == 1:
             place += self.body if size else self._bodies[first] - self._starts[first]

@@ -54,7 +54,7 @@ def send(
         return
     data: bytes | bytearray
     if span is None:
-        data = packets.slice(first, count)
+        data = packets.data if count == packets.count else packets.slice(first, count)
     else:
         data = packets.numbered(first, count, span.packet_id)
     connection.send_encoded(data, count, commit)
