@@ -58,7 +58,7 @@ def handle_publish(broker: "Broker", client: Client, session: Session, instant: 
     count = publication.packets.count
     traffic = broker.traffic
     traffic.messages_received += count
-    traffic.bytes_received += publication.packets.payload_bytes(0, count)
+    traffic.bytes_received += publication.packets.payloads
     admissions.hits += count - 1
     if qos:
         connection.count_publishes(count)
@@ -280,7 +280,7 @@ def _answer_repeated(
     packet_id = publication.identifiers()[0]
     read_topic(publication.topic_name)  # which may be none for all that
     broker.traffic.messages_received += 1
-    broker.traffic.bytes_received += publication.packets.payload_bytes(0, 1)
+    broker.traffic.bytes_received += publication.packets.payloads
     if session.incoming.add(packet_id):
         client.connection.count_publishes(1)
     session.journal.keep_incoming((packet_id,))

@@ -48,7 +48,7 @@ cdef class Connection:
     cpdef packet(self)
     @cython.locals(buffer=bytes, first_byte=int, body=Py_ssize_t, end=Py_ssize_t, mqtt5=bint,
                    name_end=Py_ssize_t, fields=Py_ssize_t, payload=Py_ssize_t, properties=PublishProperties, name=bytes,
-                   packet=bytes, identifier=Py_ssize_t, head=Py_ssize_t, packets=PacketBatch,
+                   packet=bytes, identifier=Py_ssize_t, head=Py_ssize_t, packets=PacketBatch, longer=bint,
                    publication=Publication)
     cpdef Publication publication(self)
     @cython.locals(properties=PublishProperties, block=bytes)

@@ -180,7 +180,9 @@ class Connection:
         publication = Publication(packets, first_byte & ~_DUP, mqtt5, name, properties)
         # the topic of the next packet stands behind its first byte and remaining length
         self.alike_behind = buffer.find(name, end + 2, end + 5 + len(name)) >= 0
-        if alias is not None or first_byte & _DUP or (head > 2 and not self.framer.shortest):
+        # MQTT 5 wants the shortest remaining length of whoever sends it (section 1.5.5)
+        longer = head > 2 and not (end - body) >> 7 * (head - 2)
+        if alias is not None or first_byte & _DUP or longer:
             publication.packet_id = packets.identifiers()[0] if publication.qos else 0
             self._make_canonical(publication)
         return publication

@@ -92,19 +92,6 @@ class Framer:
         self._position = end
         return buffer, buffer[position], start, end
 
-    @property
-    def shortest(self) -> bool:
-        """Whether the remaining length of the packet that was returned last has its shortest form.
-
-        MQTT 5 demands that of whoever sends it (section 1.5.5).
-        """
-        place = self.start + 1
-        if self._buffer[place] < 0x80:
-            return True
-        while self._buffer[place] >= 0x80:
-            place += 1
-        return self._buffer[place] > 0
-
     def extend(self, batch: PacketBatch, most: int, most_bytes: int, behind: bytes = b"") -> None:
         """Add to a batch of one, the packet that was returned last, those behind it that are alike.
 

@@ -22,7 +22,8 @@ class PacketBatch:
 
     Where all are as long, that is `size`, and their bodies start `body` bytes behind their own
     start; otherwise `size` is 0. In each body the packet identifier, if there is one, stands at
-    `identifier`, and the payload begins at `payload`. `largest` is the size of the largest packet.
+    `identifier`, and the payload begins at `payload`. `largest` is the size of the largest packet,
+    `payloads` the bytes of all payloads.
     """
 
     __slots__ = (
@@ -34,6 +35,7 @@ class PacketBatch:
         "identifier",
         "largest",
         "payload",
+        "payloads",
         "size",
     )
 
@@ -43,7 +45,8 @@ class PacketBatch:
         self.body = body
         self.identifier = identifier
         self.payload = payload
-        self.count = len(data) // size
+        self.count = count = len(data) // size
+        self.payloads = count * (size - body - payload)
         self._starts = NOT_LISTED  # listing them would be a tenth of all the work
         self._bodies = NOT_LISTED
 
@@ -53,11 +56,13 @@ class PacketBatch:
         self.count = len(starts)
         self.size = 0
         self.largest = largest
+        self.payloads = self.payload_bytes(0, self.count)
 
     def take_even(self, data: bytes) -> None:
         """Become these packets, all as long as those before."""
         self.data = data
-        self.count = len(data) // self.size
+        self.count = count = len(data) // self.size
+        self.payloads = count * (self.size - self.body - self.payload)
 
     def shorten(self, count: int) -> None:
         """Keep the first `count` packets alone."""
