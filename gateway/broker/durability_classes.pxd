@@ -7,5 +7,6 @@ cdef class DurabilityClasses:
     cdef readonly object default
 
     cpdef of_client(self, str client_id, of_listener)
+    cpdef of_topic(self, str topic)
 
 cpdef commit_within(of_client, of_topic)

@@ -55,7 +55,10 @@ class DurabilityClasses:
 
     def of_topic(self, topic: str) -> DurabilityClass | None:
         """Return the class that the configuration names for a topic, None if it names none."""
-        return next((found for only, found in self._topics if topic_matches(only, topic)), None)
+        for topic_filter, found in self._topics:
+            if topic_matches(topic_filter, topic):
+                return found
+        return None
 
 
 def commit_within(of_client: DurabilityClass, of_topic: DurabilityClass | None) -> float | None:

@@ -1,6 +1,9 @@
 import cython
 
+from gateway.broker.durability_classes cimport DurabilityClasses
+from gateway.broker.topic_limits cimport TopicLimits
 from gateway.routing.route cimport Route
+from gateway.routing.router cimport Router
 
 @cython.final
 cdef class TopicAdmission:
@@ -14,22 +17,22 @@ cdef class TopicAdmission:
 
 @cython.final
 cdef class TopicAdmissions:
-    cdef object _durability_classes
-    cdef object _limits
+    cdef DurabilityClasses _durability_classes
+    cdef TopicLimits _limits
     cdef dict _old
     cdef Py_ssize_t _old_bytes
     cdef bint _p2p
-    cdef object _router
+    cdef Router _router
     cdef dict _young
     cdef Py_ssize_t _young_bytes
-    cdef set _young_routes
+    cdef dict _young_routes
     cdef public Py_ssize_t hits
     cdef public Py_ssize_t maximum_bytes
     cdef public Py_ssize_t misses
 
     @cython.locals(admission=TopicAdmission)
     cpdef TopicAdmission find(self, bytes topic_name)
-    @cython.locals(admission=TopicAdmission)
+    @cython.locals(admission=TopicAdmission, match=tuple, route=Route)
     cdef TopicAdmission _make(self, bytes topic_name)
     @cython.locals(size=Py_ssize_t, route=Route)
     cdef _keep(self, bytes topic_name, TopicAdmission admission)

@@ -8,7 +8,7 @@ from gateway.broker.topic_limits import TopicLimits
 from gateway.mqtt.fields import to_text
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import check_topic_name
-from gateway.routing.route import Route, text_size
+from gateway.routing.route import Match, Route, text_size
 from gateway.routing.router import Router
 from gateway.session.durability_class import DurabilityClass
 
@@ -45,8 +45,6 @@ class TopicAdmission:
         self.durability: DurabilityClass | None = None
         self.addressee: str | None = None
         self.size = ADMISSION_OVERHEAD + 2 * text_size(topic)
-        if not route.shared:
-            self.size += route.size
 
 
 class TopicAdmissions:
@@ -92,7 +90,7 @@ class TopicAdmissions:
         self._old: dict[bytes, TopicAdmission] = {}
         self._young_bytes = 0
         self._old_bytes = 0
-        self._young_routes: set[Route] = set()  # which topics share, and of which each counts once
+        self._young_routes: dict[Match, Route] = {}  # which topics share, each counted once
         router.on_change = self.forget
 
     def __len__(self) -> int:
@@ -130,7 +128,9 @@ class TopicAdmissions:
 
     def _make(self, topic_name: bytes) -> TopicAdmission:
         topic = read_topic(topic_name)
-        admission = TopicAdmission(topic, self._router.route(topic))
+        match = self._router.match(topic)
+        route = self._young_routes.get(match)
+        admission = TopicAdmission(topic, self._router.route(match) if route is None else route)
         admission.fault = self._limits.fault(topic)
         if admission.fault:
             admission.refusal = ReasonCode.TOPIC_NAME_INVALID
@@ -143,17 +143,15 @@ class TopicAdmissions:
 
     def _keep(self, topic_name: bytes, admission: TopicAdmission) -> None:
         route, size = admission.route, admission.size
-        if route.shared and route not in self._young_routes:
+        if route.match not in self._young_routes:
             size += route.size
         if size > self.maximum_bytes // LARGEST:
             return
         if self._young_bytes + size > self.maximum_bytes // 2:
             self._old, self._old_bytes = self._young, self._young_bytes
-            self._young, self._young_bytes = {}, 0
-            self._young_routes = set()
-            size = admission.size + (route.size if route.shared else 0)
-        if route.shared:
-            self._young_routes.add(route)
+            self._young, self._young_bytes, self._young_routes = {}, 0, {}
+            size = admission.size + route.size
+        admission.route = self._young_routes.setdefault(route.match, route)
         self._young[topic_name] = admission
         self._young_bytes += size
 
@@ -162,10 +160,10 @@ class TopicAdmissions:
 
         Without a wildcard that is one topic; otherwise it may be any of them.
         """
+        self._young_routes = {}
         if "+" in topic_filter or "#" in topic_filter:
             self._young, self._old = {}, {}
             self._young_bytes = self._old_bytes = 0
-            self._young_routes = set()
             return
         name = topic_filter.encode()
         name = len(name).to_bytes(2, "big") + name

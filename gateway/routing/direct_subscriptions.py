@@ -1,6 +1,5 @@
 """Subscriptions that are found by their topic filter: a number in a trie for each, no object."""
 
-from array import array
 from collections.abc import Iterable
 
 from gateway.routing.destination import Destination
@@ -32,19 +31,19 @@ class DirectSubscriptions:
     so that a node's words are in the order of the subscribers, each of which has one at most.
     """
 
-    __slots__ = ("_identifiers", "_subscribers", "_trie")
+    __slots__ = ("_identifiers", "_subscribers", "trie")
 
     def __init__(self, subscribers: Subscribers) -> None:
         self._subscribers = subscribers
-        self._trie = TopicTrie()
+        self.trie = TopicTrie()
         self._identifiers: dict[int, int] = {}  # by entry without its options
 
     def __len__(self) -> int:
-        return len(self._trie)
+        return len(self.trie)
 
     def reach(self, topic_filter: str) -> int:
         """Return the place for subscriptions with this topic filter; `put` is to follow."""
-        return self._trie.reach(topic_filter)
+        return self.trie.reach(topic_filter)
 
     def put(self, place: int, subscriber: int, subscription: Subscription) -> None:
         """Take a subscription of which the subscriber has no like."""
@@ -57,16 +56,16 @@ class DirectSubscriptions:
         if subscription.identifier is not None:
             word |= IDENTIFIED
             self._identifiers[key] = subscription.identifier
-        self._trie.put(place, word)
+        self.trie.put(place, word)
 
     def take(self, place: int, subscriber: int) -> None:
         """Give up the subscription at a place, which is there."""
         self._identifiers.pop(place << NODE | subscriber, None)
-        self._trie.take(place, self._word(place, subscriber))
+        self.trie.take(place, self._word(place, subscriber))
 
     def place(self, subscriber: int, topic_filter: str) -> int:
         """Return the place of a subscription, 0 if there is none."""
-        node = self._trie.find(topic_filter)
+        node = self.trie.find(topic_filter)
         if node and self._word(node, subscriber) >> SUBSCRIBER == subscriber:
             return node
         return 0
@@ -75,12 +74,9 @@ class DirectSubscriptions:
         """Return the subscription at a place, which is there."""
         return self.subscription(place << NODE | self._word(place, subscriber))
 
-    def match(self, topic: str) -> "array[int]":
-        """Return the entries of the subscriptions whose topic filter matches."""
-        found = array("Q")
-        for node in self._trie.nodes(topic):
-            found.extend([node << NODE | word for word in self._trie.held(node)])
-        return found
+    def entries(self, nodes: Iterable[int]) -> list[int]:
+        """Return the entries of all subscriptions at these places."""
+        return [node << NODE | word for node in nodes for word in self.trie.held(node)]
 
     def subscription(self, entry: int) -> Subscription:
         """Return an object that says all of a subscription."""
@@ -89,7 +85,7 @@ class DirectSubscriptions:
         key = node << NODE | subscriber
         return Subscription(
             self._subscribers.subscriber(subscriber),
-            self._trie.topic_filter(node),
+            self.trie.topic_filter(node),
             word & QOS,
             no_local=bool(word & NO_LOCAL),
             retain_as_published=bool(word & RETAIN_AS_PUBLISHED),
@@ -111,16 +107,16 @@ class DirectSubscriptions:
             if entry & IDENTIFIED:
                 destination.identify(self._identifiers[node << NODE | subscriber])
             if destination.subscriber.inline:
-                destination.name(self._trie.topic_filter(node))
+                destination.name(self.trie.topic_filter(node))
         return list(found.values())
 
     def memory(self) -> int:
         """Return about the bytes of all subscriptions."""
-        return self._trie.memory() + IDENTIFIER_OVERHEAD * len(self._identifiers)
+        return self.trie.memory() + IDENTIFIER_OVERHEAD * len(self._identifiers)
 
     def _word(self, node: int, subscriber: int) -> int:
         """Return the subscriber's word at a node; another one or -1 if it has none there."""
-        return self._trie.first(node, subscriber << SUBSCRIBER)
+        return self.trie.first(node, subscriber << SUBSCRIBER)
 
 
 def subscriber_of(entry: int) -> int:

@@ -2,7 +2,6 @@ import cython
 
 @cython.final
 cdef class Route:
-    cdef object __weakref__
     cdef readonly tuple always
     cdef readonly bint asks
     cdef readonly tuple conditional
@@ -10,7 +9,7 @@ cdef class Route:
     cdef readonly tuple groups
     cdef readonly tuple indexes
     cdef readonly tuple inline
+    cdef readonly tuple match
     cdef readonly tuple sessions
-    cdef public bint shared
 
 cpdef Py_ssize_t text_size(str text) except -1

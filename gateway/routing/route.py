@@ -1,7 +1,7 @@
 """Where the messages of one topic go, as far as that is the same for all of them."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from gateway.routing.destination import Destination
 from gateway.routing.filter_index import FilterIndex
@@ -17,11 +17,15 @@ SUBSCRIPTION_OVERHEAD = 250
 """Bytes of a subscription as an object, beside the text of its topic filter."""
 
 REFERENCE = 40
-"""Bytes of an index's or a group's place in a tuple, with its number."""
+"""Bytes of the place that a topic filter, an index or a group has in a match, with its number."""
+
+Match: TypeAlias = tuple[tuple[int, ...], tuple[FilterIndex, ...], tuple[int, ...]]
+"""What a topic matches: topic filters and groups of shared subscriptions, both by number, and the
+indexes of those with a `$where`. Topics that match the same have the same route."""
 
 
 class Route:
-    """The destinations of one topic name.
+    """The destinations of all topic names that have this `match`.
 
     Of those who `always` get every message, `inline` are parts of the gateway and `sessions` are
     clients. If it `asks`, who gets one beside them its content says: the
@@ -30,7 +34,6 @@ class Route:
     """
 
     __slots__ = (
-        "__weakref__",
         "always",
         "asks",
         "conditional",
@@ -38,28 +41,27 @@ class Route:
         "groups",
         "indexes",
         "inline",
+        "match",
         "sessions",
-        "shared",
     )
 
     def __init__(
         self,
-        always: Sequence[Destination],
+        match: Match,
+        always: Sequence[Destination] = (),
         conditional: Sequence[Subscription] = (),
-        indexes: Sequence[FilterIndex] = (),
-        groups: Sequence[int] = (),
         *,
         crowded: bool = False,
     ) -> None:
+        self.match = match
         self.always = tuple(always)
         self.inline = tuple([each for each in always if each.subscriber.inline])
         self.sessions = self.always
         if self.inline:
             self.sessions = tuple([each for each in always if not each.subscriber.inline])
-        self.shared = False  # True for one that topics have in common
         self.conditional = tuple(conditional)
-        self.indexes = tuple(indexes)
-        self.groups = tuple(groups)
+        self.indexes = match[1]
+        self.groups = match[2]
         self.crowded = crowded
         self.asks = bool(self.conditional or self.indexes or self.groups)
 
@@ -71,7 +73,7 @@ class Route:
             ROUTE_OVERHEAD
             + DESTINATION_OVERHEAD * len(self.always)
             + SUBSCRIPTION_OVERHEAD * len(self.conditional)
-            + REFERENCE * (len(self.indexes) + len(self.groups))
+            + REFERENCE * sum(map(len, self.match))
             + filters
         )
 
@@ -81,8 +83,8 @@ def text_size(text: str) -> int:
     return len(text) if text.isascii() else 4 * len(text)
 
 
-NOWHERE: Final = Route(())
+NOWHERE: Final = Route(((), (), ()))
 """The route of every topic that nobody has subscribed to."""
 
-CROWDED: Final = Route((), crowded=True)
+CROWDED: Final = Route(((0,), (), ()), crowded=True)  # no topic filter has the number 0
 """The route of every topic that meets too many topic filters."""

@@ -3,22 +3,20 @@ import cython
 from gateway.routing.route cimport Route
 from gateway.routing.selection cimport Selection
 
-cdef Py_ssize_t _FEW
-
 cdef class Router:
     cdef object _budget
     cdef object _direct
     cdef object _empty
     cdef object _filtered
     cdef object _indirect
-    cdef object _routes
     cdef object _subscribers
     cdef public object maximum_bytes
     cdef public list on_add
     cdef public object on_change
     cdef public list on_discard
 
-    cpdef Route route(self, str topic)
-    cdef Route _plain_route(self, own)
+    cpdef tuple match(self, str topic)
+    @cython.locals(own=list)
+    cpdef Route route(self, tuple match)
     @cython.locals(selection=Selection)
     cpdef list select(self, Route route, message, dict given=*)

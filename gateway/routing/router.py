@@ -1,9 +1,7 @@
 """Who gets a message: the subscriptions that match, one destination for each subscriber."""
 
-from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator
-from weakref import WeakValueDictionary
 
 from gateway.mqtt.topics import split_shared
 from gateway.routing.budget import Budget
@@ -15,7 +13,7 @@ from gateway.routing.indirect_subscriptions import (
     IndirectSubscriptions,
     is_indirect,
 )
-from gateway.routing.route import CROWDED, NOWHERE, Route
+from gateway.routing.route import CROWDED, NOWHERE, Match, Route
 from gateway.routing.selection import Selection
 from gateway.routing.subscribers import Subscribers
 from gateway.routing.subscription import Subscriber, Subscription
@@ -24,11 +22,6 @@ from gateway.routing.where.message import Message
 
 SUBSCRIBER = (1 << PLACE) - 1
 """The bits of a subscription's number that are its subscriber's."""
-
-FEW = 4
-"""Subscriptions below which a route is no larger than its place among those that topics share."""
-
-_FEW = FEW  # compiled, a C name that no other module sees
 
 MAXIMUM_BYTES = 128 * 1024 * 1024
 """Bytes of all subscriptions: well over a million of some forty characters."""
@@ -52,7 +45,6 @@ class Router:
         "_empty",
         "_filtered",
         "_indirect",
-        "_routes",
         "_subscribers",
         "maximum_bytes",
         "on_add",
@@ -69,8 +61,6 @@ class Router:
         self._direct = DirectSubscriptions(self._subscribers)
         self._indirect = IndirectSubscriptions()
         self._filtered: Counter[int] = Counter()  # subscriptions with a `$where`, by subscriber
-        # by the entries that lead there; those of no topic that is known are forgotten
-        self._routes: WeakValueDictionary[bytes, Route] = WeakValueDictionary()
         self.on_add: list[Callable[[int, Subscription], None]] = []
         self.on_discard: list[Callable[[int], None]] = []
         self.on_change: Callable[[str], None] = lambda topic_filter: None  # noqa: ARG005 - keeps the name
@@ -114,7 +104,7 @@ class Router:
         if subscription.where is not None:
             self._filtered[subscriber] += 1
         number = place << PLACE | subscriber
-        self._changed(subscription.topic_filter)
+        self.on_change(split_shared(subscription.topic_filter)[1])
         for callback in self.on_add:
             callback(number, subscription)
         return number
@@ -130,10 +120,6 @@ class Router:
         if place:
             self.discard(place << PLACE | who)
         return place > 0
-
-    def _changed(self, topic_filter: str) -> None:
-        self._routes.clear()
-        self.on_change(split_shared(topic_filter)[1])
 
     def find(self, subscriber: Subscriber, topic_filter: str) -> int | None:
         """Return the number of a subscription, None if there is none."""
@@ -186,48 +172,44 @@ class Router:
             self._filtered[who] -= 1
             if not self._filtered[who]:
                 del self._filtered[who]
-        self._changed(subscription.topic_filter)
+        self.on_change(split_shared(subscription.topic_filter)[1])
         for callback in self.on_discard:
             callback(number)
 
-    def route(self, topic: str) -> Route:
-        """Return where messages of this topic go, until a subscription that it matches changes."""
+    def match(self, topic: str) -> Match:
+        """Return what a topic matches, until a subscription that belongs to it changes."""
         try:
-            own = self._direct.match(topic)
-            indexes, groups = self._indirect.indexes(topic), self._indirect.groups(topic)
+            nodes = tuple(self._direct.trie.nodes(topic))
+            if not self._indirect:
+                return nodes, (), ()
+            indirect = self._indirect
+            return nodes, tuple(indirect.indexes(topic)), tuple(indirect.groups(topic))
         except TooManyNodes:
-            return CROWDED
-        if not own and not indexes and not groups:
+            return CROWDED.match
+
+    def route(self, match: Match) -> Route:
+        """Return where messages go whose topics have this match."""
+        if match == NOWHERE.match:
             return NOWHERE
-        always = [entry for entry in own if not entry & NO_LOCAL]
-        if len(always) == len(own) and not indexes and not groups:
-            return self._plain_route(own)
-        if len(always) < len(own) or indexes:
-            asking = {subscriber_of(entry) for entry in own if entry & NO_LOCAL}
-            if indexes:  # which may find more subscriptions of those who have any with a filter
-                asking.update(self._filtered)
-            always = [entry for entry in own if subscriber_of(entry) not in asking]
-        kept = set(always)
-        conditional = [self._direct.subscription(entry) for entry in own if entry not in kept]
-        return Route(self._direct.destinations(always), conditional, indexes, groups)
-
-    def _plain_route(self, own: "array[int]") -> Route:
-        """Return the route to subscriptions that ask nothing of a message.
-
-        Topics that lead to the same ones share it, unless they are so few that it is small.
-        """
-        if len(own) < _FEW:
-            return Route(self._direct.destinations(own))
-        key = own.tobytes()
-        route = self._routes.get(key)
-        if route is None:
-            route = self._routes[key] = Route(self._direct.destinations(own))
-            route.shared = True
-        return route
+        if match == CROWDED.match:
+            return CROWDED
+        own = self._direct.entries(match[0])
+        asking = {subscriber_of(entry) for entry in own if entry & NO_LOCAL}
+        if match[1]:  # which may find more subscriptions of those who have any with a filter
+            asking.update(self._filtered)
+        if not asking:
+            return Route(match, self._direct.destinations(own))
+        always = [entry for entry in own if subscriber_of(entry) not in asking]
+        conditional = [entry for entry in own if subscriber_of(entry) in asking]
+        return Route(
+            match,
+            self._direct.destinations(always),
+            [self._direct.subscription(entry) for entry in conditional],
+        )
 
     def reaches(self, topic: str) -> bool:
         """Return whether a message of this topic may have a destination."""
-        return self.route(topic) is not NOWHERE
+        return self.match(topic) != NOWHERE.match
 
     def select(
         self, route: Route, message: Message, given: dict[Subscriber, int] | None = None

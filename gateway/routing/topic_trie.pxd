@@ -24,8 +24,9 @@ cdef class TopicTrie:
     cpdef bint discard(self, str topic_filter, unsigned int subscription)
     @cython.locals(found=list, node=cython.uint)
     cpdef list match(self, str topic)
-    @cython.locals(levels=list, level=bytes, found=list, nodes=list, node=cython.uint, wild=bint,
-                   met=Py_ssize_t)
+    @cython.locals(table=TrieNodes, level=bytes, found=list, nodes=list, above=list,
+                   node=cython.uint, number=cython.uint, children=cython.uint, below=cython.uint,
+                   wild=bint, met=Py_ssize_t)
     cpdef list nodes(self, str topic)
     @cython.locals(children=cython.uint, number=cython.uint)
     @cython.locals(node=cython.uint, level=bytes, number=cython.uint)
@@ -42,9 +43,6 @@ cdef class TopicTrie:
     @cython.locals(found=list)
     cpdef list held(self, unsigned int node)
     cdef _begin_levels(self)
-    @cython.locals(following=list, number=cython.uint, node=cython.uint, children=cython.uint,
-                   below=cython.uint)
-    cdef list _descend(self, list nodes, bytes level, list found, bint wild)
     cdef unsigned int _grow(self, unsigned int parent, unsigned int number)
     cdef unsigned int _kind(self, unsigned int number)
     @cython.locals(nodes=TrieNodes, parent=cython.uint, number=cython.uint)

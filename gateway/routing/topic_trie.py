@@ -79,13 +79,24 @@ class TopicTrie:
 
         Raises TooManyNodes.
         """
-        levels = topic.encode().split(b"/")
+        table = self._nodes
         found: list[int] = []
         nodes = [_ROOT]
         met = 0
         wild = not topic.startswith("$")
-        for level in levels:
-            nodes = self._descend(nodes, level, found, wild)
+        for level in topic.encode().split(b"/"):
+            above, nodes = nodes, []
+            number = self._levels.find(level)
+            for node in above:
+                children = table.children(node)
+                if children & _HAS_REST and wild:
+                    found.append(table.child(node, self._rest))
+                if children & _HAS_PLUS and wild:
+                    nodes.append(table.child(node, self._plus))
+                if number and children >= _A_CHILD:
+                    below = table.child(node, number)
+                    if below:
+                        nodes.append(below)
             if not nodes:
                 return found
             met += len(nodes) - 1
@@ -93,10 +104,10 @@ class TopicTrie:
                 raise TooManyNodes
             wild = True
         for node in nodes:
-            if self._nodes.held(node):
+            if table.held(node):
                 found.append(node)
-            if self._nodes.children(node) & _HAS_REST:
-                found.append(self._nodes.child(node, self._rest))
+            if table.children(node) & _HAS_REST:
+                found.append(table.child(node, self._rest))
         return found
 
     def find(self, topic_filter: str) -> int:
@@ -160,29 +171,6 @@ class TopicTrie:
     def memory(self) -> int:
         """Return the bytes of the trie."""
         return OBJECTS + self._levels.memory() + self._nodes.memory() + self._held.memory()
-
-    def _descend(
-        self,
-        nodes: list[int],
-        level: bytes,
-        found: list[int],
-        wild: bool,
-    ) -> list[int]:
-        """Return the nodes one level down; those for `#` there go to `found`."""
-        following: list[int] = []
-        number = self._levels.find(level)
-        for node in nodes:
-            children = self._nodes.children(node)
-            if wild and children & (_HAS_PLUS | _HAS_REST):
-                if children & _HAS_REST:
-                    found.append(self._nodes.child(node, self._rest))
-                if children & _HAS_PLUS:
-                    following.append(self._nodes.child(node, self._plus))
-            if number and children >= _A_CHILD:
-                below = self._nodes.child(node, number)
-                if below:
-                    following.append(below)
-        return following
 
     def _grow(self, parent: int, number: int) -> int:
         self._levels.use_again(number)

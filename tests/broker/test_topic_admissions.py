@@ -10,6 +10,7 @@ from gateway.mqtt.fields import write_string
 from gateway.mqtt.packets import Publish, Unsubscribe
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.budget import Budget
+from gateway.routing.route import NOWHERE
 from gateway.routing.router import Router
 from gateway.routing.subscription import Subscription
 from gateway.session.session import Session
@@ -49,6 +50,11 @@ def scene() -> Scene:
     return Scene()
 
 
+def twice(count: int, admission: TopicAdmission) -> int:
+    """Return the bytes of two generations of so many admissions like this one."""
+    return 2 * (count * admission.size + admission.route.size)
+
+
 def test_an_admission_is_made_once(scene: Scene) -> None:
     assert scene.admissions.values()["hit_rate"] == 0
     assert scene.find("a") is scene.find("a") is scene.find("a")
@@ -58,7 +64,7 @@ def test_an_admission_is_made_once(scene: Scene) -> None:
         "misses": 2,
         "hit_rate": 50,
         "topics": 2,
-        "bytes": scene.find("a").size + first.size,
+        "bytes": scene.find("a").size + first.size + NOWHERE.size,
     }
 
 
@@ -76,16 +82,17 @@ def test_it_says_where_messages_go(scene: Scene) -> None:
 
 
 def test_what_is_known_is_bounded_in_bytes(scene: Scene) -> None:
-    scene = Scene(10 * scene.find("t/00").size)
+    maximum = twice(5, scene.find("t/00"))
+    scene = Scene(maximum)
     for number in range(100):
         scene.find(f"t/{number:02}")
         values = scene.admissions.values()
-        assert values["bytes"] <= 10 * scene.find(f"t/{number:02}").size
+        assert values["bytes"] <= maximum
         assert values["topics"] == min(number + 1, 5 + (number % 5) + 1)
 
 
 def test_what_is_asked_for_again_is_not_forgotten(scene: Scene) -> None:
-    scene = Scene(10 * scene.find("t/00").size)
+    scene = Scene(twice(5, scene.find("t/00")))
     kept = scene.find("kept")
     for number in range(100):
         scene.find(f"t/{number:02}")
@@ -97,43 +104,71 @@ def test_what_is_asked_for_again_is_not_forgotten(scene: Scene) -> None:
 
 
 def test_what_moves_to_the_young_is_counted_once(scene: Scene) -> None:
-    size = scene.find("t/0").size
-    scene = Scene(4 * size)
-    for number in (0, 1, 2):  # the third makes the others the old
+    first = scene.find("t/0")
+    expected = 5 * first.size + 2 * NOWHERE.size
+    scene = Scene(twice(4, first))
+    for number in range(5):  # the last one makes the others the old
         scene.find(f"t/{number}")
-    assert scene.admissions.values()["bytes"] == 3 * size
-    scene.find("t/0")
-    assert scene.admissions.values()["bytes"] == 3 * size
-    scene.find("t/1")  # the young are full: what was left of the old goes, which is nothing
-    assert scene.admissions.values()["bytes"] == 3 * size
-    assert len(scene.admissions) == 3
+    assert scene.admissions.values()["bytes"] == expected
+    for number in range(3):
+        scene.find(f"t/{number}")
+        assert scene.admissions.values()["bytes"] == expected
+    scene.find("t/3")  # the young are full: what was left of the old goes, which is nothing
+    assert scene.admissions.values()["bytes"] == expected
+    assert len(scene.admissions) == 5
     scene.admissions.forget("#")
     assert (len(scene.admissions), scene.admissions.values()["bytes"]) == (0, 0)
 
 
 def test_one_that_would_drive_out_all_others_is_not_kept(scene: Scene) -> None:
-    small, large = scene.find("a"), scene.find("a" * 100)
+    small, large = scene.find("a"), scene.find("a" * 1_000)
     scene = Scene(LARGEST * large.size - 1)
-    assert small.size < large.size
+    assert small.size + NOWHERE.size < large.size
     scene.find("a")
     for _ in range(3):
-        scene.find("a" * 100)
+        scene.find("a" * 1_000)
     assert scene.figures() == (0, 4)
     assert scene.find("a").topic == "a"
     assert (len(scene.admissions), scene.figures()) == (1, (1, 4))
 
 
+def test_topics_share_a_route_until_a_subscription_changes(scene: Scene) -> None:
+    scene.subscribe("#")
+    first, size = scene.find("a"), scene.find("a").size
+    assert scene.find("b").route is first.route
+    assert scene.admissions.values()["bytes"] == 2 * size + first.route.size
+    scene.subscribe("c")
+    assert scene.find("a") is first
+    other = scene.find("d").route
+    assert other is not first.route
+    assert scene.admissions.values()["bytes"] == 3 * size + 2 * other.size
+
+
+def test_who_comes_to_a_topic_filter_gets_a_route_of_its_own(scene: Scene) -> None:
+    """Both routes have the same match: it is a subscription that came, no topic filter."""
+    scene.subscribe("a")
+    before = scene.find("a").route
+    scene.router.add(Subscription(Session("d", Counters()), "a", 0))
+    after = scene.find("a").route
+    assert after.match == before.match
+    assert [len(route.always) for route in (before, after)] == [1, 2]
+
+
 # --- subscriptions --------------------------------------------------------------------------
+
+
+A, E = "a" * 95, "é" * 24
+"""Levels of which a topic takes more bytes than the route that all of them share."""
 
 
 @pytest.mark.parametrize(
     ("topic_filter", "left"),
     [
-        ("a/b", ["a/c", "é"]),
-        ("$share/g/a/b", ["a/c", "é"]),
-        ("é", ["a/b", "a/c"]),
-        ("elsewhere", ["a/b", "a/c", "é"]),
-        ("a/+", []),
+        (f"{A}/b", [f"{A}/c", E]),
+        (f"$share/g/{A}/b", [f"{A}/c", E]),
+        (E, [f"{A}/b", f"{A}/c"]),
+        ("elsewhere", [f"{A}/b", f"{A}/c", E]),
+        (f"{A}/+", []),
         ("x/#", []),
     ],
 )
@@ -141,9 +176,10 @@ def test_one_that_would_drive_out_all_others_is_not_kept(scene: Scene) -> None:
 def test_a_subscription_that_comes_or_goes_changes_routes(
     scene: Scene, topic_filter: str, left: list[str], *, old: bool
 ) -> None:
-    topics = ["a/b", "a/c", "é"]
+    topics = [f"{A}/b", f"{A}/c", E]
     if old:  # two of them are of the older generation when they are forgotten
-        scene = Scene(2 * sum(scene.find(topic).size for topic in topics) - 2)
+        size = NOWHERE.size + sum(scene.find(topic).size for topic in topics)
+        scene = Scene(2 * size - 2)
     number = 0
     for change in range(2):
         for topic in topics:

@@ -72,7 +72,7 @@ def test_entries_name_the_subscribers_in_the_order_of_their_numbers(table: Table
         table.put(Subscription(one, f"own/{one.client_id}", 0))
     for one in (everyone[3], everyone[0], everyone[4]):
         table.put(Subscription(one, "a", 1, retain_as_published=one is everyone[4]))
-    entries = table.direct.match("a")
+    entries = table.direct.entries(table.direct.trie.nodes("a"))
     found = table.direct.destinations(entries)
     assert [one.subscriber for one in found] == [everyone[0], everyone[3], everyone[4]]
     assert [one.retain_as_published for one in found] == [False, False, True]

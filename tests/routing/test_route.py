@@ -19,9 +19,10 @@ from tests.support.subscribers import Someone
 def test_a_route_asks_if_a_message_decides() -> None:
     always = [Destination(Someone())]
     conditional = [Subscription(Someone(), "a", 0, no_local=True)]
-    assert [route.asks for route in (NOWHERE, CROWDED, Route(always))] == [False] * 3
-    assert Route((), conditional).asks
-    assert Route(always, groups=[7]).asks
+    plain = Route(((1,), (), ()), always)
+    assert [route.asks for route in (NOWHERE, CROWDED, plain)] == [False] * 3
+    assert Route(((1,), (), ()), (), conditional).asks
+    assert Route(((1,), (), (7,)), always).asks
 
 
 @pytest.mark.parametrize(("text", "size"), [("", 0), ("abc", 3), ("ä", 4), ("a\N{CLOUD}", 8)])
@@ -32,8 +33,15 @@ def test_a_text_takes_four_bytes_a_character_at_most(text: str, size: int) -> No
 def test_a_route_is_as_large_as_what_it_leads_to() -> None:
     """`tests/broker/test_topic_admissions_model.py` measures what that is."""
     one, other = Destination(Someone()), Subscription(Someone(), "a/b", 0, no_local=True)
-    routes = [NOWHERE, Route([one]), Route([one], [other]), Route([one], [other], (), [1])]
+    routes = [
+        NOWHERE,
+        Route(((1,), (), ()), ()),
+        Route(((1,), (), ()), [one]),
+        Route(((1,), (), ()), [one], [other]),
+        Route(((1,), (), (1,)), [one], [other]),
+    ]
     assert [after.size - before.size for before, after in pairwise(routes)] == [
+        REFERENCE,
         DESTINATION_OVERHEAD,
         SUBSCRIPTION_OVERHEAD + len("a/b"),
         REFERENCE,

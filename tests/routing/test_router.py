@@ -5,7 +5,7 @@ import pytest
 from gateway.routing.budget import Budget
 from gateway.routing.destination import Destination
 from gateway.routing.route import CROWDED
-from gateway.routing.router import FEW, Router
+from gateway.routing.router import Router
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.compile import Where, compile_where
 from gateway.routing.where.expression import Literal
@@ -80,18 +80,16 @@ def test_what_is_asked_for_is_one_copy_with_what_is_not(
         assert (sorted(anna.identifiers), anna.qos) == (identifiers, 2 if x == "1" else 0)
 
 
-def test_topics_that_the_same_subscriptions_match_share_a_route(router: Router) -> None:
+def test_topics_that_the_same_subscriptions_match_have_one_route(router: Router) -> None:
     router.add(Subscription(ANNA, "a/+", 0, identifier=1))
-    for number in range(FEW):
-        router.add(Subscription(Someone(f"c{number}"), "#", 1))
-    route = router.route("a/b")
-    assert route.shared
-    assert router.route("a/c") is route
-    assert router.route("b") is not route
-    assert not Router(Budget()).route("b").shared
+    router.add(Subscription(BERT, "#", 1, where=compile_where("x = 1")))
+    router.add(Subscription(BERT, "$share/g/a/#", 1))
+    match = router.match("a/b")
+    assert router.match("a/c") == match
+    assert router.match("a/b/c") != router.match("b") != match
     router.add(Subscription(ANNA, "a/+", 0, identifier=2))
-    for each, identifiers in ((route, [1]), (router.route("a/b"), [2])):
-        assert [number for one in each.always for number in one.identifiers] == identifiers
+    (destination,) = router.route(router.match("a/b")).always
+    assert list(destination.identifiers) == [2]
 
 
 def test_no_local_looks_at_the_publisher(router: Router) -> None:
@@ -288,5 +286,5 @@ def test_a_topic_that_meets_too_many_topic_filters_goes_nowhere(router: Router) 
     for number in range(1 << levels):
         names = [("+", "a")[number >> depth & 1] for depth in range(levels)]
         router.add(Subscription(ANNA, "/".join(names), 0))
-    assert router.route("/".join("a" * levels)) is CROWDED
+    assert router.route(router.match("/".join("a" * levels))) is CROWDED
     assert router.reaches("a/b") is False
