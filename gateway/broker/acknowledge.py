@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, cast
 
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
-from gateway.broker.stage import session_of
 from gateway.mqtt.acknowledgement_batch import alike
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.packets import MQTT_3_1_1, PubAck, PubComp, PubRec, PubRel
@@ -18,9 +17,8 @@ if TYPE_CHECKING:
 _PUBREL = alike(PubRel, ReasonCode.SUCCESS, MQTT_3_1_1)  # the same in every protocol version
 
 
-def handle_puback(_broker: "Broker", client: Client, instant: Instant) -> None:
+def handle_puback(_broker: "Broker", client: Client, session: Session, instant: Instant) -> None:
     """Finish QoS 1 deliveries [MQTT-4.3.2-3]; whatever their codes, they are not sent again."""
-    session = session_of(client)
     identifiers = client.connection.acknowledged()
     if not identifiers:
         identifiers = (_one(client).packet_id,)
@@ -36,9 +34,9 @@ def handle_puback(_broker: "Broker", client: Client, instant: Instant) -> None:
     session.pump(instant.monotonic)
 
 
-def handle_pubrec(_broker: "Broker", client: Client, instant: Instant) -> None:
+def handle_pubrec(_broker: "Broker", client: Client, session: Session, instant: Instant) -> None:
     """Answer the first acknowledgements of QoS 2 deliveries [MQTT-4.3.3-4], [MQTT-4.3.3-5]."""
-    session, connection = session_of(client), client.connection
+    connection = client.connection
     identifiers = connection.acknowledged()
     if not identifiers:
         packet = _one(client)
@@ -78,18 +76,17 @@ def _refuse(session: Session, packet_id: int, instant: Instant) -> None:
     session.pump(instant.monotonic)
 
 
-def handle_pubcomp(_broker: "Broker", client: Client, instant: Instant) -> None:
+def handle_pubcomp(_broker: "Broker", client: Client, session: Session, instant: Instant) -> None:
     """Finish QoS 2 deliveries."""
-    session = session_of(client)
     identifiers = client.connection.acknowledged()
     if not identifiers:
         identifiers = (_one(client).packet_id,)
-    for place, packet_id in enumerate(identifiers):
+    for packet_id in identifiers:
         if session.inflight.find(packet_id) is None:
             continue
         if packet_id not in session.inflight.released:
             raise ProtocolError(f"PUBCOMP for {packet_id} before its PUBREC")
-        session.finish(identifiers[place : place + 1], 0)
+        session.finish((packet_id,), 0)
     session.pump(instant.monotonic)
 
 

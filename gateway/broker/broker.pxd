@@ -8,6 +8,7 @@ from gateway.counters cimport Counters
 from gateway.mqtt.connection cimport Connection
 from gateway.mqtt.publish_properties cimport PropertyCache
 from gateway.routing.router cimport Router
+from gateway.session.session cimport Session
 from gateway.session.traffic cimport Traffic
 
 cdef class Broker:
@@ -45,7 +46,8 @@ cdef class Broker:
     cdef public Traffic traffic
 
     cpdef bint receive(self, Client client, bytes data, instant) except -1
-    @cython.locals(connection=Connection, traffic=Traffic, first_byte=int)
+    @cython.locals(connection=Connection, traffic=Traffic, first_byte=int,
+                   session=Session)
     cdef bint _handle_packets(self, Client client, instant) except -1
     cdef _fail(self, Client client, error)
     cdef _refuse(self, Client client, error)

@@ -13,7 +13,7 @@ from gateway.broker.durability_classes import DurabilityClasses, commit_within
 from gateway.broker.expiry import sweep
 from gateway.broker.expressions import Expressions
 from gateway.broker.forward import forward, share_out
-from gateway.broker.handlers import handle
+from gateway.broker.handlers import STREAMS, handle
 from gateway.broker.inline import InlineClient
 from gateway.broker.instant import Instant
 from gateway.broker.keep_alive import end_if_silent
@@ -199,7 +199,10 @@ class Broker:
             if not first_byte:
                 return False
             client.last_received = instant.monotonic
-            if handle(self, client, first_byte, instant):
+            session, stream = client.session, STREAMS.get(first_byte)
+            if stream is not None and session is not None:
+                stream(self, client, session, instant)
+            elif handle(self, client, instant):
                 return True
         return True
 
@@ -235,9 +238,8 @@ class Broker:
             message.commit_within = commit_within(of_client, admission.durability)
             publication.commit_within = message.commit_within
         promised = message.qos > 0 and not only_once
-        outcome = forward(self, publication, 0, admission, instant, promised)
-        publication.forget_forms()
-        return outcome.code if outcome.refusal is None else outcome.refusal
+        _, code, refusal = forward(self, publication, 0, admission, instant, promised)
+        return code if refusal is None else refusal
 
     def subscribe_inline(self, subscriber: InlineClient, topic_filters: Iterable[str]) -> None:
         """Route matching messages to a part of the gateway, at any QoS and unfiltered."""
@@ -247,7 +249,7 @@ class Broker:
     @property
     def gathered(self) -> int:
         """A number that rises, within a turn, with whatever an answer has to wait for."""
-        return self.durability.pending_rows + self.store.changes
+        return self.durability.pending_rows + self.store.pending.changes
 
     def commit_since(self, gathered: int) -> int:
         """Return the commit that an answer waits for, 0 if nothing came to `gathered`."""

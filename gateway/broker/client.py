@@ -6,6 +6,7 @@ from gateway.broker.access import Authenticator
 from gateway.broker.arrival import PLAIN, Arrival
 from gateway.broker.instant import Instant
 from gateway.mqtt.connection import Connection
+from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.output import Barrier
 from gateway.mqtt.packets import MQTT_5, Disconnect, Packet
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
@@ -97,3 +98,10 @@ class Client:
         if not reason or not (always or self.problem_information):
             return NO_PROPERTIES
         return Properties(reason_string=reason)
+
+
+def session_of(client: Client) -> Session:
+    """Return the session of a client; raise ProtocolError before CONNECT [MQTT-3.1.0-1]."""
+    if client.session is None:
+        raise ProtocolError("the first packet is not CONNECT")
+    return client.session

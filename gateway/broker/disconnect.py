@@ -3,9 +3,8 @@
 from typing import TYPE_CHECKING
 
 from gateway.broker import sessions, wills
-from gateway.broker.client import Client
+from gateway.broker.client import Client, session_of
 from gateway.broker.instant import Instant
-from gateway.broker.stage import session_of
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.packets import Disconnect, Packet, PingResp
 from gateway.mqtt.reason_codes import ReasonCode

@@ -9,10 +9,9 @@ from gateway.broker.authentication_method import (
     Exchange,
     Step,
 )
-from gateway.broker.client import Client
+from gateway.broker.client import Client, session_of
 from gateway.broker.connack import admit, refuse
 from gateway.broker.instant import Instant
-from gateway.broker.stage import session_of
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.packets import Auth, Connect
 from gateway.mqtt.properties import Properties

@@ -1,6 +1,5 @@
 import cython
 
-from gateway.broker.outcome cimport Outcome, refused
 from gateway.broker.topic_admissions cimport TopicAdmission
 from gateway.mqtt.publication cimport Publication
 from gateway.routing.destination cimport Destination
@@ -8,7 +7,7 @@ from gateway.routing.route cimport Route
 from gateway.session.session cimport Session
 
 @cython.locals(count=Py_ssize_t, route=Route, selected=list)
-cpdef Outcome forward(
+cpdef tuple forward(
     broker, Publication publication, Py_ssize_t first, TopicAdmission admission, instant,
     bint promised)
 

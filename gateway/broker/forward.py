@@ -1,11 +1,10 @@
 """A publication to everyone who gets it: each destination takes it for itself."""
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from gateway.broker import peer_to_peer
 from gateway.broker.inline import InlineClient
 from gateway.broker.instant import Instant
-from gateway.broker.outcome import Outcome, refused
 from gateway.broker.topic_admissions import TopicAdmission
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
@@ -20,6 +19,12 @@ from gateway.session.span import Span
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
 
+
+Outcome = tuple[int, ReasonCode, ReasonCode | None]
+"""How many messages were taken, with which reason code, and why the one behind them was not.
+
+None for that one if it was not looked at.
+"""
 
 Selected = list[list[Destination]]
 """For each message the destinations, all of them sessions, that get it because of what it says."""
@@ -47,7 +52,7 @@ def forward(
     route = admission.route
     if route.crowded:
         broker.counters.add("tidegate/refused/crowded_topics")
-        return Outcome(count, ReasonCode.QUOTA_EXCEEDED)
+        return count, ReasonCode.QUOTA_EXCEEDED, None
     if promised:
         count = _room(broker, publication, first, count, route)
         if not count or (publication.retain and not broker.retained.accepts(publication)):
@@ -58,20 +63,20 @@ def forward(
             count = 1  # each has an answer of its own
         count, refusal, selected = _offer(broker, publication, first, count, route, promised)
         if not count:
-            return refused(refusal or ReasonCode.QUOTA_EXCEEDED)
+            return 0, ReasonCode.SUCCESS, refusal
     if publication.retain:
         _retain(broker, publication)
     _deliver(publication, first, count, route, selected, instant.monotonic, promised)
     if route.always or (selected is not None and selected[0]):
-        return Outcome(count, ReasonCode.SUCCESS, refusal)
-    return Outcome(count, ReasonCode.NO_MATCHING_SUBSCRIBERS)
+        return count, ReasonCode.SUCCESS, refusal
+    return count, ReasonCode.NO_MATCHING_SUBSCRIBERS, None
 
 
 def _no_room(broker: "Broker", count: int) -> Outcome:
     """Return the outcome where a session, or else the retained messages, have no room."""
     if count:
         broker.counters.add("tidegate/retained/rejected")
-    return refused(ReasonCode.QUOTA_EXCEEDED)
+    return 0, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED
 
 
 def _room(broker: "Broker", publication: Publication, first: int, count: int, route: Route) -> int:
@@ -81,10 +86,10 @@ def _room(broker: "Broker", publication: Publication, first: int, count: int, ro
     """
     kept = publication.retain
     for destination in route.sessions:
-        session = cast("Session", destination.subscriber)
-        qos = min(destination.qos, publication.qos)
-        if qos and session.expiry_interval:
+        session: Session = destination.subscriber
+        if destination.qos and session.expiry_interval:
             kept = True
+            qos = min(destination.qos, publication.qos)
             if session.connection is None:
                 publication.barrier = None  # who is away cannot spare the disk what others could
             count = session.room(publication, first, count, qos)
@@ -131,7 +136,7 @@ def _offer(
         if promised and not _has_room(broker, publication, first, selected, given):
             return number - first, ReasonCode.QUOTA_EXCEEDED, found
         for destination in route.inline:
-            client = cast("InlineClient", destination.subscriber)
+            client: InlineClient = destination.subscriber
             code = client.receive(message, list(destination.topic_filters))
             if code >= FAILURE and promised:
                 return number - first, code, found
@@ -152,7 +157,7 @@ def _has_room(
     """
     kept = False
     for destination in selected:
-        session = cast("Session", destination.subscriber)
+        session: Session = destination.subscriber
         qos = min(destination.qos, publication.qos)
         if qos and session.expiry_interval:
             kept = True
@@ -173,32 +178,35 @@ def _deliver(
     promised: bool,
 ) -> None:
     """Hand the messages to the sessions, each as it needs them: all of them, or those selected."""
-    if len(route.sessions) > 1 or selected is not None:
+    several = len(route.sessions) > 1 or selected is not None
+    if several:
         publication.share_forms()
     qos, retain = publication.qos, publication.retain
     for destination in route.sessions:
-        session = cast("Session", destination.subscriber)
+        session: Session = destination.subscriber
         session.accept(
             publication,
             first,
             count,
-            min(destination.qos, qos),
+            qos and min(destination.qos, qos),
             retain and destination.retain_as_published,
             tuple(destination.identifiers),
             now,
-            promised=promised,
+            promised,
         )
     if selected is not None:
         for number in range(count):
             for destination in selected[number]:
                 deliver_one(destination, publication, first + number, now, promised)
+    if several:
+        publication.forget_forms()
 
 
 def deliver_one(
     destination: Destination, publication: Publication, number: int, now: float, promised: bool
 ) -> None:
     """Hand one message to a destination that is a session."""
-    session = cast("Session", destination.subscriber)
+    session: Session = destination.subscriber
     session.accept(
         publication,
         number,
@@ -207,8 +215,8 @@ def deliver_one(
         publication.retain and destination.retain_as_published,
         tuple(destination.identifiers),
         now,
-        promised=promised,
-        topic_filter=destination.topic_filters[0] if destination.shared else "",
+        promised,
+        destination.topic_filters[0] if destination.shared else "",
     )
 
 

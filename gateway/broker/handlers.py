@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gateway.broker.acknowledge import handle_puback, handle_pubcomp, handle_pubrec
-from gateway.broker.client import Client
+from gateway.broker.client import Client, session_of
 from gateway.broker.connect import handle_connect
 from gateway.broker.disconnect import handle_disconnect, handle_pingreq
 from gateway.broker.enhanced_authentication import handle_auth
@@ -22,11 +22,12 @@ from gateway.mqtt.packets import (
     Subscribe,
     Unsubscribe,
 )
+from gateway.session.session import Session
 
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
 
-STREAMS: dict[int, Callable[["Broker", Client, Instant], None]] = {
+STREAMS: dict[int, Callable[["Broker", Client, Session, Instant], None]] = {
     **dict.fromkeys(range(0x30, 0x40), handle_publish),
     0x40: handle_puback,
     0x50: handle_pubrec,
@@ -36,6 +37,7 @@ STREAMS: dict[int, Callable[["Broker", Client, Instant], None]] = {
 """What handles the packets of a message's exchange, by their first byte.
 
 Each takes from the client's connection the packet that came, and those behind it that are alike.
+Before CONNECT was accepted none of them is called.
 """
 
 HANDLERS: dict[type[Packet], Callable[["Broker", Client, Any, Instant], None]] = {
@@ -53,20 +55,15 @@ ALONE = (Subscribe, Unsubscribe)
 filters, and thousands of retained messages may match one."""
 
 
-def handle(broker: "Broker", client: Client, first_byte: int, instant: Instant) -> bool:
-    """Hand the packet that the connection has taken to its handler.
+def handle(broker: "Broker", client: Client, instant: Instant) -> bool:
+    """Hand the packet that the connection has taken, which is of no stream, to its handler.
 
     Returns True for one of ALONE. Raises MqttError, for what only a server may send as well.
     """
-    stream = STREAMS.get(first_byte)
-    if stream is not None and client.session is not None:
-        stream(broker, client, instant)
-        return False
     packet = client.connection.packet()
     handler = HANDLERS.get(type(packet))
     if handler is None:
-        if stream is not None:
-            raise ProtocolError("the first packet is not CONNECT")  # [MQTT-3.1.0-1]
+        session_of(client)
         raise ProtocolError(f"{type(packet).__name__} from a client")
     handler(broker, client, packet, instant)
     return type(packet) in ALONE

@@ -9,13 +9,13 @@ off, such a topic is like any other.
 from typing import TYPE_CHECKING
 
 from gateway.broker.instant import Instant
-from gateway.broker.outcome import Outcome, refused
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.overflow import count_refusal
 
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
+    from gateway.broker.forward import Outcome
 
 MARK = "/p2p/"
 
@@ -34,18 +34,18 @@ def addressee(topic: str) -> str | None:
 
 def forward(
     broker: "Broker", publication: Publication, first: int, client_id: str, instant: Instant
-) -> Outcome:
+) -> "Outcome":
     """Deliver messages to the client, or to its session while it is away, at their own QoS."""
     session = broker.sessions.get(client_id)
-    count, qos = publication.count - first, publication.qos
+    count, qos = publication.packets.count - first, publication.qos
     if session is None:
-        return Outcome(count, ReasonCode.NO_MATCHING_SUBSCRIBERS)
+        return count, ReasonCode.NO_MATCHING_SUBSCRIBERS, None
     count = session.room(publication, first, count, qos)
     if not count:
         count_refusal(session)
-        return refused(ReasonCode.QUOTA_EXCEEDED)
+        return 0, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED
     if qos and session.persistent and broker.store.full:
         broker.counters.add("tidegate/storage/rejected")
-        return refused(ReasonCode.QUOTA_EXCEEDED)
+        return 0, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED
     session.accept(publication, first, count, qos, now=instant.monotonic)
-    return Outcome(count, ReasonCode.SUCCESS)
+    return count, ReasonCode.SUCCESS, None

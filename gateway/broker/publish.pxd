@@ -2,7 +2,6 @@ import cython
 
 from gateway.broker.client cimport Client
 from gateway.broker.forward cimport forward
-from gateway.broker.outcome cimport Outcome
 from gateway.broker.topic_admissions cimport TopicAdmission, TopicAdmissions
 from gateway.mqtt.connection cimport Connection
 from gateway.mqtt.output cimport Barrier, Output
@@ -16,22 +15,22 @@ cdef Py_ssize_t _MAXIMUM_NUMBERED
 cdef Py_ssize_t _MAXIMUM_LOOKED_AT
 cdef int _FAILURE
 
-@cython.locals(session=Session, connection=Connection, publication=Publication,
-               admissions=TopicAdmissions, admission=TopicAdmission, qos=int, most="long long",
-               most_bytes="long long", count=Py_ssize_t, traffic=Traffic, first=Py_ssize_t)
-cpdef handle_publish(broker, Client client, instant)
+@cython.locals(connection=Connection, publication=Publication, admissions=TopicAdmissions,
+               admission=TopicAdmission, qos=int, count=Py_ssize_t, traffic=Traffic,
+               first=Py_ssize_t)
+cpdef handle_publish(broker, Client client, Session session, instant)
 
-@cython.locals(route=Route, most="long long", traffic=Traffic, room="long long")
-cdef tuple _room(
-    broker, Client client, Session session, Publication publication, TopicAdmission admission)
+@cython.locals(connection=Connection, traffic=Traffic, qos=int, most="long long",
+               room="long long", fresh=Py_ssize_t)
+cdef _extend(broker, Client client, Session session, Publication publication, Route route)
 
-@cython.locals(qos=int, count=Py_ssize_t, outcome=Outcome, barrier=Barrier, commit="long long",
+@cython.locals(qos=int, count=Py_ssize_t, barrier=Barrier, commit="long long",
                connection=Connection, aside=Output, behind=Output)
 cdef Py_ssize_t _publish(
     broker, Client client, Session session, Publication publication, Py_ssize_t first,
     TopicAdmission admission, instant) except -1
 
-@cython.locals(outcome=Outcome, barrier=Barrier)
+@cython.locals(barrier=Barrier)
 cdef tuple _forward(
     broker, Client client, Session session, Publication publication, Py_ssize_t first,
     TopicAdmission admission, instant)

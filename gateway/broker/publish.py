@@ -5,10 +5,8 @@ from typing import TYPE_CHECKING, cast
 
 from gateway.broker.client import Client
 from gateway.broker.durability_classes import commit_within
-from gateway.broker.forward import forward
+from gateway.broker.forward import Outcome, forward
 from gateway.broker.instant import Instant
-from gateway.broker.outcome import Outcome
-from gateway.broker.stage import session_of
 from gateway.broker.topic_admissions import TopicAdmission, read_topic
 from gateway.mqtt.acknowledgement_batch import alike
 from gateway.mqtt.errors import ProtocolError
@@ -16,6 +14,7 @@ from gateway.mqtt.output import Barrier
 from gateway.mqtt.packets import MQTT_5, PubAck, PubComp, PubRec, PubRel, Will
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
+from gateway.routing.route import Route
 from gateway.session.journal import NO_JOURNAL
 from gateway.session.session import Session
 
@@ -44,9 +43,9 @@ _MAXIMUM_LOOKED_AT = MAXIMUM_LOOKED_AT
 _FAILURE = int(FAILURE)
 
 
-def handle_publish(broker: "Broker", client: Client, instant: Instant) -> None:
+def handle_publish(broker: "Broker", client: Client, session: Session, instant: Instant) -> None:
     """Forward the PUBLISH packets that come next and are alike, and answer them."""
-    session, connection = session_of(client), client.connection
+    connection = client.connection
     publication = connection.publication()
     qos = publication.qos
     if qos == 2 and publication.identifiers()[0] in session.incoming:
@@ -54,16 +53,12 @@ def handle_publish(broker: "Broker", client: Client, instant: Instant) -> None:
         return
     admissions = broker.admissions
     admission = admissions.find(publication.topic_name)
-    most, most_bytes = _room(broker, client, session, publication, admission)
-    if most > 1:
-        connection.extend(publication, most, most_bytes)
-        if qos == 2 and publication.count > 1:
-            fresh = session.incoming.fresh(publication.identifiers())
-            connection.shorten(publication, fresh)  # what is repeated is answered by itself
-    count = publication.count
+    if connection.alike_behind:
+        _extend(broker, client, session, publication, admission.route)
+    count = publication.packets.count
     traffic = broker.traffic
     traffic.messages_received += count
-    traffic.bytes_received += publication.packets.payload_bytes(0, count)
+    traffic.bytes_received += publication.packets.payloads
     admissions.hits += count - 1
     if qos:
         connection.count_publishes(count)
@@ -75,33 +70,35 @@ def handle_publish(broker: "Broker", client: Client, instant: Instant) -> None:
     first = 0
     while first < count and not client.closing:
         first += _publish(broker, client, session, publication, first, admission, instant)
-    publication.forget_forms()
 
 
-def _room(
+def _extend(
     broker: "Broker",
     client: Client,
     session: Session,
     publication: Publication,
-    admission: TopicAdmission,
-) -> tuple[int, int]:
-    """Return how many messages may be taken with this one, and of how many bytes together.
+    route: Route,
+) -> None:
+    """Take with a message those behind it that are alike, as far as there is room for them.
 
     Each receiver gets bytes of its own, which together are not to be more than a turn writes.
     """
-    route = admission.route
     if publication.retain or (broker.settings.check_payload_format and publication.mqtt5):
-        return 1, 0  # each is kept, or checked, by itself
-    most = _MAXIMUM_NUMBERED if publication.qos else _MAXIMUM_BATCH
-    if route.asks or admission.route.inline:
+        return  # each is kept, or checked, by itself
+    connection, traffic, qos = client.connection, broker.traffic, publication.qos
+    most = _MAXIMUM_NUMBERED if qos else _MAXIMUM_BATCH
+    if route.asks or route.inline:
         most = _MAXIMUM_LOOKED_AT
-    if publication.qos:
-        most = min(most, client.connection.room_for_publishes)
-        if publication.qos == 2:
+    if qos:
+        most = min(most, connection.room_for_publishes)
+        if qos == 2:
             most = min(most, session.incoming.room)
-    traffic = broker.traffic
-    room = traffic.full_at - traffic.bytes_sent
-    return most, room // max(1, len(admission.route.sessions))
+    if most > 1:
+        room = traffic.full_at - traffic.bytes_sent
+        connection.extend(publication, most, room // max(1, len(route.sessions)))
+        if qos == 2 and publication.packets.count > 1:
+            fresh = session.incoming.fresh(publication.identifiers())
+            connection.shorten(publication, fresh)  # what is repeated is answered by itself
 
 
 def _publish(
@@ -119,9 +116,11 @@ def _publish(
     needed any more, unless their durability class promises nothing.
     """
     qos = publication.qos
-    refusal = _refusal(broker, publication, admission)
+    refusal = admission.refusal
+    if refusal is not None or broker.settings.check_payload_format:
+        refusal = _refusal(broker, publication, admission)
     if refusal is not None:
-        count = publication.count - first
+        count = publication.packets.count - first
         if qos:
             _answer(broker, client, session, publication, first, count, refusal, 0, None)
         return count
@@ -130,10 +129,13 @@ def _publish(
         code = ReasonCode.QUOTA_EXCEEDED
         _answer(broker, client, session, publication, first, 1, code, 0, None)
         return 1
-    publication.commit_within = commit_within(session.durability_class, admission.durability)
+    of_client = session.durability_class
+    publication.commit_within = of_client.commit_within
+    if admission.durability is not None:
+        publication.commit_within = commit_within(of_client, admission.durability)
     if not qos:
-        outcome = forward(broker, publication, first, admission, instant, promised=False)
-        return outcome.count + (outcome.refusal is not None)
+        count, _, refusal = forward(broker, publication, first, admission, instant, promised=False)
+        return count + (refusal is not None)
     connection = client.connection
     # PUBREC stands before what the client gets of its own message, or queues if it is congested
     aside = connection.set_output_aside() if qos == 2 and not connection.congested else None
@@ -141,11 +143,11 @@ def _publish(
         broker, client, session, publication, first, admission, instant
     )
     behind = None if aside is None else connection.resume_output(aside)
-    count = outcome.count
+    count, code, refusal = outcome
     if count:
-        _answer(broker, client, session, publication, first, count, outcome.code, commit, barrier)
-    if outcome.refusal is not None:
-        _answer(broker, client, session, publication, first + count, 1, outcome.refusal, 0, None)
+        _answer(broker, client, session, publication, first, count, code, commit, barrier)
+    if refusal is not None:
+        _answer(broker, client, session, publication, first + count, 1, refusal, 0, None)
         count += 1
     if behind is not None and behind.size:
         connection.output.append_all(behind)
@@ -162,43 +164,43 @@ def _forward(
     instant: Instant,
 ) -> tuple[Outcome, int, Barrier | None]:
     """Forward messages of QoS 1 or 2; return how that ended, and what the answer waits for."""
-    store = broker.store
-    gathered, deferred = broker.gathered, store.deferred
-    barrier = None
+    store, durability = broker.store, broker.durability
+    pending = store.pending
+    rows, changes, deferred = durability.pending_rows, pending.changes, pending.deferred
     # The packet identifier of a QoS 2 message that is kept is in the batch that gathers. A crash
     # after that batch would leave a message that is not delivered when its publisher resends it.
+    barrier = None
     if store.keeps and (publication.qos == 1 or session.journal is NO_JOURNAL):
         publication.barrier = barrier = client.barrier(instant)
     outcome = forward(broker, publication, first, admission, instant, promised=True)
     publication.barrier = None
     commit = 0
     if publication.commit_within is not None:
-        if store.deferred != deferred:
+        if pending.deferred != deferred:
             commit = store.deferred_commit
-        if broker.gathered != gathered:  # which nobody's acknowledgement makes needless
-            commit, barrier = max(commit, broker.durability.commit_number()), None
+        if durability.pending_rows != rows or pending.changes != changes:
+            # which nobody's acknowledgement makes needless
+            commit, barrier = max(commit, durability.commit_number()), None
     return outcome, commit, barrier if commit else None
 
 
 def _refusal(
     broker: "Broker", publication: Publication, admission: TopicAdmission
 ) -> ReasonCode | None:
-    """Return why messages of this topic are not taken, None if they are.
+    """Return why messages of this topic are not taken, None if they are; count it.
 
     Raises ProtocolError for a QoS 0 message that the client has to be told of all the same.
     """
     code = admission.refusal
     if code is None:
-        if not broker.settings.check_payload_format:
-            return None
         if is_what_it_says(publication):
             return None
         broker.counters.add("tidegate/refused/payload_formats")
         return _not_taken(publication, ReasonCode.PAYLOAD_FORMAT_INVALID, "payload is not UTF-8")
     if admission.fault:
-        broker.counters.add("tidegate/refused/topic_names", publication.count)
+        broker.counters.add("tidegate/refused/topic_names", publication.packets.count)
         return _not_taken(publication, code, f"topic name {admission.fault}")
-    broker.counters.add("tidegate/clients/not_authorized", publication.count)
+    broker.counters.add("tidegate/clients/not_authorized", publication.packets.count)
     return code
 
 
@@ -278,19 +280,19 @@ def _answer_repeated(
     packet_id = publication.identifiers()[0]
     read_topic(publication.topic_name)  # which may be none for all that
     broker.traffic.messages_received += 1
-    broker.traffic.bytes_received += publication.packets.payload_bytes(0, 1)
+    broker.traffic.bytes_received += publication.packets.payloads
     if session.incoming.add(packet_id):
         client.connection.count_publishes(1)
     session.journal.keep_incoming((packet_id,))
     client.send(PubRec(packet_id), broker.durability.commit_number())
 
 
-def handle_pubrel(broker: "Broker", client: Client, instant: Instant) -> None:  # noqa: ARG001 - a shape
+def handle_pubrel(broker: "Broker", client: Client, session: Session, instant: Instant) -> None:  # noqa: ARG001 - a shape
     """Forget packet identifiers of QoS 2 messages [MQTT-4.3.3-11], [MQTT-4.3.3-12].
 
     PUBCOMP leaves when that is on disk: the client may use the identifier again from then on.
     """
-    session, connection = session_of(client), client.connection
+    connection = client.connection
     identifiers = connection.acknowledged()
     if not identifiers:
         identifiers = (cast("PubRel", connection.packet()).packet_id,)

@@ -13,7 +13,7 @@ from gateway.session.queue_bounds import MAXIMUM_BYTES, MAXIMUM_MESSAGES
 from gateway.session.queue_memory import MAXIMUM_DISK_BYTES
 from gateway.session.session import NEVER
 
-MAXIMUM_ADMISSION_BYTES = 4 * 1024 * 1024
+MAXIMUM_ADMISSION_BYTES = 16 * 1024 * 1024
 """Bytes of what is known of the topics that were published to lately: some 5,000 of them with a
 subscriber or two each."""
 

@@ -35,6 +35,27 @@ class InMemory:
         return 0
 
 
+class Pending(Protocol):
+    """Counts what answers wait for; both numbers only rise."""
+
+    @property
+    def changes(self) -> int:
+        """How many changes were noted."""
+        ...
+
+    @property
+    def deferred(self) -> int:
+        """How many deferred writes were noted."""
+        ...
+
+
+class NothingPending:
+    """What answers wait for where nothing is kept."""
+
+    changes = 0
+    deferred = 0
+
+
 class Store(Protocol):
     """Keeps sessions, retained messages and wills from one run of the gateway to the next."""
 
@@ -47,13 +68,8 @@ class Store(Protocol):
         ...
 
     @property
-    def changes(self) -> int:
-        """How many changes that answers wait for were noted; it only rises."""
-        ...
-
-    @property
-    def deferred(self) -> int:
-        """How many deferred writes were noted that answers wait for; it only rises."""
+    def pending(self) -> Pending:
+        """What was noted and answers wait for, always the same object."""
         ...
 
     @property
@@ -112,8 +128,7 @@ class KeepsNothing:
 
     on_left_over: LeftOver
     keeps = False
-    changes = 0
-    deferred = 0
+    pending = NothingPending()
     deferred_commit = 0
     full = False
     elided_rows = 0

@@ -3,10 +3,9 @@
 import logging
 from typing import TYPE_CHECKING
 
-from gateway.broker.client import Client
+from gateway.broker.client import Client, session_of
 from gateway.broker.expressions import TooManyExpressions
 from gateway.broker.instant import Instant
-from gateway.broker.stage import session_of
 from gateway.mqtt.packets import SubAck, Subscribe, SubscriptionRequest
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode

@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from gateway.broker.client import Client
+from gateway.broker.client import Client, session_of
 from gateway.broker.instant import Instant
-from gateway.broker.stage import session_of
 from gateway.mqtt.packets import UnsubAck, Unsubscribe
 from gateway.mqtt.reason_codes import ReasonCode
 

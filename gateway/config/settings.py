@@ -55,7 +55,7 @@ class BrokerConfig:
     maximum_filtered_subscriptions: int = 64
     maximum_expressions: int = 10_000
     maximum_subscription_bytes: int = 128 * 1024 * 1024
-    maximum_route_bytes: int = 4 * 1024 * 1024
+    maximum_route_bytes: int = 16 * 1024 * 1024
     maximum_topic_levels: int = 256
     maximum_topic_length: int = 65_535
     check_payload_format: bool = False

@@ -20,6 +20,7 @@ cdef class Connection:
     cdef object _alias_figures
     cdef object _aliases
     cdef bytes _buffer
+    cdef readonly bint alike_behind
     cdef readonly Py_ssize_t answers
     cdef readonly Framer framer
     cdef public long long maximum_packet_size
@@ -45,9 +46,9 @@ cdef class Connection:
     cpdef int next_frame(self) except -1
     @cython.locals(buffer=bytes, first_byte=int, start=Py_ssize_t, end=Py_ssize_t)
     cpdef packet(self)
-    @cython.locals(buffer=bytes, first_byte=int, body=Py_ssize_t, mqtt5=bint, name_end=Py_ssize_t,
-                   fields=Py_ssize_t, payload=Py_ssize_t, properties=PublishProperties, name=bytes,
-                   packet=bytes, identifier=Py_ssize_t, head=Py_ssize_t, packets=PacketBatch,
+    @cython.locals(buffer=bytes, first_byte=int, body=Py_ssize_t, end=Py_ssize_t, mqtt5=bint,
+                   name_end=Py_ssize_t, fields=Py_ssize_t, payload=Py_ssize_t, properties=PublishProperties, name=bytes,
+                   packet=bytes, identifier=Py_ssize_t, head=Py_ssize_t, packets=PacketBatch, longer=bint,
                    publication=Publication)
     cpdef Publication publication(self)
     @cython.locals(properties=PublishProperties, block=bytes)

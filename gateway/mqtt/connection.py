@@ -68,6 +68,7 @@ class Connection:
         "_buffer",
         "_end",
         "_first_byte",
+        "alike_behind",
         "answers",
         "framer",
         "maximum_packet_size",
@@ -96,6 +97,7 @@ class Connection:
         self.property_cache = property_cache or PropertyCache()
         self._buffer = b""  # where the packet that was taken last stands: its body, and its end
         self._first_byte = self._body = self._end = 0
+        self.alike_behind = False  # whether `extend` may find anything
         self._alias_maximum = topic_alias_maximum
         self._alias_figures = inbound_figures or InboundFigures()
         self._aliases: InboundAliases | None = None  # made with the first
@@ -160,29 +162,34 @@ class Connection:
 
         Raises MqttError for anything else that is wrong with it. `extend` adds those behind it.
         """
-        buffer, first_byte, body = self._buffer, self._first_byte, self._body
+        buffer, first_byte, body, end = self._buffer, self._first_byte, self._body, self._end
         mqtt5 = self.version == MQTT_5
-        name_end, fields, payload = read_publish_head(buffer, first_byte, body, self._end, mqtt5)
+        name_end, fields, payload = read_publish_head(buffer, first_byte, body, end, mqtt5)
         properties = NO_PUBLISH_PROPERTIES
         if fields < payload:
             properties = self.property_cache.read(buffer[fields:payload])
         name = buffer[body:name_end]
-        packet = self.framer.packet()
+        packet = buffer[self.framer.start : end]
         identifier = (name_end if first_byte & 6 else payload) - body
-        head = len(packet) - (self._end - body)
+        head = len(packet) - (end - body)
         packets = PacketBatch(packet, len(packet), head, identifier, payload - body)
         self.packets_received += 1
         alias = properties.alias
         if name == _NO_TOPIC or alias is not None:
             name = self._resolve_name(name, alias)
         publication = Publication(packets, first_byte & ~_DUP, mqtt5, name, properties)
-        if alias is not None or first_byte & _DUP or (head > 2 and not self.framer.shortest):
+        # the topic of the next packet stands behind its first byte and remaining length
+        self.alike_behind = buffer.find(name, end + 2, end + 5 + len(name)) >= 0
+        # MQTT 5 wants the shortest remaining length of whoever sends it (section 1.5.5)
+        longer = head > 2 and not (end - body) >> 7 * (head - 2)
+        if alias is not None or first_byte & _DUP or longer:
             publication.packet_id = packets.identifiers()[0] if publication.qos else 0
             self._make_canonical(publication)
         return publication
 
     def _make_canonical(self, publication: Publication) -> None:
-        """Write a packet anew that cannot be forwarded as it came."""
+        """Write a packet anew that cannot be forwarded as it came, and stays alone."""
+        self.alike_behind = False
         properties, block = publication.properties, b""
         if publication.mqtt5:
             block = property_block(properties, properties.expiry, (), 0)
@@ -194,9 +201,9 @@ class Connection:
         """Add to the publication that was taken last those behind it that are alike.
 
         They differ from it in packet identifier and payload alone, and are `most` at most with it,
-        and of at most so many bytes. One that cannot be forwarded as it came stays alone.
+        and of at most so many bytes. There are none unless `alike_behind`.
         """
-        if publication.packet_id is not None:
+        if not self.alike_behind:
             return
         packets = publication.packets
         behind = b""

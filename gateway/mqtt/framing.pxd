@@ -11,14 +11,13 @@ cdef class Framer:
     cdef Py_ssize_t _maximum_packet_size
     cdef Py_ssize_t _missing
     cdef Py_ssize_t _position
-    cdef Py_ssize_t _start
+    cdef readonly Py_ssize_t start
 
     cpdef feed(self, bytes data)
     @cython.locals(buffer=bytes, position=Py_ssize_t, length=Py_ssize_t, start=Py_ssize_t,
                    end=Py_ssize_t)
     cpdef tuple next_frame(self, int version=*)
-    cpdef bytes packet(self)
-    @cython.locals(buffer=bytes, like=bytes, topic=bytes, start=Py_ssize_t, end=Py_ssize_t,
+    @cython.locals(buffer=bytes, like=bytes, start=Py_ssize_t, end=Py_ssize_t,
                    size=Py_ssize_t, last="long long", skip=Py_ssize_t, count=Py_ssize_t)
     cpdef extend(
         self, PacketBatch batch, long long most, long long most_bytes, bytes behind=*)

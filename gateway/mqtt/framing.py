@@ -16,13 +16,13 @@ class Framer:
     `next_frame` is called until None after each `feed`.
     """
 
-    __slots__ = ("_buffer", "_gathered", "_maximum_packet_size", "_missing", "_position", "_start")
+    __slots__ = ("_buffer", "_gathered", "_maximum_packet_size", "_missing", "_position", "start")
 
     def __init__(self, maximum_packet_size: int) -> None:
         self._maximum_packet_size = maximum_packet_size
         self._buffer = b""
         self._position = 0
-        self._start = 0  # of the last packet that was returned
+        self.start = 0  # of the last packet that was returned
         self._missing = 0  # bytes to come before there is anything new to see
         self._gathered: bytearray | None = None  # a packet that comes in many chunks, joined once
 
@@ -88,26 +88,9 @@ class Framer:
             check_remaining_length(buffer[position], length, version)  # don't wait for the rest
             self._wait(end - len(buffer))
             return None
-        self._start = position
+        self.start = position
         self._position = end
         return buffer, buffer[position], start, end
-
-    @property
-    def shortest(self) -> bool:
-        """Whether the remaining length of the packet that was returned last has its shortest form.
-
-        MQTT 5 demands that of whoever sends it (section 1.5.5).
-        """
-        place = self._start + 1
-        if self._buffer[place] < 0x80:
-            return True
-        while self._buffer[place] >= 0x80:
-            place += 1
-        return self._buffer[place] > 0
-
-    def packet(self) -> bytes:
-        """Return the bytes of the packet that `next_frame` returned last."""
-        return self._buffer[self._start : self._position]
 
     def extend(self, batch: PacketBatch, most: int, most_bytes: int, behind: bytes = b"") -> None:
         """Add to a batch of one, the packet that was returned last, those behind it that are alike.
@@ -116,12 +99,9 @@ class Framer:
         payload where there is none, and `behind` that identifier. They are whole, at most `most`
         with the first, and of at most `most_bytes` together. They count as returned.
         """
-        buffer, start, end = self._buffer, self._start, self._position
+        buffer, start, end = self._buffer, self.start, self._position
         size = batch.size
         like = buffer[start : start + batch.body + batch.identifier]
-        topic = like[batch.body :]
-        if buffer.find(topic, end + 2, end + 5 + len(topic)) < 0:
-            return  # which is so for most
         skip = len(like) + 2
         last = min(len(buffer), start + most * size, start + most_bytes) - size
         while (
@@ -139,7 +119,7 @@ class Framer:
 
     def _extend_uneven(self, batch: PacketBatch, most: int, most_bytes: int, behind: bytes) -> None:
         """Add packets of other sizes."""
-        buffer, start, end = self._buffer, self._start, self._position
+        buffer, start, end = self._buffer, self.start, self._position
         body = start + batch.body
         alike = buffer[body : body + batch.identifier]
         first_byte, largest = buffer[start], batch.size
@@ -163,11 +143,11 @@ class Framer:
 
     def look_back(self, size: int) -> bytes:
         """Return at most `size` bytes from the start of the packet that was returned last."""
-        return self._buffer[self._start : self._start + size]
+        return self._buffer[self.start : self.start + size]
 
     def go_on(self, size: int) -> None:
         """Count so many bytes from the start of the packet that was returned last as returned."""
-        self._position = self._start + size
+        self._position = self.start + size
 
     def _wait(self, missing: int) -> None:
         """Keep only the tail, not the chunk it came in, which can be a thousand times larger."""

@@ -21,7 +21,7 @@ cdef class _Part:
 cdef class Output:
     cdef Py_ssize_t _noted
     cdef list _parts
-    cdef object _single
+    cdef object _free
     cdef readonly Py_ssize_t acknowledgements
     cdef readonly Py_ssize_t size
 
@@ -33,5 +33,5 @@ cdef class Output:
     cpdef append_all(self, Output other)
     @cython.locals(last=_Part)
     cpdef note_acknowledgements(self, Py_ssize_t count)
-    @cython.locals(parts=list, first=_Part, part=_Part, data=bytearray, free=Py_ssize_t)
+    @cython.locals(parts=list, first=_Part, part=_Part, free=Py_ssize_t)
     cpdef object take(self, long long committed)

@@ -59,12 +59,12 @@ class Output:
     those noted have left since the beginning.
     """
 
-    __slots__ = ("_noted", "_parts", "_single", "acknowledgements", "size")
+    __slots__ = ("_free", "_noted", "_parts", "acknowledgements", "size")
 
     def __init__(self) -> None:
-        self._single: bytes | bytearray | None = None  # all that is queued, if appended once
+        self._free: bytes | bytearray | None = None  # all that is queued, if none of it waits
         self._noted = 0  # acknowledgements in it
-        self._parts: list[_Part] | None = None  # None while nothing else is queued
+        self._parts: list[_Part] | None = None  # all that is queued, if some of it waits
         self.size = 0
         self.acknowledgements = 0
 
@@ -79,13 +79,18 @@ class Output:
         """
         if barrier is not None and not barrier.outstanding:
             commit = 0
-        if not self.size and not commit:
-            self._single = data
-            self.size = len(data)
-            return
         self.size += len(data)
         parts = self._parts
         if parts is None:
+            if not commit:
+                if self._free is None:
+                    self._free = data
+                elif type(self._free) is bytearray:
+                    self._free += data
+                else:
+                    self._free = bytearray(self._free)
+                    self._free += data
+                return
             parts = self._begin_parts()
         if parts:
             last = parts[-1]
@@ -95,19 +100,19 @@ class Output:
         parts.append(_Part(commit, data, barrier))
 
     def _begin_parts(self) -> list[_Part]:
-        """Return the parts, what was single among them."""
+        """Return the parts, what was free among them."""
         self._parts = parts = []
-        if self._single is not None:
-            part = _Part(0, self._single, None)
+        if self._free is not None:
+            part = _Part(0, self._free, None)
             part.acknowledgements, self._noted = self._noted, 0
             parts.append(part)
-            self._single = None
+            self._free = None
         return parts
 
     def append_all(self, other: "Output") -> None:
         """Queue what another output holds, which is given up; it has no acknowledgements."""
-        if other._single is not None:  # noqa: SLF001 - of this class
-            self.append(other._single)  # noqa: SLF001
+        if other._free is not None:  # noqa: SLF001 - of this class
+            self.append(other._free)  # noqa: SLF001
         for part in other._parts or ():  # noqa: SLF001
             self.append(part.data, part.commit, part.barrier)
 
@@ -126,12 +131,12 @@ class Output:
 
         A bytearray belongs to the caller.
         """
-        single = self._single
-        if single is not None:
-            self._single = None
+        data = self._free
+        if data is not None:
+            self._free = None
             self.acknowledgements += self._noted
             self.size = self._noted = 0
-            return single
+            return data
         parts = self._parts
         if parts is None:
             return None

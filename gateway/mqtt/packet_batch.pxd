@@ -13,6 +13,7 @@ cdef class PacketBatch:
     cdef readonly Py_ssize_t identifier
     cdef readonly Py_ssize_t largest
     cdef readonly Py_ssize_t payload
+    cdef readonly Py_ssize_t payloads
     cdef readonly Py_ssize_t size
 
     cpdef extend(self, bytes data, list starts, list bodies, Py_ssize_t largest)

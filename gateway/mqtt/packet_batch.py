@@ -22,7 +22,8 @@ class PacketBatch:
 
     Where all are as long, that is `size`, and their bodies start `body` bytes behind their own
     start; otherwise `size` is 0. In each body the packet identifier, if there is one, stands at
-    `identifier`, and the payload begins at `payload`. `largest` is the size of the largest packet.
+    `identifier`, and the payload begins at `payload`. `largest` is the size of the largest packet,
+    `payloads` the bytes of all payloads.
     """
 
     __slots__ = (
@@ -34,6 +35,7 @@ class PacketBatch:
         "identifier",
         "largest",
         "payload",
+        "payloads",
         "size",
     )
 
@@ -43,7 +45,8 @@ class PacketBatch:
         self.body = body
         self.identifier = identifier
         self.payload = payload
-        self.count = len(data) // size
+        self.count = count = len(data) // size
+        self.payloads = count * (size - body - payload)
         self._starts = NOT_LISTED  # listing them would be a tenth of all the work
         self._bodies = NOT_LISTED
 
@@ -53,11 +56,13 @@ class PacketBatch:
         self.count = len(starts)
         self.size = 0
         self.largest = largest
+        self.payloads = self.payload_bytes(0, self.count)
 
     def take_even(self, data: bytes) -> None:
         """Become these packets, all as long as those before."""
         self.data = data
-        self.count = len(data) // self.size
+        self.count = count = len(data) // self.size
+        self.payloads = count * (self.size - self.body - self.payload)
 
     def shorten(self, count: int) -> None:
         """Keep the first `count` packets alone."""
@@ -110,13 +115,11 @@ class PacketBatch:
 
     def slice(self, first: int, count: int) -> bytes:
         """Return the bytes of so many packets, from number `first` on."""
-        if count == self.count:
-            return self.data
         return self.data[self.start(first) : self.start(first + count)]
 
     def numbered(self, first: int, count: int, packet_id: int) -> bytearray:
         """Return these packets with packet identifiers from `packet_id` on."""
-        data = bytearray(self.slice(first, count))
+        data = bytearray(self.data if count == self.count else self.slice(first, count))
         size, place = self.size, self.identifier
         if count == 1:
             place += self.body if size else self._bodies[first] - self._starts[first]

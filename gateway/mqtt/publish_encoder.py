@@ -33,13 +33,14 @@ def encode(
     Packet identifiers are for the caller to fill in (`PacketBatch.numbered`).
     """
     properties = publication.properties
-    if not mqtt5 or (properties.expiry is None and not subscription_identifiers):
-        return form(publication, first_byte, mqtt5)
-    expiry = expiry_left(publication, now)
-    if expiry == properties.expiry and not subscription_identifiers:
-        return form(publication, first_byte, mqtt5)
-    block = property_block(properties, expiry, subscription_identifiers, 0)
-    return write_packets(publication.packets, first_byte, publication.topic_name, block)
+    if mqtt5 and (subscription_identifiers or properties.expiry is not None):
+        expiry = expiry_left(publication, now)
+        if subscription_identifiers or expiry != properties.expiry:
+            block = property_block(properties, expiry, subscription_identifiers, 0)
+            return write_packets(publication.packets, first_byte, publication.topic_name, block)
+    if first_byte == publication.first_byte and mqtt5 == publication.mqtt5:
+        return publication.packets
+    return form(publication, first_byte, mqtt5)
 
 
 def expiry_left(publication: Publication, now: float) -> int | None:
@@ -85,11 +86,8 @@ def encode_with_alias(
 def form(publication: Publication, first_byte: int, mqtt5: bool) -> PacketBatch:
     """Return the packets of a publication with this first byte, as their publisher said it else.
 
-    Those that came are returned as they are; others are made once for all receivers while the
-    publication shares its forms.
+    They are made once for all receivers while the publication shares its forms.
     """
-    if first_byte == publication.first_byte and mqtt5 == publication.mqtt5:
-        return publication.packets
     key = first_byte << 1 | mqtt5
     forms = publication.forms
     if forms is not None:

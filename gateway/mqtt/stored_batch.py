@@ -34,7 +34,7 @@ def stored_publication(data: bytes, topic: str, *, mqtt5: bool) -> Publication:
     if buffer[body:name_end] != name:
         raise ValueError("packets of another topic")
     identifier = (name_end if first_byte & 6 else payload) - body
-    batch = PacketBatch(framer.packet(), end, body, identifier, payload - body)
+    batch = PacketBatch(buffer[:end], end, body, identifier, payload - body)
     behind = buffer[name_end + 2 : payload] if mqtt5 and first_byte & 6 else b""
     framer.extend(batch, len(data), len(data), behind)
     if len(batch.data) != len(data):

@@ -1,6 +1,7 @@
 """Who gets a copy of a message, and how."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from gateway.routing.subscription import Subscriber, Subscription
 
@@ -23,7 +24,7 @@ class Destination:
     )
 
     def __init__(self, subscriber: Subscriber, *, shared: bool = False) -> None:
-        self.subscriber = subscriber
+        self.subscriber: Any = subscriber  # a session or an inline client: routing knows neither
         self.shared = shared
         self.qos = 0
         self.retain_as_published = False

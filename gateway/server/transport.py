@@ -102,10 +102,10 @@ class ClientTransport:
 
     def _handle(self, client: Client, data: bytes) -> None:
         """Let the broker handle this for SLICE, and the rest after others have had their turn."""
-        turn, traffic = self._turn, self._turn.broker.traffic
-        until = turn.now().monotonic + SLICE
-        turns = traffic.turns
-        while turn.broker.receive(client, data, turn.now()):
+        turn = self._turn
+        broker, traffic, instant = turn.broker, turn.broker.traffic, turn.now()
+        until, turns = instant.monotonic + SLICE, traffic.turns
+        while broker.receive(client, data, instant):
             data = b""
             late = turn.monotonic() >= until
             if late or traffic.turns != turns:  # there is enough to write
@@ -115,6 +115,7 @@ class ClientTransport:
                 self._rest = True
                 turn.loop.call_soon(self._go_on)
                 return
+            instant = turn.now()
 
     def _go_on(self) -> None:
         """Handle more of what was read, also where the connection was lost meanwhile."""

@@ -220,7 +220,7 @@ class DeliveryQueue(QueueUsage):
             self._tail = NO_TAIL
         if not self._head:
             self._head, self._newest = self._newest or NO_SPANS, NO_SPANS
-            self._head_messages = self._messages
+            self._head_messages = self.messages
             self._head_bytes = self._memory_bytes
 
     def _lose(self, messages: int, size: int) -> None:

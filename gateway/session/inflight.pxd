@@ -10,16 +10,17 @@ cdef long long _MAXIMUM_BYTES
 @cython.final
 cdef class Inflight:
     cdef long long _bytes
-    cdef public int _last
+    cdef public int _next
     cdef dict _spans
     cdef public int limit
     cdef readonly set released
     cdef readonly object resend
 
-    @cython.locals(spans=dict, packet_id=Py_ssize_t, number=Py_ssize_t)
+    @cython.locals(spans=dict, packet_id=Py_ssize_t)
     cpdef Py_ssize_t room(self, Publication publication, Py_ssize_t first, Py_ssize_t most) except -1
-    @cython.locals(packet_id=Py_ssize_t, spans=dict)
-    cdef Py_ssize_t _next_free(self) except -1
+    @cython.locals(spans=dict, packet_id=Py_ssize_t, number=Py_ssize_t)
+    cdef Py_ssize_t _room_for_several(
+        self, Publication publication, Py_ssize_t first, Py_ssize_t most) except -1
     @cython.locals(packet_id=Py_ssize_t)
     cpdef add(self, Span span)
     @cython.locals(count=Py_ssize_t)

@@ -30,13 +30,13 @@ class Inflight:
     PUBREC has come.
     """
 
-    __slots__ = ("_bytes", "_last", "_spans", "limit", "released", "resend")
+    __slots__ = ("_bytes", "_next", "_spans", "limit", "released", "resend")
 
     def __init__(self, limit: int) -> None:
         self._spans = NO_SPANS
         self.resend = NOTHING_TO_RESEND  # packet identifiers that this connection was not sent yet
         self.released = NONE_RELEASED
-        self._last = 0
+        self._next = 1  # the packet identifier that is given next, if `room` finds it free
         self._bytes = 0
         self.limit = limit  # the client's Receive Maximum, or ours where that is less
 
@@ -62,29 +62,29 @@ class Inflight:
         most = min(most, self.limit - len(spans))
         if most < 1 or self._bytes >= _MAXIMUM_BYTES:
             return 0
+        packet_id = self._next if self._next <= _MAXIMUM_PACKET_ID else 1
+        while packet_id in spans:
+            packet_id = packet_id + 1 if packet_id < _MAXIMUM_PACKET_ID else 1
+        self._next = packet_id
+        return 1 if most == 1 else self._room_for_several(publication, first, most)
+
+    def _room_for_several(self, publication: Publication, first: int, most: int) -> int:
+        """Return for how many there is room of bytes, and of free identifiers from `_next` on."""
+        spans, packet_id = self._spans, self._next
         if self._bytes + publication.size(first, most) > _MAXIMUM_BYTES:
             most = publication.fitting(first, most, _MAXIMUM_BYTES - self._bytes)
-        packet_id = self._next_free()
         most = min(most, _MAXIMUM_PACKET_ID + 1 - packet_id)
-        if most > 1 and spans:
+        if spans:
             for number in range(1, most):
                 if packet_id + number in spans:
                     return number
         return most
 
-    def _next_free(self) -> int:
-        """Return the packet identifier behind the last one that was given, or the next free."""
-        packet_id, spans = self._last, self._spans
-        while True:
-            packet_id = packet_id + 1 if packet_id < _MAXIMUM_PACKET_ID else 1
-            if packet_id not in spans:
-                return packet_id
-
     def add(self, span: Span) -> None:
-        """Keep a span that `room` allowed, and give it its packet identifiers [MQTT-2.2.1-3]."""
-        span.packet_id = packet_id = self._next_free()
+        """Keep a span, and give it the packet identifiers that `room` found [MQTT-2.2.1-3]."""
+        span.packet_id = packet_id = self._next
         self._put(span, packet_id)
-        self._last = packet_id + span.count - 1
+        self._next = packet_id + span.count
 
     def _put(self, span: Span, packet_id: int) -> None:
         if self._spans is NO_SPANS:
@@ -166,7 +166,7 @@ class Inflight:
             self._put(span, span.packet_id)
             if released:
                 self.release(span.packet_id)
-        self._last = max(self._spans, default=0)
+        self._next = max(self._spans, default=0) + 1
 
     def spans(self) -> Iterator[Span]:
         """Give each span that has messages here, in sending order."""

@@ -9,7 +9,7 @@ cdef class QueueUsage:
     cdef double _expires
     cdef QueueMemory _memory
     cdef readonly long long _memory_bytes
-    cdef Py_ssize_t _messages
+    cdef readonly Py_ssize_t messages
     cdef public long long maximum_bytes
     cdef public Py_ssize_t maximum_messages
 

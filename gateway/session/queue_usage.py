@@ -24,9 +24,9 @@ class QueueUsage:
         "_expires",
         "_memory",
         "_memory_bytes",
-        "_messages",
         "maximum_bytes",
         "maximum_messages",
+        "messages",
     )
 
     def __init__(
@@ -38,17 +38,17 @@ class QueueUsage:
         self.maximum_messages = maximum_messages
         self.maximum_bytes = maximum_bytes
         self._memory = memory or QueueMemory()
-        self._messages = 0
+        self.messages = 0
         self._bytes = 0
         self._memory_bytes = 0
         self._expires = math.inf  # the monotonic second before which nothing in memory expires
 
     def __len__(self) -> int:
-        return self._messages
+        return self.messages
 
     def __bool__(self) -> bool:
         """Whether anything waits."""
-        return self._messages > 0
+        return self.messages > 0
 
     @property
     def bytes(self) -> int:
@@ -67,7 +67,7 @@ class QueueUsage:
     def at_bound_with(self, more: int) -> bool:
         """Tell whether there is none by itself, and not for what other sessions hold."""
         return (
-            self._messages + more > self.maximum_messages
+            self.messages + more > self.maximum_messages
             or self._bytes >= self.maximum_bytes
             or self._memory_bytes >= MAXIMUM_MEMORY
         )
@@ -75,7 +75,7 @@ class QueueUsage:
     def room(self, publication: Publication, first: int, most: int) -> int:
         """Return for how many messages from number `first` on there is room; 0 if it is full."""
         memory = self._memory
-        count = min(most, self.maximum_messages - self._messages)
+        count = min(most, self.maximum_messages - self.messages)
         left = min(
             self.maximum_bytes - self._bytes,
             MAXIMUM_MEMORY - self._memory_bytes,
@@ -99,14 +99,14 @@ class QueueUsage:
 
     def _add(self, span: Span) -> None:
         """Count a span that waits from now on, in memory."""
-        self._messages += span.count
+        self.messages += span.count
         self._bytes += span.kept or span.size
         self._memory.keep(span.kept)
         self._remember(span)
 
     def _remove(self, span: Span) -> None:
         """Count a span that waited in memory, and does not any more."""
-        self._messages -= span.count
+        self.messages -= span.count
         self._bytes -= span.kept or span.size
         self._memory.keep(-span.kept)
         self._forget(span)
@@ -127,7 +127,7 @@ class QueueUsage:
 
     def _add_paged(self, messages: int, size: int) -> None:
         """Count what waits on disk alone; below 0, what does so no more."""
-        self._messages += messages
+        self.messages += messages
         self._bytes += size
         self._memory.keep(size)
         self._memory.page(messages, size)

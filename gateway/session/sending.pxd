@@ -15,7 +15,7 @@ cdef int _DUP
 cdef Py_ssize_t _MAXIMUM_UNSENT
 
 @cython.locals(first_byte=int, limit="long long", number=Py_ssize_t, packets=PacketBatch,
-               mqtt5=bint, traffic=Traffic)
+               mqtt5=bint, whole=bint, traffic=Traffic)
 cpdef send(
     Session session, Connection connection, Publication publication, Py_ssize_t first,
     Py_ssize_t count, int qos, bint retain, tuple subscription_identifiers, Span span, double now,

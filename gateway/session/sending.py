@@ -53,14 +53,15 @@ def send(
             _send_one(session, connection, packets.part(number, 1), number, span, commit)
         return
     data: bytes | bytearray
-    if span is None:
-        data = packets.slice(first, count)
-    else:
+    whole = count == packets.count
+    if span is not None:
         data = packets.numbered(first, count, span.packet_id)
+    else:
+        data = packets.data if whole else packets.slice(first, count)
     connection.send_encoded(data, count, commit)
     traffic = session.traffic
     traffic.messages_sent += count
-    traffic.bytes_sent += packets.payload_bytes(first, count)
+    traffic.bytes_sent += packets.payloads if whole else packets.payload_bytes(first, count)
 
 
 def _send_one(
@@ -83,7 +84,7 @@ def _send_one(
         data = packet.numbered(0, 1, span.packet_id + number - span.first)
     connection.send_encoded(data, 1, commit)
     session.traffic.messages_sent += 1
-    session.traffic.bytes_sent += packet.payload_bytes(0, 1)
+    session.traffic.bytes_sent += packet.payloads
 
 
 def send_span(session: "Session", connection: Connection, span: Span, now: float) -> None:

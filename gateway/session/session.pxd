@@ -27,7 +27,7 @@ cdef class Session:
     cdef public Traffic traffic
     cdef public object username
 
-    @cython.locals(packet_id=Py_ssize_t, inflight=Inflight, span=Span, count=Py_ssize_t)
+    @cython.locals(packet_id=Py_ssize_t, span=Span, count=Py_ssize_t)
     cpdef Py_ssize_t finish(self, identifiers, Py_ssize_t start) except -1
     cpdef drop(self, Span span, Py_ssize_t number)
     cpdef release(self, Py_ssize_t packet_id, Span span)

@@ -157,15 +157,14 @@ class Session:
     def finish(self, identifiers: Sequence[int], start: int) -> int:
         """Forget messages that need no further packet, and return how many that are.
 
-        Their identifiers, from `start` on, are consecutive and of one span; the first was found.
-        What waits behind them is for `pump` to send.
+        They are those of one span that the identifiers from `start` on name in order. What waits
+        behind them is for `pump` to send.
         """
         packet_id = identifiers[start]
-        inflight = self.inflight
-        span = inflight.find(packet_id)
+        span = self.inflight.find(packet_id)
         if span is None:
             return 0
-        count = inflight.take(identifiers, start)
+        count = self.inflight.take(identifiers, start)
         if self.journal is not NO_JOURNAL:
             self.journal.done(span, span.first + packet_id - span.packet_id, count)
         return count
@@ -205,7 +204,7 @@ class Session:
         if (
             connection is None
             or connection.output.size >= _MAXIMUM_UNSENT  # it is `congested`
-            or self.queue
+            or self.queue.messages
             or self.inflight.resend
         ):
             return None
@@ -239,7 +238,6 @@ class Session:
         retain: bool = False,
         subscription_identifiers: tuple[int, ...] = (),
         now: float = 0.0,
-        *,
         promised: bool = False,
         topic_filter: str = "",
     ) -> None:
@@ -299,7 +297,7 @@ class Session:
             return
         if self.inflight.resend:
             sending.resend(self, connection, now)
-        if self.queue:
+        if self.queue.messages:
             sending.send_waiting(self, connection, now)
             self.page_in()
         if self.on_room is not None:

@@ -7,7 +7,7 @@ cdef class BrokerStore:
     cdef long long _committed
     cdef object _forward
     cdef long long _forward_batch
-    cdef Gathering _gathering
+    cdef readonly Gathering pending
     cdef object _retained
     cdef readonly object _sessions
     cdef object _wills

@@ -31,10 +31,10 @@ class BrokerStore:
         "_committed",
         "_forward",
         "_forward_batch",
-        "_gathering",
         "_retained",
         "_sessions",
         "_wills",
+        "pending",
     )
 
     keeps = True
@@ -46,7 +46,7 @@ class BrokerStore:
         retained: RetainedStore,
         wills: WillStore,
     ) -> None:
-        self._gathering = gathering
+        self.pending = gathering
         self._sessions = sessions
         self._retained = retained
         self._wills = wills
@@ -55,30 +55,19 @@ class BrokerStore:
         self._committed = 0
 
     @property
-    def changes(self) -> int:
-        """How many changes that answers wait for there have been."""
-        return self._gathering.changes
-
-    @property
-    def deferred(self) -> int:
-        """How many deferred writes there have been that answers wait for."""
-        return self._gathering.deferred
-
-    @property
     def deferred_commit(self) -> int:
         """The batch that makes the last deferred write; 0 while answers wait for none."""
-        gathering = self._gathering
-        return gathering.deferred_commit if gathering.writer.durable else 0
+        return self.pending.deferred_commit if self.pending.writer.durable else 0
 
     @property
     def full(self) -> bool:
         """True while nothing more can be promised to be kept."""
-        return self._gathering.writer.full
+        return self.pending.writer.full
 
     @property
     def elided_rows(self) -> int:
         """How many rows were never written because everyone had acknowledged before."""
-        return self._gathering.writer.elided_rows
+        return self.pending.writer.elided_rows
 
     @property
     def on_left_over(self) -> LeftOver:
@@ -121,21 +110,21 @@ class BrokerStore:
     def clock_set_forward(self, milliseconds: int) -> None:
         """Add so many milliseconds to all times that something expires from."""
         self._forward += milliseconds
-        self._gathering.put_off()
+        self.pending.put_off()
 
     def committed(self, batch: int) -> None:
         """Note that a batch is on disk."""
         self._committed = batch
-        self._gathering.committed(batch)
+        self.pending.committed(batch)
         self._sessions.committed(batch)
 
     def gather(self) -> None:
         """Give the writer the rows of all changes; it is about to close a batch."""
         if self._forward:
             for statement in FORWARD:
-                self._gathering.writer.add(statement, (self._forward,))
+                self.pending.writer.add(statement, (self._forward,))
             self._forward = 0
-            self._forward_batch = self._gathering.writer.batch
+            self._forward_batch = self.pending.writer.batch
         self._sessions.gather()
         self._retained.gather()
         self._wills.gather()

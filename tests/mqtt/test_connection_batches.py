@@ -275,3 +275,24 @@ def test_acknowledgements_are_taken_together(data: bytes, identifiers: list[int]
     assert connection.packets_received == len(identifiers)
     if not identifiers and data[2:4] != b"\0\0":
         assert isinstance(connection.packet(), PubAck)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"\x30\x04\x00\x01ax",
+        b"\x30\x84\x00\x00\x01ax",
+        b"\x30\x84\x80\x00\x00\x01ax",
+        b"\x30\x80\x01\x00\x01a" + bytes(125),
+        b"\x30\xff\x80\x00\x00\x01a" + bytes(124),
+    ],
+)
+def test_a_remaining_length_that_is_longer_than_it_must_be_is_shortened(raw: bytes) -> None:
+    connection = Connection(1 << 20)
+    connection.version = MQTT_3_1_1
+    connection.receive(raw + raw)
+    assert connection.next_frame() == 0x30
+    publication = connection.publication()
+    body = raw[raw.index(b"\x00\x01a") :]
+    assert publication.packets.data == b"\x30" + write_variable_byte_integer(len(body)) + body
+    assert connection.alike_behind is (publication.packets.data == raw)

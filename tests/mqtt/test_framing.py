@@ -167,23 +167,6 @@ def test_any_bytes_give_packets_or_a_malformed_packet(chunks: list[bytes]) -> No
     assert consumed <= sum(map(len, chunks))
 
 
-@pytest.mark.parametrize(
-    ("raw", "shortest"),
-    [
-        (b"\xc0\x00", True),
-        (b"\xc0\x80\x00", False),
-        (b"\x30\x83\x00\x00\x01a", False),
-        (b"\x30\x83\x80\x00\x00\x01a", False),
-        (b"\x30\x80\x01\x00\x01a" + bytes(125), True),
-    ],
-)
-def test_a_remaining_length_can_be_longer_than_it_must(raw: bytes, shortest: bool) -> None:
-    framer = Framer(1 << 20)
-    framer.feed(raw)
-    assert framer.next_frame() is not None
-    assert framer.shortest is shortest
-
-
 def test_what_was_read_is_let_go() -> None:
     data = b"".join([STREAM] * 2)  # an object of its own
     framer, before = Framer(1 << 20), sys.getrefcount(data)

@@ -17,8 +17,8 @@ def batch(framer: Framer, most: int = 100, most_bytes: int = 10_000) -> list[byt
     """Return the packets that are taken with the next one."""
     frame = framer.next_frame()
     assert frame is not None
-    _, _, body, end = frame
-    first = framer.packet()
+    buffer, _, body, end = frame
+    first = buffer[framer.start : end]
     header = len(first) - (end - body)
     found = PacketBatch(first, len(first), header, 3, 3)
     framer.extend(found, most, most_bytes)

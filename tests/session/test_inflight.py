@@ -22,7 +22,7 @@ class InflightAgainstList(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.inflight = Inflight(5)
-        self.inflight._last = IDENTIFIERS[0]
+        self.inflight._next = IDENTIFIERS[0] + 1
         self.limit = 5
         self.sent: dict[int, tuple[Span, int]] = {}  # each with its number in the publication
         self.resend: list[int] = []
@@ -153,7 +153,7 @@ def test_a_window_that_is_empty_again_takes_no_memory(count: int) -> None:
 
 def test_packet_identifiers_rise_and_begin_again_at_1() -> None:
     inflight = Inflight(10)
-    inflight._last = MAXIMUM_PACKET_ID - 2
+    inflight._next = MAXIMUM_PACKET_ID - 1
     publication = publish([b""] * 5)
     found = []
     number = 0
@@ -172,7 +172,7 @@ def test_packet_identifiers_in_use_are_passed_over() -> None:
         inflight.add(span)
     for packet_id in (1, 2):
         assert inflight.take((packet_id,), 0) == 1
-    inflight._last = MAXIMUM_PACKET_ID
+    inflight._next = MAXIMUM_PACKET_ID + 1
     publication, found = publish([b""] * 5), []
     for first in (0, 2):
         assert inflight.room(publication, first, 3) == 2 + first // 2

@@ -51,11 +51,11 @@ class RetainedMachine(RuleBasedStateMachine):
     def keep(self, topic: str, payload: bytes, qos: int, within: float | None) -> None:
         publication = retained(topic, payload, qos)
         publication.commit_within = within
-        changes = self.store.changes
+        changes = self.store.pending.changes
         self.store.keep_retained(publication)
         if payload and within is not None:
             self.model[topic] = payload
-            assert self.store.changes == changes + (qos > 0)
+            assert self.store.pending.changes == changes + (qos > 0)
         else:
             self.model.pop(topic, None)
 

@@ -38,9 +38,9 @@ def test_changes_are_due_as_the_class_of_the_session_says(disk: SqliteDisk) -> N
     store, journal = opened(disk, 0.05)
     journal.keep(60, None)
     assert disk.wanted == 0.05
-    assert store.changes == 1
+    assert store.pending.changes == 1
     journal.keep(60, None)
-    assert store.changes == 1  # it says nothing new
+    assert store.pending.changes == 1  # it says nothing new
     disk.commit()
     journal.leave(5)
     assert disk.wanted == PUT_OFF
@@ -97,7 +97,7 @@ def test_what_is_kept_in_memory_alone_has_no_row(disk: SqliteDisk, deferred: boo
     journal.identify(span)
     journal.done(span, 0, 1)
     journal.close([span])
-    assert (span.sequence, span.publication.owed, store.deferred) == (0, 0, 0)
+    assert (span.sequence, span.publication.owed, store.pending.deferred) == (0, 0, 0)
 
 
 def owe_all(journals: list[SessionJournal], number: int, *, defer: bool, qos: int = 1) -> None:

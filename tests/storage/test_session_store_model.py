@@ -228,7 +228,7 @@ class SessionStoreMachine(RuleBasedStateMachine):
         publication = publish(payloads, qos, topic="t", properties=Properties(**said))  # type: ignore[arg-type]  # by name
         publication.received_at = 0
         publication.barrier = barrier = Barrier()
-        deferred, changes = self.store.deferred, self.store.changes
+        deferred, changes = self.store.pending.deferred, self.store.pending.changes
         names = data.draw(st.sets(st.sampled_from(sorted(self.model)), min_size=1))
         for place, name in enumerate(sorted(names)):
             first = data.draw(st.sampled_from([0, 0, count // 2]))  # the window takes a part
@@ -242,10 +242,10 @@ class SessionStoreMachine(RuleBasedStateMachine):
                     self._owe(name, span, put_off)
         publication.barrier = None
         commit = 0
-        if self.store.deferred != deferred:
+        if self.store.pending.deferred != deferred:
             commit = self.store.deferred_commit
             self.deferred |= set(payloads)
-        if self.store.changes != changes:  # as the broker answers
+        if self.store.pending.changes != changes:  # as the broker answers
             commit, barrier = max(commit, self.disk.batch), NEVER
         self.promises.append(Promise(set(payloads), barrier, commit))
 

@@ -33,7 +33,7 @@ def test_a_will_comes_back_as_it_was() -> None:
     store, _ = after_a_crash(disk)
     store.keep_will("c", "u", WILL)
     store.keep_will("plain", None, Will("t", b""))
-    assert (store.changes, disk.wanted) == (2, 0.0)
+    assert (store.pending.changes, disk.wanted) == (2, 0.0)
     disk.commit()
     _, wills = after_a_crash(disk)
     assert wills == [KeptWill("c", "u", WILL), KeptWill("plain", None, Will("t", b""))]
@@ -65,7 +65,7 @@ def test_a_will_that_is_dropped_is_gone() -> None:
     store.drop_will("c")
     store.drop_will("c")  # it has none any more: nothing to write
     store.drop_will("never")
-    assert store.changes == 1
+    assert store.pending.changes == 1
     disk.commit()
     assert after_a_crash(disk)[1] == []
 
