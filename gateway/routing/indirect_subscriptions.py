@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 from gateway.mqtt.topics import SHARED_PREFIX, split_shared
 from gateway.routing.filter_index import FilterIndex
 from gateway.routing.filtered_subscriptions import FilteredSubscriptions
-from gateway.routing.shared_subscriptions import SharedSubscriptions
+from gateway.routing.shared_subscriptions import Group, SharedSubscriptions
 from gateway.routing.subscription import Subscription
 from gateway.routing.topic_trie import TopicTrie
 
@@ -34,7 +34,7 @@ class IndirectSubscriptions:
     def __init__(self) -> None:
         self._trie = TopicTrie()  # of subscribers' numbers
         self._filtered = FilteredSubscriptions()
-        self._shared = SharedSubscriptions()
+        self._shared: SharedSubscriptions[Subscription] = SharedSubscriptions()
         self._subscriptions: dict[int, Subscription] = {}
         self._text = 0  # bytes of topic filters
 
@@ -53,22 +53,20 @@ class IndirectSubscriptions:
     def put(self, place: int, subscriber: int, subscription: Subscription) -> None:
         """Take a subscription of which the subscriber has no like, and that `is_indirect`."""
         self._trie.put(place & ~INDIRECT, subscriber)
-        number = _number(place, subscriber)
         share_name, topic_filter = split_shared(subscription.topic_filter)
         if share_name is not None:
-            self._shared.add(share_name, topic_filter, number)
+            self._shared.add(share_name, topic_filter, subscription)
         else:
             self._filtered.add(topic_filter, _where(subscription), subscription)
-        self._subscriptions[number] = subscription
+        self._subscriptions[_number(place, subscriber)] = subscription
         self._text += len(subscription.topic_filter)
 
     def take(self, place: int, subscriber: int) -> None:
         """Give up the subscription at a place, which is there."""
-        number = _number(place, subscriber)
-        subscription = self._subscriptions.pop(number)
+        subscription = self._subscriptions.pop(_number(place, subscriber))
         share_name, topic_filter = split_shared(subscription.topic_filter)
         if share_name is not None:
-            self._shared.discard(share_name, topic_filter, number)
+            self._shared.discard(share_name, topic_filter, subscription)
         else:
             self._filtered.discard(topic_filter, _where(subscription), subscription)
         self._trie.take(place & ~INDIRECT, subscriber)
@@ -89,19 +87,14 @@ class IndirectSubscriptions:
         """Return the indexes whose topic filter matches."""
         return self._filtered.indexes(topic)
 
-    def groups(self, topic: str) -> list[int]:
+    def groups(self, topic: str) -> list[Group[Subscription]]:
         """Return the groups of shared subscriptions that match."""
         return self._shared.groups(topic)
-
-    def take_turns(self, group: int) -> Iterator[Subscription]:
-        """Give the members of a group, the one whose turn it is first."""
-        return map(self._subscriptions.__getitem__, self._shared.take_turns(group))
 
     def members(self, topic_filter: str) -> Iterator[Subscription]:
         """Give the members of the group of a topic filter that begins with `$share/`."""
         share_name, shared_filter = split_shared(topic_filter)
-        members = self._shared.members(share_name or "", shared_filter)
-        return map(self._subscriptions.__getitem__, members)
+        return self._shared.members(share_name or "", shared_filter)
 
     def memory(self) -> int:
         """Return about the bytes of all subscriptions; 0 without any."""

@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 from gateway.routing.destination import Destination
 from gateway.routing.filter_index import FilterIndex
+from gateway.routing.shared_subscriptions import Group
 from gateway.routing.subscription import Subscription
 
 ROUTE_OVERHEAD = 400
@@ -19,9 +20,9 @@ SUBSCRIPTION_OVERHEAD = 250
 REFERENCE = 40
 """Bytes of the place that a topic filter, an index or a group has in a match, with its number."""
 
-Match: TypeAlias = tuple[tuple[int, ...], tuple[FilterIndex, ...], tuple[int, ...]]
-"""What a topic matches: topic filters and groups of shared subscriptions, both by number, and the
-indexes of those with a `$where`. Topics that match the same have the same route."""
+Match: TypeAlias = tuple[tuple[int, ...], tuple[FilterIndex, ...], tuple[Group[Subscription], ...]]
+"""What a topic matches: topic filters by number, the indexes of those with a `$where`, and groups
+that share a subscription. Topics that match the same have the same route."""
 
 NOWHERE: Match = ((), (), ())
 """The match of every topic that nobody has subscribed to."""
@@ -34,10 +35,10 @@ class Route:
     """The destinations of all topic names that have this `match`.
 
     Of those who `always` get every message, `inline` are parts of the gateway and `sessions` are
-    clients. If it `asks`, who gets one beside them its content says: the
-    `conditional` subscriptions, those that the `indexes` find, and the `groups`, numbers of shared
-    subscriptions. It is `crowded` if too many topic filters match: nobody gets the messages.
-    `topics` is how many topics are known that have it, and `size` about the bytes it occupies.
+    clients. If it `asks`, who gets one beside them its content says: the `conditional`
+    subscriptions, those that the `indexes` find, and one member of each of the `groups`. It is
+    `crowded` if too many topic filters match: nobody gets the messages. `topics` is how many
+    topics are known that have it, and `size` about the bytes it occupies.
     """
 
     __slots__ = (

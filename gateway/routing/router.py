@@ -225,7 +225,7 @@ class Router:
             wanted = [*selection.wanted(route.conditional), *selection.filtered(route.indexes)]
             found = destinations(wanted)
         for group in route.groups:
-            chosen = selection.choose(self._indirect.take_turns(group), given)
+            chosen = selection.choose(group.take_turns(), given)
             if chosen is not None:
                 found.append(chosen)
         for each in found:

@@ -12,6 +12,7 @@ from gateway.routing.route import (
     Route,
     text_size,
 )
+from gateway.routing.shared_subscriptions import Group
 from gateway.routing.subscription import Subscription
 from tests.support.subscribers import Someone
 
@@ -22,7 +23,7 @@ def test_a_route_asks_if_a_message_decides() -> None:
     plain = Route(((1,), (), ()), always)
     assert [route.asks for route in (Route(NOWHERE), Route(CROWDED), plain)] == [False] * 3
     assert Route(((1,), (), ()), (), conditional).asks
-    assert Route(((1,), (), (7,)), always).asks
+    assert Route(((1,), (), (Group(),)), always).asks
 
 
 @pytest.mark.parametrize(("text", "size"), [("", 0), ("abc", 3), ("ä", 4), ("a\N{CLOUD}", 8)])
@@ -38,7 +39,7 @@ def test_a_route_is_as_large_as_what_it_leads_to() -> None:
         Route(((1,), (), ()), ()),
         Route(((1,), (), ()), [one]),
         Route(((1,), (), ()), [one], [other]),
-        Route(((1,), (), (1,)), [one], [other]),
+        Route(((1,), (), (Group(),)), [one], [other]),
     ]
     assert [after.size - before.size for before, after in pairwise(routes)] == [
         REFERENCE,

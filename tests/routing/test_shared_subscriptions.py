@@ -8,13 +8,13 @@ from tests.support.naive_matcher import matches
 from tests.support.topics import TOPICS
 
 
-def match(shared: SharedSubscriptions, topic: str) -> list[list[int]]:
+def match(shared: SharedSubscriptions[int], topic: str) -> list[list[int]]:
     """Return the members of each group that matches, after giving each its turn."""
-    return [list(shared.take_turns(group)) for group in shared.groups(topic)]
+    return [list(group.take_turns()) for group in shared.groups(topic)]
 
 
 def test_members_take_turns() -> None:
-    shared = SharedSubscriptions()
+    shared: SharedSubscriptions[int] = SharedSubscriptions()
     for member in (10, 20, 30):
         shared.add("pumps", "site/+", member)
     turns = [match(shared, "site/1")[0] for _ in range(4)]
@@ -22,7 +22,7 @@ def test_members_take_turns() -> None:
 
 
 def test_groups_differ_by_share_name_and_by_topic_filter() -> None:
-    shared = SharedSubscriptions()
+    shared: SharedSubscriptions[int] = SharedSubscriptions()
     shared.add("one", "a/+", 1)
     shared.add("two", "a/+", 2)
     shared.add("one", "a/#", 3)
@@ -33,7 +33,7 @@ def test_groups_differ_by_share_name_and_by_topic_filter() -> None:
 
 
 def test_the_members_of_one_group_take_turns_too() -> None:
-    shared = SharedSubscriptions()
+    shared: SharedSubscriptions[int] = SharedSubscriptions()
     for member in (1, 2):
         shared.add("one", "a/#", member)
     assert match(shared, "a/x") == [[1, 2]]
@@ -43,13 +43,13 @@ def test_the_members_of_one_group_take_turns_too() -> None:
 
 
 def test_a_dollar_topic_is_not_shared_by_a_leading_wildcard() -> None:
-    shared = SharedSubscriptions()
+    shared: SharedSubscriptions[int] = SharedSubscriptions()
     shared.add("one", "#", 1)
     assert match(shared, "$SYS/uptime") == []
 
 
 def test_adding_twice_gives_one_turn() -> None:
-    shared = SharedSubscriptions()
+    shared: SharedSubscriptions[int] = SharedSubscriptions()
     for member in (1, 1, 2):
         shared.add("one", "a", member)
     assert len(shared) == 2
@@ -57,7 +57,7 @@ def test_adding_twice_gives_one_turn() -> None:
 
 
 def test_discard_says_whether_it_was_a_member() -> None:
-    shared = SharedSubscriptions()
+    shared: SharedSubscriptions[int] = SharedSubscriptions()
     shared.add("one", "a", 1)
     assert not shared.discard("two", "a", 1)
     assert not shared.discard("one", "b", 1)
@@ -68,7 +68,7 @@ def test_discard_says_whether_it_was_a_member() -> None:
 
 
 def test_a_group_that_is_gone_leaves_its_place_to_another() -> None:
-    shared = SharedSubscriptions()
+    shared: SharedSubscriptions[int] = SharedSubscriptions()
     shared.add("one", "a", 1)
     shared.discard("one", "a", 1)
     shared.add("two", "b", 2)
@@ -80,7 +80,7 @@ def test_a_group_that_is_gone_leaves_its_place_to_another() -> None:
 
 
 def test_who_leaves_takes_no_turn_from_the_others() -> None:
-    shared = SharedSubscriptions()
+    shared: SharedSubscriptions[int] = SharedSubscriptions()
     for member in (1, 2, 3, 4):
         shared.add("one", "a", member)
     assert match(shared, "a")[0][0] == 1
@@ -93,7 +93,7 @@ def test_who_leaves_takes_no_turn_from_the_others() -> None:
 
 
 def test_the_turn_goes_round_when_its_last_holder_leaves() -> None:
-    shared = SharedSubscriptions()
+    shared: SharedSubscriptions[int] = SharedSubscriptions()
     for member in (1, 2):
         shared.add("one", "a", member)
     assert match(shared, "a")[0][0] == 1
@@ -102,7 +102,7 @@ def test_the_turn_goes_round_when_its_last_holder_leaves() -> None:
 
 
 def test_who_joins_in_place_of_the_last_holder_has_the_turn() -> None:
-    shared = SharedSubscriptions()
+    shared: SharedSubscriptions[int] = SharedSubscriptions()
     for member in (1, 2):
         shared.add("one", "a", member)
     assert match(shared, "a")[0][0] == 1
@@ -119,7 +119,7 @@ class SharedAgainstDict(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.shared = SharedSubscriptions()
+        self.shared: SharedSubscriptions[int] = SharedSubscriptions()
         self.groups: dict[tuple[str, str], list[int]] = {}
         self.last = 0
 
