@@ -21,5 +21,5 @@ cdef class DeliveryRow:
     cdef public Py_ssize_t written
 
     cpdef Py_ssize_t sequence(self, Py_ssize_t number) except -1
-    cpdef take(self, Py_ssize_t first, Py_ssize_t count)
+    cpdef take(self, first, count)  # objects: a batch has more messages than a number of C bits
     cpdef settle(self)

@@ -94,16 +94,17 @@ def test_what_is_acknowledged_before_it_is_written_never_is() -> None:
     nothing_is_left(harness)
 
 
-def test_a_part_that_is_acknowledged_is_written_in_a_second() -> None:
+@pytest.mark.parametrize("part", [7, 31, 63, 64, 200])  # more than a number of C has bits
+def test_a_part_that_is_acknowledged_is_written_in_a_second(part: int) -> None:
     harness = started()
-    publish(harness)
+    publish(harness, MAXIMUM_NUMBERED)
     client = harness.persistent("away")
-    acknowledge(client, *range(1, 8))
+    acknowledge(client, *range(1, part + 1))
     harness.pass_time(2)
-    assert rows(harness.disk) == [(COUNT, COUNT - 7)]
+    assert rows(harness.disk) == [(MAXIMUM_NUMBERED, MAXIMUM_NUMBERED - part)]
     harness.crash()
     client = harness.persistent("away")
-    assert drain(client) == numbers(8, END, dup=True)  # it was connected
+    assert drain(client) == numbers(part + 1, MAXIMUM_NUMBERED + 1, dup=True)  # it was connected
     nothing_is_left(harness)
 
 
