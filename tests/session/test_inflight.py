@@ -151,47 +151,6 @@ def test_a_window_that_is_empty_again_takes_no_memory(count: int) -> None:
     assert tracemalloc.get_traced_memory()[0] - before < most / 3
 
 
-def test_packet_identifiers_rise_and_begin_again_at_1() -> None:
-    inflight = Inflight(10)
-    inflight._last = MAXIMUM_PACKET_ID - 2
-    publication = publish([b""] * 5)
-    found = []
-    number = 0
-    while number < 5:
-        span = Span(publication, number, inflight.room(publication, number, 5 - number), 1)
-        inflight.add(span)
-        found.append((span.packet_id, span.count))
-        number += span.count
-    assert found == [(MAXIMUM_PACKET_ID - 1, 2), (1, 3)]
-
-
-def test_packet_identifiers_in_use_are_passed_over() -> None:
-    inflight = Inflight(10)
-    held = [unkept() for _ in range(4)]
-    for span in held:
-        inflight.add(span)
-    for packet_id in (1, 2):
-        assert inflight.take((packet_id,), 0) == 1
-    inflight._last = MAXIMUM_PACKET_ID
-    publication, found = publish([b""] * 5), []
-    for first in (0, 2):
-        assert inflight.room(publication, first, 3) == 2 + first // 2
-        span = Span(publication, first, 2 + first // 2, 1)
-        inflight.add(span)
-        found.append(span.packet_id)
-    assert found == [1, 5]
-
-
-@pytest.mark.parametrize("sizes", [[0, 200_000], [200_000, 0], [0] * 9 + [200_000]])
-def test_the_bytes_of_a_window_are_those_of_every_message(sizes: list[int]) -> None:
-    inflight, sent = Inflight(1_000), 0
-    publication = publish([b"x" * size for size in sizes] * 20)
-    while count := inflight.room(publication, sent, publication.count - sent):
-        inflight.add(Span(publication, sent, count, 1))
-        sent += count
-    assert MAXIMUM_BYTES <= publication.size(0, sent) < MAXIMUM_BYTES + 201_000
-
-
 def test_what_an_earlier_run_had_sent_is_put_back() -> None:
     spans = [unkept(count, 1 + count % 2) for count in (2, 1, 3, 1)]
     for span, packet_id in zip(spans, (3, 0, 0, 9), strict=True):
