@@ -167,14 +167,16 @@ def test_a_ping_is_answered(peers: Peers, version: int) -> None:
 def test_many_packets_in_one_segment_are_answered_in_order(
     peers: Peers, version: int, topic: str
 ) -> None:
-    peer = peers.connect(version)
+    peer = peers.open(version)
     peer.send(
+        wire.connect(version, peers.name()),
         wire.PINGREQ,
         wire.subscribe(version, 1, (topic, 0)),
         wire.publish(version, topic, b"1"),
         wire.PINGREQ,
         wire.unsubscribe(version, 2, topic),
     )
+    assert peer.receive()[0] == wire.CONNACK
     peer.expect(
         wire.PINGRESP,
         wire.suback(version, 1, 0),
