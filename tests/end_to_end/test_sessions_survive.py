@@ -1,11 +1,8 @@
 """What was acknowledged is there again after `kill -9`, and what must come once comes once."""
 
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
-
-import pytest
 
 from gateway.mqtt.packets import (
     Disconnect,
@@ -20,25 +17,13 @@ from gateway.mqtt.packets import (
     Will,
 )
 from gateway.mqtt.properties import Properties
-from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients, RawClient
 from tests.support.waiting import until
 
-MESSAGES = 50_000
-WINDOW = 1_000
-"""QoS 1 messages that the publisher has on their way."""
-
 P = TypeVar("P", bound=Packet)
 
 STAYS = Properties(session_expiry_interval=3600)
-
-
-@pytest.fixture
-def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
-    process = GatewayProcess(tmp_path)
-    yield process.start()
-    process.kill()
 
 
 def restart(gateway: GatewayProcess) -> None:
@@ -68,34 +53,6 @@ async def publish(
         await take(client, PubComp)
     elif qos:
         assert (await take(client, PubAck)).reason_code < 0x80
-
-
-async def test_no_acknowledged_message_of_an_absent_client_is_lost(
-    gateway: GatewayProcess, clients: Clients
-) -> None:
-    subscriber = await stay(clients)
-    await subscriber.subscribe("bulk/#", 1)
-    await subscriber.close()
-    publisher = await clients.connect("p")
-    sent = acknowledged = 0
-    while acknowledged < MESSAGES:
-        burst = range(sent, min(MESSAGES, acknowledged + WINDOW))
-        await publisher.send(
-            *(Publish("bulk/a", b"%d" % each, 1, packet_id=each % 60_000 + 1) for each in burst)
-        )
-        sent = burst.stop
-        for _ in burst:
-            assert (await take(publisher, PubAck)).reason_code == ReasonCode.SUCCESS
-        acknowledged = sent
-    restart(gateway)
-    subscriber = await stay(clients)
-    assert subscriber.connack.session_present
-    for number in range(MESSAGES):
-        message = await take(subscriber, Publish)
-        assert message.payload == b"%d" % number
-        assert not message.dup
-        await subscriber.send(PubAck(message.packet_id))
-    assert await subscriber.waiting() == []
 
 
 async def test_a_qos_2_message_that_was_taken_is_not_taken_again(
@@ -145,27 +102,6 @@ async def test_a_qos_2_message_goes_on_where_it_was(
     assert await take(subscriber, PubRel) == PubRel(first.packet_id)
     await subscriber.send(PubComp(first.packet_id))
     assert await subscriber.waiting() == []
-
-
-async def test_what_was_on_its_way_comes_again_with_dup(
-    gateway: GatewayProcess, clients: Clients
-) -> None:
-    subscriber = await clients.connect(
-        "s",
-        clean_start=False,
-        properties=Properties(session_expiry_interval=3600, receive_maximum=2),
-    )
-    await subscriber.subscribe("t", 1)
-    publisher = await clients.connect("p")
-    for number in range(4):
-        await publish(publisher, "t", b"%d" % number)
-    assert [(await take(subscriber, Publish)).payload for _ in range(2)] == [b"0", b"1"]
-    restart(gateway)
-    subscriber = await stay(clients)
-    packets = [await take(subscriber, Publish) for _ in range(4)]
-    assert [packet.payload for packet in packets] == [b"0", b"1", b"2", b"3"]
-    assert packets[0].dup
-    assert packets[1].dup
 
 
 async def test_packet_identifiers_survive_an_orderly_stop(
