@@ -264,10 +264,10 @@ class BoundedOutbox(RuleBasedStateMachine):
         assert waiting in [state for number, state in states.items() if number >= before]
         self.by_batch = {0: waiting}
         assert not waiting & meta
-        for stream in PRIORITIES:
-            numbers = [number for name, number in waiting | meta if name == stream]
-            self._last[stream] = max(numbers, default=0)
-            assert sorted(numbers) == list(range(1, self._last[stream] + 1))
+        for each in PRIORITIES:
+            numbers = [number for name, number in waiting | meta if name == each]
+            self._last[each] = max(numbers, default=0)
+            assert sorted(numbers) == list(range(1, self._last[each] + 1))
         self.model.restart()
 
     def _on_disk(self) -> list[Waiting]:
