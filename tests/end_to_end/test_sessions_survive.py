@@ -1,11 +1,9 @@
 """What was acknowledged is there again after `kill -9`, and what must come once comes once."""
 
-import sqlite3
 from pathlib import Path
 from typing import TypeVar
 
 from gateway.mqtt.packets import (
-    Disconnect,
     Packet,
     PubAck,
     PubComp,
@@ -14,12 +12,10 @@ from gateway.mqtt.packets import (
     PubRel,
     UnsubAck,
     Unsubscribe,
-    Will,
 )
 from gateway.mqtt.properties import Properties
 from tests.support.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients, RawClient
-from tests.support.waiting import until
 
 P = TypeVar("P", bound=Packet)
 
@@ -146,52 +142,6 @@ async def test_subscriptions_keep_their_options_and_filters(
     assert (await take(subscriber, Publish)).payload == b"y"
     await subscriber.send(Publish("own", b"z"))
     assert await subscriber.waiting() == []
-
-
-async def test_retained_messages_survive(gateway: GatewayProcess, clients: Clients) -> None:
-    publisher = await clients.connect("p")
-    expires = Properties(message_expiry_interval=3600)
-    await publish(publisher, "r/kept", b"old", retain=True)
-    await publish(publisher, "r/kept", b"new", retain=True, properties=expires)
-    await publish(publisher, "r/removed", b"old", retain=True)
-    await publish(publisher, "r/removed", b"", retain=True)
-    restart(gateway)
-    client = await clients.connect("c")
-    await client.subscribe("r/#")
-    message = await take(client, Publish)
-    assert (message.topic, message.payload, message.retain) == ("r/kept", b"new", True)
-    left = message.properties.message_expiry_interval
-    assert left is not None
-    assert 3000 < left <= 3600
-    assert await client.waiting() == []
-
-
-async def test_a_will_is_published_after_a_restart_unless_its_client_is_back(
-    gateway: GatewayProcess, clients: Clients
-) -> None:
-    watcher = await stay(clients, "watcher")
-    await watcher.subscribe("will/#", 1)
-    for name in ("lost", "back", "left"):
-        client = await clients.connect(name, will=Will(f"will/{name}", b"gone", 1))
-        if name == "left":
-            await client.send(Disconnect())
-            await client.until_closed()
-    # a retained message is on disk when it is acknowledged, and so is what was gathered before
-    await publish(await clients.connect("p"), "any", b"x", retain=True)
-    restart(gateway)
-    watcher = await stay(clients, "watcher")
-    await clients.connect("back")
-    message = await take(watcher, Publish)
-    assert message.topic == "will/lost"
-    assert await watcher.waiting() == []
-    database = sqlite3.connect(gateway.data / "tidegate.db")
-    # published and forgotten in one transaction; `back` has connected without a will
-    until(
-        lambda: database.execute("SELECT count(*) FROM will").fetchone() == (0,),
-        "no will is kept any more",
-        gateway.log,
-    )
-    database.close()
 
 
 async def test_nothing_is_kept_without_durability(tmp_path: Path) -> None:
