@@ -3,12 +3,16 @@ import cython
 from gateway.mqtt.output cimport Barrier
 from gateway.mqtt.publication cimport Publication
 
+cdef Py_ssize_t _DIFFERENCE
+
 @cython.final
 cdef class DeliveryRow:
     cdef public Barrier barrier
     cdef readonly Py_ssize_t base
     cdef public long long batch
     cdef public object gone
+    cdef public long long kept
+    cdef readonly Py_ssize_t last
     cdef public Py_ssize_t left
     cdef public Py_ssize_t packet_id
     cdef readonly Publication publication

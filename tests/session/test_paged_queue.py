@@ -37,7 +37,7 @@ def test_what_is_next_is_in_memory_however_much_others_hold(
 ) -> None:
     monkeypatch.setattr(queue_memory, "MAXIMUM_HEAD_BYTES", 0)
     queue = paged(2)
-    assert queue.first().sequence == 1
+    assert next(iter(queue)).sequence == 1
     assert (len(queue), queue.paged) == (2, 1)
 
 
@@ -50,7 +50,7 @@ def test_all_of_the_tail_may_go_while_a_page_of_it_is_read() -> None:
     assert queue.take(1).sequence == 5
     queue.take_page([], complete=True)
     queue.append(kept(6, batch=0))
-    assert (len(queue), queue.paged, queue.first().sequence) == (1, 0, 6)
+    assert (len(queue), queue.paged, next(iter(queue)).sequence) == (1, 0, 6)
 
 
 def test_what_stays_between_is_next_when_the_tail_is_gone() -> None:
