@@ -17,15 +17,14 @@ cdef class TopicAdmission:
 
 @cython.final
 cdef class TopicAdmissions:
+    cdef Py_ssize_t _bytes
     cdef DurabilityClasses _durability_classes
     cdef TopicLimits _limits
     cdef dict _old
-    cdef Py_ssize_t _old_bytes
     cdef bint _p2p
     cdef Router _router
+    cdef dict _routes
     cdef dict _young
-    cdef Py_ssize_t _young_bytes
-    cdef dict _young_routes
     cdef public Py_ssize_t hits
     cdef public Py_ssize_t maximum_bytes
     cdef public Py_ssize_t misses
@@ -36,3 +35,7 @@ cdef class TopicAdmissions:
     cdef TopicAdmission _make(self, bytes topic_name)
     @cython.locals(size=Py_ssize_t, route=Route)
     cdef _keep(self, bytes topic_name, TopicAdmission admission)
+    @cython.locals(room=Py_ssize_t, admission=TopicAdmission)
+    cdef _make_room(self)
+    @cython.locals(route=Route)
+    cdef _discard(self, TopicAdmission admission)

@@ -5,7 +5,7 @@ from gateway.broker.access import may_publish
 from gateway.broker.durability_classes import DurabilityClasses
 from gateway.broker.settings import MAXIMUM_ADMISSION_BYTES
 from gateway.broker.topic_limits import TopicLimits
-from gateway.mqtt.fields import to_text
+from gateway.mqtt.fields import to_text, write_string
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import check_topic_name
 from gateway.routing.route import Match, Route, text_size
@@ -14,6 +14,9 @@ from gateway.session.durability_class import DurabilityClass
 
 LARGEST = 4
 """An admission above the fourth part of the bound is not kept: it would drive all others out."""
+
+AT_ONCE = 32
+"""The part of the bound that is made free at once: it is cheaper than one by one."""
 
 ADMISSION_OVERHEAD = 300
 """Bytes of an admission beside its topic, twice, and its route: the object and its place."""
@@ -50,21 +53,21 @@ class TopicAdmission:
 class TopicAdmissions:
     """Admissions by topic name, as it stands in a PUBLISH behind its length, bounded in bytes.
 
-    There are two generations. An admission that is asked for is, or moves, in the young one; when
-    that holds half of the bytes it becomes the old one, and what was in the old one is forgotten.
-    `hits` and `misses` count messages, for each of which an admission was known or had to be made.
+    Those in use stand in `_young`. Where there is no room for another, admissions of `_old` are
+    forgotten, unless they are asked for in time and are young again; when that is empty, all of
+    the young become the old. `hits` and `misses` count messages, for each of which an admission
+    was known or had to be made.
     """
 
     __slots__ = (
+        "_bytes",
         "_durability_classes",
         "_limits",
         "_old",
-        "_old_bytes",
         "_p2p",
         "_router",
+        "_routes",
         "_young",
-        "_young_bytes",
-        "_young_routes",
         "hits",
         "maximum_bytes",
         "misses",
@@ -88,9 +91,8 @@ class TopicAdmissions:
         self.misses = 0
         self._young: dict[bytes, TopicAdmission] = {}
         self._old: dict[bytes, TopicAdmission] = {}
-        self._young_bytes = 0
-        self._old_bytes = 0
-        self._young_routes: dict[Match, Route] = {}  # which topics share, each counted once
+        self._routes: dict[Match, Route] = {}  # of admissions, as long as they hold for new ones
+        self._bytes = 0  # of admissions, and of each of their routes once
         router.on_change = self.forget
 
     def __len__(self) -> int:
@@ -104,7 +106,7 @@ class TopicAdmissions:
             "misses": self.misses,
             "hit_rate": 100 * self.hits // asked if asked else 0,
             "topics": len(self),
-            "bytes": self._young_bytes + self._old_bytes,
+            "bytes": self._bytes,
         }
 
     def find(self, topic_name: bytes) -> TopicAdmission:
@@ -119,17 +121,17 @@ class TopicAdmissions:
         admission = self._old.pop(topic_name, None)
         if admission is not None:
             self.hits += 1
-            self._old_bytes -= admission.size
-        else:
-            self.misses += 1
-            admission = self._make(topic_name)
+            self._young[topic_name] = admission
+            return admission
+        self.misses += 1
+        admission = self._make(topic_name)
         self._keep(topic_name, admission)
         return admission
 
     def _make(self, topic_name: bytes) -> TopicAdmission:
         topic = read_topic(topic_name)
         match = self._router.match(topic)
-        route = self._young_routes.get(match)
+        route = self._routes.get(match)
         admission = TopicAdmission(topic, self._router.route(match) if route is None else route)
         admission.fault = self._limits.fault(topic)
         if admission.fault:
@@ -143,36 +145,48 @@ class TopicAdmissions:
 
     def _keep(self, topic_name: bytes, admission: TopicAdmission) -> None:
         route, size = admission.route, admission.size
-        if route.match not in self._young_routes:
+        if not route.topics:
             size += route.size
         if size > self.maximum_bytes // LARGEST:
             return
-        if self._young_bytes + size > self.maximum_bytes // 2:
-            self._old, self._old_bytes = self._young, self._young_bytes
-            self._young, self._young_bytes, self._young_routes = {}, 0, {}
-            size = admission.size + route.size
-        admission.route = self._young_routes.setdefault(route.match, route)
+        route.topics += 1  # before others are forgotten, of which one may be its last
+        self._bytes += size
+        if self._bytes > self.maximum_bytes:
+            self._make_room()
+        self._routes[route.match] = route
         self._young[topic_name] = admission
-        self._young_bytes += size
+
+    def _make_room(self) -> None:
+        room = self.maximum_bytes - self.maximum_bytes // AT_ONCE
+        while self._bytes > room:
+            if not self._old:
+                self._old, self._young = self._young, {}
+            _, admission = self._old.popitem()
+            self._discard(admission)
+
+    def _discard(self, admission: TopicAdmission) -> None:
+        route = admission.route
+        route.topics -= 1
+        self._bytes -= admission.size
+        if not route.topics:
+            self._bytes -= route.size
+            self._routes.pop(route.match, None)
 
     def forget(self, topic_filter: str) -> None:
         """Forget every admission whose route a subscription with this topic filter belongs to.
 
         Without a wildcard that is one topic; otherwise it may be any of them.
         """
-        self._young_routes = {}
+        self._routes = {}
         if "+" in topic_filter or "#" in topic_filter:
             self._young, self._old = {}, {}
-            self._young_bytes = self._old_bytes = 0
+            self._bytes = 0
             return
-        name = topic_filter.encode()
-        name = len(name).to_bytes(2, "big") + name
-        admission = self._young.pop(name, None)
-        if admission is not None:
-            self._young_bytes -= admission.size
-        admission = self._old.pop(name, None)
-        if admission is not None:
-            self._old_bytes -= admission.size
+        name = write_string(topic_filter)
+        for known in (self._young, self._old):
+            admission = known.pop(name, None)
+            if admission is not None:
+                self._discard(admission)
 
 
 def read_topic(topic_name: bytes) -> str:

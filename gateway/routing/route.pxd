@@ -11,5 +11,7 @@ cdef class Route:
     cdef readonly tuple inline
     cdef readonly tuple match
     cdef readonly tuple sessions
+    cdef readonly Py_ssize_t size
+    cdef public Py_ssize_t topics
 
 cpdef Py_ssize_t text_size(str text) except -1

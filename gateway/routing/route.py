@@ -1,7 +1,7 @@
 """Where the messages of one topic go, as far as that is the same for all of them."""
 
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from gateway.routing.destination import Destination
 from gateway.routing.filter_index import FilterIndex
@@ -23,6 +23,12 @@ Match: TypeAlias = tuple[tuple[int, ...], tuple[FilterIndex, ...], tuple[int, ..
 """What a topic matches: topic filters and groups of shared subscriptions, both by number, and the
 indexes of those with a `$where`. Topics that match the same have the same route."""
 
+NOWHERE: Match = ((), (), ())
+"""The match of every topic that nobody has subscribed to."""
+
+CROWDED: Match = ((0,), (), ())  # no topic filter has the number 0
+"""The match of every topic that meets too many topic filters."""
+
 
 class Route:
     """The destinations of all topic names that have this `match`.
@@ -31,6 +37,7 @@ class Route:
     clients. If it `asks`, who gets one beside them its content says: the
     `conditional` subscriptions, those that the `indexes` find, and the `groups`, numbers of shared
     subscriptions. It is `crowded` if too many topic filters match: nobody gets the messages.
+    `topics` is how many topics are known that have it, and `size` about the bytes it occupies.
     """
 
     __slots__ = (
@@ -43,6 +50,8 @@ class Route:
         "inline",
         "match",
         "sessions",
+        "size",
+        "topics",
     )
 
     def __init__(
@@ -50,8 +59,6 @@ class Route:
         match: Match,
         always: Sequence[Destination] = (),
         conditional: Sequence[Subscription] = (),
-        *,
-        crowded: bool = False,
     ) -> None:
         self.match = match
         self.always = tuple(always)
@@ -62,29 +69,17 @@ class Route:
         self.conditional = tuple(conditional)
         self.indexes = match[1]
         self.groups = match[2]
-        self.crowded = crowded
+        self.crowded = match == CROWDED
         self.asks = bool(self.conditional or self.indexes or self.groups)
-
-    @property
-    def size(self) -> int:
-        """About the bytes that it occupies."""
-        filters = sum(text_size(each.topic_filter) for each in self.conditional)
-        return (
+        self.topics = 0
+        self.size = (
             ROUTE_OVERHEAD
             + DESTINATION_OVERHEAD * len(self.always)
-            + SUBSCRIPTION_OVERHEAD * len(self.conditional)
-            + REFERENCE * sum(map(len, self.match))
-            + filters
+            + REFERENCE * (len(match[0]) + len(match[1]) + len(match[2]))
+            + sum([SUBSCRIPTION_OVERHEAD + text_size(each.topic_filter) for each in conditional])
         )
 
 
 def text_size(text: str) -> int:
     """Return the bytes that the characters of a text take at most."""
     return len(text) if text.isascii() else 4 * len(text)
-
-
-NOWHERE: Final = Route(((), (), ()))
-"""The route of every topic that nobody has subscribed to."""
-
-CROWDED: Final = Route(((0,), (), ()), crowded=True)  # no topic filter has the number 0
-"""The route of every topic that meets too many topic filters."""

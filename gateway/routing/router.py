@@ -185,14 +185,12 @@ class Router:
             indirect = self._indirect
             return nodes, tuple(indirect.indexes(topic)), tuple(indirect.groups(topic))
         except TooManyNodes:
-            return CROWDED.match
+            return CROWDED
 
     def route(self, match: Match) -> Route:
         """Return where messages go whose topics have this match."""
-        if match == NOWHERE.match:
-            return NOWHERE
-        if match == CROWDED.match:
-            return CROWDED
+        if match in (NOWHERE, CROWDED):
+            return Route(match)
         own = self._direct.entries(match[0])
         asking = {subscriber_of(entry) for entry in own if entry & NO_LOCAL}
         if match[1]:  # which may find more subscriptions of those who have any with a filter
@@ -209,7 +207,7 @@ class Router:
 
     def reaches(self, topic: str) -> bool:
         """Return whether a message of this topic may have a destination."""
-        return self.match(topic) != NOWHERE.match
+        return self.match(topic) != NOWHERE
 
     def select(
         self, route: Route, message: Message, given: dict[Subscriber, int] | None = None
@@ -222,8 +220,10 @@ class Router:
         """
         given = {} if given is None else given
         selection = Selection(self._budget, message)
-        wanted = [*selection.wanted(route.conditional), *selection.filtered(route.indexes)]
-        found = destinations(wanted)
+        found: list[Destination] = []
+        if route.conditional or route.indexes:
+            wanted = [*selection.wanted(route.conditional), *selection.filtered(route.indexes)]
+            found = destinations(wanted)
         for group in route.groups:
             chosen = selection.choose(self._indirect.take_turns(group), given)
             if chosen is not None:

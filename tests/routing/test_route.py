@@ -20,7 +20,7 @@ def test_a_route_asks_if_a_message_decides() -> None:
     always = [Destination(Someone())]
     conditional = [Subscription(Someone(), "a", 0, no_local=True)]
     plain = Route(((1,), (), ()), always)
-    assert [route.asks for route in (NOWHERE, CROWDED, plain)] == [False] * 3
+    assert [route.asks for route in (Route(NOWHERE), Route(CROWDED), plain)] == [False] * 3
     assert Route(((1,), (), ()), (), conditional).asks
     assert Route(((1,), (), (7,)), always).asks
 
@@ -34,7 +34,7 @@ def test_a_route_is_as_large_as_what_it_leads_to() -> None:
     """`tests/broker/test_topic_admissions_model.py` measures what that is."""
     one, other = Destination(Someone()), Subscription(Someone(), "a/b", 0, no_local=True)
     routes = [
-        NOWHERE,
+        Route(NOWHERE),
         Route(((1,), (), ()), ()),
         Route(((1,), (), ()), [one]),
         Route(((1,), (), ()), [one], [other]),
