@@ -115,7 +115,7 @@ def send_waiting(session: "Session", connection: Connection, now: float) -> None
         if span is None or room <= 0:
             return
         publication = span.publication
-        if publication.expired(now):
+        if publication.properties.expiry is not None and publication.expired(now):
             queue.take(span.count)
             session.journal.done(span, span.first, span.count)
             session.counters.add("publish/messages/expired", span.count)

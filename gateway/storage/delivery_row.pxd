@@ -2,6 +2,7 @@ import cython
 
 from gateway.mqtt.output cimport Barrier
 from gateway.mqtt.publication cimport Publication
+from gateway.session.span cimport Span
 
 cdef Py_ssize_t _DIFFERENCE
 
@@ -24,6 +25,7 @@ cdef class DeliveryRow:
     cdef public bint whole
     cdef public Py_ssize_t written
 
-    cpdef Py_ssize_t sequence(self, Py_ssize_t number) except -1
     cpdef take(self, Py_ssize_t first, Py_ssize_t count)
     cpdef settle(self)
+    @cython.locals(publication=Publication, count=Py_ssize_t, part=bint)
+    cpdef stand_for(self, Span span)

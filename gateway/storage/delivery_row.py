@@ -63,10 +63,6 @@ class DeliveryRow:
         self.whole = True
         self.barrier: Barrier | None = None
 
-    def sequence(self, number: int) -> int:
-        """Return the sequence number of the message with this number in the publication."""
-        return self.base + number
-
     def take(self, first: int, count: int) -> None:
         """Note that so many messages, from number `first` on, are gone."""
         if self.publication.packets.count > 1:

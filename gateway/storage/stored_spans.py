@@ -35,8 +35,8 @@ Texts come as bytes (`Reading.rows`).
 VERSION = 13
 """The column of READ that is set where the payload is packets; those of the message follow."""
 
-SAID = VERSION + 1 + len(message_row.PLAIN_COLUMNS)
-"""The first column of READ of what a publisher says of a message beside it."""
+SAID = 1 + len(message_row.PLAIN_COLUMNS)
+"""The first of those in which a publisher says something beside the message."""
 
 
 class SpanReader:
@@ -46,6 +46,18 @@ class SpanReader:
     common. `rows` counts what it was given, good or not; what was good holds `messages` that take
     `size` bytes of memory.
     """
+
+    __slots__ = (
+        "_monotonic",
+        "_names",
+        "_properties",
+        "_shared",
+        "_topics",
+        "_wall",
+        "messages",
+        "rows",
+        "size",
+    )
 
     def __init__(self, monotonic: float, wall: int) -> None:
         self._monotonic = monotonic
@@ -98,19 +110,20 @@ class SpanReader:
         self.messages += messages
         if row.gone:
             spans = row.spans()
-            self.size += sum(each.size for each in spans)
+            self.size += sum([each.size for each in spans])
             return spans
         row.stand_for(span)
         self.size += span.size
         return [span]
 
     def _publication(self, values: Values) -> Publication:
-        version, topic, payload, qos, retain, received_at, client, user = values[VERSION:SAID]
+        message = values[VERSION:]
+        version, topic, payload, qos, retain, received_at, client_id, username = message[:SAID]
         if topic is None:
             raise ValueError(f"message {values[2]} is not there")
         name, topic_name = self._topics.get(topic) or self._topic(topic)
         if version is None:
-            said = values[SAID:]
+            said = message[SAID:]
             properties = self._properties.get(said) or self._read_properties(said)
             publication = publication_of_one(
                 name, topic_name, payload, message_row.check_qos(qos), retain != 0, properties
@@ -119,8 +132,8 @@ class SpanReader:
             publication = stored_publication(payload, name, mqtt5=version == MQTT_5)
         publication.received_at = received_at
         publication.arrived = self._monotonic - seconds_since(received_at, self._wall)
-        publication.client_id = self._name(client)
-        publication.username = self._name(user)
+        publication.client_id = self._name(client_id)
+        publication.username = self._name(username)
         return publication
 
     def _topic(self, data: bytes) -> tuple[str, bytes]:
@@ -134,8 +147,8 @@ class SpanReader:
 
     def _read_properties(self, said: Values) -> PublishProperties:
         columns = zip(message_row.PROPERTY_COLUMNS, said, strict=True)
-        values = tuple(_text(each) if name in TEXTS else each for name, each in columns)
-        properties = self._properties[said] = of_fields(message_row.property_fields(values))
+        values = [_text(each) if name in TEXTS else each for name, each in columns]
+        properties = self._properties[said] = of_fields(message_row.property_fields(tuple(values)))
         return properties
 
 

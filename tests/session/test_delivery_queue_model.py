@@ -41,7 +41,7 @@ class Owed:
 
     @property
     def sequence(self) -> int:
-        return 0 if self.row is None else self.row.sequence(self.number)
+        return 0 if self.row is None else self.row.base + self.number
 
 
 class QueueAgainstList(RuleBasedStateMachine):
