@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.fate import Fate
 from gateway.uplink.ledger_reports import PASS_SECONDS
 from tests.support.ledger import LedgerStore, answer_all, open_ledger_store
@@ -56,6 +57,22 @@ async def test_passes_are_paced(tmp_path: Path) -> None:
     assert await _look(kept) == []
     kept.clock.step(PASS_SECONDS)
     assert _ranges(await _look(kept)) == [[2, 2, "filtered", "0@00000000"]]
+    await kept.close()
+
+
+async def test_what_the_fleet_refuses_is_kept(tmp_path: Path) -> None:
+    kept = await open_ledger_store(tmp_path / "data")
+    kept.filter(1)
+    await kept.settle()
+    await kept.reports.look()
+    await kept.reports.look()
+    assert len(answer_all(kept.own, ReasonCode.NOT_AUTHORIZED)) == 1
+    await kept.settle()
+    assert len(await kept.on_disk()) == 1
+    kept.clock.step(60)
+    assert len(await _look(kept)) == 1
+    await kept.settle()
+    assert await kept.on_disk() == []
     await kept.close()
 
 
