@@ -7,7 +7,6 @@ from gateway.broker.topic_limits import TopicLimits
 from gateway.counters import Counters
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.fields import write_string
-from gateway.mqtt.packets import Publish, Unsubscribe
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.budget import Budget
 from gateway.routing.router import Router
@@ -157,20 +156,6 @@ def test_a_subscription_that_comes_or_goes_changes_routes(
         found = [scene.find(topic) for topic in left]
         assert scene.figures()[1] == misses
         assert scene.admissions.values()["bytes"] >= sum(each.size for each in found)
-
-
-def test_who_subscribes_gets_the_next_message(harness: Harness) -> None:
-    publisher, client = harness.connect("p"), harness.connect("c")
-    heard = []
-    for change in ("nothing", "subscribe", "unsubscribe"):
-        if change == "subscribe":
-            client.subscribe("a/+")
-        elif change == "unsubscribe":
-            client.send(Unsubscribe(1, ["a/+"]))
-        client.take()
-        publisher.send(Publish("a/b", b"1"))
-        heard.append(client.take())
-    assert heard == [[], [Publish("a/b", b"1")], []]
 
 
 # --- refusals -------------------------------------------------------------------------------
