@@ -74,35 +74,29 @@ class SessionJournal(SessionRecord):
         self._taken(row)
 
     def _taken(self, row: DeliveryRow) -> None:
-        """Note what of a row is still to be written, or deleted."""
+        """Note what of a row is still to be written, or deleted, at some time."""
+        changes, store, last = self._changes or self._begun(), self._store, row.last
         if row.batch:
-            self._taken_on_disk(row)
+            store.gathering.put_off()
         if row.left:
+            if row.batch:
+                changes.begun[last] = row
             return
-        store = self._store
         elided = store.messages.release(row.publication)
-        if not row.batch:
-            changes, last = self._changes or self._begun(), row.last
+        if row.batch:
+            changes.begun.pop(last, None)
+            changes.progress.pop(last, None)
+            changes.gone.append((row.base if row.whole else last, last))
+            changes.gone_messages += row.written
+        else:
             if changes.owed.pop(last, None) is None:
-                del changes.deferred[last]
+                changes.deferred.pop(last, None)
             elided += 1
         if elided:
             store.gathering.writer.elided_rows += elided
         if row.barrier is not None:
             store.deferred_writes.discard(row)
             row.settle()
-
-    def _taken_on_disk(self, row: DeliveryRow) -> None:
-        """Write what is left of a row, or delete it, at some time."""
-        changes, last = self._changes or self._begun(), row.last
-        if row.left:
-            changes.begun[last] = row
-        else:
-            changes.begun.pop(last, None)
-            changes.progress.pop(last, None)
-            changes.gone.append((row.base if row.whole else last, last))
-            changes.gone_messages += row.written
-        self._store.gathering.put_off()
 
     def identify(self, span: Span) -> None:
         """Write the packet identifiers, at some time."""
