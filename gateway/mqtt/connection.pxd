@@ -57,6 +57,7 @@ cdef class Connection:
     cpdef extend(self, Publication publication, long long most, long long most_bytes)
     @cython.locals(packets=PacketBatch)
     cpdef shorten(self, Publication publication, Py_ssize_t count)
+    @cython.locals(buffer=bytes, body=Py_ssize_t, end=Py_ssize_t)
     cpdef acknowledged(self)
     cdef bytes _resolve_name(self, bytes name, alias)
     cdef bytes _resolve_alias(self, bytes topic, alias)

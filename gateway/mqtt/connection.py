@@ -231,8 +231,12 @@ class Connection:
         The packet that was taken last begins them; they have the same first byte and say nothing
         but their identifier. Empty if that one says more: then `packet` returns it.
         """
-        if self._end - self._body != _SIZE - 2:
+        buffer, body, end = self._buffer, self._body, self._end
+        if end - body != _SIZE - 2:
             return ()
+        if end == len(buffer) and (buffer[body] or buffer[body + 1]):  # it is alone, as most are
+            self.packets_received += 1
+            return (buffer[body] << 8 | buffer[body + 1],)
         found = acknowledged_by(self.framer.look_back(_LARGEST), self._first_byte)
         if 0 in found:
             found = found[: list(found).index(0)]

@@ -131,6 +131,8 @@ def write_variable_byte_integer(value: int) -> bytes:
     """Return the shortest form of `value`; raises ValueError outside 0 to 268,435,455."""
     if 0 <= value <= 0x7F:
         return value.to_bytes(1, "big")
+    if 0x7F < value <= 0x3FFF:
+        return bytes((value & 0x7F | 0x80, value >> 7))
     if not 0 <= value <= VARIABLE_BYTE_INTEGER_LIMIT:
         raise ValueError(f"variable byte integer {value}; at most {VARIABLE_BYTE_INTEGER_LIMIT}")
     encoded = bytearray()

@@ -28,6 +28,11 @@ cpdef PacketBatch form(Publication publication, int first_byte, bint mqtt5)
 cpdef PacketBatch write_packets(
     PacketBatch packets, int first_byte, bytes topic_name, bytes properties)
 
+@cython.locals(mqtt5=bint, block=bytes, first_byte=int, packets=PacketBatch,
+               publication=Publication)
+cpdef Publication publication_of_one(
+    str topic, bytes topic_name, bytes payload, int qos, bint retain, PublishProperties properties)
+
 @cython.locals(behind=bytes, size=Py_ssize_t, head=bytes, data=bytes)
 cpdef PacketBatch write_publish(
     int first_byte, bytes topic_name, bytes payload, bytes properties)

@@ -10,7 +10,12 @@ from gateway.mqtt.packet_batch import PacketBatch, uneven_batch
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.publish import publish_first_byte
-from gateway.mqtt.publish_properties import NO_PUBLISH_PROPERTIES, of_fields, property_block
+from gateway.mqtt.publish_properties import (
+    NO_PUBLISH_PROPERTIES,
+    PublishProperties,
+    of_fields,
+    property_block,
+)
 
 _QOS = 0x06  # the bits of the first byte that say the QoS
 _NO_TOPIC = b"\0\0"
@@ -169,12 +174,22 @@ def make_publication(
     topic: str, payload: bytes, qos: int, retain: bool, fields: Properties = NO_PROPERTIES
 ) -> Publication:
     """Return a publication of one message; with properties its packet is of MQTT 5."""
-    properties = of_fields(fields)
+    return publication_of_one(topic, write_string(topic), payload, qos, retain, of_fields(fields))
+
+
+def publication_of_one(
+    topic: str,
+    topic_name: bytes,
+    payload: bytes,
+    qos: int,
+    retain: bool,
+    properties: PublishProperties,
+) -> Publication:
+    """Return the same of what is encoded already; the topic name is behind its length."""
     mqtt5 = properties is not NO_PUBLISH_PROPERTIES
     block = property_block(properties, properties.expiry, (), 0) if mqtt5 else b""
     first_byte = publish_first_byte(qos, retain, dup=False)
-    name = write_string(topic)
-    packets = write_publish(first_byte, name, payload, block)
-    publication = Publication(packets, first_byte, mqtt5, name, properties)
+    packets = write_publish(first_byte, topic_name, payload, block)
+    publication = Publication(packets, first_byte, mqtt5, topic_name, properties)
     publication.topic = topic
     return publication

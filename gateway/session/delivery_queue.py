@@ -64,7 +64,8 @@ class DeliveryQueue(QueueUsage):
 
     def append(self, span: Span) -> None:
         """Queue the span, also beyond the bounds: `room` said how much there was."""
-        if self._behind_head:
+        tail = self._tail
+        if self._newest or tail.messages or tail.between or not self._head_has_room:
             if self._newest is NO_SPANS:
                 self._newest = deque()
             self._newest.append(span)
@@ -111,9 +112,9 @@ class DeliveryQueue(QueueUsage):
         for span in spans:
             while tail.between and tail.between[0][0] < span.sequence:
                 self._to_head(tail.between.popleft()[1])
-            tail.loaded(span)
             self._remember(span)
             self._to_head(span)
+        tail.loaded(spans)
         self._memory.page(tail.messages - messages, tail.bytes - kept)
         if complete and tail.asked_up_to == tail.up_to:
             self._lose(tail.messages, tail.bytes)  # what could not be read
@@ -134,9 +135,9 @@ class DeliveryQueue(QueueUsage):
             yield span
         yield from self._newest
 
-    def first(self) -> Span:
-        """Return the span that is next; raises IndexError if none is in memory."""
-        return self._head[0]
+    def first(self) -> Span | None:
+        """Return the span that is next, None if none is in memory."""
+        return self._head[0] if self._head else None
 
     def take(self, count: int) -> Span:
         """Remove and return the first so many messages of the span that is next."""
@@ -187,12 +188,6 @@ class DeliveryQueue(QueueUsage):
     def remove_qos_0(self) -> int:
         """Remove what needs no acknowledgement, and so no session to wait in; return how many."""
         return sum(span.count for span in self._keep(lambda span: span.qos > 0))
-
-    @property
-    def _behind_head(self) -> bool:
-        """Whether what comes now stands behind more than the head."""
-        tail = self._tail
-        return bool(self._newest or tail.messages or tail.between) or not self._head_has_room
 
     @property
     def _head_has_room(self) -> bool:

@@ -11,23 +11,24 @@ if TYPE_CHECKING:
 
 def must_keep(session: "Session", qos: int) -> bool:
     """Return whether a publisher is to be refused rather than that this session loses a message."""
-    return qos > 0 and session.persistent and session.limits.when_full is WhenFull.REJECT
+    return qos > 0 and session.expiry_interval > 0 and session.limits.when_full is WhenFull.REJECT
 
 
 def enqueue(session: "Session", span: Span, promised: bool) -> None:
     """Queue a span, as far as there is room, or all of it if its publisher was `promised` that."""
-    count = span.count
-    if not (promised and must_keep(session, span.qos)):
-        count = session.queue.room(span.publication, span.first, count)
-    if count < span.count:
-        if count:
-            head, span = span.split(count)
-            _enqueue(session, head)
-        for number in range(span.first, span.first + span.count):
-            if _makes_room(session, span.qos):
-                _enqueue(session, span.part(number, 1))
+    if promised and must_keep(session, span.qos):
+        _enqueue(session, span)
         return
-    _enqueue(session, span)
+    count = session.queue.room(span.publication, span.first, span.count)
+    if count == span.count:
+        _enqueue(session, span)
+        return
+    if count:
+        head, span = span.split(count)
+        _enqueue(session, head)
+    for number in range(span.first, span.first + span.count):
+        if _makes_room(session, span.qos):
+            _enqueue(session, span.part(number, 1))
 
 
 def _enqueue(session: "Session", span: Span) -> None:

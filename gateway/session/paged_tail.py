@@ -1,6 +1,7 @@
 """What of a queue is on disk alone."""
 
 from collections import deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -30,9 +31,10 @@ class PagedTail:
 
     def push(self, span: "Span") -> None:
         """Add what is on disk; its sequence numbers are above all here."""
+        before = span.sequence - 1
         if not self.messages:
-            self.after = span.sequence - 1
-        self.up_to = span.sequence + span.count - 1
+            self.after = before
+        self.up_to = before + span.count
         self.messages += span.count
         self.bytes += span.kept
 
@@ -48,11 +50,12 @@ class PagedTail:
         self.asked_up_to = self.up_to
         return self.after, self.up_to
 
-    def loaded(self, span: "Span") -> None:
-        """Note that everything up to this is in memory now."""
-        self.after = max(self.after, span.last)
-        self.messages -= span.count
-        self.bytes -= span.kept
+    def loaded(self, spans: Sequence["Span"]) -> None:
+        """Note that everything up to the last of these is in memory now."""
+        if spans:
+            self.after = spans[-1].last
+        self.messages -= sum([span.count for span in spans])
+        self.bytes -= sum([span.kept for span in spans])
 
     def holds(self, sequence: int) -> bool:
         """Tell whether the message with this sequence number is on disk alone, if there is one."""

@@ -14,7 +14,6 @@ cdef class QueueMemory:
     cdef public Py_ssize_t paged
     cdef public long long paged_bytes
 
-    cpdef keep(self, long long size)
     cpdef page(self, Py_ssize_t deliveries, long long size)
     cpdef charge(self, long long size)
     @cython.locals(publication=Publication)

@@ -20,8 +20,8 @@ class QueueMemory:
     Wills and the packet identifiers of QoS 2 messages count too. When it is full, no session takes
     more of either; what is there stays. Whoever would have added something counts the refusal.
 
-    `disk_bytes` is what queues have on disk. Of that `paged` deliveries, `paged_bytes`, are not in
-    memory.
+    `disk_bytes` is what queues have on disk, counted by them. Of that `paged` deliveries,
+    `paged_bytes`, are not in memory.
     """
 
     __slots__ = (
@@ -63,10 +63,6 @@ class QueueMemory:
     def heads_full(self) -> bool:
         """True while memory is needed for more than what is on disk as well."""
         return self.bytes >= MAXIMUM_HEAD_BYTES
-
-    def keep(self, size: int) -> None:
-        """Count bytes that a queue has on disk, or, below 0, has there no more."""
-        self.disk_bytes += size
 
     def page(self, deliveries: int, size: int) -> None:
         """Count deliveries that are on disk alone, or, below 0, are so no more."""

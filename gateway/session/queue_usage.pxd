@@ -4,6 +4,9 @@ from gateway.mqtt.publication cimport Publication
 from gateway.session.queue_memory cimport QueueMemory
 from gateway.session.span cimport Span
 
+cdef Py_ssize_t _SPAN_OVERHEAD
+cdef long long _MAXIMUM_MEMORY
+
 cdef class QueueUsage:
     cdef long long _bytes
     cdef double _expires
@@ -15,9 +18,11 @@ cdef class QueueUsage:
 
     cpdef bint over(self, Py_ssize_t more) except -1
     cpdef bint at_bound_with(self, Py_ssize_t more) except -1
-    @cython.locals(memory=QueueMemory, count=Py_ssize_t, left="long long", fitting=Py_ssize_t)
+    @cython.locals(memory=QueueMemory, size="long long", left="long long", fitting=Py_ssize_t)
     cpdef Py_ssize_t room(self, Publication publication, Py_ssize_t first, Py_ssize_t most) except -1
+    @cython.locals(kept="long long")
     cdef _add(self, Span span)
+    @cython.locals(kept="long long")
     cdef _remove(self, Span span)
     @cython.locals(publication=Publication)
     cdef _remember(self, Span span)

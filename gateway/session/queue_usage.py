@@ -7,6 +7,9 @@ from gateway.session.queue_bounds import MAXIMUM_BYTES, MAXIMUM_MEMORY, MAXIMUM_
 from gateway.session.queue_memory import QueueMemory
 from gateway.session.span import SPAN_OVERHEAD, Span
 
+_SPAN_OVERHEAD = SPAN_OVERHEAD  # compiled, C names that no other module sees
+_MAXIMUM_MEMORY = MAXIMUM_MEMORY
+
 
 class QueueUsage:
     """The number and the bytes of what a queue holds, in all and in memory.
@@ -75,20 +78,25 @@ class QueueUsage:
     def room(self, publication: Publication, first: int, most: int) -> int:
         """Return for how many messages from number `first` on there is room; 0 if it is full."""
         memory = self._memory
-        count = min(most, self.maximum_messages - self.messages)
+        size = publication.size(first, most) + most * _SPAN_OVERHEAD
+        if (
+            self.messages + most <= self.maximum_messages
+            and self._bytes + size < self.maximum_bytes
+            and self._memory_bytes + size < _MAXIMUM_MEMORY
+            and memory.bytes + size < memory.maximum_bytes
+            and memory.disk_bytes + size < memory.maximum_disk_bytes
+        ):
+            return most
+        most = min(most, self.maximum_messages - self.messages)
         left = min(
             self.maximum_bytes - self._bytes,
-            MAXIMUM_MEMORY - self._memory_bytes,
+            _MAXIMUM_MEMORY - self._memory_bytes,
             memory.maximum_bytes - memory.bytes,
             memory.maximum_disk_bytes - memory.disk_bytes,
         )
-        if count < 1 or left < 1:
-            return 0
-        if publication.size(first, count) + count * SPAN_OVERHEAD < left:
-            return count
         fitting = 0
-        while fitting < count and left > 0:
-            left -= publication.size(first + fitting, 1) + SPAN_OVERHEAD
+        while fitting < most and left > 0:
+            left -= publication.size(first + fitting, 1) + _SPAN_OVERHEAD
             fitting += 1
         return fitting
 
@@ -99,16 +107,18 @@ class QueueUsage:
 
     def _add(self, span: Span) -> None:
         """Count a span that waits from now on, in memory."""
+        kept = span.kept
         self.messages += span.count
-        self._bytes += span.kept or span.size
-        self._memory.keep(span.kept)
+        self._bytes += kept or span.size
+        self._memory.disk_bytes += kept
         self._remember(span)
 
     def _remove(self, span: Span) -> None:
         """Count a span that waited in memory, and does not any more."""
+        kept = span.kept
         self.messages -= span.count
-        self._bytes -= span.kept or span.size
-        self._memory.keep(-span.kept)
+        self._bytes -= kept or span.size
+        self._memory.disk_bytes -= kept
         self._forget(span)
 
     def _remember(self, span: Span) -> None:
@@ -129,5 +139,5 @@ class QueueUsage:
         """Count what waits on disk alone; below 0, what does so no more."""
         self.messages += messages
         self._bytes += size
-        self._memory.keep(size)
+        self._memory.disk_bytes += size
         self._memory.page(messages, size)

@@ -110,18 +110,19 @@ def send_span(session: "Session", connection: Connection, span: Span, now: float
 def send_waiting(session: "Session", connection: Connection, now: float) -> None:
     """Send what waits in the queue, as far as there is room for it."""
     queue, inflight = session.queue, session.inflight
-    while len(queue) and not connection.congested and not inflight.resend:
-        if queue.waits_for_page:
+    while not inflight.resend:
+        span, room = queue.first(), _MAXIMUM_UNSENT - connection.output.size
+        if span is None or room <= 0:
             return
-        span = queue.first()
         publication = span.publication
-        if publication.expired(now):
+        if publication.properties.expiry is not None and publication.expired(now):
             queue.take(span.count)
             session.journal.done(span, span.first, span.count)
             session.counters.add("publish/messages/expired", span.count)
             continue
-        room = _MAXIMUM_UNSENT - connection.output.size
-        count = publication.fitting(span.first, span.count, room)
+        count = span.count
+        if count > 1:
+            count = publication.fitting(span.first, count, room)
         if span.qos:
             count = inflight.room(publication, span.first, count)
             if not count:

@@ -23,8 +23,9 @@ class Row(Protocol):
         """The sequence number of the last message that it was made for."""
         ...
 
-    def sequence(self, number: int) -> int:
-        """Return the sequence number of the message with this number in its publication."""
+    @property
+    def base(self) -> int:
+        """The sequence number of the first message of its publication."""
         ...
 
 
@@ -85,7 +86,7 @@ class Span:
     @property
     def sequence(self) -> int:
         """The sequence number of the first message in the session's journal, 0 if not kept."""
-        return 0 if self.row is None else self.row.sequence(self.first)
+        return 0 if self.row is None else self.row.base + self.first
 
     @property
     def last(self) -> int:

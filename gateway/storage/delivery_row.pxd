@@ -2,6 +2,9 @@ import cython
 
 from gateway.mqtt.output cimport Barrier
 from gateway.mqtt.publication cimport Publication
+from gateway.session.span cimport Span
+
+cdef Py_ssize_t _DIFFERENCE
 
 @cython.final
 cdef class DeliveryRow:
@@ -9,6 +12,8 @@ cdef class DeliveryRow:
     cdef readonly Py_ssize_t base
     cdef public long long batch
     cdef public object gone
+    cdef public long long kept
+    cdef readonly Py_ssize_t last
     cdef public Py_ssize_t left
     cdef public Py_ssize_t packet_id
     cdef readonly Publication publication
@@ -20,6 +25,7 @@ cdef class DeliveryRow:
     cdef public bint whole
     cdef public Py_ssize_t written
 
-    cpdef Py_ssize_t sequence(self, Py_ssize_t number) except -1
     cpdef take(self, first, count)  # objects: a batch has more messages than a number of C bits
     cpdef settle(self)
+    @cython.locals(publication=Publication, count=Py_ssize_t, part=bint)
+    cpdef stand_for(self, Span span)

@@ -3,10 +3,12 @@
 from typing import TYPE_CHECKING
 
 from gateway.session.span import Span
-from gateway.storage.kept_size import kept_size
+from gateway.storage.kept_size import DIFFERENCE, kept_size
 
 if TYPE_CHECKING:
     from gateway.mqtt.output import Barrier
+
+_DIFFERENCE = DIFFERENCE  # compiled, a C name that no other module sees
 
 WRITTEN = -1
 """The batch of a row that an earlier run of the gateway wrote, or that was forgotten since."""
@@ -15,11 +17,12 @@ WRITTEN = -1
 class DeliveryRow:
     """All messages of a publication that one session is owed with one QoS; fulfils `span.Row`.
 
-    `base` is the sequence number of the first; the row stands at that of the last. Bits of `gone`
-    are set for messages that are not owed any more, or have rows of their own; `left` is how many
-    are not. `packet_id` is that of the last message, 0 while it is not known to be sent. On disk,
-    with batch `batch`, it stands for `written` messages. It is `whole` while no other row has a
-    number between its first and its last. `barrier` waits for it while its write is deferred.
+    `base` is the sequence number of the first; the row stands at that of the `last`. All of them
+    take `kept` bytes of the disk. Bits of `gone` are set for messages that are not owed any more,
+    or have rows of their own; `left` is how many are not. `packet_id` is that of the last message,
+    0 while it is not known to be sent. On disk, with batch `batch`, it stands for `written`
+    messages. It is `whole` while no other row has a number between its first and its last.
+    `barrier` waits for it while its write is deferred.
     """
 
     __slots__ = (
@@ -27,6 +30,8 @@ class DeliveryRow:
         "base",
         "batch",
         "gone",
+        "kept",
+        "last",
         "left",
         "packet_id",
         "publication",
@@ -40,13 +45,16 @@ class DeliveryRow:
     )
 
     def __init__(self, base: int, span: Span) -> None:
-        self.publication = span.publication
+        self.publication = publication = span.publication
+        count = publication.packets.count
         self.base = base
+        self.last = base + count - 1
+        self.kept = publication.size(0, count) + count * _DIFFERENCE
         self.qos = span.qos
         self.retain = span.retain
         self.subscription_identifiers = span.subscription_identifiers
         self.topic_filter = span.topic_filter
-        self.left = span.publication.count
+        self.left = count
         self.gone = 0
         self.packet_id = 0
         self.released = False
@@ -54,15 +62,6 @@ class DeliveryRow:
         self.written = 0
         self.whole = True
         self.barrier: Barrier | None = None
-
-    @property
-    def last(self) -> int:
-        """The sequence number of the last message, at which the row stands."""
-        return self.base + self.publication.packets.count - 1
-
-    def sequence(self, number: int) -> int:
-        """Return the sequence number of the message with this number in the publication."""
-        return self.base + number
 
     def take(self, first: int, count: int) -> None:
         """Note that so many messages, from number `first` on, are gone."""
@@ -88,12 +87,11 @@ class DeliveryRow:
                 found.append((number, 1))
         return found
 
-    def kept(self) -> int:
+    def kept_left(self) -> int:
         """Return the bytes that what is left takes of the disk."""
-        publication = self.publication
         if not self.gone:
-            return kept_size(publication, 0, publication.count)
-        return sum(kept_size(publication, *part) for part in self.ranges())
+            return self.kept
+        return sum(kept_size(self.publication, *part) for part in self.ranges())
 
     def gone_bytes(self) -> bytes | None:
         """Return `gone` as the row's column has it."""
@@ -120,11 +118,12 @@ class DeliveryRow:
 
     def stand_for(self, span: Span) -> None:
         """Let the span know where it is kept, and with which packet identifiers it was sent."""
-        publication = self.publication
+        publication, count = self.publication, self.publication.packets.count
         span.row = self
-        span.kept = kept_size(publication, span.first, span.count)
+        part = span.count < count
+        span.kept = kept_size(publication, span.first, span.count) if part else self.kept
         if self.packet_id:
-            span.packet_id = self.packet_id - publication.packets.count + 1 + span.first
+            span.packet_id = self.packet_id - count + 1 + span.first
 
 
 def gone_bits(data: bytes | None) -> int:

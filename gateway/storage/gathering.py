@@ -57,18 +57,21 @@ class Gathering:
     `deferred_commit` is the batch that brings the last of these to disk.
     """
 
-    __slots__ = ("changes", "deferred", "deferred_commit", "writer")
+    __slots__ = ("_batch", "_within", "changes", "deferred", "deferred_commit", "writer")
 
     def __init__(self, writer: BatchWriter) -> None:
         self.changes = 0
         self.deferred = 0
         self.deferred_commit = 0
         self.writer = writer
+        self._batch = 0  # for which a commit was asked for, with the delay `_within`
+        self._within = 0.0
 
     def changed(self, within: float = 0.0) -> None:
         """Announce a change whose commit begins at most `within` seconds from now."""
         self.changes += 1
-        self.writer.schedule_commit(within)
+        if within < self._within or self._batch != self.writer.batch:
+            self._schedule(within)
 
     def defer(self) -> None:
         """Announce a deferred write: it goes with the batch after the one that gathers now."""
@@ -82,7 +85,13 @@ class Gathering:
 
     def put_off(self) -> None:
         """Announce a change that may be lost."""
-        self.writer.schedule_commit(PUT_OFF)
+        if self._within > PUT_OFF or self._batch != self.writer.batch:
+            self._schedule(PUT_OFF)
+
+    def _schedule(self, within: float) -> None:
+        """Tell the writer, which was told of no shorter delay for this batch."""
+        self._batch, self._within = self.writer.batch, within
+        self.writer.schedule_commit(within)
 
     def commit_number(self) -> int:
         """Make everything gathered due now; return the batch that it is in, or was."""

@@ -10,12 +10,10 @@ pages included."""
 DIFFERENCE = KEPT_OVERHEAD - MESSAGE_OVERHEAD
 """Bytes that a message takes more on disk than in memory."""
 
-_DIFFERENCE = DIFFERENCE  # compiled, a C name that no other module sees
-
 
 def kept_size(publication: Publication, first: int, count: int) -> int:
     """Return the bytes that so many messages, from number `first` on, take of the disk.
 
     Others may share the row of the messages.
     """
-    return publication.size(first, count) + count * _DIFFERENCE
+    return publication.size(first, count) + count * DIFFERENCE

@@ -40,6 +40,8 @@ class MessageStore:
     `last` is the highest number of a row.
     """
 
+    __slots__ = ("_below", "_gone", "_gone_bytes", "_last", "_new", "_perhaps_gone")
+
     def __init__(self, last: int = 0) -> None:
         self._last = last
         self._new: dict[int, Publication] = {}  # by number: owed, and not written yet
@@ -94,7 +96,7 @@ class MessageStore:
             publication = self._new.pop(row)
             # a retained message may be owed to others later
             publication.shared = publication.owed > 1 or publication.retain
-            if publication.count > 1:
+            if publication.packets.count > 1:
                 add(INSERT_BATCH, (row, *message_row.batch_to_row(publication)))
             elif publication.properties is not NO_PUBLISH_PROPERTIES:
                 add(INSERT, (row, *message_row.to_row(publication)))

@@ -163,25 +163,18 @@ class _Load:
         pager, journal = self._pager, self._journal
         if not journal.open:
             return True
-        size = messages = 0
-        whole = False
-
-        def enough(found: list[Span]) -> bool:
-            nonlocal size, messages, whole
-            for each in found:
-                size += each.size
-                messages += each.count
-            whole = size >= PAGE_BYTES or messages >= PAGE_MESSAGES
-            return whole
-
         row = (journal.number, *self._bounds, PAGE_MESSAGES)
         reader = SpanReader(*pager.now())
+
+        def whole(_: object = None) -> bool:
+            return reader.size >= PAGE_BYTES or reader.messages >= PAGE_MESSAGES
+
         found = await pager.reading.rows(
-            READ, "delivery to session", reader.spans, row, enough, texts=False
+            READ, "delivery to session", reader.spans, row, whole, texts=False
         )
         if journal.open:
             # a whole page that nobody can read is the end: the next would begin at the same place
-            complete = not whole and (reader.rows < PAGE_MESSAGES or not found)
+            complete = not whole() and (reader.rows < PAGE_MESSAGES or not found)
             self._take(list(chain.from_iterable(found)), complete, pager.now()[0])
         return True
 
@@ -211,20 +204,17 @@ class _End:
     async def _share_out(self, up_to: int) -> int:
         """Offer what is on disk up to a place, or as much as a page holds; return how far."""
         pager = self._pager
-        size = 0
-
-        def enough(found: list[Span]) -> bool:
-            nonlocal size
-            size += sum(each.size for each in found)
-            return size >= PAGE_BYTES
-
         row = (self._journal.number, 0, up_to, STEP_ROWS)
         reader = SpanReader(*pager.now())
+
+        def enough(_: object) -> bool:
+            return reader.size >= PAGE_BYTES
+
         found = await pager.reading.rows(
             READ, "delivery to session", reader.spans, row, enough, texts=False
         )
         read = list(chain.from_iterable(found))
-        last = read[-1].last if size >= PAGE_BYTES else up_to
+        last = read[-1].last if reader.size >= PAGE_BYTES else up_to
         shared = [each for each in read if each.topic_filter]
         for each in shared:
             each.publication.owed = 0  # whoever gets it has it written anew

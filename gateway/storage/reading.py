@@ -83,8 +83,9 @@ def _take(
     try:
         for values in cursor:
             try:
-                found.append(read(values))
-                if enough(found[-1]):
+                each = read(values)
+                found.append(each)
+                if enough(each):
                     break
             except (ValueError, TypeError, KeyError) as error:
                 faults.append(f"{what} {values[:2]!r}: {type(error).__name__}: {error}")

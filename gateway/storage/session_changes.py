@@ -42,10 +42,15 @@ class Changes:
         latest = max(written, default=0)
         return {row.publication.row for last, row in self.deferred.items() if last < latest}
 
-    def count(self) -> int:
-        """Return by how much the messages on disk become more, or fewer; note that they are."""
+    def count(self, batch: int) -> int:
+        """Return by how much the messages on disk become more, or fewer, with this batch."""
         more = -self.gone_messages
-        for row in (*self.owed.values(), *self.begun.values()):
+        for row in self.begun.values():
             more += row.left - row.written
             row.written = row.left
+        for row in self.owed.values():
+            more += row.left
+            row.written = row.left
+            row.batch = batch
+            row.barrier = None  # the batch is what the publisher waits for now
         return more

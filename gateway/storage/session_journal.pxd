@@ -19,7 +19,5 @@ cdef class SessionJournal(SessionRecord):
     @cython.locals(publication=Publication, row=DeliveryRow)
     cdef DeliveryRow _row_of(self, Span span, long long base)
     cpdef done(self, Span span, Py_ssize_t first, Py_ssize_t count)
-    @cython.locals(changes=Changes, last="long long")
+    @cython.locals(changes=Changes, last="long long", elided=Py_ssize_t)
     cdef _taken(self, DeliveryRow row)
-    @cython.locals(changes=Changes, last="long long")
-    cdef _taken_on_disk(self, DeliveryRow row)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from gateway.session.journal import PagedQueue, Take
 from gateway.session.span import Span
 from gateway.storage.delivery_row import DeliveryRow
-from gateway.storage.kept_size import kept_size
 from gateway.storage.session_changes import Changes
 from gateway.storage.session_record import SessionRecord
 
@@ -44,25 +43,25 @@ class SessionJournal(SessionRecord):
             return
         row = self._row_of(span, self._last_sequence + 1)
         self._last_sequence = row.last
-        gathering = self._store.gathering
+        changes, gathering = self._changes or self._begun(), self._store.gathering
         if deferred and barrier is not None and gathering.writer.commit_delay:
-            self._begun().deferred[row.last] = row
+            changes.deferred[row.last] = row
             row.barrier = barrier
             barrier.add()
             self._store.deferred_writes.add(row)
         else:
-            self._begun().owed[row.last] = row
+            changes.owed[row.last] = row
             gathering.changed(within)
 
     def _row_of(self, span: Span, base: int) -> DeliveryRow:
         """Return a new row for all messages of a span, whose publication has no others then."""
         publication = span.publication
-        if span.count < publication.count:
+        if span.count < publication.packets.count:
             publication = publication.part(span.first, span.count)
             span.first = 0
         span.publication = self._store.messages.hold(publication)
         span.row = row = DeliveryRow(base, span)
-        span.kept = kept_size(span.publication, 0, span.count)
+        span.kept = row.kept
         return row
 
     def done(self, span: Span, first: int, count: int) -> None:
@@ -75,31 +74,29 @@ class SessionJournal(SessionRecord):
         self._taken(row)
 
     def _taken(self, row: DeliveryRow) -> None:
-        """Note what of a row is still to be written, or deleted."""
+        """Note what of a row is still to be written, or deleted, at some time."""
+        changes, store, last = self._changes or self._begun(), self._store, row.last
         if row.batch:
-            self._taken_on_disk(row)
-        elif not row.left:
-            changes, last = self._begun(), row.last
-            changes.deferred.pop(last, None)
-            changes.owed.pop(last, None)
-            self._store.deferred_writes.discard(row)
-            self._store.gathering.writer.elided_rows += 1
-        if not row.left:
-            row.settle()
-            elided = self._store.messages.release(row.publication)
-            self._store.gathering.writer.elided_rows += elided
-
-    def _taken_on_disk(self, row: DeliveryRow) -> None:
-        """Write what is left of a row, or delete it, at some time."""
-        changes, last = self._begun(), row.last
+            store.gathering.put_off()
         if row.left:
-            changes.begun[last] = row
-        else:
+            if row.batch:
+                changes.begun[last] = row
+            return
+        elided = store.messages.release(row.publication)
+        if row.batch:
             changes.begun.pop(last, None)
             changes.progress.pop(last, None)
             changes.gone.append((row.base if row.whole else last, last))
             changes.gone_messages += row.written
-        self._store.gathering.put_off()
+        else:
+            if changes.owed.pop(last, None) is None:
+                changes.deferred.pop(last, None)
+            elided += 1
+        if elided:
+            store.gathering.writer.elided_rows += elided
+        if row.barrier is not None:
+            store.deferred_writes.discard(row)
+            row.settle()
 
     def identify(self, span: Span) -> None:
         """Write the packet identifiers, at some time."""

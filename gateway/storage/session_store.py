@@ -106,7 +106,6 @@ class SessionStore:
         add_rows = self.gathering.writer.add_rows
         emptied = self._count(changed)
         self.messages.gather(add, add_rows, messages)
-        batch = self.gathering.writer.batch
         for journal, changes in changed:
             _write_subscriptions(add, journal, changes)
             _write_incoming(add, journal, changes)
@@ -115,8 +114,6 @@ class SessionStore:
             _write_owed(add, add_rows, journal, changes)
             if changes.owed:
                 self._uncommitted[journal] = None
-                for row in changes.owed.values():
-                    row.batch = batch
         self._delete_done(add, changed, everything=emptied)
         self.messages.gather_deletions(add, everything=emptied)
 
@@ -139,11 +136,11 @@ class SessionStore:
 
     def _count(self, changed: list[tuple[SessionJournal, Changes]]) -> bool:
         """Count what comes and goes; return True if nobody is owed anything any more."""
-        before = self._deliveries
+        before, batch = self._deliveries, self.gathering.writer.batch
         for journal in self._owed_ended:
             self._deliveries -= journal.deliveries
         for journal, changes in changed:
-            more = changes.count()
+            more = changes.count(batch)
             journal.deliveries += more
             self._deliveries += more
         return before > 0 and not self._deliveries
@@ -211,29 +208,29 @@ def _write_left(add: Add, journal: SessionJournal, changes: Changes) -> None:
     """Write what is left of rows that earlier batches have written, and what became of them."""
     number = journal.number
     for row in changes.begun.values():
-        add(session_rows.LEFT, (row.left, row.kept(), row.gone_bytes(), number, row.last))
+        add(session_rows.LEFT, (row.left, row.kept_left(), row.gone_bytes(), number, row.last))
     for row in changes.progress.values():
         add(session_rows.PROGRESS, (row.packet_id, row.released, number, row.last))
 
 
 def _write_owed(add: Add, add_rows: AddRows, journal: SessionJournal, changes: Changes) -> None:
     plain: list[tuple[object, ...]] = []
+    number = journal.number
     for last, row in changes.owed.items():
-        row.barrier = None  # its batch is what the publisher waits for now
         publication = row.publication
         if (
             row.packet_id
             or row.released
             or row.subscription_identifiers
             or row.topic_filter
-            or publication.count > 1
+            or publication.packets.count > 1
             or publication.properties.expiry is not None
         ):
             add(session_rows.OWE, _delivery_row(journal, row))
         else:
-            alone = not publication.shared
-            numbers = (journal.number, last, publication.row)
-            plain.append((*numbers, row.qos, row.retain, row.kept(), alone))
+            # integers: sqlite3 looks for an adapter of every truth value
+            retain, alone = int(row.retain), int(not publication.shared)
+            plain.append((number, last, publication.row, row.qos, retain, row.kept, alone))
     add_rows(session_rows.OWE_PLAIN, plain, 0)
 
 
@@ -250,7 +247,7 @@ def _delivery_row(journal: SessionJournal, row: DeliveryRow) -> tuple[object, ..
         row.released,
         session_rows.identifiers_to_text(row.subscription_identifiers),
         row.topic_filter or None,
-        row.kept(),
+        row.kept_left(),
         not publication.shared,
         None if expiry is None else (publication.received_at or 0) + 1000 * expiry,
         row.left,

@@ -1,7 +1,10 @@
 """What sessions are owed as it is read back from the disk, with its messages."""
 
+from gateway.mqtt.fields import write_binary
 from gateway.mqtt.packets import MQTT_5
 from gateway.mqtt.publication import Publication
+from gateway.mqtt.publish_encoder import publication_of_one
+from gateway.mqtt.publish_properties import NO_PUBLISH_PROPERTIES, PublishProperties, of_fields
 from gateway.mqtt.stored_batch import stored_publication
 from gateway.session.kept import KeptSpan, seconds_since
 from gateway.session.span import Span
@@ -29,26 +32,45 @@ READ = (
 Texts come as bytes (`Reading.rows`).
 """
 
-NUMBERS = 14
-"""Columns of READ before those of the message as a row has them."""
-
 VERSION = 13
-"""The column of READ that is set where the payload is packets."""
+"""The column of READ that is set where the payload is packets; those of the message follow."""
+
+SAID = 1 + len(message_row.PLAIN_COLUMNS)
+"""The first of those in which a publisher says something beside the message."""
 
 
 class SpanReader:
     """Makes spans of the rows of READ; `monotonic` (s) and `wall` (ms since 1970) are now.
 
-    Those of one reader share the publications and the names that they have in common. `rows`
-    counts what it was given, good or not.
+    Those of one reader share the publications, the names and the properties that they have in
+    common. `rows` counts what it was given, good or not; what was good holds `messages` that take
+    `size` bytes of memory.
     """
+
+    __slots__ = (
+        "_monotonic",
+        "_names",
+        "_properties",
+        "_shared",
+        "_topics",
+        "_wall",
+        "messages",
+        "rows",
+        "size",
+    )
 
     def __init__(self, monotonic: float, wall: int) -> None:
         self._monotonic = monotonic
         self._wall = wall
         self.rows = 0
+        self.messages = 0
+        self.size = 0
         self._shared: dict[int, Publication] = {}
-        self._names: dict[bytes | None, str | None] = {None: None}
+        self._topics: dict[bytes, tuple[str, bytes]] = {}
+        self._names: dict[bytes, str] = {}
+        self._properties: dict[Values, PublishProperties] = {
+            message_row.NO_VALUES: NO_PUBLISH_PROPERTIES
+        }
 
     def read(self, values: Values) -> list[KeptSpan]:
         """Return what a row stands for; raise ValueError, TypeError or KeyError for nothing."""
@@ -69,12 +91,13 @@ class SpanReader:
                 self._shared[number] = publication
         said = () if identifiers is None else text_to_identifiers(identifiers.decode())
         name = "" if shared_filter is None else shared_filter.decode()
-        count = publication.count
+        count = publication.packets.count
         span = Span(publication, 0, count, message_row.check_qos(qos), retain != 0, said, name)
         row = DeliveryRow(last - count + 1, span)
-        row.gone = gone_bits(gone)
-        row.left = count - row.gone.bit_count()
-        row.whole = not row.gone  # what is gone may have a row of its own
+        if gone is not None:
+            row.gone = gone_bits(gone)
+            row.left = count - row.gone.bit_count()
+            row.whole = not row.gone  # what is gone may have a row of its own
         if row.left != messages or row.left < 1:
             raise ValueError(f"{row.left} messages of {messages}")
         row.packet_id = check_packet_id(packet_id)
@@ -82,38 +105,51 @@ class SpanReader:
         row.batch = WRITTEN
         row.written = messages
         publication.owed += 1
-        if row.gone:
-            return row.spans()
-        row.stand_for(span)
         if count == 1:
-            span.kept = size
+            row.kept = size
+        self.messages += messages
+        if row.gone:
+            spans = row.spans()
+            self.size += sum([each.size for each in spans])
+            return spans
+        row.stand_for(span)
+        self.size += span.size
         return [span]
 
     def _publication(self, values: Values) -> Publication:
-        topic, payload, qos, retain, received_at, client_id, username, *rest = values[NUMBERS:]
+        message = values[VERSION:]
+        version, topic, payload, qos, retain, received_at, client_id, username = message[:SAID]
         if topic is None:
             raise ValueError(f"message {values[2]} is not there")
-        names = self._names
-        for data in (topic, client_id, username):
-            if data not in names:
-                names[data] = _text(data)
-        version = values[VERSION]
+        name, topic_name = self._topics.get(topic) or self._topic(topic)
         if version is None:
-            texts = tuple(rest)
-            if texts != message_row.NO_VALUES:
-                texts = tuple(
-                    _text(value) if name in TEXTS else value
-                    for name, value in zip(message_row.PROPERTY_COLUMNS, rest, strict=True)
-                )
-            row = (names[topic] or "", payload, qos, retain, received_at, None, None, *texts)
-            publication = message_row.from_row(row, self._monotonic, self._wall)
+            said = message[SAID:]
+            properties = self._properties.get(said) or self._read_properties(said)
+            publication = publication_of_one(
+                name, topic_name, payload, message_row.check_qos(qos), retain != 0, properties
+            )
         else:
-            publication = stored_publication(payload, names[topic] or "", mqtt5=version == MQTT_5)
-            publication.received_at = received_at
-            publication.arrived = self._monotonic - seconds_since(received_at, self._wall)
-        publication.client_id = names[client_id]
-        publication.username = names[username]
+            publication = stored_publication(payload, name, mqtt5=version == MQTT_5)
+        publication.received_at = received_at
+        publication.arrived = self._monotonic - seconds_since(received_at, self._wall)
+        publication.client_id = self._name(client_id)
+        publication.username = self._name(username)
         return publication
+
+    def _topic(self, data: bytes) -> tuple[str, bytes]:
+        known = self._topics[data] = data.decode(), write_binary(data)
+        return known
+
+    def _name(self, data: bytes | None) -> str | None:
+        if data is None:
+            return None
+        return self._names.get(data) or self._names.setdefault(data, data.decode())
+
+    def _read_properties(self, said: Values) -> PublishProperties:
+        columns = zip(message_row.PROPERTY_COLUMNS, said, strict=True)
+        values = [_text(each) if name in TEXTS else each for name, each in columns]
+        properties = self._properties[said] = of_fields(message_row.property_fields(tuple(values)))
+        return properties
 
 
 def _text(data: bytes | None) -> str | None:

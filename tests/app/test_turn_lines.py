@@ -2,7 +2,7 @@ import asyncio
 import logging
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import cast
 
 import pytest
@@ -67,6 +67,24 @@ class Speaker:
         self._theirs.close()
 
 
+def run_turn(speak: Callable[[], None], turn: list[Turn] | None = None) -> None:
+    """Let it speak in a turn whose lines are gathered; `turn` is told which."""
+
+    async def run() -> None:
+        made = make_turn()
+        if turn is not None:
+            turn.append(made)
+        gather_lines(made)
+        await Speaker(speak).begin()
+
+    run_under_our_loop(run())
+
+
+def run_under_our_loop(main: Coroutine[None, None, None]) -> None:
+    with asyncio.Runner(loop_factory=GatewayLoop) as runner:
+        runner.run(main)
+
+
 def test_lines_of_a_turn_leave_together_at_its_end(
     logger: logging.Logger, output: NotedWrites
 ) -> None:
@@ -77,12 +95,7 @@ def test_lines_of_a_turn_leave_together_at_its_end(
             logger.info(text)
         during.append(list(output.writes))
 
-    async def run() -> None:
-        gather_lines(make_turn())
-        await Speaker(speak).begin()
-
-    with asyncio.Runner(loop_factory=GatewayLoop) as runner:
-        runner.run(run())
+    run_turn(speak)
     assert during == [[]]
     assert output.writes == ["one\ntwo\nthree\n"]
 
@@ -103,13 +116,7 @@ def test_who_was_let_in_is_told_before_what_comes_then(
         logger.info("one")
         let_in("c")
 
-    async def run() -> None:
-        turns.append(make_turn())
-        gather_lines(turns[0])
-        await Speaker(speak).begin()
-
-    with asyncio.Runner(loop_factory=GatewayLoop) as runner:
-        runner.run(run())
+    run_turn(speak, turns)
     lines = ["client 'a' connected from here (MQTT 5)", "client 'b' connected from here (MQTT 5)"]
     lines += ["one", "client 'c' connected from here (MQTT 5)"]
     assert output.writes == ["\n".join(lines) + "\n"]
@@ -121,8 +128,7 @@ def test_lines_outside_of_a_turn_leave_at_once(logger: logging.Logger, output: N
         logger.info("one")
         logger.info("two")
 
-    with asyncio.Runner(loop_factory=GatewayLoop) as runner:
-        runner.run(run())
+    run_under_our_loop(run())
     assert output.writes == ["one\n", "two\n"]
 
 
@@ -138,12 +144,7 @@ def test_a_line_of_another_thread_leaves_at_once(
         other.join()
         during.append(list(output.writes))
 
-    async def run() -> None:
-        gather_lines(make_turn())
-        await Speaker(speak).begin()
-
-    with asyncio.Runner(loop_factory=GatewayLoop) as runner:
-        runner.run(run())
+    run_turn(speak)
     assert during == [["one\ntwo\n"]]
 
 
@@ -161,8 +162,7 @@ def test_nothing_is_held_back_after_the_end(logger: logging.Logger, output: Note
         gathered.extend(gather_lines(make_turn()))
         await Speaker(speak).begin()
 
-    with asyncio.Runner(loop_factory=GatewayLoop) as runner:
-        runner.run(run())
+    run_under_our_loop(run())
     assert output.writes == ["one\n", "two\n"]
 
 

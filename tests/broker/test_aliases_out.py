@@ -1,7 +1,5 @@
 """Topic aliases of what clients are sent."""
 
-from dataclasses import replace
-
 import pytest
 
 from gateway.broker.settings import BrokerSettings
@@ -11,7 +9,6 @@ from gateway.mqtt.packets import (
     Disconnect,
     PubAck,
     Publish,
-    SubscriptionRequest,
 )
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from tests.support.aliases import TOPIC, alias_of, subscriber, taken
@@ -33,14 +30,6 @@ def test_the_lesser_maximum_counts(theirs: int | None, ours: int, aliases: int) 
         harness.publish(f"{TOPIC}/{number}")
     used = {alias for _, alias in taken(client)} - {None}
     assert used == set(range(1, aliases + 1))
-
-
-def test_no_alias_for_mqtt_3_1_1(harness: Harness) -> None:
-    client = harness.connect("old", MQTT_3_1_1)
-    client.subscribe("#")
-    for _ in range(2):
-        harness.publish(TOPIC)
-    assert client.take() == [Publish(TOPIC, b"x")] * 2
 
 
 def test_a_great_many_receivers_of_every_kind_get_the_same_message(harness: Harness) -> None:
@@ -70,33 +59,6 @@ def test_a_great_many_receivers_of_every_kind_get_the_same_message(harness: Harn
                 aliases[alias] = publish.topic or aliases[alias]
             assert (aliases[alias] if alias else publish.topic) == topic
     assert hits == harness.broker.alias_budget.figures.hits == 30 * 2
-
-
-def test_what_is_sent_again_carries_its_topic_name(harness: Harness) -> None:
-    properties = Properties(topic_alias_maximum=2, session_expiry_interval=60)
-    client = harness.connect("s", properties=properties, clean_start=False)
-    client.subscribe("#", 2)
-    for _ in range(3):
-        harness.publish(TOPIC, qos=1)
-    assert taken(client) == [(TOPIC, 1), ("", 1), ("", 1)]
-    client.drop()
-    assert harness.broker.alias_budget.figures.bytes_held == 0
-    again = harness.connect("s", properties=properties, clean_start=False)
-    resent = again.take()
-    assert [alias_of(packet) for packet in resent] == [(TOPIC, None)] * 3
-    assert all(isinstance(packet, Publish) and packet.dup for packet in resent)
-    harness.publish(TOPIC)
-    assert taken(again) == [(TOPIC, 1)]
-
-
-def test_a_new_connection_says_itself_how_many_it_takes(harness: Harness) -> None:
-    first = subscriber(harness, 2, session_expiry_interval=60)
-    harness.publish(TOPIC)
-    assert taken(first) == [(TOPIC, 1)]
-    second = harness.connect("s", clean_start=False)
-    assert first.closed()
-    harness.publish(TOPIC)
-    assert taken(second) == [(TOPIC, None)]
 
 
 def test_who_is_taken_over_sees_no_packet_that_relies_on_the_successors_aliases(
@@ -138,19 +100,6 @@ def test_aliases_keep_their_order_behind_an_answer_that_waits_for_the_disk() -> 
     assert [alias_of(packet) for packet in behind] == expected
 
 
-def test_no_packet_is_larger_for_its_alias_than_the_client_takes(harness: Harness) -> None:
-    plain = len(TOPIC) + 100
-    for maximum in range(plain, plain + 40):
-        client = subscriber(harness, 2, f"c{maximum}", maximum_packet_size=maximum)
-        seen = len(client.raw)
-        for _ in range(2):
-            harness.publish(TOPIC, b"x" * (100 - 5), qos=0)
-        received = len(client.take())
-        assert received == 2
-        assert len(client.raw) - seen <= 2 * maximum
-        client.drop()
-
-
 @pytest.mark.parametrize("maximum", [None, 2])
 def test_what_does_not_fit_with_its_topic_name_is_not_sent_without(
     harness: Harness, maximum: int | None
@@ -184,23 +133,3 @@ def test_settings_of_the_budget_are_kept() -> None:
     for client in clients:
         client.drop()
     assert figures.bytes_held == 0
-
-
-def test_an_alias_changes_nothing_else(harness: Harness) -> None:
-    plain, aliased = (
-        harness.connect(name, properties=Properties(topic_alias_maximum=maximum))
-        for name, maximum in (("plain", None), ("aliased", 1))
-    )
-    for client in (plain, aliased):
-        client.subscribe_all([SubscriptionRequest("#", 1)], identifier=7)
-    described = Properties(
-        content_type="text/plain", message_expiry_interval=60, user_properties=(("a", "b"),)
-    )
-    publisher = harness.connect()
-    for topic in (TOPIC, ""):
-        publisher.send(Publish(TOPIC, b"x", 1, packet_id=3, properties=described))
-        (expected,), (publish,) = plain.take(), aliased.take()
-        assert isinstance(expected, Publish)
-        expected.topic = topic
-        expected.properties = replace(expected.properties, topic_alias=1)
-        assert publish == expected

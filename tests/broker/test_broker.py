@@ -8,7 +8,6 @@ from gateway.mqtt.encode import encode
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
-    ConnAck,
     Connect,
     Disconnect,
     Packet,
@@ -18,7 +17,6 @@ from gateway.mqtt.packets import (
     Publish,
     PubRec,
     PubRel,
-    SubAck,
     Subscribe,
     SubscriptionRequest,
     Unsubscribe,
@@ -26,21 +24,6 @@ from gateway.mqtt.packets import (
 from gateway.session import traffic
 from tests.support.broker_harness import Harness
 from tests.support.memory_client import MemoryClient
-
-
-def test_bytes_come_in_any_pieces(harness: Harness) -> None:
-    client = harness.open()
-    data = b"".join(
-        encode(packet, MQTT_5)
-        for packet in (
-            Connect("c"),
-            Subscribe(1, [SubscriptionRequest("a", 1)]),
-            Publish("a", b"x" * 200, 1, packet_id=2),
-        )
-    )
-    for position in range(len(data)):
-        client.send_bytes(data[position : position + 1])
-    assert [type(packet) for packet in client.take()] == [ConnAck, SubAck, Publish, PubAck]
 
 
 def test_nothing_is_sent_behind_a_disconnect(harness: Harness) -> None:

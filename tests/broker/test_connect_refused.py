@@ -9,7 +9,6 @@ from gateway.mqtt.packets import (
     MQTT_3_1_1,
     ConnAck,
     Connect,
-    Disconnect,
     PingReq,
     Publish,
     Will,
@@ -144,12 +143,3 @@ def test_a_reason_that_does_not_fit_is_left_out(harness: Harness) -> None:
     properties = Properties(authentication_method="x", maximum_packet_size=20)
     client.send(Connect("c", properties=properties))
     assert client.take() == [ConnAck(False, ReasonCode.BAD_AUTHENTICATION_METHOD)]
-
-
-def test_a_second_connect_is_a_protocol_error(harness: Harness) -> None:
-    client = harness.connect()
-    client.send(Connect("c"))
-    assert client.take() == [
-        Disconnect(ReasonCode.PROTOCOL_ERROR, Properties(reason_string="a second CONNECT"))
-    ]
-    assert client.closed()

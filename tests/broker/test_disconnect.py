@@ -4,8 +4,6 @@ from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
     Disconnect,
-    PingReq,
-    PingResp,
     Publish,
     Will,
 )
@@ -39,30 +37,6 @@ def test_any_other_disconnect_keeps_the_will(harness: Harness, code: ReasonCode)
     assert watcher.take() == [Publish("wills/c", b"gone")]
 
 
-def test_what_follows_a_disconnect_is_not_read(harness: Harness) -> None:
-    watcher = harness.connect("watcher")
-    watcher.subscribe("#")
-    client = harness.connect()
-    client.send(Disconnect(), Publish("a"), PingReq())
-    assert not client.take()
-    assert not watcher.take()
-
-
-def test_a_disconnect_can_shorten_the_session(harness: Harness) -> None:
-    client = harness.persistent()
-    client.send(Disconnect(properties=Properties(session_expiry_interval=0)))
-    assert not harness.broker.sessions
-
-
-def test_a_disconnect_can_lengthen_the_session(harness: Harness) -> None:
-    client = harness.connect(session_expiry=10)
-    client.send(Disconnect(properties=Properties(session_expiry_interval=20)))
-    harness.pass_time(19)
-    assert harness.broker.sessions
-    harness.pass_time(1)
-    assert not harness.broker.sessions
-
-
 def test_a_disconnect_cannot_make_a_session_outlive_that_was_not_to(harness: Harness) -> None:
     client = harness.connect()
     client.send(Disconnect(properties=Properties(session_expiry_interval=20)))
@@ -70,16 +44,3 @@ def test_a_disconnect_cannot_make_a_session_outlive_that_was_not_to(harness: Har
     assert isinstance(disconnect, Disconnect)
     assert disconnect.reason_code == ReasonCode.PROTOCOL_ERROR
     assert not harness.broker.sessions
-
-
-def test_a_disconnect_may_repeat_that_the_session_ends(harness: Harness) -> None:
-    client = harness.connect(will=WILL)
-    client.send(Disconnect(properties=Properties(session_expiry_interval=0)))
-    assert not client.take()
-    assert client.closed()
-
-
-def test_pingreq_is_answered(harness: Harness) -> None:
-    client = harness.connect()
-    client.send(PingReq(), PingReq())
-    assert client.take() == [PingResp(), PingResp()]

@@ -33,22 +33,40 @@ class ExactlyOnce(RuleBasedStateMachine):
                 client.connect(self.harness)
 
     @precondition(lambda self: any(each.may_publish for each in self.publishers))
-    @rule(data=st.data(), qos=st.sampled_from([1, 2]))
-    def publish(self, data: st.DataObject, qos: int) -> None:
+    @rule(data=st.data(), qos=st.sampled_from([1, 2]), count=st.sampled_from([1, 1, 2, 3]))
+    def publish(self, data: st.DataObject, qos: int, count: int) -> None:
         publisher = data.draw(
             st.sampled_from([each for each in self.publishers if each.may_publish])
         )
-        payload = b"%d" % sum(map(len, self.published.values()))
-        self.published[qos].add(payload)
-        publisher.publish("t", payload, qos)
+        first = sum(map(len, self.published.values()))
+        payloads = [b"%d" % number for number in range(first, first + count)]
+        self.published[qos].update(payloads)
+        publisher.publish("t", payloads, qos)
 
     @rule(index=st.integers(0, 3))
     def react(self, index: int) -> None:
         self.clients[index].react()
 
+    @rule(count=st.sampled_from([1, 2, 3]))
+    def commit(self, count: int) -> None:
+        for _ in range(count):
+            self.harness.commit()
+
+    @rule(part=st.sampled_from([0.3, 0.6, 2.0]))
+    def wait(self, part: float) -> None:
+        self.harness.pass_time(self.harness.disk.commit_delay * part)
+
     @rule()
-    def commit(self) -> None:
-        self.harness.commit()
+    def answers_come_in_time(self) -> None:
+        """What was deferred is written after the commit delay, in one of the next batches."""
+        for client in self.clients:
+            client.react()
+        accepted = [publisher for publisher in self.publishers if publisher.accepted]
+        self.wait(1.0)
+        self.commit(3)
+        for publisher in accepted:
+            publisher.react()
+            assert publisher.unanswered(1) == publisher.unanswered(2) == []
 
     @rule()
     def crash(self) -> None:

@@ -14,7 +14,6 @@ from tests.support.broker_harness import Harness
 from tests.support.durable_broker import DurableHarness
 from tests.support.inline import Inline
 from tests.support.payloads import payloads
-from tests.support.publishing import published
 
 QUOTA = ReasonCode.QUOTA_EXCEEDED
 
@@ -169,25 +168,6 @@ def test_a_crowded_topic_is_refused(crowded: Harness, topic: str) -> None:
     assert crowded.publish("a", qos=1) == ReasonCode.NO_MATCHING_SUBSCRIBERS
 
 
-@pytest.mark.parametrize("qos", [1, 2])
-def test_what_an_inline_client_refuses_reaches_nobody(harness: Harness, qos: int) -> None:
-    inline, other = Inline(), harness.connect("other")
-    other.subscribe("#")
-    harness.broker.subscribe_inline(inline, ["#"])
-    inline.answer = QUOTA
-    assert harness.publish("a", qos=qos, retain=True) == QUOTA
-    assert not other.take()
-    assert len(harness.broker.retained) == 0
-
-
-def test_receivers_of_one_form_share_its_bytes(harness: Harness) -> None:
-    clients = [harness.connect(f"c{number}") for number in range(3)]
-    for client in clients:
-        client.subscribe("a")
-    harness.publish("a")
-    assert {bytes(client.raw[-7:]) for client in clients} == {b"\x30\x05\x00\x01a\x00x"}
-
-
 @pytest.mark.parametrize("asked_first", [False, True])
 @pytest.mark.parametrize("qos", [0, 1])
 def test_what_is_not_retained_for_want_of_room_is_not_on_disk_either(
@@ -209,31 +189,6 @@ def test_what_is_not_retained_for_want_of_room_is_not_on_disk_either(
 
 
 # --- what is sent ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("qos", [0, 1, 2])
-@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
-def test_a_batch_is_written_for_another_qos_and_another_version(
-    harness: Harness, version: int, qos: int
-) -> None:
-    subscribers = [
-        harness.connect(f"c{number}", each) for number, each in enumerate([MQTT_3_1_1, MQTT_5] * 3)
-    ]
-    for number, each in enumerate(subscribers):
-        each.subscribe("a/b", number // 2)
-    sizes = [0, 1, 1, 121, 122, 123, 200, 2]
-    packets = [
-        Publish("a/b", b"x" * size, qos, packet_id=number * (qos > 0))
-        for number, size in enumerate(sizes, 1)
-    ]
-    harness.connect("publisher", version).send(*packets)
-    for number, each in enumerate(subscribers):
-        sent = min(qos, number // 2)
-        assert published(each) == [
-            Publish("a/b", b"x" * size, sent, packet_id=place * (sent > 0))
-            for place, size in enumerate(sizes, 1)
-        ]
-    assert harness.broker.traffic.bytes_sent == 6 * sum(sizes)
 
 
 @pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])

@@ -42,12 +42,6 @@ def test_keep_alive_allows_one_and_a_half_intervals_of_silence(
         assert not client.take()
 
 
-def test_without_keep_alive_silence_has_no_end(harness: Harness) -> None:
-    client = harness.connect(keep_alive=0)
-    harness.pass_time(1e6)
-    assert not client.closed()
-
-
 def test_a_keep_alive_does_not_outlive_its_connection(harness: Harness) -> None:
     """A client that comes and goes leaves no deadline behind, whatever it asked for."""
     for number in range(1_000):

@@ -5,8 +5,6 @@ from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,
     Disconnect,
-    PingReq,
-    PingResp,
     PubAck,
     PubComp,
     Publish,
@@ -22,87 +20,6 @@ from tests.support.publishing import subscriber
 
 NOBODY = ReasonCode.NO_MATCHING_SUBSCRIBERS
 VERSIONS = (MQTT_3_1_1, MQTT_5)
-
-EVERYTHING = Properties(
-    payload_format_indicator=1,
-    content_type="text/plain",
-    response_topic="answers",
-    correlation_data=b"\x00\xff",
-    user_properties=(("site", "A"), ("$where", "x = 1"), ("site", "B")),
-)
-
-
-def test_qos_0_is_not_answered(harness: Harness) -> None:
-    receiver, publisher = subscriber(harness), harness.connect("p")
-    publisher.send(Publish("a", b"1"), PingReq())
-    assert publisher.take() == [PingResp()]
-    assert receiver.take() == [Publish("a", b"1")]
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_qos_1(harness: Harness, version: int) -> None:
-    receiver, publisher = subscriber(harness), harness.connect("p", version)
-    publisher.send(Publish("a", b"1", 1, packet_id=9))
-    assert publisher.take() == [PubAck(9)]
-    assert receiver.take() == [Publish("a", b"1", 1, packet_id=1)]
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_qos_2(harness: Harness, version: int) -> None:
-    receiver, publisher = subscriber(harness), harness.connect("p", version)
-    publisher.send(Publish("a", b"1", 2, packet_id=9))
-    assert publisher.take() == [PubRec(9)]
-    publisher.send(Publish("a", b"1", 2, dup=True, packet_id=9))
-    assert publisher.take() == [PubRec(9)]
-    publisher.send(PubRel(9))
-    assert publisher.take() == [PubComp(9)]
-    publisher.send(Publish("a", b"2", 2, packet_id=9))
-    assert publisher.take() == [PubRec(9)]
-    payloads = [packet.payload for packet in receiver.take() if isinstance(packet, Publish)]
-    assert payloads == [b"1", b"2"]
-
-
-def test_qos_2_is_not_doubled_by_a_new_connection(harness: Harness) -> None:
-    receiver = subscriber(harness)
-    first = harness.persistent("p")
-    first.send(Publish("a", b"1", 2, packet_id=9))
-    first.drop()
-    again = harness.persistent("p")
-    again.send(Publish("a", b"1", 2, dup=True, packet_id=9), PubRel(9))
-    assert again.take() == [PubRec(9), PubComp(9)]
-    assert len(receiver.take()) == 1
-
-
-def test_pubrel_for_an_unknown_packet_identifier(harness: Harness) -> None:
-    client = harness.connect()
-    client.send(PubRel(5))
-    assert client.take() == [PubComp(5, ReasonCode.PACKET_IDENTIFIER_NOT_FOUND)]
-
-
-@pytest.mark.parametrize("qos", [1, 2])
-def test_a_publisher_is_told_that_nobody_subscribed(harness: Harness, qos: int) -> None:
-    client = harness.connect()
-    client.send(Publish("a", qos=qos, packet_id=1))
-    assert client.take() == [(PubAck if qos == 1 else PubRec)(1, NOBODY)]
-
-
-def test_a_message_arrives_as_it_was_published(harness: Harness) -> None:
-    receiver = subscriber(harness)
-    harness.connect("p").send(Publish("a", b"x", properties=EVERYTHING))
-    assert receiver.take() == [Publish("a", b"x", properties=EVERYTHING)]
-
-
-def test_mqtt_3_1_1_gets_the_message_without_properties(harness: Harness) -> None:
-    receiver = subscriber(harness, MQTT_3_1_1)
-    harness.connect("p").send(Publish("a", b"x", properties=EVERYTHING))
-    assert receiver.take() == [Publish("a", b"x")]
-
-
-def test_a_topic_alias_is_resolved_and_not_passed_on(harness: Harness) -> None:
-    receiver, publisher = subscriber(harness), harness.connect("p")
-    alias = Properties(topic_alias=3)
-    publisher.send(Publish("a/b", b"1", properties=alias), Publish("", b"2", properties=alias))
-    assert receiver.take() == [Publish("a/b", b"1"), Publish("a/b", b"2")]
 
 
 @pytest.mark.parametrize(

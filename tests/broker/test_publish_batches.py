@@ -9,17 +9,14 @@ from gateway.mqtt.packets import (
     MQTT_5,
     Disconnect,
     PubAck,
-    PubComp,
     Publish,
     PubRec,
-    PubRel,
 )
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.traffic import TURN_BYTES
 from tests.support.broker_harness import Harness
 from tests.support.durable_broker import DurableHarness
-from tests.support.inline import Inline
 from tests.support.memory_client import MemoryClient
 from tests.support.payloads import payloads
 from tests.support.publishing import batch, codes, published, subscriber
@@ -62,39 +59,6 @@ def test_messages_are_forwarded_answered_and_counted(version: int, qos: int, n: 
 
 
 @pytest.mark.parametrize("n", [1, 2, 20])
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("make", [Harness, DurableHarness])
-def test_qos_2_goes_through_all_four_packets(make: type[Harness], version: int, n: int) -> None:
-    harness = make()
-    receiver = harness.persistent("subscriber", version)
-    receiver.subscribe("#", 2)
-    publisher = harness.persistent("publisher", version)
-    numbers = range(1, 21)
-    send(publisher, batch(20, 2), n)
-    assert publisher.take() == [PubRec(number) for number in numbers]
-    assert len(harness.session("publisher").incoming) == 20
-    publisher.send(*(PubRel(number) for number in numbers))
-    assert publisher.take() == [PubComp(number) for number in numbers]
-    assert not harness.session("publisher").has_incoming
-    assert published(receiver) == batch(20, 2)
-    for start in range(0, 20, n):
-        receiver.send(*(PubRec(number) for number in numbers[start : start + n]))
-        receiver.send(*(PubComp(number) for number in numbers[start : start + n]))
-    assert receiver.take() == [PubRel(number) for number in numbers]
-    assert not len(harness.session("subscriber").inflight)
-
-
-@pytest.mark.parametrize("n", [1, 2, 100])
-@pytest.mark.parametrize("qos", [1, 2])
-def test_a_publisher_is_told_of_each_that_nobody_subscribed(
-    harness: Harness, qos: int, n: int
-) -> None:
-    publisher = harness.connect("publisher")
-    publisher.send(*batch(n, qos))
-    assert codes(publisher) == [NOBODY] * n
-
-
-@pytest.mark.parametrize("n", [1, 2, 20])
 def test_who_publishes_to_itself_gets_its_messages_before_puback_and_behind_pubrec(
     harness: Harness, n: int
 ) -> None:
@@ -123,18 +87,6 @@ def test_a_topic_that_is_refused_is_refused_for_each(topic: str, qos: int, n: in
 
 
 # --- what ends a batch ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("properties", [TEXT, Properties(message_expiry_interval=60)])
-def test_properties_are_forwarded_as_they_came(harness: Harness, properties: Properties) -> None:
-    receiver = subscriber(harness)
-    packets = batch(6, 1)
-    for packet in packets[2:4]:
-        packet.properties = properties
-    harness.connect("publisher").send(*packets)
-    assert receiver.take() == packets
-    (first, with_properties, last) = harness.session("subscriber").inflight.spans()
-    assert [first.count, with_properties.count, last.count] == [2, 2, 2]
 
 
 def test_properties_keep_their_order_and_their_bytes(harness: Harness) -> None:
@@ -235,17 +187,6 @@ def test_what_is_repeated_inside_a_batch_is_delivered_once(
     assert publisher.client.connection.unacknowledged == len(delivered)
 
 
-@pytest.mark.parametrize("known", [1, 2, 4])
-def test_what_an_earlier_read_brought_is_not_delivered_again(harness: Harness, known: int) -> None:
-    receiver, publisher = subscriber(harness), harness.connect("publisher")
-    publisher.send(*batch(1, 2, known))
-    publisher.send(*batch(5, 2))
-    answers = [PubRec(number) for number in (known, 1, 2, 3, 4, 5)]
-    assert publisher.take() == answers
-    delivered = [known, *(number for number in range(1, 6) if number != known)]
-    assert payloads(receiver.take()) == [b"%d" % number for number in delivered]
-
-
 @pytest.mark.parametrize("topic", ["a/+", ""])
 def test_what_is_repeated_needs_a_topic_name_all_the_same(harness: Harness, topic: str) -> None:
     publisher = harness.connect("publisher")
@@ -279,12 +220,3 @@ def test_a_retained_message_for_which_there_is_no_room_is_refused_alone(harness:
     assert codes(publisher) == [NOBODY, NOBODY, NOBODY, QUOTA, NOBODY, QUOTA]
     assert harness.counters.count("tidegate/retained/rejected") == 2
     assert [each for each in "abcde" if harness.broker.retained.get(each)] == ["a", "b", "c"]
-
-
-def test_the_last_of_a_batch_is_retained(harness: Harness) -> None:
-    packets = [Publish("a", b"%d" % number, retain=True) for number in range(5)]
-    harness.broker.subscribe_inline(Inline(), ["a"])
-    harness.connect().send(*packets)
-    late = harness.connect("late")
-    late.subscribe("a")
-    assert late.take() == packets[-1:]

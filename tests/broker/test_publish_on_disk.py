@@ -86,15 +86,6 @@ def test_an_answer_waits_for_its_rows_and_nothing_else_does(disk: Disk, qos: int
     assert publisher.take() == [PubAck(3) if qos == 1 else PubRec(3), PingResp()]
 
 
-def test_what_made_no_row_is_answered_at_once(disk: Disk) -> None:
-    harness, _ = with_outbox(disk)
-    publisher, other = harness.connect("p"), harness.connect("o")
-    publisher.send(Publish("up/a", b"1", 1, packet_id=1))
-    other.send(Publish("b", b"1", 1, packet_id=1))
-    assert not publisher.take()
-    assert other.take() == [PubAck(1, NOBODY)]
-
-
 def test_answers_keep_their_order(disk: Disk) -> None:
     harness, _ = with_outbox(disk)
     publisher = harness.connect("p")
@@ -106,15 +97,6 @@ def test_answers_keep_their_order(disk: Disk) -> None:
     assert not publisher.take()
     harness.commit()
     assert publisher.take() == [PubAck(1), PubAck(2, NOBODY), PubRec(3)]
-
-
-def test_many_messages_wait_for_one_commit(disk: Disk) -> None:
-    harness, _ = with_outbox(disk)
-    publisher = harness.connect("p")
-    publisher.send(*(Publish("up/a", qos=1, packet_id=1 + number) for number in range(100)))
-    assert not publisher.take()
-    harness.commit()
-    assert len(publisher.take()) == 100
 
 
 def test_a_repeated_qos_2_message_waits_for_the_rows_of_the_first(disk: Disk) -> None:
@@ -140,11 +122,3 @@ def test_a_client_that_left_still_gets_its_answer(disk: Disk) -> None:
     assert publisher.take() == [PubAck(3)]
     assert publisher.closed()
     assert not harness.broker.clients
-
-
-def test_without_a_disk_nothing_waits(harness: Harness) -> None:
-    outbox = Inline("outbox")
-    harness.broker.subscribe_inline(outbox, ["up/#"])
-    publisher = harness.connect("p")
-    publisher.send(Publish("up/a", qos=1, packet_id=3))
-    assert publisher.take() == [PubAck(3)]

@@ -10,21 +10,6 @@ from tests.support.payloads import payloads
 from tests.support.publishing import acknowledge, batch, published
 
 
-def test_what_waits_for_a_window_follows_many_at_a_time() -> None:
-    harness = Harness(BrokerSettings(maximum_inflight=5))
-    receiver = harness.connect("c")
-    receiver.subscribe("#", 1)
-    harness.connect("publisher").send(*batch(9, 1))
-    assert published(receiver) == batch(5, 1)
-    receiver.send(PubAck(1), PubAck(2), PubAck(3))
-    assert published(receiver) == batch(3, 1, 6)
-    inflight = harness.session("c").inflight
-    assert [number for number, _ in inflight.items()] == [4, 5, 6, 7, 8]
-    receiver.send(*(PubAck(number) for number in (4, 5, 6, 7, 8)))
-    assert published(receiver) == batch(1, 1, 9)
-    assert len(inflight) == 1
-
-
 def test_packet_identifiers_come_round() -> None:
     harness = Harness(BrokerSettings(maximum_inflight=60_000))
     receiver, publisher = (harness.connect(name, MQTT_3_1_1) for name in "cp")
@@ -41,21 +26,6 @@ def test_packet_identifiers_come_round() -> None:
     assert stuck not in seen[500:]
     assert 0 not in seen
     assert len(harness.session("c").inflight) == 1
-
-
-def test_what_was_sent_in_a_batch_is_sent_again(harness: Harness) -> None:
-    receiver = harness.persistent("c")
-    receiver.subscribe("#", 1)
-    harness.connect("publisher").send(*batch(5, 1))
-    receiver.send(PubAck(1), PubAck(2))
-    receiver.drop()
-    again = harness.persistent("c")
-    expected = batch(3, 1, 3)
-    for packet in expected:
-        packet.dup = True
-    assert published(again) == expected
-    again.send(*(PubAck(number) for number in (3, 4, 5)))
-    assert harness.broker.queue_memory.bytes == 0
 
 
 # --- who is away ----------------------------------------------------------------------------

@@ -55,28 +55,6 @@ def test_the_client_is_told(harness: Harness) -> None:
     assert harness.connect("old", MQTT_3_1_1).connack.properties == Properties()
 
 
-@pytest.mark.parametrize("qos", [1, 2])
-def test_what_waits_for_a_commit_is_not_acknowledged(qos: int) -> None:
-    harness = make_harness(Disk())
-    client = harness.connect()
-    client.send(*publishes(MAXIMUM, qos))
-    assert not refused(client)
-    client.send(*publishes(1, qos, first=9))
-    assert not refused(client)  # the DISCONNECT waits behind what it may not overtake
-    harness.commit()
-    assert refused(client)
-
-
-def test_what_has_left_makes_room() -> None:
-    harness = make_harness(Disk())
-    client = harness.connect()
-    for first in (1, 4, 7):
-        client.send(*publishes(MAXIMUM, 1, first))
-        harness.commit()
-        assert len(client.take()) == MAXIMUM
-    assert client.client.connection.unacknowledged == 0
-
-
 def test_packets_of_one_read_cannot_have_seen_their_answers(harness: Harness) -> None:
     client = harness.connect()
     client.send(*publishes(MAXIMUM + 1, 1))
@@ -99,19 +77,6 @@ def test_qos_0_counts_for_nothing(harness: Harness) -> None:
     assert not refused(client)
 
 
-def test_qos_2_counts_until_pubcomp(harness: Harness) -> None:
-    client = harness.connect()
-    for packet in publishes(MAXIMUM, 2):
-        client.send(packet)
-    client.send(PubRel(2))
-    client.send(*publishes(1, 1, first=9))
-    assert client.take()[-2:] == [PubComp(2), PubAck(9)]
-    client.send(PubRel(2))  # unknown by now: its PUBCOMP gives nothing back
-    client.send(*publishes(1, 2, first=9))
-    client.send(*publishes(1, 2, first=10))
-    assert refused(client)
-
-
 def test_a_pubrec_that_refuses_gives_its_place_back(harness: Harness) -> None:
     client = harness.connect()
     for packet in publishes(10, 2, topic="$SYS/x"):
@@ -119,14 +84,6 @@ def test_a_pubrec_that_refuses_gives_its_place_back(harness: Harness) -> None:
     answers = [packet.reason_code for packet in client.take() if isinstance(packet, PubRec)]
     assert answers == [ReasonCode.NOT_AUTHORIZED] * 10
     assert not client.closed()
-
-
-def test_a_repetition_on_the_same_connection_is_not_counted_twice(harness: Harness) -> None:
-    client = harness.connect()
-    for _ in range(10):
-        client.send(Publish("up/a", b"x", 2, dup=True, packet_id=1))
-    assert not refused(client)
-    assert client.client.connection.unacknowledged == 1
 
 
 def test_a_new_connection_begins_to_count_anew(harness: Harness) -> None:

@@ -33,15 +33,6 @@ def test_a_turn_sends_no_more_than_it_has_room_for(harness: Harness, topic_filte
     assert harness.counters.count("tidegate/replays/deferred") == 1
 
 
-def test_everything_comes_once_and_in_order(harness: Harness) -> None:
-    harness.publish("$SYS/x", retain=True)  # which is none of it [MQTT-4.7.2-1]
-    names = retain(harness, 5 * TURN + 3)
-    client = harness.connect()
-    client.subscribe("#", 1)
-    turns(harness)
-    assert topics(client.take()) == names
-
-
 def test_what_one_turn_has_room_for_comes_at_once(harness: Harness) -> None:
     names = retain(harness, TURN)
     client = harness.connect()

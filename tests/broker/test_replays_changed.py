@@ -50,17 +50,6 @@ def test_a_session_that_ends_is_sent_nothing_more(harness: Harness) -> None:
     assert len(other.take()) == 4 * TURN
 
 
-def test_subscribing_again_begins_again(harness: Harness) -> None:
-    names = retain(harness, 4 * TURN)
-    client = harness.connect()
-    client.subscribe("#")
-    client.take()
-    client.subscribe("#", 0)
-    assert harness.broker.replays.count == 1
-    turns(harness)
-    assert topics(client.take()) == names
-
-
 @pytest.mark.parametrize("handling", [1, 2])
 def test_subscribing_again_without_a_replay_goes_on_with_the_first(
     harness: Harness, handling: int
@@ -107,15 +96,6 @@ def test_what_is_published_to_who_is_away_waits_behind_its_retained_message(
     client = harness.persistent()
     packets = client.take()
     assert payloads_of(packets, names[-1]) == [names[-1].encode(), b"new", b"new"]
-
-
-def test_a_session_that_is_taken_over_goes_on_with_its_new_connection(harness: Harness) -> None:
-    names = retain(harness, 4 * TURN, qos=1)
-    first = harness.persistent()
-    first.subscribe("#", 1)
-    client = harness.persistent()
-    turns(harness)
-    assert acknowledged(client) == names
 
 
 def test_a_replay_that_a_crash_interrupts_begins_again() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.mqtt.packets import Publish, SubscriptionRequest
+from gateway.mqtt.packets import SubscriptionRequest
 from tests.support.broker_harness import Harness
 from tests.support.publishing import batch
 from tests.support.replays import TURN, payloads_of, retain, short_turns, turns
@@ -14,44 +14,6 @@ def harness() -> Harness:
     harness = Harness()
     short_turns(harness)
     return harness
-
-
-@pytest.mark.parametrize("version", [4, 5])
-@pytest.mark.parametrize("qos", [0, 1])
-@pytest.mark.parametrize("kept", [False, True])
-def test_nothing_older_follows_what_was_published_meanwhile(
-    harness: Harness, version: int, qos: int, kept: bool
-) -> None:
-    names = retain(harness, 4 * TURN)
-    client, publisher = harness.connect("c", version), harness.connect("p", version)
-    client.subscribe("#")
-    publisher.send(*[Publish(name, b"new", qos, kept, packet_id=7 * qos) for name in names[-2:]])
-    turns(harness)
-    packets = client.take()
-    for name in names:
-        expected = [name.encode(), b"new"] if name in names[-2:] else [name.encode()]
-        assert payloads_of(packets, name) == expected
-    retained = [each.retain for each in packets if isinstance(each, Publish)]
-    assert retained.count(False) == 2
-
-
-def test_a_message_that_is_deleted_meanwhile_comes_before_that(harness: Harness) -> None:
-    names = retain(harness, 4 * TURN)
-    client = harness.connect()
-    client.subscribe("#")
-    harness.publish(names[-1], b"", retain=True)
-    turns(harness)
-    assert payloads_of(client.take(), names[-1]) == [names[-1].encode(), b""]
-
-
-def test_what_is_retained_first_meanwhile_comes_once(harness: Harness) -> None:
-    retain(harness, 4 * TURN)
-    client = harness.connect()
-    client.subscribe("#")
-    new = retain(harness, 2, first=100)
-    turns(harness)
-    packets = client.take()
-    assert [len(payloads_of(packets, name)) for name in new] == [1, 1]
 
 
 def test_what_expires_meanwhile_is_not_sent(harness: Harness) -> None:
@@ -74,15 +36,6 @@ def test_a_message_that_the_filter_refuses_hides_none_that_it_takes(harness: Har
     packets = client.take()
     assert sorted(topics(packets)) == sorted(names)
     assert payloads_of(packets, names[-1]) == [names[-1].encode()]
-
-
-def test_no_local_holds_for_each_piece(harness: Harness) -> None:
-    names = retain(harness, 2 * TURN)
-    client = harness.connect()
-    client.send(Publish("mine", b"x", retain=True))
-    client.subscribe("#", no_local=True)
-    turns(harness)
-    assert topics(client.take()) == names
 
 
 def test_every_replay_that_has_not_come_to_a_message_sends_it_first(harness: Harness) -> None:

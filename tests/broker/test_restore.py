@@ -6,7 +6,6 @@ from gateway.broker.restore import restore
 from gateway.broker.settings import BrokerSettings
 from gateway.broker.subscription_filters import SubscriptionFilter
 from gateway.mqtt.packets import (
-    MQTT_3_1_1,
     Connect,
     Disconnect,
     Packet,
@@ -82,41 +81,6 @@ def test_answers_wait_for_what_they_promise(
     assert [type(each) for each in client.take()] == ([answer] if to_be_kept else [])
 
 
-def test_what_was_acknowledged_is_delivered_in_order_after_a_crash(harness: DurableHarness) -> None:
-    away(harness)
-    for number in range(10):
-        assert harness.publish("t", b"%d" % number, number % 3) is ReasonCode.SUCCESS
-    harness.crash()
-    client = harness.persistent()
-    assert client.connack.session_present
-    expected = [b"%d" % number for number in range(10) if number % 3]  # QoS 0 is not kept
-    assert payloads(client.take()) == expected
-
-
-def test_what_was_not_committed_is_gone(harness: DurableHarness) -> None:
-    away(harness)
-    harness.publish("t", b"kept", 1)
-    harness.commits = False
-    harness.publish("t", b"lost", 1)
-    harness.crash()
-    harness.commits = True
-    assert payloads(harness.persistent().take()) == [b"kept"]
-
-
-def test_what_everyone_acknowledged_before_the_commit_is_never_written(
-    harness: DurableHarness,
-) -> None:
-    client = harness.persistent()
-    client.subscribe("t", 1)
-    harness.commits = False
-    for _ in range(10):
-        harness.publish("t", b"", 1)
-        (packet,) = client.take()
-        assert isinstance(packet, Publish)
-        client.send(PubAck(packet.packet_id))
-    assert harness.disk.commit() == 0
-
-
 def test_a_message_for_many_is_written_once_and_deleted_with_the_last(
     harness: DurableHarness,
 ) -> None:
@@ -157,17 +121,6 @@ def test_a_session_that_shall_not_stay_any_more_is_forgotten(harness: DurableHar
     assert harness.disk.count("delivery") == 0
 
 
-def test_a_message_goes_on_with_its_expiry(harness: DurableHarness) -> None:
-    away(harness)
-    harness.publish("t", b"short", 1, message_expiry=10)
-    harness.publish("t", b"long", 1, message_expiry=100)
-    harness.reboot(50)
-    (packet,) = harness.persistent().take()
-    assert isinstance(packet, Publish)
-    assert packet.payload == b"long"
-    assert packet.properties.message_expiry_interval == 50
-
-
 def test_expired_messages_are_deleted_on_disk(harness: DurableHarness) -> None:
     away(harness)
     harness.publish("t", b"queued", 1, message_expiry=10)
@@ -197,7 +150,7 @@ def test_retained_messages_beyond_the_bound_are_counted(harness: DurableHarness)
     assert smaller.counters.count("tidegate/retained/rejected") == 1
 
 
-@pytest.mark.parametrize("version", [MQTT_3_1_1, 5])
+@pytest.mark.parametrize("version", [4, 5])
 def test_subscriptions_come_back_as_they_were(harness: DurableHarness, version: int) -> None:
     client = harness.persistent(version=version)
     client.subscribe_all(

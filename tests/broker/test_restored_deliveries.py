@@ -2,62 +2,21 @@
 
 import pytest
 
-from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import (
     Connect,
-    PubAck,
     PubComp,
     Publish,
     PubRec,
     PubRel,
 )
 from gateway.mqtt.properties import Properties
-from tests.support.durable_broker import DurableHarness, away
+from tests.support.durable_broker import DurableHarness
 from tests.support.payloads import payloads
 
 
 @pytest.fixture
 def harness() -> DurableHarness:
     return DurableHarness()
-
-
-def test_messages_that_may_have_been_sent_come_with_dup(harness: DurableHarness) -> None:
-    client = harness.persistent(receive_maximum=2)
-    client.subscribe("t", 1)
-    for number in range(4):
-        harness.publish("t", b"%d" % number, 1)
-    assert payloads(client.take()) == [b"0", b"1"]
-    harness.settings = BrokerSettings(maximum_inflight=3)
-    harness.crash()
-    client = harness.persistent()
-    packets = [packet for packet in client.take() if isinstance(packet, Publish)]
-    assert [(packet.payload, packet.dup) for packet in packets] == [
-        (b"0", True),
-        (b"1", True),
-        (b"2", True),
-    ]
-    assert [packet.packet_id for packet in packets] == [1, 2, 3]
-    client.send(PubAck(1))
-    (last,) = client.take()
-    assert isinstance(last, Publish)
-    assert not last.dup
-
-
-def test_packet_identifiers_are_kept_when_the_connection_ends(harness: DurableHarness) -> None:
-    client = harness.persistent()
-    client.subscribe("t", 1)
-    for number in range(3):
-        harness.publish("t", b"%d" % number, 1)
-    client.send(PubAck(1))
-    client.drop()
-    harness.publish("t", b"3", 1)
-    harness.crash()
-    packets = [packet for packet in harness.persistent().take() if isinstance(packet, Publish)]
-    assert [(packet.payload, packet.packet_id, packet.dup) for packet in packets] == [
-        (b"1", 2, True),
-        (b"2", 3, True),
-        (b"3", 4, False),
-    ]
 
 
 def test_a_qos_2_publish_leaves_after_its_packet_identifier(harness: DurableHarness) -> None:
@@ -115,20 +74,3 @@ def test_a_qos_2_message_is_sent_again_only_behind_its_commit(harness: DurableHa
     client.send(Connect("c", clean_start=False, properties=Properties(session_expiry_interval=60)))
     harness.commit()
     assert payloads(client.take()) == [b"x"]
-
-
-def test_incoming_packet_identifiers_survive(harness: DurableHarness) -> None:
-    client = harness.persistent()
-    message = Publish("t", b"x", 2, packet_id=7)
-    client.send(message)
-    client.send(Publish("t", b"x", 2, packet_id=8))
-    client.send(PubRel(8))
-    harness.crash()
-    away(harness, name="s")
-    client = harness.persistent()
-    client.send(message)
-    assert client.take() == [PubRec(7)]
-    assert payloads(harness.persistent("s").take()) == []
-    client.send(PubRel(7))
-    assert client.take() == [PubComp(7)]
-    assert harness.disk.count("incoming") == 0

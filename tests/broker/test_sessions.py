@@ -8,9 +8,6 @@ from gateway.mqtt.packets import (
     Connect,
     Disconnect,
     PubAck,
-    Publish,
-    PubRec,
-    PubRel,
 )
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
@@ -19,28 +16,6 @@ from tests.support.broker_harness import Harness
 from tests.support.payloads import payloads
 
 VERSIONS = (MQTT_3_1_1, MQTT_5)
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_persistent_session_keeps_qos_1_and_2_only(harness: Harness, version: int) -> None:
-    first = harness.persistent("c", version)
-    first.subscribe("a", 2)
-    first.drop()
-    for number, qos in enumerate([0, 1, 2]):
-        harness.publish("a", b"%d" % number, qos=qos)
-    assert payloads(harness.persistent("c", version).take()) == [b"1", b"2"]
-
-
-def test_a_session_ends_after_its_expiry_interval(harness: Harness) -> None:
-    client = harness.connect(session_expiry=10, clean_start=False)
-    client.subscribe("a", 1)
-    client.drop()
-    harness.pass_time(9.9)
-    assert "c" in harness.broker.sessions
-    harness.pass_time(0.1)
-    assert not harness.broker.sessions
-    assert len(harness.broker.router) == 0
-    assert not harness.persistent().connack.session_present
 
 
 def test_a_session_whose_time_was_up_is_not_resumed_before_the_timer_has_run(
@@ -146,71 +121,6 @@ def test_the_end_of_a_persistent_session_makes_room(crowded: Harness, how: str) 
     crowded.persistent("c")
 
 
-def test_a_new_connection_stops_the_expiry(harness: Harness) -> None:
-    harness.connect(session_expiry=10).drop()
-    harness.pass_time(5)
-    harness.persistent()
-    harness.pass_time(1e6)
-    assert "c" in harness.broker.sessions
-
-
-def test_the_expiry_begins_anew_with_each_disconnection(harness: Harness) -> None:
-    for _ in range(3):
-        client = harness.connect(session_expiry=10, clean_start=False)
-        harness.pass_time(7)
-        client.drop()
-        harness.pass_time(7)
-    assert "c" in harness.broker.sessions
-    harness.pass_time(3)
-    assert not harness.broker.sessions
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_session_may_never_expire(harness: Harness, version: int) -> None:
-    expiry = NEVER if version == MQTT_5 else 0
-    harness.connect("c", version, session_expiry=expiry, clean_start=False).drop()
-    harness.pass_time(1e10)
-    assert "c" in harness.broker.sessions
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_what_was_not_acknowledged_is_sent_again_in_order(harness: Harness, version: int) -> None:
-    first = harness.persistent("c", version)
-    first.subscribe("a", 2)
-    for number, qos in enumerate([1, 2, 2, 1, 0]):
-        harness.publish("a", b"%d" % number, qos=qos)
-    first.send(PubRec(2), PubAck(1))
-    first.drop()
-    harness.publish("a", b"5", qos=1)
-    assert harness.persistent("c", version).take() == [
-        PubRel(2),
-        Publish("a", b"2", 2, dup=True, packet_id=3),
-        Publish("a", b"3", 1, dup=True, packet_id=4),
-        Publish("a", b"5", 1, packet_id=5),
-    ]
-
-
-def test_sending_again_keeps_the_new_receive_maximum(harness: Harness) -> None:
-    first = harness.persistent(receive_maximum=10)
-    first.subscribe("a", 1)
-    for number in range(12):
-        harness.publish("a", b"%d" % number, qos=1)
-    assert len(payloads(first.take())) == 10
-    first.drop()
-    second = harness.persistent(receive_maximum=3)
-    harness.publish("a", b"12", qos=1)
-    seen = second.take()
-    assert payloads(seen) == [b"0", b"1", b"2"]
-    while (packet := seen[-1]) and isinstance(packet, Publish) and packet.payload != b"12":
-        oldest = seen[len(payloads(seen)) - 3]
-        assert isinstance(oldest, Publish)
-        second.send(PubAck(oldest.packet_id))
-        seen += second.take()
-    assert payloads(seen) == [b"%d" % number for number in range(13)]
-    again = [packet.dup for packet in seen if isinstance(packet, Publish)]
-    assert again == [True] * 10 + [False] * 3
-
-
 def test_qos_0_does_not_overtake_what_is_sent_again(harness: Harness) -> None:
     first = harness.persistent(receive_maximum=2)
     first.subscribe("a", 1)
@@ -233,41 +143,3 @@ def test_what_is_too_large_for_the_new_connection_is_given_up(harness: Harness) 
     assert payloads(harness.persistent(maximum_packet_size=90).take()) == [b"2"]
     assert len(harness.session().inflight) == 1
     assert harness.counters.count("publish/messages/dropped") == 1
-
-
-def test_an_acknowledgement_before_the_repetition_spares_it(harness: Harness) -> None:
-    first = harness.persistent(receive_maximum=2)
-    first.subscribe("a", 1)
-    for number in range(2):
-        harness.publish("a", b"%d" % number, qos=1)
-    first.drop()
-    second = harness.persistent(receive_maximum=1)
-    second.send(PubAck(2))
-    assert payloads(second.take()) == [b"0"]
-    second.send(PubAck(1))
-    assert not second.take()
-    assert len(harness.session().inflight) == 0
-
-
-def test_what_expires_in_the_queue_is_not_delivered(harness: Harness) -> None:
-    first = harness.persistent()
-    first.subscribe("a", 1)
-    first.drop()
-    harness.publish("a", b"short", qos=1, message_expiry=10)
-    harness.publish("a", b"long", qos=1, message_expiry=100)
-    harness.pass_time(30.5)
-    assert harness.persistent().take() == [
-        Publish("a", b"long", 1, packet_id=1, properties=Properties(message_expiry_interval=70))
-    ]
-    assert harness.counters.count("publish/messages/expired") == 1
-
-
-def test_a_delivery_under_way_may_outlive_its_expiry(harness: Harness) -> None:
-    first = harness.persistent()
-    first.subscribe("a", 1)
-    harness.publish("a", b"x", qos=1, message_expiry=10)
-    first.drop()
-    harness.pass_time(30)
-    (publish,) = harness.persistent().take()
-    assert isinstance(publish, Publish)
-    assert publish.properties.message_expiry_interval == 0

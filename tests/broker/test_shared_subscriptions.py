@@ -2,13 +2,12 @@
 
 import pytest
 
-from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Disconnect, PubAck, Publish, PubRec, Subscribe
+from gateway.mqtt.packets import Publish, PubRec
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.delivery_queue import DeliveryQueue
 from tests.support.broker_harness import Harness
 from tests.support.memory_client import MemoryClient
 from tests.support.payloads import payloads
-from tests.support.subscribing import request
 
 SHARED = "$share/g/a"
 
@@ -18,24 +17,6 @@ def members(harness: Harness, *names: str, qos: int = 2) -> list[MemoryClient]:
     for client in clients:
         client.subscribe(SHARED, qos)
     return clients
-
-
-INVALID = [
-    *("$share", "$share/", "$share//", "$share//a", "$share/a", "$share/a/"),
-    *("$share/+/a", "$share/#/a"),
-]
-
-
-@pytest.mark.parametrize("topic_filter", INVALID)
-@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
-def test_a_filter_without_share_name_or_topic_filter_ends_the_connection(
-    harness: Harness, version: int, topic_filter: str
-) -> None:
-    client = harness.connect("c", version)
-    client.send(Subscribe(1, [request("a"), request(topic_filter)]))
-    assert client.closed()
-    assert [type(packet) for packet in client.take()] == [Disconnect] * (version == MQTT_5)
-    assert len(harness.broker.router) == 0
 
 
 @pytest.mark.parametrize("qos", [0, 1, 2])
@@ -110,27 +91,6 @@ def test_what_a_member_leaves_over_goes_to_another(harness: Harness, how: str) -
     ]
 
 
-def test_a_qos_2_message_is_completed_with_the_member_it_was_sent_to(harness: Harness) -> None:
-    first, second = members(harness, "first", "second")
-    harness.publish("a", b"2", qos=2)
-    assert payloads(first.take()) == [b"2"]
-    first.drop()
-    again = harness.persistent("first")  # [MQTT-4.8.2-4]
-    assert again.take() == [Publish("a", b"2", 2, dup=True, packet_id=1)]
-    assert not second.take()
-
-
-@pytest.mark.parametrize("qos", [1, 2])
-def test_what_a_member_refuses_is_not_sent_to_another(harness: Harness, qos: int) -> None:
-    first, second = members(harness, "first", "second")
-    harness.publish("a", qos=qos)
-    refusal = (PubAck if qos == 1 else PubRec)(1, ReasonCode.QUOTA_EXCEEDED)
-    first.send(refusal)  # [MQTT-4.8.2-6]
-    first.drop()
-    harness.persistent("first", clean_start=True)
-    assert not second.take()
-
-
 def test_what_has_expired_is_not_left_to_anyone(harness: Harness) -> None:
     first, second = members(harness, "first", "second", qos=1)
     harness.publish("a", qos=1, message_expiry=5)
@@ -148,10 +108,3 @@ def test_with_the_last_member_goes_what_it_was_owed(harness: Harness) -> None:
     harness.persistent("only", clean_start=True)
     assert len(harness.broker.router) == 0
     assert harness.broker.queue_memory.bytes == 0
-
-
-def test_a_member_is_sent_its_own_copy_beside_the_shared_one(harness: Harness) -> None:
-    (member,) = members(harness, "member", qos=1)
-    member.subscribe("a", 2)
-    harness.publish("a", qos=2)
-    assert sorted(packet.qos for packet in member.take() if isinstance(packet, Publish)) == [1, 2]

@@ -4,7 +4,7 @@ import pytest
 
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.connection import MAXIMUM_UNSENT
-from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Publish, PubRec
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Publish
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker_harness import Harness
 from tests.support.memory_client import MemoryClient
@@ -60,17 +60,6 @@ def test_what_a_lasting_session_is_owed_is_refused_once_it_is_full(harness: Harn
     stuck.send(PubAck(1), PubAck(2))
     assert payloads(stuck.take()) == [b"0", b"1", b"2", b"3"]
     assert publish(publisher, 1) == [SUCCESS]
-
-
-def test_it_may_acknowledge_half(harness: Harness) -> None:
-    stuck = harness.connect("stuck")
-    stuck.subscribe("a", 2)
-    publisher = harness.connect("p")
-    for number in range(5):
-        publisher.send(Publish("a", b"%d" % number, 2, packet_id=number + 1))
-    stuck.send(PubRec(1), PubRec(2))  # and no PUBCOMP: the window stays full
-    assert payloads(stuck.take()) == [b"0", b"1"]
-    assert len(harness.session("stuck").queue) == QUEUE
 
 
 @pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])

@@ -7,7 +7,6 @@ from gateway.broker.topic_limits import TopicLimits
 from gateway.counters import Counters
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.fields import write_string
-from gateway.mqtt.packets import Publish, Unsubscribe
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.budget import Budget
 from gateway.routing.route import NOWHERE, Route
@@ -209,20 +208,6 @@ def test_a_subscription_that_comes_or_goes_changes_routes(
         misses = scene.admissions.misses
         scene.find(topic)
         assert scene.admissions.misses == misses + (topic not in left)
-
-
-def test_who_subscribes_gets_the_next_message(harness: Harness) -> None:
-    publisher, client = harness.connect("p"), harness.connect("c")
-    heard = []
-    for change in ("nothing", "subscribe", "unsubscribe"):
-        if change == "subscribe":
-            client.subscribe("a/+")
-        elif change == "unsubscribe":
-            client.send(Unsubscribe(1, ["a/+"]))
-        client.take()
-        publisher.send(Publish("a/b", b"1"))
-        heard.append(client.take())
-    assert heard == [[], [Publish("a/b", b"1")], []]
 
 
 # --- refusals -------------------------------------------------------------------------------

@@ -31,25 +31,6 @@ def test_an_alias_out_of_range_is_invalid(maximum: int, topic: str, over: int) -
     assert client.closed()
 
 
-def test_an_alias_that_stands_for_nothing_is_a_protocol_error(harness: Harness) -> None:
-    client = harness.connect()
-    client.send(with_alias(TOPIC, 1))
-    client.send(with_alias("", 2))
-    (disconnect,) = client.take()
-    assert isinstance(disconnect, Disconnect)
-    assert disconnect.reason_code == ReasonCode.PROTOCOL_ERROR
-
-
-def test_every_alias_up_to_the_maximum_is_accepted(harness: Harness) -> None:
-    receiver, publisher = subscriber(harness, None), harness.connect()
-    for alias in range(1, 17):
-        publisher.send(with_alias(f"{TOPIC}/{alias}", alias))
-    for alias in range(1, 17):
-        publisher.send(with_alias("", alias))
-    topics = [f"{TOPIC}/{alias}" for alias in range(1, 17)]
-    assert taken(receiver) == [(topic, None) for topic in topics * 2]
-
-
 def test_a_publishers_alias_is_not_passed_on(harness: Harness) -> None:
     plain, aliased = subscriber(harness, None, "plain"), subscriber(harness, 2, "aliased")
     absent = harness.persistent("absent")

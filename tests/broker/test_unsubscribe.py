@@ -1,6 +1,6 @@
 import pytest
 
-from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Disconnect, Publish, UnsubAck, Unsubscribe
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Disconnect, UnsubAck, Unsubscribe
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker_harness import Harness
@@ -33,26 +33,6 @@ def test_one_invalid_filter_ends_the_connection_and_none_is_given_up(
     codes = [packet.reason_code for packet in client.take() if isinstance(packet, Disconnect)]
     assert codes == [ReasonCode.MALFORMED_PACKET] * (version == MQTT_5)
     assert len(harness.broker.router) == 1
-
-
-@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
-def test_nothing_comes_any_more(harness: Harness, version: int) -> None:
-    client = harness.connect("c", version)
-    client.subscribe("a")
-    client.subscribe("b")
-    client.send(Unsubscribe(9, ["a"]))
-    client.take()
-    harness.publish("a")
-    harness.publish("b")
-    assert client.take() == [Publish("b", b"x")]
-
-
-def test_what_was_sent_already_is_still_acknowledged(harness: Harness) -> None:
-    client = harness.connect()
-    client.subscribe("a", qos=1)
-    harness.publish("a", qos=1)
-    client.send(Unsubscribe(9, ["a"]))
-    assert len(harness.session().inflight) == 1
 
 
 def test_where_means_nothing_here(harness: Harness) -> None:

@@ -161,27 +161,6 @@ def test_a_filter_looks_at_what_was_published(harness: Harness) -> None:
     assert [packet.payload for packet in client.take() if isinstance(packet, Publish)] == [b"1"]
 
 
-def test_filtered_subscriptions_take_no_part_in_the_delivery(harness: Harness) -> None:
-    client = harness.connect()
-    client.subscribe_all([request("a", 2)], "payload.value > 100", identifier=1)
-    client.subscribe_all([request("#", 0)], identifier=2)
-    harness.publish("a", value(1), qos=2)
-    assert client.take() == [
-        Publish("a", value(1), properties=Properties(subscription_identifiers=(2,)))
-    ]
-
-
-def test_a_shared_group_gives_a_message_to_a_member_whose_filter_is_true(harness: Harness) -> None:
-    cold, warm = harness.connect("cold"), harness.connect("warm")
-    cold.subscribe_all([request("$share/g/a")], "payload.value <= 20")
-    warm.subscribe_all([request("$share/g/a")], WARM)
-    for number in (1, 2, 30, 3, 31):
-        harness.publish("a", value(number))
-    harness.publish("a", b"neither")
-    assert len(cold.take()) == 3
-    assert len(warm.take()) == 2
-
-
 def test_the_filter_is_asked_once_when_the_message_comes(harness: Harness) -> None:
     first = harness.persistent(receive_maximum=1)
     first.send(where("a", f"NOT NOT {WARM}"))

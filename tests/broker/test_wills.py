@@ -25,14 +25,6 @@ def watcher(harness: Harness) -> MemoryClient:
     return client
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_lost_connection_publishes_the_will(
-    harness: Harness, watcher: MemoryClient, version: int
-) -> None:
-    harness.connect("c", version, will=will()).drop()
-    assert watcher.take() == [GONE]
-
-
 def test_the_will_is_a_message_like_any_other(harness: Harness, watcher: MemoryClient) -> None:
     watcher.subscribe("wills/+", 1, retain_as_published=True)
     properties = Properties(
@@ -61,16 +53,6 @@ def test_whatever_else_ends_the_connection_publishes_the_will(
         harness.persistent()
     assert client.closed()
     assert watcher.take() == [GONE]
-
-
-def test_a_will_waits_for_its_delay(harness: Harness, watcher: MemoryClient) -> None:
-    harness.persistent(will=will(delay=30)).drop()
-    harness.pass_time(29)
-    assert not watcher.take()
-    harness.pass_time(1)
-    assert watcher.take() == [GONE]
-    harness.pass_time(3600)
-    assert not watcher.take()
 
 
 def test_a_will_whose_delay_was_over_is_not_called_off_before_the_timer_has_run(
@@ -114,23 +96,6 @@ def test_a_clean_start_publishes_a_delayed_will(harness: Harness, watcher: Memor
     assert watcher.take() == [GONE]
     harness.pass_time(30)
     assert not watcher.take()
-
-
-def test_without_a_lasting_session_a_will_does_not_wait(
-    harness: Harness, watcher: MemoryClient
-) -> None:
-    harness.connect(will=will(delay=30)).drop()
-    assert watcher.take() == [GONE]
-
-
-def test_a_disconnect_that_keeps_the_will_keeps_its_delay(
-    harness: Harness, watcher: MemoryClient
-) -> None:
-    client = harness.persistent(will=will(delay=30))
-    client.send(Disconnect(ReasonCode.DISCONNECT_WITH_WILL_MESSAGE))
-    assert not watcher.take()
-    harness.pass_time(30)
-    assert watcher.take() == [GONE]
 
 
 def test_no_will_comes_after_a_session_that_was_left_properly(

@@ -1,5 +1,3 @@
-import base64
-import hashlib
 import signal
 import socket
 import sqlite3
@@ -9,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.mqtt.encode import encode
-from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, ConnAck, Connect, Disconnect, PubAck, Publish
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect, Disconnect
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.cli.conftest import Command, MakeGateway
 from tests.support.gateway_process import COMMAND, GatewayProcess
@@ -156,29 +154,6 @@ async def test_a_signal_ends_it_cleanly_with_clients_connected(
     assert not (gateway.data / "tidegate.db-wal").exists()
 
 
-async def test_memory_durability_and_a_second_start(
-    make_gateway: MakeGateway, tmp_path: Path
-) -> None:
-    gateway = make_gateway(tmp_path, None, "--durability", "memory")
-    for _ in range(2):
-        gateway.start()
-        clients = Clients(gateway.port)
-        client = await clients.connect("c")
-        await client.send(Publish("a", b"x", 1, packet_id=3))
-        assert await client.receive() == PubAck(3, ReasonCode.NO_MATCHING_SUBSCRIBERS)
-        await clients.close()
-        assert gateway.stop() == 0
-
-
-def test_it_starts_after_a_kill(make_gateway: MakeGateway, tmp_path: Path) -> None:
-    gateway = make_gateway(tmp_path)
-    for _ in range(2):
-        gateway.start()
-        gateway.kill()
-    gateway.start()
-    assert gateway.stop() == 0
-
-
 def test_the_port_replaces_that_of_the_first_listener(
     make_gateway: MakeGateway, tmp_path: Path
 ) -> None:
@@ -189,28 +164,6 @@ def test_the_port_replaces_that_of_the_first_listener(
     until(lambda: listens(second), "the second listener listens")
     line = f"listens on 127.0.0.1:{gateway.port}, 127.0.0.1:{second}"
     until(lambda: line in gateway.log(), "the log names both listeners", gateway.log)
-    assert gateway.stop() == 0
-
-
-async def test_users_are_asked_for_their_password(
-    make_gateway: MakeGateway, tmp_path: Path
-) -> None:
-    hashed = hashlib.pbkdf2_hmac("sha512", b"secret", b"0123456789ab", 101)
-    text = f"anna:$7$101$MDEyMzQ1Njc4OWFi${base64.b64encode(hashed).decode()}\n"
-    (tmp_path / "passwords").write_text(text)
-    gateway = make_gateway(tmp_path, f"[[listener]]\npassword_file = '{tmp_path / 'passwords'}'\n")
-    gateway.start()
-    clients = Clients(gateway.port)
-    answers = []
-    for username, password in (("anna", b"secret"), ("anna", b"x"), (None, None)):
-        client = await clients.open()
-        await client.send(Connect("c", username=username, password=password))
-        connack = await client.receive()
-        assert isinstance(connack, ConnAck)
-        answers.append(connack.reason_code)
-    wrong, nobody = ReasonCode.BAD_USER_NAME_OR_PASSWORD, ReasonCode.NOT_AUTHORIZED
-    assert answers == [ReasonCode.SUCCESS, wrong, nobody]
-    await clients.close()
     assert gateway.stop() == 0
 
 

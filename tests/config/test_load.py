@@ -250,19 +250,15 @@ def test_durability(read: Load) -> None:
     )
 
 
-def test_subscription_filters(tmp_path: Path) -> None:
-    path = tmp_path / "gateway.toml"
-    path.write_text("[[subscription_filter]]\nclient = 'p-*'\nfilter = 'a/#'\nwhere = 'qos = 1'")
+def test_subscription_filters(read: Load) -> None:
+    text = "[[subscription_filter]]\nclient = 'p-*'\nfilter = 'a/#'\nwhere = 'qos = 1'"
     expected = SubscriptionFilterConfig("p-*", "a/#", "qos = 1")
-    assert load(path).subscription_filters == (expected,)
+    assert read(text).subscription_filters == (expected,)
 
 
 @pytest.mark.parametrize(
     ("text", "seconds"), [("0", 0), ("90s", 90), ("30m", 1800), ("2h", 7200), ("7d", 604_800)]
 )
-def test_history(text: str, seconds: int, tmp_path: Path) -> None:
-    path = tmp_path / "gateway.toml"
-    path.write_text(f"[history]\nkeep = '{text}'")
-    assert load(path).history == HistoryConfig(keep=seconds)
-    path.write_text("")
-    assert load(path).history == HistoryConfig(0, 256 * 1024 * 1024)
+def test_history(text: str, seconds: int, read: Load) -> None:
+    assert read(f"[history]\nkeep = '{text}'").history == HistoryConfig(keep=seconds)
+    assert read("").history == HistoryConfig(0, 256 * 1024 * 1024)

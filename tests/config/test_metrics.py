@@ -1,45 +1,30 @@
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gateway.config.errors import ConfigurationError
-from gateway.config.load import load
 from gateway.config.settings import MetricsConfig
+from tests.support.configurations import Load
 
 PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
 
-Read = Callable[[str], MetricsConfig | None]
+
+def test_without_the_section_there_is_no_endpoint(read: Load) -> None:
+    assert read("").metrics is None
 
 
-@pytest.fixture
-def read(tmp_path: Path) -> Read:
-    """Give a function that reads a configuration."""
-
-    def read(text: str) -> MetricsConfig | None:
-        path = tmp_path / "gateway.toml"
-        path.write_text(f"[gateway]\nid = 'a'\n{text}")
-        return load(path).metrics
-
-    return read
-
-
-def test_without_the_section_there_is_no_endpoint(read: Read) -> None:
-    assert read("") is None
-
-
-def test_the_section_alone_is_enough(read: Read) -> None:
-    assert read("[metrics]") == MetricsConfig("127.0.0.1", 9234, None)
+def test_the_section_alone_is_enough(read: Load) -> None:
+    assert read("[metrics]").metrics == MetricsConfig("127.0.0.1", 9234, None)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.2", "::1", "localhost"])
-def test_on_loopback_everybody_may_read(read: Read, host: str) -> None:
-    assert read(f"[metrics]\nhost = '{host}'\nport = 1") == MetricsConfig(host, 1)
+def test_on_loopback_everybody_may_read(read: Load, host: str) -> None:
+    assert read(f"[metrics]\nhost = '{host}'\nport = 1").metrics == MetricsConfig(host, 1)
 
 
-def test_beyond_loopback_it_is_said(read: Read) -> None:
+def test_beyond_loopback_it_is_said(read: Load) -> None:
     settings = "[metrics]\nhost = '0.0.0.0'\nallow_anonymous = true"
-    assert read(settings) == MetricsConfig("0.0.0.0", 9234, True)
+    assert read(settings).metrics == MetricsConfig("0.0.0.0", 9234, True)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +38,7 @@ def test_beyond_loopback_it_is_said(read: Read) -> None:
         ("path = '/x'", "metrics.path = '/x' is not allowed: unknown key"),
     ],
 )
-def test_mistakes(read: Read, settings: str, message: str) -> None:
+def test_mistakes(read: Load, settings: str, message: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         read(f"[metrics]\n{settings}")
     assert message in str(caught.value)

@@ -38,8 +38,9 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess
     """A gateway as `tidegate run` starts it, without a configuration."""
     process = GatewayProcess(tmp_path_factory.mktemp("gateway")).start()
     yield process
-    process.stop()
-    assert "unexpected error" not in process.log()
+    assert process.stop() == 0
+    for trouble in ("unexpected error", "Traceback", " ERROR "):
+        assert trouble not in process.log()
 
 
 @pytest.fixture(scope="session")

@@ -57,11 +57,6 @@ def test_a_disconnect_has_no_answer(peers: Peers, code: int, properties: bytes |
     peers.connect().disconnect(code, properties)
 
 
-@keeps("5:3.14.4-3", "3.1.1:3.14.4-3")
-def test_the_shortest_disconnect(peers: Peers, version: int) -> None:
-    peers.connect(version).disconnect()
-
-
 @keeps("5:3.14.4-1", "3.1.1:3.14.4-3")
 def test_nothing_behind_a_disconnect_is_processed(peers: Peers, version: int, topic: str) -> None:
     watcher = peers.connect(version).subscribe((topic, 0))

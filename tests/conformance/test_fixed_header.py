@@ -157,24 +157,19 @@ def test_a_flagged_connect_is_not_accepted(
 
 
 @keeps("5:3.12.4-1", "3.1.1:3.12.4-1")
-def test_a_ping_is_answered(peers: Peers, version: int) -> None:
-    peer = peers.connect(version)
-    peer.send(wire.PINGREQ)
-    peer.expect(wire.PINGRESP)
-
-
-@keeps("5:3.12.4-1", "3.1.1:3.12.4-1")
 def test_many_packets_in_one_segment_are_answered_in_order(
     peers: Peers, version: int, topic: str
 ) -> None:
-    peer = peers.connect(version)
+    peer = peers.open(version)
     peer.send(
+        wire.connect(version, peers.name()),
         wire.PINGREQ,
         wire.subscribe(version, 1, (topic, 0)),
         wire.publish(version, topic, b"1"),
         wire.PINGREQ,
         wire.unsubscribe(version, 2, topic),
     )
+    assert peer.receive()[0] == wire.CONNACK
     peer.expect(
         wire.PINGRESP,
         wire.suback(version, 1, 0),

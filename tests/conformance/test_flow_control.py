@@ -225,20 +225,23 @@ SMALL = 20
 
 @keeps("5:3.4.2-2", "5:3.4.2-3", "5:3.5.2-2", "5:3.5.2-3", "5:3.6.2-2", "5:3.6.2-3")
 @keeps("5:3.7.2-2", "5:3.7.2-3", "5:3.9.2-1", "5:3.9.2-2", "5:3.11.2-1", "5:3.11.2-2")
-def test_answers_fit_the_clients_maximum(peers: Peers) -> None:
-    peer = peers.connect(properties=maximum(SMALL))
+@keeps("5:3.1.2-29")
+@pytest.mark.parametrize(
+    "properties",
+    [maximum(SMALL), wire.byte_property(wire.REQUEST_PROBLEM_INFORMATION, 0)],
+    ids=["no room for reasons", "none asked for"],
+)
+def test_answers_without_reasons(peers: Peers, properties: bytes) -> None:
+    """Answers fit the client's maximum, and say no reasons to who asked for none."""
+    peer = peers.connect(properties=properties)
+    where = wire.user_property("$where", "no expression at all (((")
     for data, expected in (
         (wire.publish(wire.MQTT_5, "$SYS/x", b"", 1, 1), acknowledgement(PUBACK, 1, 0x87)),
         (wire.publish(wire.MQTT_5, "$SYS/x", b"", 2, 2), acknowledgement(PUBREC, 2, 0x87)),
         (acknowledgement(PUBREC, 3), acknowledgement(PUBREL, 3, 0x92)),
         (acknowledgement(PUBREL, 4), acknowledgement(PUBCOMP, 4, 0x92)),
         (
-            wire.subscribe(
-                wire.MQTT_5,
-                5,
-                ("a/b", 0),
-                properties=wire.user_property("$where", "no expression at all ((("),
-            ),
+            wire.subscribe(wire.MQTT_5, 5, ("a/b", 0), properties=where),
             wire.suback(wire.MQTT_5, 5, 0x83),
         ),
         (wire.unsubscribe(wire.MQTT_5, 6, "a/b"), wire.unsuback(wire.MQTT_5, 6, 0x11)),
@@ -253,25 +256,6 @@ def test_a_disconnect_fits_the_clients_maximum(peers: Peers) -> None:
     peer.send(b"\x00\x00")
     peer.expect(wire.disconnect(0x81))
     peer.expect_end()
-
-
-@keeps("5:3.1.2-29")
-def test_no_reasons_for_who_asked_for_none(peers: Peers) -> None:
-    quiet = peers.connect(properties=wire.byte_property(wire.REQUEST_PROBLEM_INFORMATION, 0))
-    where = wire.user_property("$where", "no expression at all (((")
-    for data, expected in (
-        (wire.publish(wire.MQTT_5, "$SYS/x", b"", 1, 1), acknowledgement(PUBACK, 1, 0x87)),
-        (wire.publish(wire.MQTT_5, "$SYS/x", b"", 2, 2), acknowledgement(PUBREC, 2, 0x87)),
-        (acknowledgement(PUBREC, 3), acknowledgement(PUBREL, 3, 0x92)),
-        (acknowledgement(PUBREL, 4), acknowledgement(PUBCOMP, 4, 0x92)),
-        (
-            wire.subscribe(wire.MQTT_5, 5, ("a/b", 0), properties=where),
-            wire.suback(wire.MQTT_5, 5, 0x83),
-        ),
-        (wire.unsubscribe(wire.MQTT_5, 6, "a/b"), wire.unsuback(wire.MQTT_5, 6, 0x11)),
-    ):
-        quiet.send(data)
-        quiet.expect(expected)
 
 
 @keeps("5:3.1.2-29")

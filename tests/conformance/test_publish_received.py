@@ -130,15 +130,16 @@ def test_mqtt_5_says_that_nobody_subscribes(peers: Peers, topic: str) -> None:
     peer.expect(acknowledgement(PUBCOMP, 2))
 
 
-@keeps("5:4.3.2-5", "3.1.1:4.3.2-2", "5:3.3.1-3", "3.1.1:3.3.1-3")
+@keeps("5:4.3.2-5", "3.1.1:4.3.2-2", "5:3.3.1-3", "3.1.1:3.3.1-3", "5:4.3.3-12", "3.1.1:4.3.3-2")
 @pytest.mark.parametrize("dup", [False, True])
-def test_after_puback_the_identifier_is_a_new_message(
-    peers: Peers, version: int, topic: str, dup: bool
+@pytest.mark.parametrize("qos", [1, 2])
+def test_after_puback_or_pubcomp_the_identifier_is_a_new_message(
+    peers: Peers, version: int, topic: str, qos: int, dup: bool
 ) -> None:
     watcher = peers.connect(version).subscribe((topic, 0))
     peer = peers.connect(version)
     for payload in (b"1", b"2"):
-        peer.publish(topic, payload, 1, 7, dup=dup)
+        peer.publish(topic, payload, qos, 7, dup=dup)
         watcher.expect_publish(topic, payload)
 
 
@@ -177,17 +178,6 @@ def test_a_qos_2_message_that_comes_again_on_a_new_connection_is_delivered_once(
     last.expect(acknowledgement(PUBCOMP, 7))
     watcher.expect_publish(topic, b"x")
     watcher.expect_nothing()
-
-
-@keeps("5:4.3.3-12", "3.1.1:4.3.3-2")
-def test_after_pubcomp_the_identifier_is_a_new_message(
-    peers: Peers, version: int, topic: str
-) -> None:
-    watcher = peers.connect(version).subscribe((topic, 0))
-    peer = peers.connect(version)
-    for payload in (b"1", b"2"):
-        peer.publish(topic, payload, 2, 7)
-        watcher.expect_publish(topic, payload)
 
 
 @keeps("5:3.7.2-1", "5:4.3.3-11", "3.1.1:4.3.3-2")

@@ -37,19 +37,6 @@ def test_identifiers_in_use_are_not_used_again(peers: Peers, version: int, topic
     assert len(set(identifiers)) == 20
 
 
-@keeps("5:4.3.2-3", "5:4.4.0-1", "3.1.1:4.3.2-1", "3.1.1:4.4.0-1")
-def test_an_acknowledged_qos_1_message_is_not_sent_again(
-    peers: Peers, version: int, topic: str
-) -> None:
-    watcher = peers.persistent(version).subscribe((topic, 1))
-    peers.connect(version).publish(topic, b"x", 1)
-    sent = watcher.expect_publish(topic, b"x", qos=1)
-    watcher.send(acknowledgement(PUBACK, sent.packet_id))
-    watcher.expect_nothing()
-    watcher.close()
-    peers.persistent(version, watcher.client_id).expect_nothing()
-
-
 @keeps("5:4.3.3-4", "5:4.3.3-5", "5:4.3.3-6", "5:3.6.2-1", "5:2.2.1-5", "3.1.1:4.3.3-1")
 def test_the_handshake_of_qos_2(peers: Peers, version: int, topic: str) -> None:
     watcher = peers.persistent(version).subscribe((topic, 2))
@@ -128,25 +115,16 @@ def test_dup_is_not_forwarded(peers: Peers, version: int, topic: str, qos: int) 
     watcher.expect_publish(topic, b"x", qos=qos)
 
 
-@keeps("5:4.4.0-2", "5:4.3.2-3", "5:3.4.2-1")
+@keeps("5:4.4.0-2", "5:4.3.2-3", "5:3.4.2-1", "5:4.3.3-4", "5:3.5.2-1")
 @pytest.mark.parametrize("code", REFUSING)
-def test_a_refusing_puback_ends_the_delivery(peers: Peers, topic: str, code: int) -> None:
-    watcher = peers.persistent().subscribe((topic, 1))
-    peers.connect().publish(topic, b"x", 1)
-    number = watcher.expect_publish(topic, b"x", qos=1).packet_id
-    watcher.send(acknowledgement(PUBACK, number, code))
-    watcher.expect_nothing()
-    watcher.close()
-    peers.persistent(client_id=watcher.client_id).expect_nothing()
-
-
-@keeps("5:4.4.0-2", "5:4.3.3-4", "5:3.5.2-1")
-@pytest.mark.parametrize("code", REFUSING)
-def test_a_refusing_pubrec_ends_the_delivery(peers: Peers, topic: str, code: int) -> None:
-    watcher = peers.persistent().subscribe((topic, 2))
-    peers.connect().publish(topic, b"x", 2)
-    number = watcher.expect_publish(topic, b"x", qos=2).packet_id
-    watcher.send(acknowledgement(PUBREC, number, code))
+@pytest.mark.parametrize(("qos", "first_byte"), [(1, PUBACK), (2, PUBREC)])
+def test_a_refusing_answer_ends_the_delivery(
+    peers: Peers, topic: str, qos: int, first_byte: int, code: int
+) -> None:
+    watcher = peers.persistent().subscribe((topic, qos))
+    peers.connect().publish(topic, b"x", qos)
+    number = watcher.expect_publish(topic, b"x", qos=qos).packet_id
+    watcher.send(acknowledgement(first_byte, number, code))
     watcher.expect_nothing()
     watcher.close()
     peers.persistent(client_id=watcher.client_id).expect_nothing()

@@ -134,18 +134,14 @@ def test_the_expiry_interval_of_the_last_connection_counts(peers: Peers, interva
     assert again.connack.flags == (1 if interval else 0)
 
 
-@keeps("5:3.1.2.11.2")
-def test_disconnect_can_end_a_session_that_was_to_last(peers: Peers) -> None:
-    first = peers.persistent()
-    first.disconnect(0, session_expiry(0))
-    assert peers.persistent(client_id=first.client_id).connack.flags == 0
-
-
-@keeps("5:3.1.2.11.2")
-def test_disconnect_can_make_a_session_last_longer(peers: Peers) -> None:
-    first = peers.connect(properties=session_expiry(1))
-    first.disconnect(0, session_expiry(FOREVER))
-    assert peers.persistent(client_id=first.client_id).connack.flags == 1
+@keeps("5:3.1.2.11.2", "5:3.14.2.2.2")
+@pytest.mark.parametrize(("before", "at_last"), [(600, 0), (1, FOREVER), (0, 0)])
+def test_the_interval_of_disconnect_counts(peers: Peers, before: int, at_last: int) -> None:
+    """It ends a session that was to last, makes it last longer, or says the same."""
+    first = peers.connect(properties=session_expiry(before))
+    first.disconnect(0, session_expiry(at_last))
+    again = peers.persistent(client_id=first.client_id)
+    assert again.connack.flags == (1 if at_last else 0)
 
 
 @keeps("5:3.14.2.2.2", "5:4.13.1-1", "5:3.14.2-2")
@@ -157,11 +153,6 @@ def test_disconnect_cannot_make_a_session_last_that_was_not_to(
     peer.send(wire.disconnect(0, session_expiry(600)))
     peer.expect_error(PROTOCOL_ERROR)
     assert peers.persistent(client_id=peer.client_id).connack.flags == 0
-
-
-@keeps("5:3.14.2.2.2")
-def test_disconnect_may_repeat_that_a_session_is_not_to_last(peers: Peers) -> None:
-    peers.connect().disconnect(0, session_expiry(0))
 
 
 @keeps("3.1.1:3.1.2-7")

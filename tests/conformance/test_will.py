@@ -179,28 +179,21 @@ def test_a_delay_is_over_when_the_session_ends_with_the_connection(
     watcher.expect_publish(topic, b"gone")
 
 
-@keeps("5:3.1.2-8", "5:3.1.2-4")
-def test_a_clean_start_ends_the_session_and_the_delay(
-    peers: Peers, watcher: Peer, topic: str
+@keeps("5:3.1.2-8", "5:3.1.2-4", "5:3.14.4-3")
+@pytest.mark.parametrize("ending", ["a clean start", "a disconnect"])
+def test_the_end_of_the_session_ends_the_delay(
+    peers: Peers, watcher: Peer, topic: str, ending: str
 ) -> None:
     peer = peers.connect(
         properties=session_expiry(3600), will=Will(topic, properties=will_delay(3600))
     )
-    peer.close()
-    peers.forget(peer)
+    if ending == "a disconnect":
+        peer.disconnect(0x04, session_expiry(0))
+    else:
+        peer.close()
+        peers.forget(peer)
     watcher.expect_publish(topic, b"gone")
     watcher.expect_nothing()
-
-
-@keeps("5:3.1.2-8", "5:3.14.4-3")
-def test_a_disconnect_that_ends_the_session_ends_the_delay(
-    peers: Peers, watcher: Peer, topic: str
-) -> None:
-    peer = peers.connect(
-        properties=session_expiry(3600), will=Will(topic, properties=will_delay(3600))
-    )
-    peer.disconnect(0x04, session_expiry(0))
-    watcher.expect_publish(topic, b"gone")
 
 
 @keeps("5:3.1.3-9", "5:3.1.2-8")

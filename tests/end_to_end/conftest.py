@@ -18,6 +18,15 @@ def fleet(tmp_path: Path) -> Iterator[Mosquitto]:
 
 
 @pytest.fixture
+def gateway(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[GatewayProcess]:
+    """Give a running gateway, with the `CONFIG` of the test's file if there is one."""
+    config: str | None = getattr(request.module, "CONFIG", None)
+    process = GatewayProcess(tmp_path, config).start()
+    yield process
+    process.kill()
+
+
+@pytest.fixture
 async def clients(gateway: GatewayProcess) -> AsyncIterator[Clients]:
     """Give clients of the gateway that the test's file describes."""
     opened = Clients(gateway.port)

@@ -1,10 +1,6 @@
 """What an online session is owed is written where it does not acknowledge it, over sockets."""
 
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
-
-import pytest
 
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.mqtt.properties import Properties
@@ -14,20 +10,6 @@ from tests.support.raw_client import Clients, RawClient
 STAYS = Properties(session_expiry_interval=3600)
 
 MESSAGES = 40
-
-
-@pytest.fixture
-def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
-    process = GatewayProcess(tmp_path)
-    yield process.start()
-    process.kill()
-
-
-@pytest.fixture
-async def clients(gateway: GatewayProcess) -> AsyncIterator[Clients]:
-    opened = Clients(gateway.port)
-    yield opened
-    await opened.close()
 
 
 async def receive(client: RawClient) -> Publish:

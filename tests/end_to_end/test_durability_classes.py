@@ -1,10 +1,6 @@
 """What each durability class promises, asked of a gateway that is killed."""
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 from gateway.mqtt.packets import Disconnect, PubAck, Publish
 from gateway.mqtt.properties import Properties
@@ -26,13 +22,6 @@ class = "batch(300)"
 """
 
 STAYS = Properties(session_expiry_interval=3600)
-
-
-@pytest.fixture
-def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
-    process = GatewayProcess(tmp_path, CONFIG)
-    yield process.start()
-    process.kill()
 
 
 async def leave_a_session(clients: Clients) -> None:

@@ -124,20 +124,3 @@ def test_killed_in_the_middle_of_a_drain_nothing_acknowledged_is_lost(
     assert len(by_value) == MESSAGES, "a message sent twice has the same number"
     assert len(collector.data) - MESSAGES <= 100, "twice at most what was in the window"
     collector.close()
-
-
-def test_killed_while_publishing_everything_acknowledged_is_on_disk(
-    gateway: GatewayProcess, fleet: Mosquitto
-) -> None:
-    fleet.kill()
-    gateway.start()
-    sensor = SensorClient(gateway.port, "sensors/n1/count")
-    sensor.publish(MESSAGES)
-    until(lambda: len(sensor.acknowledged) > 300, "some are acknowledged", gateway.log)
-    gateway.kill()
-    acknowledged = set(sensor.acknowledged)
-    sensor.close()
-    with sqlite3.connect(gateway.data / "tidegate.db") as database:
-        payloads = database.execute("SELECT payload FROM outbox").fetchall()
-    database.close()
-    assert acknowledged <= {json.loads(payload)["value"] for (payload,) in payloads}

@@ -153,27 +153,25 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
     made.close()
 
 
-def test_drop_oldest_keeps_the_newest(scene: Scene) -> None:
-    scene.start("drop-oldest")
+@pytest.mark.parametrize(
+    ("when_full", "kept", "evicted"),
+    [
+        ("drop-oldest", (MESSAGES - QUOTA + 1, MESSAGES), (1, MESSAGES - QUOTA)),
+        ("drop-newest", (1, QUOTA), (QUOTA + 1, MESSAGES)),
+    ],
+)
+def test_the_oldest_or_the_newest_are_dropped_and_use_up_numbers(
+    scene: Scene, when_full: str, kept: tuple[int, int], evicted: tuple[int, int]
+) -> None:
+    scene.start(when_full)
     scene.publish("sensors/a", MESSAGES)
-    until(lambda: scene.figure("evicted/drop-oldest") == MESSAGES - QUOTA, "evictions are counted")
-    assert scene.arrivals(QUOTA) == [
-        ("main", number, number) for number in range(MESSAGES - QUOTA + 1, MESSAGES + 1)
-    ]
+    figure = f"evicted/{when_full}"
+    until(lambda: scene.figure(figure) == MESSAGES - QUOTA, "evictions are counted")
+    numbers = range(kept[0], kept[1] + 1)
+    assert scene.arrivals(QUOTA) == [("main", number, number) for number in numbers]
     scene.start_again()
-    evicted = [1, MESSAGES - QUOTA, "evicted", "drop-oldest"]
-    until(lambda: evicted in scene.ledger(), "the ledger says so", lambda: str(scene.ledger()))
-
-
-def test_drop_newest_keeps_the_oldest_and_uses_up_numbers(scene: Scene) -> None:
-    scene.start("drop-newest")
-    scene.publish("sensors/a", MESSAGES)
-    until(lambda: scene.figure("evicted/drop-newest") == MESSAGES - QUOTA, "evictions are counted")
-    found = scene.arrivals(QUOTA)
-    assert found == [("main", number, number) for number in range(1, QUOTA + 1)]
-    scene.start_again()
-    evicted = [QUOTA + 1, MESSAGES, "evicted", "drop-newest"]
-    until(lambda: evicted in scene.ledger(), "the ledger says so", lambda: str(scene.ledger()))
+    said = [*evicted, "evicted", when_full]
+    until(lambda: said in scene.ledger(), "the ledger says so", lambda: str(scene.ledger()))
 
 
 def test_drop_lowest_priority_keeps_alarms(scene: Scene) -> None:

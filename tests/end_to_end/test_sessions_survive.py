@@ -1,14 +1,9 @@
 """What was acknowledged is there again after `kill -9`, and what must come once comes once."""
 
-import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
-import pytest
-
 from gateway.mqtt.packets import (
-    Disconnect,
     Packet,
     PubAck,
     PubComp,
@@ -17,28 +12,14 @@ from gateway.mqtt.packets import (
     PubRel,
     UnsubAck,
     Unsubscribe,
-    Will,
 )
 from gateway.mqtt.properties import Properties
-from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients, RawClient
-from tests.support.waiting import until
-
-MESSAGES = 50_000
-WINDOW = 1_000
-"""QoS 1 messages that the publisher has on their way."""
 
 P = TypeVar("P", bound=Packet)
 
 STAYS = Properties(session_expiry_interval=3600)
-
-
-@pytest.fixture
-def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
-    process = GatewayProcess(tmp_path)
-    yield process.start()
-    process.kill()
 
 
 def restart(gateway: GatewayProcess) -> None:
@@ -68,34 +49,6 @@ async def publish(
         await take(client, PubComp)
     elif qos:
         assert (await take(client, PubAck)).reason_code < 0x80
-
-
-async def test_no_acknowledged_message_of_an_absent_client_is_lost(
-    gateway: GatewayProcess, clients: Clients
-) -> None:
-    subscriber = await stay(clients)
-    await subscriber.subscribe("bulk/#", 1)
-    await subscriber.close()
-    publisher = await clients.connect("p")
-    sent = acknowledged = 0
-    while acknowledged < MESSAGES:
-        burst = range(sent, min(MESSAGES, acknowledged + WINDOW))
-        await publisher.send(
-            *(Publish("bulk/a", b"%d" % each, 1, packet_id=each % 60_000 + 1) for each in burst)
-        )
-        sent = burst.stop
-        for _ in burst:
-            assert (await take(publisher, PubAck)).reason_code == ReasonCode.SUCCESS
-        acknowledged = sent
-    restart(gateway)
-    subscriber = await stay(clients)
-    assert subscriber.connack.session_present
-    for number in range(MESSAGES):
-        message = await take(subscriber, Publish)
-        assert message.payload == b"%d" % number
-        assert not message.dup
-        await subscriber.send(PubAck(message.packet_id))
-    assert await subscriber.waiting() == []
 
 
 async def test_a_qos_2_message_that_was_taken_is_not_taken_again(
@@ -147,27 +100,6 @@ async def test_a_qos_2_message_goes_on_where_it_was(
     assert await subscriber.waiting() == []
 
 
-async def test_what_was_on_its_way_comes_again_with_dup(
-    gateway: GatewayProcess, clients: Clients
-) -> None:
-    subscriber = await clients.connect(
-        "s",
-        clean_start=False,
-        properties=Properties(session_expiry_interval=3600, receive_maximum=2),
-    )
-    await subscriber.subscribe("t", 1)
-    publisher = await clients.connect("p")
-    for number in range(4):
-        await publish(publisher, "t", b"%d" % number)
-    assert [(await take(subscriber, Publish)).payload for _ in range(2)] == [b"0", b"1"]
-    restart(gateway)
-    subscriber = await stay(clients)
-    packets = [await take(subscriber, Publish) for _ in range(4)]
-    assert [packet.payload for packet in packets] == [b"0", b"1", b"2", b"3"]
-    assert packets[0].dup
-    assert packets[1].dup
-
-
 async def test_packet_identifiers_survive_an_orderly_stop(
     gateway: GatewayProcess, clients: Clients
 ) -> None:
@@ -210,52 +142,6 @@ async def test_subscriptions_keep_their_options_and_filters(
     assert (await take(subscriber, Publish)).payload == b"y"
     await subscriber.send(Publish("own", b"z"))
     assert await subscriber.waiting() == []
-
-
-async def test_retained_messages_survive(gateway: GatewayProcess, clients: Clients) -> None:
-    publisher = await clients.connect("p")
-    expires = Properties(message_expiry_interval=3600)
-    await publish(publisher, "r/kept", b"old", retain=True)
-    await publish(publisher, "r/kept", b"new", retain=True, properties=expires)
-    await publish(publisher, "r/removed", b"old", retain=True)
-    await publish(publisher, "r/removed", b"", retain=True)
-    restart(gateway)
-    client = await clients.connect("c")
-    await client.subscribe("r/#")
-    message = await take(client, Publish)
-    assert (message.topic, message.payload, message.retain) == ("r/kept", b"new", True)
-    left = message.properties.message_expiry_interval
-    assert left is not None
-    assert 3000 < left <= 3600
-    assert await client.waiting() == []
-
-
-async def test_a_will_is_published_after_a_restart_unless_its_client_is_back(
-    gateway: GatewayProcess, clients: Clients
-) -> None:
-    watcher = await stay(clients, "watcher")
-    await watcher.subscribe("will/#", 1)
-    for name in ("lost", "back", "left"):
-        client = await clients.connect(name, will=Will(f"will/{name}", b"gone", 1))
-        if name == "left":
-            await client.send(Disconnect())
-            await client.until_closed()
-    # a retained message is on disk when it is acknowledged, and so is what was gathered before
-    await publish(await clients.connect("p"), "any", b"x", retain=True)
-    restart(gateway)
-    watcher = await stay(clients, "watcher")
-    await clients.connect("back")
-    message = await take(watcher, Publish)
-    assert message.topic == "will/lost"
-    assert await watcher.waiting() == []
-    database = sqlite3.connect(gateway.data / "tidegate.db")
-    # published and forgotten in one transaction; `back` has connected without a will
-    until(
-        lambda: database.execute("SELECT count(*) FROM will").fetchone() == (0,),
-        "no will is kept any more",
-        gateway.log,
-    )
-    database.close()
 
 
 async def test_nothing_is_kept_without_durability(tmp_path: Path) -> None:

@@ -1,19 +1,14 @@
 """Topic aliases on real connections: in from paho, out to clients that take them."""
 
 import asyncio
-from collections.abc import Iterator
-from pathlib import Path
 
 import paho.mqtt.client as paho
-import pytest
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties as PahoProperties
 
-from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Disconnect, PubAck, Publish
+from gateway.mqtt.packets import MQTT_5, PubAck, Publish
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
-from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.gateway_process import GatewayProcess
 from tests.support.raw_client import Clients, RawClient
 
 SYS = "$SYS/broker/tidegate/aliases/"
@@ -22,26 +17,9 @@ TOPICS = [f"site/floor-{number % 3}/device-{number}/temperature" for number in r
 CONFIG = """
 [broker]
 sys_interval = 0.1
-topic_alias_maximum = {maximum}
-topic_alias_maximum_out = {out}
-[uplink]
-[[uplink.rule]]
-topic = "up/#"
+topic_alias_maximum = 4
+topic_alias_maximum_out = 8
 """
-
-
-@pytest.fixture
-def gateway(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[GatewayProcess]:
-    process = GatewayProcess(tmp_path, CONFIG.format(**{"maximum": 4, "out": 8} | request.param))
-    process.start()
-    yield process
-    process.kill()
-
-
-with_settings = pytest.mark.parametrize("gateway", [{}], indirect=True, ids=["gateway"])
-switched_off = pytest.mark.parametrize(
-    "gateway", [{"maximum": 0, "out": 0}], indirect=True, ids=["off"]
-)
 
 
 class Subscriber:
@@ -122,7 +100,6 @@ def publish_with_paho(port: int, rounds: int) -> None:
     client.loop_stop()
 
 
-@with_settings
 async def test_aliases_of_a_paho_client_go_in_and_ours_go_out(clients: Clients) -> None:
     aliased, plain = await subscriber(clients, 2), await subscriber(clients, 0, client_id="plain")
     rounds = 20
@@ -144,101 +121,3 @@ async def test_aliases_of_a_paho_client_go_in_and_ours_go_out(clients: Clients) 
     assert seen["evictions"] > 0
     assert seen["bytes_held"] > 2 * len(TOPICS[0])
     assert seen["refused_soft"] == seen["refused_hard"] == 0
-
-
-@with_settings
-async def test_a_great_many_receivers_of_every_kind(clients: Clients) -> None:
-    receivers = [
-        await subscriber(
-            clients,
-            (0, 0, 3, 50)[number % 4],
-            client_id=f"c{number}",
-            version=MQTT_5 if number % 4 else MQTT_3_1_1,
-            qos=number // 4 % 2,
-        )
-        for number in range(60)
-    ]
-    publisher = await clients.connect("publisher")
-    for number in range(40):
-        topic = TOPICS[number % 5]
-        await publisher.send(Publish(topic, b"%d" % number, 1, packet_id=number + 1))
-    for number in range(40):
-        for receiver in receivers:
-            publish = await receiver.receive()
-            assert (publish.topic, publish.payload) == (TOPICS[number % 5], b"%d" % number)
-    for number, receiver in enumerate(receivers):
-        assert (receiver.hits > 0) == (number % 4 > 1)
-        assert all(alias <= 8 for alias in receiver.topics), "ours is the lesser maximum"
-
-
-@with_settings
-async def test_in_order_behind_acknowledgements_that_wait_for_the_disk(clients: Clients) -> None:
-    client = await clients.connect("both", properties=Properties(topic_alias_maximum=3))
-    await client.subscribe("#")
-    receiver = Subscriber(client, 3)
-    packets = [
-        Publish(f"up/device-{number % 5}/temperature", b"%d" % number, 1, packet_id=number + 1)
-        for number in range(100)
-    ]
-    await client.send(*packets)
-    expected, acknowledged = iter(packets), 0
-    while acknowledged < len(packets):
-        packet = await client.receive()
-        if isinstance(packet, PubAck):
-            acknowledged += 1
-            continue
-        assert isinstance(packet, Publish)
-        alias = packet.properties.topic_alias
-        if alias is not None:
-            receiver.hits += packet.topic == ""
-            receiver.topics[alias] = packet.topic or receiver.topics[alias]
-            packet.topic = receiver.topics[alias]
-        sent = next(expected)
-        assert (packet.topic, packet.payload) == (sent.topic, sent.payload)
-    assert receiver.hits > 10
-
-
-@with_settings
-async def test_after_a_reconnect_nothing_relies_on_an_alias_of_before(clients: Clients) -> None:
-    fields = {
-        "clean_start": False,
-        "properties": Properties(topic_alias_maximum=4, session_expiry_interval=60),
-    }
-    first = await clients.connect("lasting", **fields)
-    await first.subscribe("#", 1)
-    publisher = await clients.connect("publisher")
-    for number in range(3):
-        await publisher.send(Publish(TOPICS[0], b"%d" % number, 1, packet_id=number + 1))
-    received = [await first.receive() for _ in range(3)]  # none of them is acknowledged
-    assert [packet.topic for packet in received if isinstance(packet, Publish)] == [
-        TOPICS[0],
-        "",
-        "",
-    ]
-    second = await clients.open()
-    await second.say_connect("lasting", **fields)
-    *_, disconnect = await first.until_closed()
-    assert isinstance(disconnect, Disconnect)
-    assert disconnect.reason_code == ReasonCode.SESSION_TAKEN_OVER
-    for _ in range(3):
-        again = await second.receive()
-        assert isinstance(again, Publish)
-        assert (again.topic, again.dup) == (TOPICS[0], True)
-        assert again.properties.topic_alias is None
-    await publisher.send(Publish(TOPICS[0]))
-    mapping = await second.receive()
-    assert mapping == Publish(TOPICS[0], properties=Properties(topic_alias=1))
-
-
-@switched_off
-async def test_switched_off_there_are_none(clients: Clients) -> None:
-    receiver = await subscriber(clients, 5)
-    publisher = await clients.connect("publisher")
-    assert publisher.connack.properties.topic_alias_maximum is None
-    for _ in range(2):
-        await publisher.send(Publish(TOPICS[0]))
-        assert (await receiver.receive()).properties.topic_alias is None
-    await publisher.send(Publish(TOPICS[0], properties=Properties(topic_alias=1)))
-    (disconnect,) = await publisher.until_closed()
-    assert isinstance(disconnect, Disconnect)
-    assert disconnect.reason_code == ReasonCode.TOPIC_ALIAS_INVALID

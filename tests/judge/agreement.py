@@ -112,6 +112,13 @@ def finish(judge: Judge) -> None:
         check(not len(session.queue), f"{session.client_id}: {len(session.queue)} queued")
         check(not len(session.inflight), f"{session.client_id}: {len(session.inflight)} sent")
     _see_retained(judge)
+    routes = judge.driver.broker.admissions
+    asked, routed = routes.hits + routes.misses, judge.routed
+    # messages that came again are routed again, or not; a crash forgets what was counted
+    check(
+        judge.crashed or routed <= asked <= routed + judge.unrouted,
+        f"{asked} hits and misses of routes, not {routed}",
+    )
     for name, player in judge.players.items():
         judge.connect(name, clean=True, will=None)
         judge.say_goodbye(name)

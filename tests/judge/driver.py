@@ -64,10 +64,6 @@ class Link:
     def _touch(self) -> None:
         """Take note of nothing: every link is asked at the end of each turn."""
 
-    def read(self, *, reads: bool) -> None:
-        """Take what comes from now on, or leave it where it is."""
-        self.reads = reads
-
     def say(self, data: bytes) -> None:
         """Hand over the bytes of one read, and end the turn."""
         self.hand_over(data)

@@ -6,15 +6,16 @@ it is owed; one that does not has as much as its window holds.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gateway.broker.settings import BrokerSettings
 from tests.conformance import wire
 from tests.conformance.answers import body, read_connack
 from tests.judge.disagreement import check
 from tests.judge.driver import Driver
+from tests.judge.items import WHERE
 from tests.judge.listener import Listener
-from tests.judge.messages import Copy, Message, Subscription
+from tests.judge.messages import Copy, Message, Subscription, always
 from tests.judge.naive_broker import NaiveBroker, Session
 from tests.judge.player import Player, Profile
 from tests.judge.publishing import Publishing
@@ -39,7 +40,7 @@ class Request:
 
 
 class Judge:
-    """Both brokers and all clients; `exceeded` says what exceeded a window's bytes."""
+    """Both brokers and all clients."""
 
     def __init__(
         self,
@@ -52,9 +53,9 @@ class Judge:
         self.naive = NaiveBroker()
         self.naive.now = self.driver.now
         self.players = {each.name: Player(each) for each in profiles}
-        self.exceeded: list[str] = []
         self.refused = 0
         self.unrouted = 0  # that came again
+        self.crashed = False
         self.bounds = QueueBounds(self)
         self.shared = SharedCopies(self)
         self._listener = Listener(self)
@@ -142,11 +143,9 @@ class Judge:
         self,
         name: str,
         requests: Sequence[Request],
-        identifier: int | None,
-        where: str | None,
-        passes: Subscription,
+        identifier: int | None = None,
+        where: str | None = None,
     ) -> None:
-        """Subscribe; `passes` has the `where` that the text is judged by."""
         player, session = self.players[name], self.naive.sessions[name]
         link = player.link
         assert link is not None
@@ -155,14 +154,14 @@ class Judge:
             if topic_filter.startswith("$share/"):
                 share, topic_filter = topic_filter, topic_filter.split("/", 2)[2]
             self._replays_no_more(session, request.topic_filter, request.handling)
-            one = replace(
-                passes,
-                topic_filter=topic_filter,
-                qos=request.qos,
-                share=share,
-                no_local=request.no_local,
-                retain_as_published=request.retain_as_published,
-                identifier=identifier,
+            one = Subscription(
+                topic_filter,
+                request.qos,
+                share,
+                request.no_local,
+                request.retain_as_published,
+                identifier,
+                WHERE[where] if where else always,
             )
             full = self.bounds.may_be_full(session)
             before = len(session.owed)
@@ -246,6 +245,7 @@ class Judge:
 
     def crash(self) -> None:
         """Let the broker lose what is not on disk, and start again."""
+        self.crashed = True
         for name, player in self.players.items():
             session = self.naive.sessions.get(name)
             if session is not None and session.connected:

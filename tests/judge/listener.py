@@ -88,8 +88,8 @@ class Listener:
             limit = self._judge.limit(player)
             check(len(player.open) <= limit, f"{player.name}: {len(player.open)} unacknowledged")
             total = sum(player.open.values())
-            if total > MAXIMUM_BYTES + max(player.open.values()):
-                self._judge.exceeded.append(f"{player.name}: {total} bytes unacknowledged")
+            most = MAXIMUM_BYTES + max(player.open.values())
+            check(total <= most, f"{player.name}: {total} bytes unacknowledged")
 
     def _take(self, player: Player, publish: Publish) -> Copy:
         """Return the copy that came, which is owed no more."""

@@ -13,22 +13,16 @@ from tests.judge.steps import (
     Answer,
     Connect,
     Crash,
-    Drop,
+    Do,
     Goodbye,
     Pass,
     PowerCut,
     Publish,
     PublishInVain,
-    Quick,
-    Read,
-    Release,
-    Slow,
-    Stall,
     Step,
     Subscribe,
     Together,
     Unsubscribe,
-    Withhold,
 )
 
 SIZES: list[Sequence[int]] = [
@@ -114,15 +108,15 @@ class Maker:
             (10, lambda: self._subscribe(name)),
             (3, lambda: Unsubscribe(name, tuple({self._filter() for _ in range(2)}))),
             (6, lambda: Connect(name, any_of.random() < 0.2, self._will(name))),
-            (5, lambda: Drop(name)),
+            (5, lambda: Do(name, "drop")),
             (2, lambda: Goodbye(name, any_of.random() < 0.3)),
-            (6, lambda: Slow(name)),
+            (6, lambda: Do(name, "slow")),
             (4, lambda: Answer(name, any_of.choice([1, 2, 10]), any_of.choice([0, 0, 0x10, 0x83]))),
-            (4, lambda: Quick(name)),
-            (3, lambda: Stall(name)),
-            (4, lambda: Read(name)),
-            (2, lambda: Withhold(name)),
-            (2, lambda: Release(name)),
+            (4, lambda: Do(name, "quick")),
+            (3, lambda: Do(name, "stall")),
+            (4, lambda: Do(name, "read")),
+            (2, lambda: Do(name, "withhold")),
+            (2, lambda: Do(name, "release")),
             (3, lambda: Pass(any_of.choice([7, 7, 33, 130]))),
         ]
         if not self._bounded:
@@ -141,15 +135,15 @@ class Maker:
             subscribe,
             Unsubscribe(name, (f"{other}/#",)),
             Publish(other, self._retained(other, 3, 30), 100),
-            Drop(name),
+            Do(name, "drop"),
             Pass(7),
         ]
         return [
             Publish(other, self._retained(other, 4, 200_000), 100),
-            Stall(name),
+            Do(name, "stall"),
             subscribe,
             *any_of.sample(meanwhile, 2),
-            Read(name),
+            Do(name, "read"),
         ]
 
     def _retained(self, name: str, topics: int, size: int) -> tuple[Item, ...]:

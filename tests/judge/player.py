@@ -90,6 +90,12 @@ class Player:
     def reads(self) -> bool:
         return self.link is not None and self.link.reads
 
+    def read(self, *, reads: bool) -> None:
+        """Read from now on, or leave what comes where it is."""
+        assert self.link is not None
+        self.link.reads = reads
+        self.stale = self.stale or not reads
+
     @property
     def idle(self) -> bool:
         """Whether everything that it is sent is read and answered at once."""
@@ -138,11 +144,19 @@ class Player:
         packet_id = self._next() if message.qos else 0
         if packet_id:
             self.outgoing[packet_id] = Outgoing(message)
-        properties, topic = [*message.properties], message.topic
-        if alias and self.version == wire.MQTT_5:
-            properties.append((wire.TOPIC_ALIAS, alias))
-            topic = "" if self._set.get(alias) == topic else topic
+        aliased = alias > 0 and self.version == wire.MQTT_5
+        known = aliased and self._set.get(alias) == message.topic
+        if aliased:
             self._set[alias] = message.topic
+        topic = "" if known else message.topic
+        return self._packet(message, packet_id, topic, alias * aliased)
+
+    def _packet(
+        self, message: Message, packet_id: int, topic: str, alias: int = 0, *, dup: bool = False
+    ) -> bytes:
+        properties = [*message.properties]
+        if alias:
+            properties.append((wire.TOPIC_ALIAS, alias))
         if message.interval is not None:
             properties.append((wire.MESSAGE_EXPIRY_INTERVAL, message.interval))
         return wire.publish(
@@ -152,6 +166,7 @@ class Player:
             message.qos,
             packet_id,
             retain=message.retain,
+            dup=dup,
             properties=encode(properties) if self.version == wire.MQTT_5 else b"",
         )
 
@@ -201,20 +216,8 @@ class Player:
         return b"".join(
             wire.acknowledgement(wire.PUBREL, packet_id)
             if outgoing.released
-            else self._repeat(packet_id, outgoing.message)
+            else self._packet(outgoing.message, packet_id, outgoing.message.topic, dup=True)
             for packet_id, outgoing in self.outgoing.items()
-        )
-
-    def _repeat(self, packet_id: int, message: Message) -> bytes:
-        return wire.publish(
-            self.version,
-            message.topic,
-            message.payload,
-            message.qos,
-            packet_id,
-            retain=message.retain,
-            dup=True,
-            properties=_properties(message) if self.version == wire.MQTT_5 else b"",
         )
 
     def answer(self, most: int, code: int = 0) -> list[bytes]:
@@ -248,10 +251,3 @@ class Player:
             )
             for first_byte, packet_id in now
         ]
-
-
-def _properties(message: Message) -> bytes:
-    properties = [*message.properties]
-    if message.interval is not None:
-        properties.append((wire.MESSAGE_EXPIRY_INTERVAL, message.interval))
-    return encode(properties)

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tests.conformance import wire
-from tests.judge.items import WHERE, Item
+from tests.judge.items import Item
 from tests.judge.judge import Judge, Request
-from tests.judge.messages import Message, Subscription
+from tests.judge.messages import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,23 +25,18 @@ class Connect:
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """A step that needs a connection which the client reads."""
+    """A step that needs a connection; most need one that the client reads."""
 
     name: str
 
     def run(self, judge: Judge) -> None:
         player = judge.players[self.name]
-        if player.link is not None and (player.reads or isinstance(self, LOUD)):
+        loud = isinstance(self, Subscribe | Unsubscribe) or getattr(self, "what", "") in LOUD
+        if player.link is not None and (player.reads or loud):
             self.go(judge)
 
     def go(self, judge: Judge) -> None:
         raise NotImplementedError
-
-
-@dataclass(frozen=True, slots=True)
-class Drop(Connected):
-    def go(self, judge: Judge) -> None:
-        judge.drop(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +54,12 @@ class Subscribe(Connected):
     where: str | None = None
 
     def go(self, judge: Judge) -> None:
-        if judge.players[self.name].version < wire.MQTT_5:
-            requests = [Request(each.topic_filter, each.qos) for each in self.requests]
-            judge.subscribe(self.name, requests, None, None, Subscription("", 0))
-        elif self.where is None:
-            judge.subscribe(self.name, self.requests, self.identifier, None, Subscription("", 0))
+        if judge.players[self.name].version == wire.MQTT_5:
+            judge.subscribe(self.name, self.requests, self.identifier, self.where)
         else:
-            passes = Subscription("", 0, where=WHERE[self.where])
-            judge.subscribe(self.name, self.requests, self.identifier, self.where, passes)
+            judge.subscribe(
+                self.name, [Request(one.topic_filter, one.qos) for one in self.requests]
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +121,6 @@ class Together:
 
 
 @dataclass(frozen=True, slots=True)
-class Slow(Connected):
-    """Answer nothing that is published from now on."""
-
-    def go(self, judge: Judge) -> None:
-        judge.players[self.name].answers = False
-
-
-@dataclass(frozen=True, slots=True)
 class Answer(Connected):
     """Answer some of it, with a code."""
 
@@ -150,51 +135,32 @@ class Answer(Connected):
 
 
 @dataclass(frozen=True, slots=True)
-class Quick(Connected):
-    """Answer everything, at once from now on."""
+class Do(Connected):
+    """What has no other words: `drop`, or a change of how a client reads and answers."""
 
-    def go(self, judge: Judge) -> None:
-        judge.players[self.name].answers = True
-        judge.exchange()
-
-
-@dataclass(frozen=True, slots=True)
-class Stall(Connected):
-    """Read nothing from now on."""
+    what: str
 
     def go(self, judge: Judge) -> None:
         player = judge.players[self.name]
-        assert player.link is not None
-        player.link.read(reads=False)
-        player.stale = True
-
-
-@dataclass(frozen=True, slots=True)
-class Read(Connected):
-    """Read again."""
-
-    def go(self, judge: Judge) -> None:
-        player = judge.players[self.name]
-        assert player.link is not None
-        player.link.read(reads=True)
-        judge.driver.settle()
-        judge.exchange()
-        player.stale = False
-
-
-@dataclass(frozen=True, slots=True)
-class Withhold(Connected):
-    """Answer no PUBREC from now on."""
-
-    def go(self, judge: Judge) -> None:
-        judge.players[self.name].releases = False
-
-
-@dataclass(frozen=True, slots=True)
-class Release(Connected):
-    def go(self, judge: Judge) -> None:
-        judge.players[self.name].release()
-        judge.exchange()
+        match self.what:
+            case "drop":
+                judge.drop(self.name)
+            case "slow":  # answer nothing that is published from now on
+                player.answers = False
+            case "quick":  # answer everything, at once from now on
+                player.answers = True
+            case "stall":  # read nothing from now on
+                player.read(reads=False)
+            case "read":
+                player.read(reads=True)
+                judge.driver.settle()
+            case "withhold":  # answer no PUBREC from now on
+                player.releases = False
+            case "release":
+                player.release()
+        if self.what in ("quick", "read", "release"):
+            judge.exchange()
+            player.stale = player.stale and self.what != "read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +194,7 @@ class PowerCut:
             judge.power_cut([*chunks.items()])
 
 
-LOUD = (Drop, Read, Subscribe, Unsubscribe)
+LOUD = ("drop", "read")
 """What a client may do that reads nothing."""
 
 Step = Connect | Connected | Together | Pass | Crash | PowerCut

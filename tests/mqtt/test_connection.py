@@ -74,14 +74,6 @@ def test_the_version_of_a_refused_connect_is_known() -> None:
     assert connection.version == MQTT_5
 
 
-def test_no_other_packet_tells_a_version() -> None:
-    connection = Connection(1_024)
-    connection.receive(b"\x30\x08\x00\x04MQTT\x05\x00")
-    with pytest.raises(ProtocolError):
-        connection.next_packet()
-    assert connection.version == 0
-
-
 @given(st.binary(max_size=64), st.sampled_from([0, MQTT_3_1, MQTT_3_1_1, MQTT_5]))
 def test_only_mqtt_errors_leave(data: bytes, version: int) -> None:
     connection = Connection(1_024, 4)
@@ -90,19 +82,6 @@ def test_only_mqtt_errors_leave(data: bytes, version: int) -> None:
     with contextlib.suppress(MqttError):
         while connection.next_packet() is not None:
             pass
-
-
-def test_topic_aliases_belong_to_the_connection() -> None:
-    connection = connected(topic_alias_maximum=2)
-    first = Publish("a/b", properties=Properties(topic_alias=2))
-    second = Publish("", b"x", properties=Properties(topic_alias=2))
-    connection.receive(encode(first, MQTT_5) + encode(second, MQTT_5))
-    packets = list(iter(connection.next_packet, None))
-    assert [packet.topic for packet in packets if isinstance(packet, Publish)] == ["a/b", "a/b"]
-    other = connected(topic_alias_maximum=2)
-    other.receive(encode(second, MQTT_5))
-    with pytest.raises(ProtocolError):
-        other.next_packet()
 
 
 def test_output_is_announced_once_for_each_time_it_is_fetched() -> None:
@@ -117,15 +96,6 @@ def test_output_is_announced_once_for_each_time_it_is_fetched() -> None:
     connection.send(PingResp())
     assert len(announced) == 2
     assert connection.packets_sent == 3
-
-
-def test_output_waits_for_its_commit() -> None:
-    connection = connected()
-    connection.send(PingResp())
-    connection.send(PubAck(1), commit=3)
-    connection.send(PingResp())
-    assert sent(connection, 2) == b"\xd0\x00"
-    assert sent(connection, 3) == b"\x40\x02\x00\x01\xd0\x00"
 
 
 def test_a_settled_barrier_announces_the_answer_that_waits_for_it() -> None:
@@ -153,12 +123,6 @@ def test_what_is_queued_meanwhile_can_stand_behind_an_answer() -> None:
     connection.send(PubAck(1))
     connection.output.append_all(behind)
     assert sent(connection, 0) == b"\xd0\x00\x40\x02\x00\x01\x40\x02\x00\x02"
-
-
-def test_before_connect_an_answer_is_one_of_mqtt_3_1_1() -> None:
-    connection = Connection(1_024)
-    connection.send(ConnAck(reason_code=ReasonCode.UNSUPPORTED_PROTOCOL_VERSION))
-    assert sent(connection, 0) == b"\x20\x02\x00\x01"
 
 
 WITH_REASON = [
@@ -248,13 +212,6 @@ def test_only_answers_make_a_peer_one_that_should_be_read_no_more() -> None:
     unread.append(connection.unread)  # one answer still waits for its batch
     connection.data_to_send(1)
     assert [*unread, connection.unread] == [False, True, True, False]
-
-
-def test_what_cannot_become_a_connect_is_refused_at_its_first_byte() -> None:
-    connection = Connection(1_024)
-    connection.receive(b"G")
-    with pytest.raises(ProtocolError):
-        connection.next_packet()
 
 
 def test_half_a_connect_is_waited_for() -> None:

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from gateway.mqtt.errors import MalformedPacket
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.mqtt.cases.case import PacketCase
 from tests.mqtt.packet_cases import PACKET_CASES
 
 STREAM = b"".join(case.raw for case in PACKET_CASES)
@@ -28,31 +27,6 @@ def fed_at_once(data: bytes) -> list[tuple[int, bytes]]:
     framer = Framer(1 << 20)
     framer.feed(data)
     return frames(framer)
-
-
-def test_all_packets_of_one_chunk() -> None:
-    found = fed_at_once(STREAM)
-    assert [first_byte for first_byte, _ in found] == [case.raw[0] for case in PACKET_CASES]
-    assert [len(body) for _, body in found] == [
-        len(case.raw) - header_size(case.raw) for case in PACKET_CASES
-    ]
-
-
-def header_size(raw: bytes) -> int:
-    size = 2
-    while raw[size - 1] & 0x80:
-        size += 1
-    return size
-
-
-@pytest.mark.parametrize("case", PACKET_CASES, ids=lambda case: case.name)
-def test_byte_by_byte_is_the_same_as_at_once(case: PacketCase) -> None:
-    framer = Framer(1 << 20)
-    for index in range(len(case.raw) - 1):
-        framer.feed(case.raw[index : index + 1])
-        assert framer.next_frame() is None
-    framer.feed(case.raw[-1:])
-    assert frames(framer) == fed_at_once(case.raw)
 
 
 @given(st.lists(st.integers(0, len(STREAM)), max_size=12).map(sorted), st.data())

@@ -15,23 +15,6 @@ from tests.support.outbound_aliases import SIZE, held, name, opened
 KNOWN, NEW, NONE = True, False, (0, False)
 
 
-def test_a_topic_has_an_alias_from_its_first_packet_on() -> None:
-    aliases = opened()
-    assert aliases.choose(name(1)) == (1, NEW)
-    assert aliases.choose(name(2)) == (2, NEW)
-    assert aliases.choose(name(1)) == (1, KNOWN)
-    assert aliases.choose(name(2)) == (2, KNOWN)
-
-
-def test_an_alias_goes_over_from_the_topic_used_least_recently() -> None:
-    aliases = opened()
-    for number in (1, 2, 1):
-        aliases.choose(name(number))
-    assert aliases.choose(name(3)) == (2, NEW)
-    assert aliases.choose(name(1)) == (1, KNOWN)
-    assert aliases.choose(name(3)) == (2, KNOWN)
-
-
 @pytest.mark.parametrize("length", range(10))
 def test_only_a_topic_of_five_bytes_or_more_has_an_alias(length: int) -> None:
     alias, _ = opened().choose(write_string("x" * length))

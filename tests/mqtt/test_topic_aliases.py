@@ -14,31 +14,6 @@ def opened(maximum: int, figures: InboundFigures | None = None) -> InboundAliase
     return InboundAliases(maximum, figures or InboundFigures())
 
 
-def test_an_alias_stands_for_the_last_topic_name_it_came_with() -> None:
-    aliases = opened(3)
-    assert aliases.resolve(b"a", 1) == b"a"
-    assert aliases.resolve(b"b", 3) == b"b"
-    assert aliases.resolve(b"", 1) == b"a"
-    assert aliases.resolve(b"c", 1) == b"c"
-    assert aliases.resolve(b"", 1) == b"c"
-    assert aliases.resolve(b"", 3) == b"b"
-
-
-def test_a_topic_name_may_have_two_aliases() -> None:
-    aliases = opened(2)
-    for alias in (1, 2):
-        assert aliases.resolve(b"a", alias) == b"a"
-    assert aliases.resolve(b"b", 1) == b"b"
-    assert [aliases.resolve(b"", alias) for alias in (1, 2)] == [b"b", b"a"]
-
-
-def test_without_an_alias_the_topic_name_counts_and_no_alias_changes() -> None:
-    aliases = opened(1)
-    aliases.resolve(b"a", 1)
-    assert aliases.resolve(b"b", None) == b"b"
-    assert aliases.resolve(b"", 1) == b"a"
-
-
 @pytest.mark.parametrize(
     ("maximum", "alias", "allowed"),
     [(3, 0, "1 to 3"), (3, 4, "1 to 3"), (3, 65535, "1 to 3"), (0, 1, "none"), (0, 0, "none")],
@@ -51,26 +26,6 @@ def test_an_alias_out_of_range_is_invalid(
         opened(maximum).resolve(topic, alias)
     assert raised.value.reason_code == ReasonCode.TOPIC_ALIAS_INVALID
     assert raised.value.reason == f"topic alias {alias}; allowed: {allowed}"
-
-
-@pytest.mark.parametrize("alias", [None, 2])
-@pytest.mark.parametrize("used_before", [True, False])
-def test_nothing_to_find_the_topic_name_by_is_a_protocol_error(
-    alias: int | None, used_before: bool
-) -> None:
-    aliases = opened(2)
-    if used_before:
-        aliases.resolve(b"a", 1)
-    with pytest.raises(ProtocolError) as raised:
-        aliases.resolve(b"", alias)
-    assert raised.value.reason_code == ReasonCode.PROTOCOL_ERROR
-
-
-def test_connections_share_no_aliases() -> None:
-    figures = InboundFigures()
-    opened(1, figures).resolve(b"a", 1)
-    with pytest.raises(ProtocolError):
-        opened(1, figures).resolve(b"", 1)
 
 
 def test_a_connection_without_aliases_has_no_array() -> None:
@@ -106,10 +61,6 @@ def test_figures() -> None:
     for each in (aliases, aliases, other):
         each.close()
     assert figures.bytes_held == 0
-
-
-def test_before_the_first_alias_nothing_is_counted() -> None:
-    assert set(InboundFigures().values().values()) == {0}
 
 
 STEPS = st.lists(

@@ -60,13 +60,6 @@ def test_one_term_alone_is_decided(text: str) -> None:
     assert not found(index, Message("a", b'{"v":5}'))
 
 
-def test_what_has_no_term_is_always_found() -> None:
-    index = indexed("v > 1 OR w", "UPPER(v) != 'A'", "TRUE")
-    assert len(found(index, Message("a"))) == 3
-    assert not any(entry.decided for entry in found(index, Message("a")))
-    assert index.nodes == 0
-
-
 def test_subscriptions_with_the_same_expression_are_together() -> None:
     index, where = FilterIndex(), compile_where("v > 1")
     subscriptions = [Subscription(Someone(), "a", 0, where=where) for _ in range(3)]

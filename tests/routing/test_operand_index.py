@@ -71,12 +71,3 @@ def test_nothing_is_left_of_what_is_discarded(places: list[int], value: Any, ran
         left = [entry.term for entry in entries if entry.term and is_true(entry.term, value)]
         assert sorted(map(str, found(index, value))) == sorted(map(str, left))
         assert bool(index) == bool(entries)
-
-
-def test_equalities_are_counted_by_their_constant() -> None:
-    index = OperandIndex(terms()[0].reader())
-    for constant in ("10", 10, 10.0, "10"):
-        term = Term(FIELD, "=", constant)
-        index.add(term, IndexEntry(SOME, term))
-    assert [index.count(each) for each in ("10", 10, 10.0, "10.0", 1)] == [2, 2, 2, 0, 0]
-    assert OperandIndex(terms()[0].reader()).count(1) == 0

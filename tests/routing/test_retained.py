@@ -15,31 +15,6 @@ def kept(*topics: str) -> RetainedMessages:
     return retained
 
 
-MATCHES = [
-    ("a", ["a"]),
-    ("a/b", ["a/b"]),
-    ("a/#", ["a", "a/b", "a//c"]),
-    ("a/+", ["a/b"]),
-    ("a/+/+", ["a//c"]),
-    ("+", ["a"]),
-    ("#", ["a", "a/b", "a//c", "/"]),
-    ("+/+", ["a/b", "/"]),
-    ("/", ["/"]),
-    ("$SYS/#", ["$SYS/uptime", "$SYS/$x"]),
-    ("$SYS/+", ["$SYS/uptime", "$SYS/$x"]),
-    ("+/uptime", []),
-    ("a/b/c", []),
-    ("b/#", []),
-]
-
-
-@pytest.mark.parametrize(("topic_filter", "topics"), MATCHES)
-def test_match(topic_filter: str, topics: list[str]) -> None:
-    retained = kept("a", "a/b", "a//c", "/", "$SYS/uptime", "$SYS/$x")
-    found = [each.topic for each in retained.find(topic_filter, 0.0)]
-    assert sorted(found) == sorted(topics)
-
-
 SHARED = ["a", "a/b/c", "a/b/c/d/e", "a/b/c/d/f", "a/x/c", "a/x/y/z", "b/b/c"]
 
 MATCHES_OF_SHARED = [
@@ -67,41 +42,6 @@ def test_match_where_topics_share_levels(topic_filter: str, topics: list[str]) -
         found = [each.topic for each in kept(*order).find(topic_filter, 0.0)]
         assert sorted(found) == sorted(topics)
         assert [topic for topic in SHARED if matches(topic_filter, topic)] == topics
-
-
-def test_an_empty_payload_removes_and_gives_everything_back() -> None:
-    retained = kept("a/b/c", "a/b")
-    assert retained.set(message("a/b/c"))
-    assert retained.get("a/b/c") is None
-    assert retained.get("a/b") is not None
-    assert retained.set(message("a/b"))
-    assert (len(retained), retained.bytes) == (0, 0)
-
-
-@pytest.mark.parametrize("topic", ["x", "a", "a/b/c/d"])
-def test_an_empty_payload_for_a_topic_without_a_message_changes_nothing(topic: str) -> None:
-    retained = kept("a/b/c")
-    before = retained.bytes
-    assert retained.set(message(topic))
-    assert (len(retained), retained.bytes) == (1, before)
-
-
-def test_the_last_message_of_a_topic_stays() -> None:
-    retained = kept("a")
-    second = message("a", b"second")
-    assert retained.set(second)
-    assert retained.find("a", 0.0) == [second]
-    assert (len(retained), retained.bytes) == (1, second.size(0, 1) + LEVEL_OVERHEAD)
-
-
-def test_full_by_number_refuses_a_new_topic_only() -> None:
-    retained = RetainedMessages(maximum_messages=1)
-    assert retained.set(message("a", b"1"))
-    assert not retained.set(message("b", b"1"))
-    assert retained.get("b") is None
-    assert retained.set(message("a", b"a longer one"))
-    assert retained.set(message("a"))
-    assert retained.set(message("b", b"1"))
 
 
 def test_full_by_bytes_refuses_and_keeps_the_last_message() -> None:
@@ -153,19 +93,6 @@ def test_a_deep_topic_pays_for_its_levels() -> None:
     assert retained.set(message(deepest))
     assert retained.bytes == 0
     assert time.process_time() - before < 5  # what is quadratic takes minutes
-
-
-def test_expired_messages_are_not_found_and_can_be_dropped() -> None:
-    retained = RetainedMessages()
-    retained.set(message("a", b"1", 5, 10.0))
-    retained.set(message("b", b"1", None, 10.0))
-    retained.set(message("c", b"1", 9, 10.0))
-    assert len(retained.find("#", 14.9)) == 3
-    assert {each.topic for each in retained.find("#", 15.0)} == {"b", "c"}
-    assert retained.drop_expired(14.9) == []
-    assert len(retained.drop_expired(15.0)) == 1
-    assert retained.get("a") is None
-    assert len(retained) == 2
 
 
 @pytest.mark.parametrize("successor", [message("a", b"2"), message("a")])

@@ -21,25 +21,6 @@ def read(log: RetainedLog, cursor: Cursor, most: int) -> str:
     return "".join([each.topic for each in log.read(cursor, most)])
 
 
-def test_a_cursor_comes_to_everything_that_was_there_when_it_was_opened() -> None:
-    log = filled("a", "b", "c")
-    cursor = log.open()
-    log.append("d", retained("d", b"x"))
-    assert [read(log, cursor, 2), cursor.done, read(log, cursor, 2)] == ["ab", False, "c"]
-    assert cursor.done
-    assert read(log, log.open(), 9) == "abcd"
-
-
-def test_what_is_renewed_or_gone_comes_no_more() -> None:
-    log = filled("a", "b", "c")
-    cursor = log.open()
-    log.renew("a")
-    log.renew("nothing")
-    log.pop("b")
-    assert (read(log, cursor, 9), read(log, log.open(), 9)) == ("c", "ca")
-    assert (log.get("b"), log.pop("b"), log.place("b"), len(log)) == (None, None, -1, 2)
-
-
 def test_a_message_is_awaited_while_a_cursor_may_come_to_it() -> None:
     log = filled("a")
     assert not log.is_ahead("a")

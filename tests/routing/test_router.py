@@ -27,19 +27,6 @@ def found(router: Router, topic: str, payload: bytes = b"x", **fields: object) -
     return destinations(router, Message(topic, payload, **fields))  # type: ignore[arg-type]  # by name
 
 
-def test_numbers_are_used_again(router: Router) -> None:
-    numbers = [router.add(Subscription(ANNA, name, 0)) for name in ("a", "$share/g/b", "c")]
-    assert (len(router), router.shared) == (3, 1)
-    for number in numbers[:2]:
-        router.discard(number)
-    assert len(router) == 1
-    again = [router.add(Subscription(ANNA, name, 0)) for name in ("d", "e")]
-    assert {router.find(ANNA, name) for name in ("d", "e")} == set(again)
-    assert len({*again, numbers[2]}) == 3
-    assert numbers[0] in again
-    assert {router.subscription(number).topic_filter for number in again} == {"d", "e"}
-
-
 @pytest.mark.parametrize("topic_filter", ["a", "$share/g/a"])
 def test_a_subscription_that_is_gone_is_not_known(router: Router, topic_filter: str) -> None:
     number = router.add(Subscription(ANNA, topic_filter, 0))
@@ -49,20 +36,6 @@ def test_a_subscription_that_is_gone_is_not_known(router: Router, topic_filter: 
     with pytest.raises(KeyError):
         router.discard(number)
     assert not found(router, "a")
-
-
-def test_one_destination_for_each_subscriber(router: Router) -> None:
-    router.add(Subscription(ANNA, "a/+", 0, identifier=1))
-    router.add(Subscription(ANNA, "a/b", 2, retain_as_published=True))
-    router.add(Subscription(ANNA, "#", 1, identifier=3))
-    router.add(Subscription(BERT, "a/b", 1, identifier=4))
-    (anna, bert) = sorted(found(router, "a/b"), key=lambda one: one.subscriber.client_id)
-    assert (anna.subscriber, bert.subscriber) == (ANNA, BERT)
-    assert (anna.qos, anna.retain_as_published, sorted(anna.identifiers)) == (2, True, [1, 3])
-    assert sorted(anna.topic_filters) == ["#", "a/+", "a/b"]
-    assert (bert.qos, bert.retain_as_published, list(bert.identifiers)) == (1, False, [4])
-    (anna,) = found(router, "a/c")
-    assert (anna.qos, anna.retain_as_published) == (1, False)
 
 
 @pytest.mark.parametrize("options", [{"where": compile_where("x = 1")}, {"no_local": True}])
@@ -90,22 +63,6 @@ def test_topics_that_the_same_subscriptions_match_have_one_route(router: Router)
     router.add(Subscription(ANNA, "a/+", 0, identifier=2))
     (destination,) = router.route(router.match("a/b")).always
     assert list(destination.identifiers) == [2]
-
-
-def test_no_local_looks_at_the_publisher(router: Router) -> None:
-    router.add(Subscription(ANNA, "a", 0, no_local=True))
-    router.add(Subscription(BERT, "a", 0))
-    assert [one.subscriber for one in found(router, "a", client_id="anna")] == [BERT]
-    assert len(found(router, "a", client_id="bert")) == 2
-    assert len(found(router, "a")) == 2
-
-
-def test_a_shared_subscription_is_beside_the_members_own(router: Router) -> None:
-    router.add(Subscription(ANNA, "a", 0))
-    router.add(Subscription(ANNA, "$share/g/a", 0))
-    router.add(Subscription(BERT, "$share/g/+", 0))
-    filters = [list(one.topic_filters) for one in found(router, "a")]
-    assert sorted(filters) == [["$share/g/+"], ["$share/g/a"], ["a"]]
 
 
 @pytest.mark.parametrize(
@@ -239,15 +196,6 @@ def test_bytes_fall_again_and_say_when_it_is_full() -> None:
     assert not router.full
 
 
-def test_every_subscription_is_given_with_its_number() -> None:
-    router = Router(Budget())
-    subscriber = Someone("c")
-    numbers = [router.add(Subscription(subscriber, name, 0)) for name in ("a", "b", "c")]
-    router.discard(numbers[1])
-    given = [(number, one.topic_filter) for number, one in router.subscriptions()]
-    assert given == [(numbers[0], "a"), (numbers[2], "c")]
-
-
 def test_a_subscription_takes_the_place_of_its_like(router: Router) -> None:
     said_of: list[tuple[str, int]] = []
     router.on_add.append(lambda number, one: said_of.append((one.topic_filter, number)))
@@ -258,14 +206,6 @@ def test_a_subscription_takes_the_place_of_its_like(router: Router) -> None:
     assert said_of == [("a", first), ("gone", first), ("a", second), ("gone", second), ("a", third)]
     assert [one.qos for one in found(router, "a", qos=2)] == [1]
     assert (router.count(ANNA), router.filtered(ANNA)) == (1, 0)
-
-
-def test_nobody_has_nothing(router: Router) -> None:
-    assert router.find(ANNA, "a") is None
-    assert (router.numbers(ANNA), router.count(ANNA), router.filtered(ANNA)) == ([], 0, 0)
-    router.add(Subscription(ANNA, "$share/g/a", 0))
-    assert router.find(ANNA, "a") is None
-    assert router.find(BERT, "$share/g/a") is None
 
 
 @pytest.mark.parametrize("topic_filter", ["a/+", "$share/g/a/b"])

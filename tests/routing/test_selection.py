@@ -16,11 +16,6 @@ def test_each_expression_is_evaluated_once() -> None:
     assert (budget.evaluated, budget.passed) == (2, 1)
 
 
-def test_no_local_looks_at_the_publisher() -> None:
-    own, other = (Subscription(Someone(name), "a", 0, no_local=True) for name in ("anna", "bert"))
-    assert Selection(Budget(), Message("a", client_id="anna")).wanted([own, other]) == [other]
-
-
 def test_readiness_is_asked_for_the_qos_of_the_copy() -> None:
     everyone = [Someone(name) for name in ("anna", "bert", "cara")]
     members = []
@@ -32,8 +27,3 @@ def test_readiness_is_asked_for_the_qos_of_the_copy() -> None:
     assert chosen is not None
     assert (chosen.subscriber.client_id, chosen.qos, chosen.shared) == ("anna", 1, True)
     assert [one.asked for one in everyone] == [[1], [], [0]]
-
-
-def test_nobody_is_chosen_of_members_who_do_not_want_it() -> None:
-    member = Subscription(Someone(), "$share/g/a", 1, where=compile_where("FALSE"))
-    assert Selection(Budget(), Message("a")).choose([member]) is None

@@ -13,25 +13,6 @@ def match(shared: SharedSubscriptions[int], topic: str) -> list[list[int]]:
     return [list(group.take_turns()) for group in shared.groups(topic)]
 
 
-def test_members_take_turns() -> None:
-    shared: SharedSubscriptions[int] = SharedSubscriptions()
-    for member in (10, 20, 30):
-        shared.add("pumps", "site/+", member)
-    turns = [match(shared, "site/1")[0] for _ in range(4)]
-    assert turns == [[10, 20, 30], [20, 30, 10], [30, 10, 20], [10, 20, 30]]
-
-
-def test_groups_differ_by_share_name_and_by_topic_filter() -> None:
-    shared: SharedSubscriptions[int] = SharedSubscriptions()
-    shared.add("one", "a/+", 1)
-    shared.add("two", "a/+", 2)
-    shared.add("one", "a/#", 3)
-    shared.add("one", "b", 4)
-    assert sorted(match(shared, "a/x")) == [[1], [2], [3]]
-    assert match(shared, "b") == [[4]]
-    assert match(shared, "c") == []
-
-
 def test_the_members_of_one_group_take_turns_too() -> None:
     shared: SharedSubscriptions[int] = SharedSubscriptions()
     for member in (1, 2):
@@ -42,29 +23,12 @@ def test_the_members_of_one_group_take_turns_too() -> None:
     assert list(shared.members("two", "a/#")) == list(shared.members("one", "a/x")) == []
 
 
-def test_a_dollar_topic_is_not_shared_by_a_leading_wildcard() -> None:
-    shared: SharedSubscriptions[int] = SharedSubscriptions()
-    shared.add("one", "#", 1)
-    assert match(shared, "$SYS/uptime") == []
-
-
 def test_adding_twice_gives_one_turn() -> None:
     shared: SharedSubscriptions[int] = SharedSubscriptions()
     for member in (1, 1, 2):
         shared.add("one", "a", member)
     assert len(shared) == 2
     assert match(shared, "a") == [[1, 2]]
-
-
-def test_discard_says_whether_it_was_a_member() -> None:
-    shared: SharedSubscriptions[int] = SharedSubscriptions()
-    shared.add("one", "a", 1)
-    assert not shared.discard("two", "a", 1)
-    assert not shared.discard("one", "b", 1)
-    assert not shared.discard("one", "a", 2)
-    assert shared.discard("one", "a", 1)
-    assert not shared.discard("one", "a", 1)
-    assert match(shared, "a") == []
 
 
 def test_a_group_that_is_gone_leaves_its_place_to_another() -> None:

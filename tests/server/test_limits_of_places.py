@@ -47,16 +47,6 @@ async def trickle(client: RawClient, data: bytes) -> None:
         await asyncio.sleep(0.1)
 
 
-async def test_a_packet_that_trickles_is_no_sign_of_life(open_at: Open) -> None:
-    place = await open_at()
-    client = await place.connect("c", keep_alive=1)
-    dribble = asyncio.create_task(trickle(client, encode(Publish("a", bytes(100)), MQTT_5)))
-    (disconnect,) = await client.until_closed()
-    assert isinstance(disconnect, Disconnect)
-    assert disconnect.reason_code == ReasonCode.KEEP_ALIVE_TIMEOUT
-    dribble.cancel()
-
-
 def with_limits(**limits: object) -> Callable[[ListenerConfig], ListenerConfig]:
     return lambda listener: replace(listener, **limits)  # type: ignore[arg-type]  # by name
 

@@ -6,8 +6,7 @@ import pytest
 from gateway.broker.access import Anonymous
 from gateway.config.settings import ListenerConfig
 from gateway.errors import StartError
-from gateway.mqtt.packets import MQTT_3_1_1, Disconnect, PubAck, Publish, Will
-from gateway.mqtt.reason_codes import ReasonCode
+from gateway.mqtt.packets import MQTT_3_1_1, PubAck, Publish, Will
 from gateway.server import listener as listener_module
 from gateway.server.listener import Listener
 from tests.support.raw_client import RawClient
@@ -82,22 +81,6 @@ async def test_the_kernel_asks_silent_clients_whether_they_are_there(held: Serve
     accepted = client._transport.get_extra_info("socket")
     assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
     assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) == 300
-
-
-async def test_clients_are_told_of_a_stop(server: Server) -> None:
-    five = await server.clients.connect("five")
-    three = await server.clients.connect("three", MQTT_3_1_1)
-    silent = await server.clients.open()
-    await until(lambda: len(server.broker.connections) == 3)
-    await server.listener.close()
-    (disconnect,) = await five.until_closed()
-    assert isinstance(disconnect, Disconnect)
-    assert disconnect.reason_code == ReasonCode.SERVER_SHUTTING_DOWN
-    assert not await three.until_closed()
-    assert not await silent.until_closed()
-    assert not server.broker.connections
-    with pytest.raises(ConnectionRefusedError):
-        await server.clients.open()
 
 
 async def test_what_was_promised_is_answered_before_the_end(store: Store, server: Server) -> None:

@@ -41,7 +41,7 @@ class Owed:
 
     @property
     def sequence(self) -> int:
-        return 0 if self.row is None else self.row.sequence(self.number)
+        return 0 if self.row is None else self.row.base + self.number
 
 
 class QueueAgainstList(RuleBasedStateMachine):
@@ -276,7 +276,9 @@ class QueueAgainstList(RuleBasedStateMachine):
             self.same(span, self.owed[place : place + span.count])
             place += span.count
         if self.owed and not self.queue.waits_for_page:
-            self.same(self.queue.first(), self.owed[: self.queue.first().count])
+            first = self.queue.first()
+            assert first is not None
+            self.same(first, self.owed[: first.count])
 
 
 QueueAgainstList.TestCase.settings = settings(

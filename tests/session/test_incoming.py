@@ -9,16 +9,6 @@ from gateway.session.incoming import IDENTIFIER_OVERHEAD, Incoming
 from gateway.session.queue_memory import QueueMemory
 
 
-def test_it_knows_of_which_connection_an_identifier_is() -> None:
-    incoming = Incoming(10, QueueMemory())
-    assert [incoming.add(5), incoming.add(5), incoming.add(6)] == [True, False, True]
-    incoming.begin()
-    assert (5 in incoming, 7 in incoming, list(incoming)) == (True, False, [5, 6])
-    assert [incoming.add(5), incoming.add(5)] == [True, False]
-    assert [incoming.remove(each) for each in (5, 6, 7)] == [True, False, None]
-    assert not len(incoming)
-
-
 @pytest.mark.parametrize("together", [False, True])
 def test_what_was_released_takes_no_memory(together: bool) -> None:
     incoming, numbers = Incoming(65_535, QueueMemory()), list(range(20_000, 0, -2))

@@ -151,37 +151,6 @@ def test_a_window_that_is_empty_again_takes_no_memory(count: int) -> None:
     assert tracemalloc.get_traced_memory()[0] - before < most / 3
 
 
-def test_packet_identifiers_rise_and_begin_again_at_1() -> None:
-    inflight = Inflight(10)
-    inflight._next = MAXIMUM_PACKET_ID - 1
-    publication = publish([b""] * 5)
-    found = []
-    number = 0
-    while number < 5:
-        span = Span(publication, number, inflight.room(publication, number, 5 - number), 1)
-        inflight.add(span)
-        found.append((span.packet_id, span.count))
-        number += span.count
-    assert found == [(MAXIMUM_PACKET_ID - 1, 2), (1, 3)]
-
-
-def test_packet_identifiers_in_use_are_passed_over() -> None:
-    inflight = Inflight(10)
-    held = [unkept() for _ in range(4)]
-    for span in held:
-        inflight.add(span)
-    for packet_id in (1, 2):
-        assert inflight.take((packet_id,), 0) == 1
-    inflight._next = MAXIMUM_PACKET_ID + 1
-    publication, found = publish([b""] * 5), []
-    for first in (0, 2):
-        assert inflight.room(publication, first, 3) == 2 + first // 2
-        span = Span(publication, first, 2 + first // 2, 1)
-        inflight.add(span)
-        found.append(span.packet_id)
-    assert found == [1, 5]
-
-
 @pytest.mark.parametrize("sizes", [[0, 200_000], [200_000, 0], [0] * 9 + [200_000]])
 def test_the_bytes_of_a_window_are_those_of_every_message(sizes: list[int]) -> None:
     inflight, sent = Inflight(1_000), 0

@@ -3,7 +3,7 @@ import pytest
 from gateway.counters import Counters
 from gateway.mqtt.connection import MAXIMUM_UNSENT, Connection
 from gateway.mqtt.packets import Publish, Will
-from gateway.session.limits import MAXIMUM_INFLIGHT, SessionLimits
+from gateway.session.limits import SessionLimits
 from gateway.session.readiness import Readiness
 from gateway.session.session import Session
 from tests.support.publications import publish
@@ -23,26 +23,6 @@ def attached(
 
 def many(count: int) -> list[bytes]:
     return [b"%d" % number for number in range(count)]
-
-
-@pytest.mark.parametrize("together", [1, 2, 100])
-@pytest.mark.parametrize("qos", [1, 2])
-def test_our_window_counts_where_the_clients_is_larger(together: int, qos: int) -> None:
-    session, connection = attached(receive_maximum=65_535)
-    contents = many(MAXIMUM_INFLIGHT + 50)
-    for first in range(0, len(contents), together):
-        deliver(session, *contents[first : first + together], qos=qos)
-    assert payloads(connection) == contents[:MAXIMUM_INFLIGHT]
-    assert len(session.queue) == 50
-
-
-@pytest.mark.parametrize(("qos", "kept"), [(0, 0), (1, 2), (2, 2)])
-def test_a_session_without_a_connection_keeps_what_it_must(qos: int, kept: int) -> None:
-    session = persistent()
-    deliver(session, b"1", b"2", qos=qos)
-    assert len(session.queue) == kept
-    session.pump(0.0)
-    assert len(session.queue) == kept
 
 
 def test_a_session_that_has_ended_keeps_nothing() -> None:
@@ -117,17 +97,6 @@ def test_a_session_without_a_connection_counts_what_is_inflight_too() -> None:
     assert (len(session.queue), len(session.inflight)) == (0, 0)
 
 
-def test_a_full_window_stops_what_waits_behind_it() -> None:
-    session, connection = attached(receive_maximum=1)
-    deliver(session, b"1", b"2")
-    session.pump(0.0)
-    assert payloads(connection) == [b"1"]
-    deliver(session, b"3", qos=0)
-    assert payloads(connection) == []
-    acknowledge(session, 1)
-    assert payloads(connection) == [b"2", b"3"]
-
-
 def test_what_expires_behind_a_full_window_is_not_sent() -> None:
     session, connection = attached(receive_maximum=1)
     deliver(session, b"1")
@@ -169,19 +138,6 @@ def test_a_slow_reader_is_sent_nothing_again_either() -> None:
     for count in (2, 2):
         session.pump(0.0)
         assert len(payloads(connection)) == count
-
-
-@pytest.mark.parametrize("together", [1, 4])
-def test_the_window_is_bounded_in_bytes_too(together: int) -> None:
-    session, connection = attached()
-    for _ in range(0, 4, together):
-        deliver(session, *[b"x" * 500_000] * together)
-    assert len(payloads(connection)) == 3
-    session.pump(0.0)
-    assert connection.data_to_send(0) is None
-    acknowledge(session, 1, 2)
-    assert len(payloads(connection)) == 1
-    assert len(session.inflight) == 2
 
 
 def test_qos_0_that_waits_is_given_up_with_the_connection() -> None:

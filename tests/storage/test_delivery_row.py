@@ -1,10 +1,12 @@
 """The row of a batch: what is left of it, whatever becomes of its messages, and after a crash."""
 
+from dataclasses import replace
+
 import pytest
 
 from gateway.broker.publish import MAXIMUM_NUMBERED
 from gateway.broker.settings import BrokerSettings
-from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect, PubAck
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5
 from gateway.mqtt.properties import Properties
 from gateway.storage import session_rows
 from tests.support.batch_rows import (
@@ -77,21 +79,6 @@ def test_a_large_batch_becomes_several_rows() -> None:
     publish(harness, MAXIMUM_NUMBERED + 10)
     most = MAXIMUM_NUMBERED
     assert rows(harness.disk) == [(most, most), (most + 10, 10)]
-
-
-def test_what_is_acknowledged_before_it_is_written_never_is() -> None:
-    harness = started()
-    harness.commits = False
-    publish(harness)
-    client = harness.open()
-    expiry = Properties(session_expiry_interval=3600)
-    client.send(Connect("away", clean_start=False, properties=expiry))
-    acknowledge(client, *range(1, END))
-    harness.commits = True
-    harness.commit()
-    assert sent(client) == numbers(1, END)
-    assert harness.disk.elided_rows == 2
-    nothing_is_left(harness)
 
 
 @pytest.mark.parametrize("part", [7, 31, 63, 64, 200])  # more than a number of C has bits
@@ -193,46 +180,6 @@ def test_out_of_order_a_row_says_which_are_gone(crash: bool) -> None:
     nothing_is_left(harness)
 
 
-@pytest.mark.parametrize("window", [8, COUNT])
-@pytest.mark.parametrize("crash", [False, True])
-def test_who_goes_in_the_middle_of_a_batch_gets_the_rest_later(window: int, crash: bool) -> None:
-    harness = started(window)
-    publish(harness)
-    client = harness.persistent("away")
-    acknowledge(client, 1, 2)
-    client.take()
-    client.drop()
-    last = min(COUNT, window + 2)  # two more when two were acknowledged
-    assert sum(count for _, count in rows(harness.disk)) == COUNT - 2
-    if crash:
-        harness.crash()
-    client = harness.persistent("away")
-    again = published(client)
-    assert [each.packet_id for each in again][: last - 2] == [*range(3, last + 1)]
-    got = [(int(each.payload), each.dup) for each in again]
-    acknowledge(client, *(each.packet_id for each in again))
-    got += drain(client)
-    assert got == numbers(3, last + 1, dup=True) + numbers(last + 1, END)
-    nothing_is_left(harness)
-
-
-def test_what_was_sent_by_itself_stays_when_the_rest_is_acknowledged_before() -> None:
-    """Its row stands between the first and the last number of the one that it was cut from."""
-    harness = started()
-    publish(harness)
-    client = harness.persistent("away", receive_maximum=8)
-    client.drop()
-    assert rows(harness.disk) == [(8, 8), (COUNT, COUNT - 8)]
-    harness.crash()
-    client = harness.persistent("away")
-    acknowledge(client, *range(9, END))
-    harness.pass_time(2)
-    assert rows(harness.disk) == [(8, 8)]
-    harness.crash()
-    assert drain(harness.persistent("away")) == numbers(1, 9, dup=True)
-    nothing_is_left(harness)
-
-
 def test_pieces_that_came_back_whole_are_not_written_again() -> None:
     harness = started()
     publish(harness)
@@ -243,27 +190,6 @@ def test_pieces_that_came_back_whole_are_not_written_again() -> None:
     before = harness.disk.connection.execute("SELECT place, size FROM delivery").fetchall()
     harness.persistent("away").drop()
     assert harness.disk.connection.execute("SELECT place, size FROM delivery").fetchall() == before
-
-
-@pytest.mark.parametrize("count", [1, COUNT])
-def test_a_crash_while_connected_sends_a_window_again(count: int) -> None:
-    harness = started(window=30)
-    for first in range(1, 3 * COUNT + 1, count):
-        publish(harness, count, first)
-    harness.persistent("away")
-    harness.crash()
-    harness.crash()  # which does not take DUP away
-    got = drain(harness.persistent("away"), 30)
-    assert got == numbers(1, 31, dup=True) + numbers(31, 3 * COUNT + 1)
-    nothing_is_left(harness)
-
-
-def test_the_oldest_give_way_one_by_one() -> None:
-    harness = started(maximum_queued_messages=COUNT, queue_when_full="drop-oldest")
-    publish(harness)
-    publish(harness, 3, END)
-    harness.crash()
-    assert sent(harness.persistent("away")) == numbers(4, END + 3)
 
 
 LIMITS = {
@@ -279,32 +205,9 @@ def test_what_waited_for_a_client_with_limits_leaves_nothing(limits: Properties)
     publish(harness)
     publish(harness, 1, END)
     publish(harness, COUNT, END + 1)
-    client = harness.connect(
-        "away",
-        clean_start=False,
-        properties=Properties(
-            session_expiry_interval=1_000,
-            topic_alias_maximum=limits.topic_alias_maximum,
-            maximum_packet_size=limits.maximum_packet_size,
-            receive_maximum=limits.receive_maximum,
-        ),
-    )
+    stays = replace(limits, session_expiry_interval=1_000)
+    client = harness.connect("away", clean_start=False, properties=stays)
     assert drain(client) == numbers(1, 2 * COUNT + 2)
-    nothing_is_left(harness)
-
-
-def test_what_waits_is_paged_by_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.session.delivery_queue.HEAD_MESSAGES", 10)
-    monkeypatch.setattr("gateway.storage.restore.HEAD_MESSAGES", 10)
-    monkeypatch.setattr("gateway.storage.pager.PAGE_MESSAGES", 5)
-    harness = started(window=12)
-    for first in range(1, 6 * COUNT, COUNT):
-        publish(harness, COUNT, first)
-    for _ in range(2):
-        queue = harness.session("away").queue
-        assert (len(queue), queue.paged) == (6 * COUNT, 5 * COUNT)
-        harness.crash()
-    assert drain(harness.persistent("away"), 12) == numbers(1, 6 * COUNT + 1)
     nothing_is_left(harness)
 
 
@@ -325,17 +228,3 @@ def test_a_row_whose_numbers_do_not_agree_is_left_out(
     harness.crash()
     assert not list(harness.session("away").queue)
     assert f"delivery to session (1, 20): ValueError: {said}" in caplog.text
-
-
-def test_an_acknowledgement_of_what_a_crash_brought_back_ends_it_once() -> None:
-    harness = started()
-    publish(harness)
-    client = harness.persistent("away")
-    harness.commits = False
-    acknowledge(client, *range(1, 6))
-    harness.crash()  # the acknowledgements would be on disk within a second
-    harness.commits = True
-    client = harness.persistent("away")
-    assert sent(client) == numbers(1, END, dup=True)
-    client.send(*(PubAck(n) for n in range(1, END)), *(PubAck(n) for n in range(1, END)))
-    nothing_is_left(harness)

@@ -61,33 +61,6 @@ async def test_a_pass_gives_each_range_once_and_in_order(kept: LedgerStore) -> N
     assert await kept.on_disk() == [(7, 7, "filtered", "0@00000000")]
 
 
-async def test_a_range_that_was_given_grows_no_more(kept: LedgerStore) -> None:
-    kept.filter(2)
-    await kept.settle()
-    given = await _pass(kept)
-    kept.filter(3)
-    await kept.settle()
-    assert [(each.first, each.last) for each in given] == [(1, 2)]
-    kept.pages.told(given)
-    await kept.settle()
-    assert await kept.on_disk() == [(3, 5, "filtered", "0@00000000")]
-
-
-async def test_what_grows_during_a_pass_is_of_the_next(kept: LedgerStore) -> None:
-    kept.filter(2)
-    kept.take()
-    kept.filter(2)
-    await kept.settle()
-    page = None
-    while page is None:
-        page = await kept.pages.next_page(1)
-    kept.filter(1)
-    await kept.settle()
-    rest = await _pass(kept)
-    assert [(each.first, each.last) for each in (*page, *rest)] == [(1, 2), (4, 5)]
-    assert [(each.first, each.last) for each in await _pass(kept)] == [(6, 6)]
-
-
 async def test_beyond_its_bound_the_ledger_is_made_coarse(
     kept: LedgerStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,32 +80,3 @@ async def test_beyond_its_bound_the_ledger_is_made_coarse(
     )
     assert await again.on_disk() == said
     await again.close()
-
-
-async def test_ranges_between_waiting_rows_are_kept_as_they_are(
-    kept: LedgerStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pages_module, "MAX_LEDGER_RANGES", 0)
-    for _ in range(10):
-        kept.filter()
-        kept.take()
-    await kept.settle()
-    for _ in range(3):
-        await kept.pages.shorten()
-        await kept.settle()
-    assert kept.ledger.rows == 10
-
-
-async def test_what_is_in_hand_is_not_made_coarse(
-    kept: LedgerStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await _alternate(kept, 3)
-    given = await _pass(kept)
-    monkeypatch.setattr(pages_module, "MAX_LEDGER_RANGES", 0)
-    for _ in range(3):
-        await kept.pages.shorten()
-        await kept.settle()
-    assert kept.ledger.rows == 6
-    kept.pages.told(given)
-    await kept.settle()
-    assert await kept.on_disk() == []

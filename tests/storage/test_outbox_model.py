@@ -1,4 +1,4 @@
-"""A bounded outbox, against a model."""
+"""An outbox, bounded or not, with crashes, against a model."""
 
 import asyncio
 import tempfile
@@ -71,6 +71,11 @@ class Model:
         self.newest: dict[tuple[str, str], Waiting] = {}
         self.ended: dict[Name, tuple[Fate, str]] = {}
 
+    @property
+    def names(self) -> set[Name]:
+        """What waits."""
+        return {row.name for row in self.rows}
+
     def restart(self) -> None:
         self.sent = set()
         latest = [row for row in self.rows if self.streams[row.stream].mode is Mode.LATEST]
@@ -140,7 +145,11 @@ def over(bound: Retention, rows: list[Waiting]) -> bool:
 
 
 class BoundedOutbox(RuleBasedStateMachine):
-    """Each number that was taken waits or has ended, in memory and in what a crash leaves."""
+    """Each number that was taken waits or has ended, in memory and in what a crash leaves.
+
+    That is the outbox as of the end of one batch: never a part of a batch, and never less than
+    was said to be on disk.
+    """
 
     @initialize(outbox=outbox_settings(), scan_rows=st.sampled_from([2, 10_000]))
     def begin(self, outbox: OutboxSettings, scan_rows: int) -> None:
@@ -162,6 +171,7 @@ class BoundedOutbox(RuleBasedStateMachine):
         self._held: list[OutboxRow] = []
         self.model.ended = {}
         self.model.restart()
+        self.by_batch: dict[int, set[Name]] = {0: self.model.names}
         self.store.outbox.on_fate.append(self._on_fate)
 
     def _on_fate(self, rows: Sequence[OutboxRow], fate: Fate, cause: str) -> None:
@@ -188,6 +198,7 @@ class BoundedOutbox(RuleBasedStateMachine):
                 self._last[stream] += 1
                 self.store.outbox.add(row)
                 self.model.add(waiting)
+        self.by_batch[self.store.writer.batch] = self.model.names
 
     @rule(places=st.lists(st.integers(0, 100), max_size=4))
     def send(self, places: list[int]) -> None:
@@ -208,6 +219,7 @@ class BoundedOutbox(RuleBasedStateMachine):
             self.store.outbox.remove([row], Fate.DELIVERED)
             waiting = next(each for each in self.model.rows if each.name == (row.stream, row.seq))
             self.model.end(waiting, Fate.DELIVERED)
+        self.by_batch[self.store.writer.batch] = self.model.names
 
     @rule(count=st.integers(1, 3))
     def put_off(self, count: int) -> None:
@@ -226,30 +238,41 @@ class BoundedOutbox(RuleBasedStateMachine):
     @rule()
     def settle(self) -> None:
         self._runner.run(self.store.settle())
+        assert self._on_disk() == self.model.rows
 
     @rule()
     def restart(self) -> None:
         self._runner.run(self.store.close())
         self._start()
+        assert self._on_disk() == self.model.rows
 
-    @rule()
-    def crash(self) -> None:
-        """At any moment: what is found is as of the end of some batch."""
+    @rule(count=st.sampled_from([0, 2]), stream=st.sampled_from(list(PRIORITIES)))
+    def crash(self, count: int, stream: str) -> None:
+        """At any moment, also in the midst of a turn or while a commit runs in its thread."""
+        self.publish(stream, "a", 0, count)
+        promised, states = self.store.writer.committed, self.by_batch
         self._crashes += 1
         image = crash_image(self._folder, Path(self._folders.name) / str(self._crashes))
         self._runner.run(self.store.close())
         self._folder = image
+        self.model.rows = []
         self._start()
-        found = self._runner.run(self.store.outbox.fetch(0, 10_000))
+        self.model.rows = self._on_disk()
         meta = self._runner.run(self._ended_on_disk())
-        waiting = {(row.stream, row.seq) for row in found}
+        waiting = self.model.names
+        before = max(number for number in states if number <= promised)
+        assert waiting in [state for number, state in states.items() if number >= before]
+        self.by_batch = {0: waiting}
         assert not waiting & meta
-        for stream in PRIORITIES:
-            numbers = [number for name, number in waiting | meta if name == stream]
-            self._last[stream] = max(numbers, default=0)
-            assert sorted(numbers) == list(range(1, self._last[stream] + 1))
-        self.model.rows = [Waiting(row.stream, row.seq, row.topic, row.size) for row in found]
+        for each in PRIORITIES:
+            numbers = [number for name, number in waiting | meta if name == each]
+            self._last[each] = max(numbers, default=0)
+            assert sorted(numbers) == list(range(1, self._last[each] + 1))
         self.model.restart()
+
+    def _on_disk(self) -> list[Waiting]:
+        rows = self._runner.run(self.store.outbox.fetch(0, 10_000, up_to=2**62))
+        return [Waiting(row.stream, row.seq, row.topic, row.size) for row in rows]
 
     async def _ended_on_disk(self) -> set[Name]:
         rows = await self.store.database.reader.query(

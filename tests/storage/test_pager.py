@@ -3,7 +3,6 @@
 import pytest
 
 from gateway.broker.settings import BrokerSettings
-from gateway.mqtt.packets import PubAck, Publish
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
 from gateway.storage.kept_size import KEPT_OVERHEAD
@@ -30,57 +29,6 @@ def test_only_the_head_is_in_memory_and_all_comes_in_order(
     assert drain(harness.persistent()) == numbers()
     assert (memory.paged, memory.disk_bytes, memory.bytes) == (0, 0, 0)
     assert (harness.disk.count("message"), harness.disk.count("delivery")) == (0, 0)
-
-
-@pytest.mark.parametrize("commits", [False, True])
-@pytest.mark.parametrize("crash", [False, True])
-def test_runs_are_queued_like_single_messages(
-    harness: DurableHarness, commits: bool, crash: bool
-) -> None:
-    away(harness)
-    publisher = harness.connect("publisher")
-    harness.commits = commits
-    for first in (0, 3, 13):
-        count = {0: 3, 3: 10, 13: MESSAGES - 13}[first]
-        publisher.send(
-            *(Publish("t", b"%d" % n, 1, packet_id=n + 1) for n in range(first, first + count))
-        )
-    harness.commits = True
-    harness.settle()
-    assert len(publisher.take()) == MESSAGES
-    if crash:
-        harness.crash()
-    memory = harness.broker.queue_memory
-    assert (memory.deliveries, memory.paged) == (13, MESSAGES - 13)  # the last run exceeds HEAD
-    assert drain(harness.persistent("c")) == numbers()
-    assert (memory.bytes, memory.disk_bytes, memory.paged_bytes) == (0, 0, 0)
-
-
-def test_crashes_in_the_middle_lose_nothing_and_keep_the_order(harness: DurableHarness) -> None:
-    away(harness)
-    fill(harness)
-    got: list[bytes] = []
-    while len(got) < MESSAGES:
-        client = harness.persistent()
-        for packet in client.take():
-            if isinstance(packet, Publish):
-                if packet.payload not in got:
-                    got.append(packet.payload)
-                client.send(PubAck(packet.packet_id))
-        harness.crash()
-    assert got == numbers()
-
-
-def test_what_is_published_while_a_page_is_read_comes_behind_it(harness: DurableHarness) -> None:
-    away(harness)
-    fill(harness)
-    client = harness.persistent()
-    harness.commits = False
-    harness.publish("t", b"late", 1)
-    found = drain(client)
-    harness.commit()
-    harness.commits = True
-    assert found + drain(client) == [*numbers(), b"late"]
 
 
 def test_messages_kept_in_memory_alone_keep_their_place(harness: DurableHarness) -> None:

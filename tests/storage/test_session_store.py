@@ -1,4 +1,4 @@
-"""The store of sessions against a model in memory, with crashes that lose the uncommitted."""
+"""What the store of sessions writes, when, and what it makes of rows that cannot be read."""
 
 from typing import Any
 

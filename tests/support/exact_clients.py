@@ -69,16 +69,27 @@ class ExactPublisher(ExactClient):
         self.unacknowledged: dict[int, Publish | PubRel] = {}
         self._last = 0
 
-    def publish(self, topic: str, payload: bytes, qos: int) -> None:
-        self._last = self._last % 20 + 1  # few, so that they are used again soon
-        assert self._last not in self.unacknowledged
-        packet = Publish(topic, payload, qos, packet_id=self._last)
-        self.unacknowledged[self._last] = packet
-        self.send(packet)
+    def publish(self, topic: str, payloads: list[bytes], qos: int) -> None:
+        """Publish at most three messages, all in one read."""
+        packets = []
+        for payload in payloads:
+            self._last = self._next(1)
+            packets.append(Publish(topic, payload, qos, packet_id=self._last))
+            self.unacknowledged[self._last] = packets[-1]
+        self.send(*packets)
+
+    def _next(self, ahead: int) -> int:
+        return (self._last + ahead - 1) % 20 + 1  # few, so that they are used again soon
 
     @property
     def may_publish(self) -> bool:
-        return self.accepted and self._last % 20 + 1 not in self.unacknowledged
+        free = all(self._next(ahead) not in self.unacknowledged for ahead in (1, 2, 3))
+        return self.accepted and free
+
+    def unanswered(self, qos: int) -> list[int]:
+        """Return what has neither PUBACK nor PUBREC, in the order in which it was sent."""
+        packets = self.unacknowledged.values()
+        return [each.packet_id for each in packets if isinstance(each, Publish) and each.qos == qos]
 
     def begin(self) -> None:
         for packet in self.unacknowledged.values():
@@ -90,6 +101,9 @@ class ExactPublisher(ExactClient):
         assert isinstance(packet, PubAck | PubRec | PubComp), packet
         # a PUBREL that is sent again may find that the broker has finished
         assert packet.reason_code < 0x80 or isinstance(packet, PubComp), packet
+        if not isinstance(packet, PubComp):  # [MQTT-4.6.0-2], [MQTT-4.6.0-3]
+            qos = 1 if isinstance(packet, PubAck) else 2
+            assert packet.packet_id == self.unanswered(qos)[0]
         if isinstance(packet, PubRec):
             self.unacknowledged[packet.packet_id] = PubRel(packet.packet_id)
             self.send(PubRel(packet.packet_id))

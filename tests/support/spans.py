@@ -12,18 +12,15 @@ OVERHEAD = 120 - MESSAGE_OVERHEAD
 
 @dataclass(eq=False)
 class Row:
-    """A row that has the sequence numbers from `begin` on."""
+    """A row that has the sequence numbers from `base` on."""
 
-    begin: int
+    base: int
     count: int
     batch: int = 0
 
     @property
     def last(self) -> int:
-        return self.begin + self.count - 1
-
-    def sequence(self, number: int) -> int:
-        return self.begin + number
+        return self.base + self.count - 1
 
 
 def unkept(count: int = 1, qos: int = 1, **fields: object) -> Span:

@@ -53,6 +53,13 @@ def test_clients(harness: Harness, figures: BrokerFigures) -> None:
         clients__maximum=1,
         clients__expired=1,
     )
+    for number in range(3):
+        harness.connect(f"c{number}")
+    figures.refresh()
+    for client in harness.clients[1:]:
+        client.drop()
+    figures.refresh()
+    expect(harness, clients__connected=1, clients__maximum=4)
 
 
 def test_rows_that_were_spared(harness: Harness, figures: BrokerFigures) -> None:

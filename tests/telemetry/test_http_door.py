@@ -1,6 +1,5 @@
 import asyncio
 import contextlib
-import http.client
 from collections.abc import AsyncIterator
 
 import pytest
@@ -50,18 +49,6 @@ async def test_a_page(door: HttpDoor) -> None:
     assert body.decode() == "öffen\n"
     await until(lambda: count(door, "requests") == 1)
     assert count(door, "refused") == 0
-
-
-async def test_another_program_understands_it(door: HttpDoor) -> None:
-    def ask(method: str) -> tuple[int, str | None, bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", door.port, timeout=60)
-        with contextlib.closing(connection):
-            connection.request(method, "/page")
-            response = connection.getresponse()
-            return response.status, response.getheader("Content-Length"), response.read()
-
-    assert await asyncio.to_thread(ask, "GET") == (200, "7", "öffen\n".encode())
-    assert await asyncio.to_thread(ask, "HEAD") == (200, "7", b"")
 
 
 @pytest.mark.parametrize(

@@ -72,40 +72,6 @@ def test_every_figure_is_said_and_then_what_has_changed(
     assert said(published) == {"uptime": "61 seconds", "tidegate/outbox/rows": "4"}
 
 
-def test_the_brokers_figures(
-    sys_topics: SysTopics, harness: Harness, published: list[Message]
-) -> None:
-    lasting, _ = harness.persistent("a"), harness.connect("b")
-    lasting.subscribe("x")
-    lasting.send(Publish("y", b"kept", retain=True))
-    lasting.drop()
-    sys_topics.say()
-    figures = said(published)
-    expected = {
-        "clients/connected": "1",
-        "clients/disconnected": "1",
-        "clients/total": "2",
-        "clients/maximum": "1",
-        "subscriptions/count": "1",
-        "retained messages/count": "1",
-        "messages/received": "4",
-        "messages/sent": "3",
-        "publish/messages/received": "1",
-    }
-    assert {name: figures[name] for name in expected} == expected
-    assert int(figures["store/messages/bytes"]) > 0
-    for number in range(3):
-        harness.connect(f"c{number}")
-    sys_topics.say()
-    assert said(published)["clients/maximum"] == "4"
-    for client in harness.clients[1:]:
-        client.drop()
-    sys_topics.say()
-    figures = said(published)
-    assert figures["clients/connected"] == "1"
-    assert "clients/maximum" not in figures
-
-
 def test_other_parts_can_refresh_their_figures(
     sys_topics: SysTopics, harness: Harness, published: list[Message]
 ) -> None:

@@ -8,7 +8,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.fate import Fate
 from gateway.uplink.ledger_reports import PASS_SECONDS
 from tests.support.ledger import LedgerStore, answer_all, open_ledger_store
-from tests.support.storage import crash_image, until
+from tests.support.storage import until
 
 
 async def _look(kept: LedgerStore) -> list[dict[str, Any]]:
@@ -47,20 +47,6 @@ async def test_a_start_is_announced_once(tmp_path: Path) -> None:
     await kept.close()
 
 
-async def test_only_what_is_on_disk_is_told_and_once(tmp_path: Path) -> None:
-    kept = await open_ledger_store(tmp_path / "data")
-    kept.filter(3)
-    assert await _look(kept) == []
-    await kept.settle()
-    kept.clock.step(PASS_SECONDS)
-    assert _ranges(await _look(kept)) == [[1, 3, "filtered", "0@00000000"]]
-    kept.clock.step(PASS_SECONDS)
-    assert await _look(kept) == []
-    await kept.settle()
-    assert await kept.on_disk() == []
-    await kept.close()
-
-
 async def test_passes_are_paced(tmp_path: Path) -> None:
     kept = await open_ledger_store(tmp_path / "data")
     kept.filter(1)
@@ -72,23 +58,6 @@ async def test_passes_are_paced(tmp_path: Path) -> None:
     kept.clock.step(PASS_SECONDS)
     assert _ranges(await _look(kept)) == [[2, 2, "filtered", "0@00000000"]]
     await kept.close()
-
-
-async def test_rows_of_an_earlier_epoch_end_in_its_name(tmp_path: Path) -> None:
-    kept = await open_ledger_store(tmp_path / "data")
-    kept.filter(1)
-    kept.take(2)
-    await kept.settle()
-    crashed = crash_image(tmp_path / "data", tmp_path / "crashed")
-    await kept.close()
-    again = await open_ledger_store(crashed, "ffffffffff")
-    rows = await again.store.outbox.fetch(0, 10)
-    again.store.outbox.remove(rows, Fate.DELIVERED)
-    await again.store.settle()
-    (entry,) = await _look(again)
-    assert (entry["epoch"], entry["start"]) == (kept.epoch, 1)
-    assert entry["ranges"] == [[1, 1, "filtered", "0@00000000"], [2, 3, "delivered", ""]]
-    await again.close()
 
 
 async def test_what_the_fleet_refuses_is_kept(tmp_path: Path) -> None:

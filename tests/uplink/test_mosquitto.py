@@ -1,16 +1,14 @@
 """The uplink against a real Mosquitto that dies and comes back."""
 
-from collections import defaultdict
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 import gateway.uplink.fleet as fleet_module
-from gateway.uplink.settings import WINDOW
 from tests.support.fleet_collector import FleetCollector, Received
 from tests.support.mosquitto import Mosquitto
-from tests.support.storage import Store, crash_image, open_store, until
+from tests.support.storage import Store, until
 from tests.support.uplinks import EPOCH, add_rows, connected, make_uplink, running, uplink_settings
 
 pytestmark = pytest.mark.mosquitto
@@ -39,18 +37,6 @@ def _add_in_two_streams(store: Store, first: int, last: int) -> None:
             add_rows(store, start, min(start + 49, last), stream)
 
 
-def _first_arrivals(messages: list[Received]) -> dict[tuple[str, bool], list[int]]:
-    """Return the numbers by stream and lane in order of arrival, without repetitions."""
-    numbers: dict[tuple[str, bool], list[int]] = defaultdict(list)
-    seen: set[tuple[str, str, int]] = set()
-    for message in messages:
-        if message.name not in seen:
-            seen.add(message.name)
-            _, stream, number = message.name
-            numbers[stream, message.first("resent") == "1"].append(number)
-    return numbers
-
-
 def _names(messages: list[Received]) -> set[tuple[str, str, int]]:
     return {message.name for message in messages}
 
@@ -62,30 +48,6 @@ def _states(collector: FleetCollector) -> list[bytes]:
 
 def _expected(last: int) -> set[tuple[str, str, int]]:
     return {(EPOCH, stream, seq) for stream in ("main", "slow") for seq in range(1, last + 1)}
-
-
-async def test_an_outage_with_5000_rows_ends_with_every_number_in_order(
-    store: Store, mosquitto: Mosquitto, collector: FleetCollector
-) -> None:
-    async with running(store, uplink_settings(mosquitto.port)) as uplink:
-        await connected(uplink)
-        mosquitto.kill()
-        await until(lambda: uplink.state != "connected")
-        _add_in_two_streams(store, 1, 2_500)
-        await until(lambda: store.outbox.committed_id == 5_000)
-        mosquitto.start()
-        await until(lambda: store.outbox.rows < 4_000, 60)
-        _add_in_two_streams(store, 2_501, 2_750)  # live while the backlog drains
-        await until(lambda: store.outbox.rows == 0, 60)
-        await until(lambda: len(_names(collector.data)) == 5_500, 60)
-    assert _names(collector.data) == _expected(2_750)
-    lanes = _first_arrivals(collector.data)
-    assert lanes == {
-        ("main", True): list(range(1, 2_501)),
-        ("slow", True): list(range(1, 2_501)),
-        ("main", False): list(range(2_501, 2_751)),
-        ("slow", False): list(range(2_501, 2_751)),
-    }
 
 
 async def test_a_broker_killed_during_a_drain_loses_nothing(
@@ -104,48 +66,6 @@ async def test_a_broker_killed_during_a_drain_loses_nothing(
         await until(lambda: len(_names(collector.data)) == 2_000, 60)
     assert 0 < before < 2_000
     assert _names(collector.data) == _expected(1_000)
-
-
-async def test_a_crash_during_a_drain_repeats_at_most_a_window_under_the_same_numbers(
-    tmp_path: Path, mosquitto: Mosquitto, collector: FleetCollector
-) -> None:
-    (tmp_path / "data").mkdir()
-    folder = tmp_path / "data"
-    store = await open_store(folder)
-    _add_in_two_streams(store, 1, 1_000)
-    await store.settle()
-    await store.close()
-    for crash, left in enumerate((1_500, 1_000, 400, 0)):
-        store = await open_store(folder)
-        uplink = make_uplink(store, uplink_settings(mosquitto.port))
-        await uplink.start()
-        await until(lambda: store.outbox.rows <= left, 60)  # noqa: B023 - this round's
-        folder = crash_image(folder, tmp_path / f"crash{crash}")
-        uplink.pause()
-        await uplink.close()
-        await store.close()
-    await until(lambda: len(_names(collector.data)) == 2_000, 60)
-    assert _names(collector.data) == _expected(1_000)
-    payloads = defaultdict(set)
-    for message in collector.data:
-        payloads[message.name].add(message.payload)
-    assert all(len(values) == 1 for values in payloads.values())
-
-
-async def test_the_repetitions_of_one_crash_fit_into_the_window(
-    store: Store, tmp_path: Path, mosquitto: Mosquitto, collector: FleetCollector
-) -> None:
-    add_rows(store, 1, 2_000)
-    await store.settle()
-    async with running(store, uplink_settings(mosquitto.port)):
-        await until(lambda: store.outbox.rows <= 1_000, 60)
-        image = crash_image(tmp_path / "data", tmp_path / "crashed")
-        received = len(collector.data)
-    again = await open_store(image)
-    first, *_ = await again.outbox.fetch(0, 1)
-    await again.close()
-    assert received >= 1
-    assert received - (first.seq - 1) <= WINDOW
 
 
 async def test_a_frozen_broker_is_left_and_found_again(

@@ -47,33 +47,6 @@ def test_operations_are_exact_and_then_rounded_once(
     assert (type(result), result) == (type(wanted), wanted)
 
 
-@pytest.mark.parametrize(
-    ("operator", "left", "right", "result"),
-    [
-        ("+", HIGHEST, 1, None),
-        ("-", LOWEST, 1, None),
-        ("*", LOWEST, -1, None),
-        ("*", 1e308, 10, None),
-        ("+", 2**53 + 1, 0.0, 2.0**53),
-        ("/", 7, 2, 3.5),
-        ("/", 2**53 + 1, 1, 2.0**53),
-        ("/", 1, 0, None),
-        ("/", 1, -0.0, None),
-        ("/", 1e308, 1e-308, None),
-        ("%", -7, 3, -1),
-        ("%", 7, -3, 1),
-        ("%", LOWEST, -1, 0),
-        ("%", -7.5, 2, -1.5),
-        ("%", 7, 0, None),
-        ("%", 7.5, 0, None),
-        ("%", 5, 1e300, 5.0),
-    ],
-)
-def test_operation(operator: str, left: Number, right: Number, result: Number | None) -> None:
-    computed = arithmetic.OPERATIONS[operator](left, right)
-    assert (type(computed), computed) == (type(result), result)
-
-
 @given(NUMBERS)
 def test_rounding_is_exact(number: Number) -> None:
     exact = Fraction(number)

@@ -24,26 +24,6 @@ MESSAGE = Message(
 )
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "topic = 'a/b' AND topic[0] = 'a' AND topic[1] = 'b' AND topic[2] IS NULL",
-        "qos = 2 AND retain AND clientid = 'c' AND username = 'u' AND content_type = 'text/plain'",
-        "response_topic = 'r/t' AND correlation_data = '温' AND payload LIKE '{%}'",
-        "$payload_size = LENGTH(payload) AND $payload_format = 1 AND $message_expiry = 60",
-        "$received_at = 1700000000123 AND received_at IS NULL AND payload_size IS NULL",
-        "payload.k.x[0] = 1 AND payload.k.x[1].y = 'z' AND payload.k.x[2] IS NULL",
-        "payload.k[0] IS NULL AND payload.k.x.y IS NULL AND payload.n.x IS NULL",
-        "payload[0] IS NULL AND payload.`5` = 6 AND payload.k IS NOT NULL",
-        "both = 'user' AND $user.both = 'user' AND payload.both = 'payload'",
-        "only = 'p' AND $user.only IS NULL AND twice = 2",
-        "\"topic\" = 'own' AND \"only\" = 'p' AND nope IS NULL AND payload.nope IS NULL",
-    ],
-)
-def test_fields(text: str) -> None:
-    assert compile_where(text).evaluate(MESSAGE) is True
-
-
 @pytest.mark.parametrize("payload", [b"", b"{", b"\x80", b"5", b'"x"', b"null", b"[]"])
 @pytest.mark.parametrize("field", ["x", "payload.x", "payload[0]", "payload.x.y", "$user.x"])
 def test_nothing_is_found_where_nothing_is(field: str, payload: bytes) -> None:

@@ -68,41 +68,6 @@ def test_escapes_by_their_definition(text: str, pattern: str) -> None:
         assert matches is like(candidate, escaped, "!")
 
 
-@pytest.mark.parametrize(
-    ("text", "pattern", "escape", "result"),
-    [
-        ("50%", "50%%", "%", True),
-        ("50x", "50%%", "%", False),
-        ("a_b", "a__b", "_", True),
-        ("axb", "a__b", "_", False),
-        ("", "", None, True),
-        ("", "%", None, True),
-        ("", "%%", None, True),
-        ("", "_", None, False),
-        ("aba", "ab%ba", None, False),
-        ("abba", "ab%ba", None, True),
-        ("a", "%_", None, True),
-        ("a", "%_%_%", None, False),
-        ("ab", "%_%_%", None, True),
-        ("aaa", "%aa%aa%", None, False),
-        ("aaaa", "%aa%aa%", None, True),
-        ("abcba", "%b_b%b_%", None, False),
-        ("abcbab", "%b_b%b%", None, True),
-        ("A", "a", None, False),
-        ("a\nb", "a_b", None, True),
-        ("a/\r\n/b", "a%b", None, True),
-        ("😀", "_", None, True),
-        ("xaabx", "%a_b%", None, True),
-        ("xabx", "%a_b%", None, False),
-        ("xxaab", "%a_b", None, True),
-        ("a.b", "a.b", None, True),
-        ("axb", "a.b", None, False),
-    ],
-)
-def test_like(text: str, pattern: str, escape: str | None, result: bool) -> None:
-    assert like_matcher(parse_pattern(pattern, escape))(text) is result
-
-
 @pytest.mark.parametrize("pattern", ["!", "a!", "!a", "%!", "!!!", "!\n"])
 def test_bad_escape(pattern: str) -> None:
     with pytest.raises(ValueError, match="'!' escapes only %, _ and itself"):

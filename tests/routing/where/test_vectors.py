@@ -32,15 +32,6 @@ def test_result_of_the_walker(row: dict[str, Any]) -> None:
     assert walk(row["expr"], message_of(row["message"])) is row["result"]
 
 
-@pytest.mark.parametrize("row", [row for row in RESULTS if not str(row.id).startswith("limit")])
-def test_result_within_not(row: dict[str, Any]) -> None:
-    expression = row["expr"]
-    if expression[:5].upper() == "WHERE":
-        expression = expression[5:]
-    negated = compile_where(f"NOT ({expression})").evaluate(message_of(row["message"]))
-    assert negated is (None if row["result"] is None else not row["result"])
-
-
 @pytest.mark.parametrize("row", ERRORS)
 def test_error(row: dict[str, Any]) -> None:
     with pytest.raises(WhereError) as caught:

@@ -93,57 +93,57 @@ def publish(gateway: GatewayProcess) -> PublishOnce:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("qos", ["0", "1", "2"])
 def test_a_message_in_each_qos(
-    subscribe: Subscribe, publish: PublishOnce, name: str, version: str, qos: str
+    subscribe: Subscribe, publish: PublishOnce, topic: str, version: str, qos: str
 ) -> None:
-    subscriber = subscribe("-V", version, "-t", f"{name}/#", "-q", qos)
-    publish("-V", version, "-t", f"{name}/a", "-m", "21.5 °C", "-q", qos)
-    assert subscriber.message() == f"{name}/a {qos} 0 21.5 °C"
+    subscriber = subscribe("-V", version, "-t", f"{topic}/#", "-q", qos)
+    publish("-V", version, "-t", f"{topic}/a", "-m", "21.5 °C", "-q", qos)
+    assert subscriber.message() == f"{topic}/a {qos} 0 21.5 °C"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_retained_and_cleared(
-    subscribe: Subscribe, publish: PublishOnce, name: str, version: str
+    subscribe: Subscribe, publish: PublishOnce, topic: str, version: str
 ) -> None:
-    publish("-V", version, "-t", f"{name}/a", "-m", "kept", "-r", "-q", "1")
-    publish("-V", version, "-t", f"{name}/b", "-m", "gone", "-r", "-q", "1")
-    publish("-V", version, "-t", f"{name}/b", "-n", "-r", "-q", "1")
-    subscriber = subscribe("-V", version, "-t", f"{name}/#")
-    publish("-V", version, "-t", f"{name}/c", "-m", "last")
+    publish("-V", version, "-t", f"{topic}/a", "-m", "kept", "-r", "-q", "1")
+    publish("-V", version, "-t", f"{topic}/b", "-m", "gone", "-r", "-q", "1")
+    publish("-V", version, "-t", f"{topic}/b", "-n", "-r", "-q", "1")
+    subscriber = subscribe("-V", version, "-t", f"{topic}/#")
+    publish("-V", version, "-t", f"{topic}/c", "-m", "last")
     seen = {subscriber.message(), subscriber.message()}
-    assert seen == {f"{name}/a 0 1 kept", f"{name}/c 0 0 last"}
+    assert seen == {f"{topic}/a 0 1 kept", f"{topic}/c 0 0 last"}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_session_that_lasts(
-    subscribe: Subscribe, publish: PublishOnce, name: str, version: str
+    subscribe: Subscribe, publish: PublishOnce, topic: str, version: str
 ) -> None:
-    lasting = ["-V", version, "-i", name, "-c", "-t", f"{name}/#", "-q", "1"]
+    lasting = ["-V", version, "-i", topic, "-c", "-t", f"{topic}/#", "-q", "1"]
     if version == "mqttv5":
         lasting += ["-x", "60"]
     subscribe(*lasting).close()
     for number in range(3):
-        publish("-V", version, "-t", f"{name}/a", "-m", str(number), "-q", "1")
+        publish("-V", version, "-t", f"{topic}/a", "-m", str(number), "-q", "1")
     again = subscribe(*lasting)
-    assert sorted(again.message() for _ in range(3)) == [f"{name}/a 1 0 {n}" for n in range(3)]
+    assert sorted(again.message() for _ in range(3)) == [f"{topic}/a 1 0 {n}" for n in range(3)]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_will(subscribe: Subscribe, name: str, version: str) -> None:
-    watcher = subscribe("-V", version, "-t", f"{name}/#")
+def test_a_will(subscribe: Subscribe, topic: str, version: str) -> None:
+    watcher = subscribe("-V", version, "-t", f"{topic}/#")
     leaver = subscribe(
-        *("-V", version, "-t", f"{name}-other", "--will-topic", f"{name}/will"),
+        *("-V", version, "-t", f"{topic}-other", "--will-topic", f"{topic}/will"),
         *("--will-payload", "gone"),
     )
     leaver.close()  # a kill
-    assert watcher.message() == f"{name}/will 0 0 gone"
+    assert watcher.message() == f"{topic}/will 0 0 gone"
 
 
-def test_many_lines(subscribe: Subscribe, gateway: GatewayProcess, name: str) -> None:
-    subscriber = subscribe("-t", f"{name}/#", "-q", "1")
+def test_many_lines(subscribe: Subscribe, gateway: GatewayProcess, topic: str) -> None:
+    subscriber = subscribe("-t", f"{topic}/#", "-q", "1")
     program = find_program("mosquitto_pub")
     assert program is not None
     subprocess.run(
-        [program, "-p", str(gateway.port), "-t", f"{name}/a", "-q", "1", "-l"],
+        [program, "-p", str(gateway.port), "-t", f"{topic}/a", "-q", "1", "-l"],
         input="".join(f"{number}\n" for number in range(1_000)),
         text=True,
         timeout=SECONDS,
@@ -153,17 +153,17 @@ def test_many_lines(subscribe: Subscribe, gateway: GatewayProcess, name: str) ->
     assert payloads == [str(number) for number in range(1_000)]
 
 
-def test_where(subscribe: Subscribe, publish: PublishOnce, name: str) -> None:
+def test_where(subscribe: Subscribe, publish: PublishOnce, topic: str) -> None:
     subscriber = subscribe(
-        *("-V", "mqttv5", "-t", f"{name}/+"),
+        *("-V", "mqttv5", "-t", f"{topic}/+"),
         *("-D", "subscribe", "user-property", "$where", "payload.value > 20 AND site = 'A'"),
     )
     for value, site in ((21, "B"), (19, "A"), (30, "A")):
         publish(
-            *("-V", "mqttv5", "-t", f"{name}/{value}", "-m", f'{{"value":{value}}}'),
+            *("-V", "mqttv5", "-t", f"{topic}/{value}", "-m", f'{{"value":{value}}}'),
             *("-D", "publish", "user-property", "site", site),
         )
-    assert subscriber.message() == f'{name}/30 0 0 {{"value":30}}'
+    assert subscriber.message() == f'{topic}/30 0 0 {{"value":30}}'
 
 
 def test_system_topics(subscribe: Subscribe) -> None:

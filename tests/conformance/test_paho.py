@@ -94,45 +94,45 @@ def start(request: pytest.FixtureRequest, gateway: GatewayProcess) -> Iterator[S
 
 
 @pytest.mark.parametrize("qos", [0, 1, 2])
-def test_a_message_in_each_qos(start: Start, name: str, qos: int) -> None:
-    receiver, publisher = start(f"{name}-r"), start(f"{name}-p")
-    assert receiver.subscribe(f"{name}/#", qos) == qos
-    publisher.publish(f"{name}/a", b"\x00\xff", qos)
+def test_a_message_in_each_qos(start: Start, topic: str, qos: int) -> None:
+    receiver, publisher = start(f"{topic}-r"), start(f"{topic}-p")
+    assert receiver.subscribe(f"{topic}/#", qos) == qos
+    publisher.publish(f"{topic}/a", b"\x00\xff", qos)
     (message,) = receiver.receive()
-    assert (message.topic, message.payload, message.qos) == (f"{name}/a", b"\x00\xff", qos)
+    assert (message.topic, message.payload, message.qos) == (f"{topic}/a", b"\x00\xff", qos)
     assert not message.retain
 
 
-def test_a_thousand_messages_in_order(start: Start, name: str) -> None:
-    receiver, publisher = start(f"{name}-r"), start(f"{name}-p")
-    receiver.subscribe(f"{name}/#", 1)
+def test_a_thousand_messages_in_order(start: Start, topic: str) -> None:
+    receiver, publisher = start(f"{topic}-r"), start(f"{topic}-p")
+    receiver.subscribe(f"{topic}/#", 1)
     for number in range(1_000):
-        last = publisher.client.publish(f"{name}/a", b"%d" % number, 1)
+        last = publisher.client.publish(f"{topic}/a", b"%d" % number, 1)
     last.wait_for_publish(SECONDS)
     assert [int(message.payload) for message in receiver.receive(1_000)] == list(range(1_000))
 
 
-def test_a_large_message(start: Start, name: str) -> None:
-    program = start(name)
-    program.subscribe(name, 1)
+def test_a_large_message(start: Start, topic: str) -> None:
+    program = start(topic)
+    program.subscribe(topic, 1)
     payload = bytes(range(256)) * 4_096
-    program.publish(name, payload, 1)
+    program.publish(topic, payload, 1)
     assert program.receive()[0].payload == payload
 
 
-def test_a_retained_message(start: Start, name: str) -> None:
-    start(f"{name}-p").publish(f"{name}/a", b"kept", 1, retain=True)
-    receiver = start(f"{name}-r")
-    receiver.subscribe(f"{name}/#", 1)
+def test_a_retained_message(start: Start, topic: str) -> None:
+    start(f"{topic}-p").publish(f"{topic}/a", b"kept", 1, retain=True)
+    receiver = start(f"{topic}-r")
+    receiver.subscribe(f"{topic}/#", 1)
     (message,) = receiver.receive()
     assert (message.payload, message.retain) == (b"kept", True)
 
 
-def test_a_will(start: Start, name: str, gateway: GatewayProcess) -> None:
-    receiver = start(f"{name}-r")
-    receiver.subscribe(f"{name}/#", 1)
-    leaver = Program(f"{name}-l", receiver.client.protocol, lasting=False)
-    leaver.client.will_set(f"{name}/will", b"gone", 1)
+def test_a_will(start: Start, topic: str, gateway: GatewayProcess) -> None:
+    receiver = start(f"{topic}-r")
+    receiver.subscribe(f"{topic}/#", 1)
+    leaver = Program(f"{topic}-l", receiver.client.protocol, lasting=False)
+    leaver.client.will_set(f"{topic}/will", b"gone", 1)
     leaver.start(gateway.port)
     sock = leaver.client.socket()
     assert sock is not None
@@ -141,39 +141,39 @@ def test_a_will(start: Start, name: str, gateway: GatewayProcess) -> None:
     assert receiver.receive()[0].payload == b"gone"
 
 
-def test_a_session_that_lasts(start: Start, name: str) -> None:
-    first = start(name, lasting=True)
-    assert first.subscribe(f"{name}/#", 1) == 1
+def test_a_session_that_lasts(start: Start, topic: str) -> None:
+    first = start(topic, lasting=True)
+    assert first.subscribe(f"{topic}/#", 1) == 1
     first.stop()
-    publisher = start(f"{name}-p")
+    publisher = start(f"{topic}-p")
     for number in range(5):
-        publisher.publish(f"{name}/a", b"%d" % number, 1)
-    second = start(name, lasting=True)
+        publisher.publish(f"{topic}/a", b"%d" % number, 1)
+    second = start(topic, lasting=True)
     assert [message.payload for message in second.receive(5)] == [b"0", b"1", b"2", b"3", b"4"]
 
 
-def test_unsubscribe(start: Start, name: str) -> None:
-    program = start(name)
+def test_unsubscribe(start: Start, topic: str) -> None:
+    program = start(topic)
     for level in ("a", "b"):
-        program.subscribe(f"{name}/{level}", 0)
+        program.subscribe(f"{topic}/{level}", 0)
     program.client.on_unsubscribe = lambda *_: program.events.put(("unsubscribe", None))
-    program.client.unsubscribe(f"{name}/a")
+    program.client.unsubscribe(f"{topic}/a")
     program.happened("unsubscribe")
     for level in ("a", "b"):
-        program.publish(f"{name}/{level}", level.encode(), 1)
+        program.publish(f"{topic}/{level}", level.encode(), 1)
     assert program.receive()[0].payload == b"b"
 
 
-def test_properties_and_options_of_mqtt_5(gateway: GatewayProcess, name: str) -> None:
-    program = Program(name, FIVE, lasting=False)
+def test_properties_and_options_of_mqtt_5(gateway: GatewayProcess, topic: str) -> None:
+    program = Program(topic, FIVE, lasting=False)
     program.start(gateway.port)
-    program.client.subscribe(f"{name}/#", options=SubscribeOptions(qos=1, retainAsPublished=True))
+    program.client.subscribe(f"{topic}/#", options=SubscribeOptions(qos=1, retainAsPublished=True))
     program.happened("subscribe")
     properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]  # paho's own
     properties.ContentType = "text/plain"
     properties.UserProperty = [("site", "A"), ("site", "B")]
     properties.MessageExpiryInterval = 60
-    program.publish(f"{name}/a", b"x", 1, retain=True, properties=properties)
+    program.publish(f"{topic}/a", b"x", 1, retain=True, properties=properties)
     (message,) = program.receive()
     assert message.retain
     received: Any = message.properties
@@ -183,14 +183,14 @@ def test_properties_and_options_of_mqtt_5(gateway: GatewayProcess, name: str) ->
     program.stop()
 
 
-def test_where_from_paho(gateway: GatewayProcess, name: str) -> None:
-    program = Program(name, FIVE, lasting=False)
+def test_where_from_paho(gateway: GatewayProcess, topic: str) -> None:
+    program = Program(topic, FIVE, lasting=False)
     program.start(gateway.port)
     properties = Properties(PacketTypes.SUBSCRIBE)  # type: ignore[no-untyped-call]  # paho's own
     properties.UserProperty = ("$where", "payload.value > 20")
-    program.client.subscribe(f"{name}/#", 1, properties=properties)
+    program.client.subscribe(f"{topic}/#", 1, properties=properties)
     assert program.happened("subscribe") == [1]
     for value in (19, 21):
-        program.publish(f"{name}/a", b'{"value":%d}' % value, 1)
+        program.publish(f"{topic}/a", b'{"value":%d}' % value, 1)
     assert program.receive()[0].payload == b'{"value":21}'
     program.stop()
