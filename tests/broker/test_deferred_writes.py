@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from gateway.broker.durability_classes import DurabilityEntry
 from gateway.broker.settings import BrokerSettings
-from gateway.mqtt.packets import Connect, Disconnect, PubAck, Publish
+from gateway.mqtt.packets import Connect, Disconnect, PubAck, Publish, PubRec
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.durable_broker import DurableHarness, away
@@ -203,6 +204,23 @@ def test_no_later_message_is_written_without_it() -> None:
     scene.harness.commits = True
     scene.harness.crash()
     assert payloads(scene.harness.persistent("a").take()) == [b"1", b"later"]
+
+
+def test_a_qos_2_message_is_written_with_its_packet_identifier() -> None:
+    """[MQTT-4.3.3-10]: what is resent after a crash is delivered unless the message was kept."""
+    scene = Scene("a")
+    packet = Publish("t", b"1", 2, packet_id=1)
+    scene.harness.commits = True
+    publisher = scene.harness.persistent("q")
+    scene.harness.commits = False
+    publisher.send(packet)
+    scene.harness.commit()
+    scene.harness.commits = True
+    scene.harness.crash()
+    receiver, publisher = scene.harness.persistent("a"), scene.harness.persistent("q")
+    publisher.send(replace(packet, dup=True))
+    assert publisher.take() == [PubRec(1)]
+    assert payloads(receiver.take()) == [b"1"]
 
 
 # --- somebody goes --------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from itertools import product
 from typing import Any, Self
 
 import pytest
@@ -58,6 +59,13 @@ def looks_of(pattern: str, text: str) -> int:
 @given(TEXTS, PATTERNS)
 def test_like_by_its_definition(text: str, pattern: str) -> None:
     assert like_matcher(parse_pattern(pattern, None))(text) is like(text, pattern)
+
+
+def test_every_short_pattern_by_its_definition() -> None:
+    texts = ["".join(each) for size in range(6) for each in product("ab", repeat=size)]
+    for each in (each for size in range(6) for each in product("ab%_", repeat=size)):
+        matcher = like_matcher(parse_pattern("".join(each), None))
+        assert [matcher(text) for text in texts] == [like(text, "".join(each)) for text in texts]
 
 
 @given(TEXTS, PATTERNS)
