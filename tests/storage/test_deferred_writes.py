@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.mqtt.packets import PubAck, Publish, PubRec
+from gateway.mqtt.packets import PubAck, Publish, PubRec, Unsubscribe
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
 from gateway.session.durability_class import DurabilityClass
@@ -18,9 +18,9 @@ def publishes(count: int, qos: int = 1, *, retain: bool = False) -> list[Publish
 class Late:
     """A receiver that stays online; batches are committed when the test says so."""
 
-    def __init__(self) -> None:
+    def __init__(self, receive_maximum: int | None = None) -> None:
         self.harness = DurableHarness()
-        self.receiver = self.harness.persistent("receiver")
+        self.receiver = self.harness.persistent("receiver", receive_maximum=receive_maximum)
         self.receiver.subscribe("t", 1)
         self.publisher = self.harness.persistent("publisher")
         self.harness.commits = False
@@ -107,6 +107,28 @@ def test_who_leaves_makes_it_needed(late: Late) -> None:
     late.harness.commit()
     assert (late.harness.disk.count("message"), late.harness.disk.count("delivery")) == (1, 1)
     assert late.after_a_crash() == [b"0", b"1"]
+
+
+def test_a_part_that_was_sent_when_its_client_leaves_is_promised_by_itself() -> None:
+    """It gets a row of its own, for which the publisher's answer waits as for the rest."""
+    late = Late(receive_maximum=2)
+    late.publisher.send(*publishes(5))
+    first, _ = late.receiver.take()
+    assert isinstance(first, Publish)
+    late.receiver.send(PubAck(first.packet_id))
+    late.receiver.drop()
+    assert not late.publisher.take()
+    late.harness.commit()
+    late.harness.commit()
+    assert len(late.publisher.take()) == 5
+    assert late.after_a_crash() == [b"1", b"2", b"3", b"4"]
+
+
+def test_a_subscription_that_is_given_up_is_gone(late: Late) -> None:
+    before = late.harness.disk.count("subscription")
+    late.receiver.send(Unsubscribe(1, ["t"]))
+    late.harness.commit()
+    assert (before, late.harness.disk.count("subscription")) == (1, 0)
 
 
 def test_without_durability_no_answer_waits(late: Late) -> None:

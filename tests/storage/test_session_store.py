@@ -100,6 +100,19 @@ def test_what_is_kept_in_memory_alone_has_no_row(disk: SqliteDisk, deferred: boo
     assert (span.sequence, span.publication.owed, store.pending.deferred) == (0, 0, 0)
 
 
+def test_what_is_released_before_its_row_is_written_is_so_in_it(disk: SqliteDisk) -> None:
+    _, journal = opened(disk)
+    journal.keep(60, None)
+    span = one(qos=2)
+    journal.owe(span, deferred=False)
+    span.packet_id = 7
+    assert journal.sent(span) == journal.released(span) == disk.batch
+    disk.commit()
+    _, kept = disk.restore(0.0, 0)
+    (each,) = kept.sessions[0].spans
+    assert (each.released, each.span.packet_id) == (True, 7)
+
+
 def owe_all(journals: list[SessionJournal], number: int, *, defer: bool, qos: int = 1) -> None:
     """Let the sessions have a message; the write of the first may be deferred."""
     publication = publish([b"%d" % number], qos, topic="t")
