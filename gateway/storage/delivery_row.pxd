@@ -25,7 +25,7 @@ cdef class DeliveryRow:
     cdef public bint whole
     cdef public Py_ssize_t written
 
-    cpdef take(self, Py_ssize_t first, Py_ssize_t count)
+    cpdef take(self, first, count)  # whose bits are more than those of a C integer
     cpdef settle(self)
     @cython.locals(publication=Publication, count=Py_ssize_t, part=bint)
     cpdef stand_for(self, Span span)
