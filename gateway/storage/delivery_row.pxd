@@ -25,7 +25,7 @@ cdef class DeliveryRow:
     cdef public bint whole
     cdef public Py_ssize_t written
 
-    cpdef take(self, first, count)  # objects: a batch has more messages than a number of C bits
+    cpdef take(self, first, count)  # as objects: `gone` has more bits than a C integer
     cpdef settle(self)
     @cython.locals(publication=Publication, count=Py_ssize_t, part=bint)
     cpdef stand_for(self, Span span)
