@@ -3,13 +3,7 @@
 import pytest
 
 from gateway.broker.settings import BrokerSettings
-from gateway.mqtt.packets import (
-    MQTT_3_1_1,
-    MQTT_5,
-    Disconnect,
-    PubAck,
-    Publish,
-)
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Disconnect, PubAck, Publish
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from tests.support.aliases import TOPIC, alias_of, subscriber, taken
 from tests.support.broker_harness import Harness

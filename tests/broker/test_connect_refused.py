@@ -4,15 +4,7 @@ import logging
 
 import pytest
 
-from gateway.mqtt.packets import (
-    MQTT_3_1,
-    MQTT_3_1_1,
-    ConnAck,
-    Connect,
-    PingReq,
-    Publish,
-    Will,
-)
+from gateway.mqtt.packets import MQTT_3_1, MQTT_3_1_1, ConnAck, Connect, PingReq, Publish, Will
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker_harness import Harness

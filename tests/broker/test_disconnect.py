@@ -1,12 +1,6 @@
 import pytest
 
-from gateway.mqtt.packets import (
-    MQTT_3_1_1,
-    MQTT_5,
-    Disconnect,
-    Publish,
-    Will,
-)
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Disconnect, Publish, Will
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker_harness import Harness

@@ -7,12 +7,7 @@ import pytest
 from gateway.broker.publish import MAXIMUM_LOOKED_AT
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.connection import MAXIMUM_UNSENT
-from gateway.mqtt.packets import (
-    MQTT_3_1_1,
-    PubAck,
-    PubRec,
-    SubscriptionRequest,
-)
+from gateway.mqtt.packets import MQTT_3_1_1, PubAck, PubRec, SubscriptionRequest
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message

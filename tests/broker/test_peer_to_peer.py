@@ -2,14 +2,7 @@ import pytest
 
 from gateway.broker.peer_to_peer import addressee
 from gateway.broker.settings import BrokerSettings
-from gateway.mqtt.packets import (
-    MQTT_3_1_1,
-    PubAck,
-    Publish,
-    PubRec,
-    SubscriptionRequest,
-    Will,
-)
+from gateway.mqtt.packets import MQTT_3_1_1, PubAck, Publish, PubRec, SubscriptionRequest, Will
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.delivery_queue import DeliveryQueue

@@ -5,13 +5,7 @@ import pytest
 from gateway.broker.publish import MAXIMUM_BATCH, MAXIMUM_NUMBERED
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.encode import encode
-from gateway.mqtt.packets import (
-    MQTT_5,
-    Disconnect,
-    PubAck,
-    Publish,
-    PubRec,
-)
+from gateway.mqtt.packets import MQTT_5, Disconnect, PubAck, Publish, PubRec
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.traffic import TURN_BYTES

@@ -5,15 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from gateway.broker.settings import BrokerSettings
-from gateway.mqtt.packets import (
-    MQTT_3_1_1,
-    Disconnect,
-    PubAck,
-    PubComp,
-    Publish,
-    PubRec,
-    PubRel,
-)
+from gateway.mqtt.packets import MQTT_3_1_1, Disconnect, PubAck, PubComp, Publish, PubRec, PubRel
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker_harness import Harness

@@ -2,13 +2,7 @@
 
 import pytest
 
-from gateway.mqtt.packets import (
-    Connect,
-    PubComp,
-    Publish,
-    PubRec,
-    PubRel,
-)
+from gateway.mqtt.packets import Connect, PubComp, Publish, PubRec, PubRel
 from gateway.mqtt.properties import Properties
 from tests.support.durable_broker import DurableHarness
 from tests.support.payloads import payloads

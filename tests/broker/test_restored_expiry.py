@@ -2,11 +2,7 @@
 
 import pytest
 
-from gateway.mqtt.packets import (
-    MQTT_3_1_1,
-    Publish,
-    Will,
-)
+from gateway.mqtt.packets import MQTT_3_1_1, Publish, Will
 from gateway.mqtt.properties import Properties
 from tests.support.durable_broker import DurableHarness, away
 from tests.support.payloads import payloads

@@ -3,11 +3,7 @@
 import pytest
 
 from gateway.broker.restore import WILL_GRACE
-from gateway.mqtt.packets import (
-    Disconnect,
-    Publish,
-    Will,
-)
+from gateway.mqtt.packets import Disconnect, Publish, Will
 from gateway.mqtt.properties import Properties
 from tests.support.durable_broker import DurableHarness, away
 from tests.support.payloads import payloads

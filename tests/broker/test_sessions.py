@@ -1,14 +1,7 @@
 import pytest
 
 from gateway.broker.settings import BrokerSettings
-from gateway.mqtt.packets import (
-    MQTT_3_1_1,
-    MQTT_5,
-    ConnAck,
-    Connect,
-    Disconnect,
-    PubAck,
-)
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, ConnAck, Connect, Disconnect, PubAck
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.session import NEVER

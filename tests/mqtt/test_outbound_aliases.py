@@ -6,10 +6,7 @@ import pytest
 
 from gateway.mqtt.alias_budget import AliasBudget
 from gateway.mqtt.fields import write_string
-from gateway.mqtt.outbound_aliases import (
-    MAXIMUM_PATIENCE,
-    USES_OF_A_GOOD_MAPPING,
-)
+from gateway.mqtt.outbound_aliases import MAXIMUM_PATIENCE, USES_OF_A_GOOD_MAPPING
 from tests.support.outbound_aliases import SIZE, held, name, opened
 
 KNOWN, NEW, NONE = True, False, (0, False)

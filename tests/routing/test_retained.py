@@ -44,6 +44,15 @@ def test_match_where_topics_share_levels(topic_filter: str, topics: list[str]) -
         assert [topic for topic in SHARED if matches(topic_filter, topic)] == topics
 
 
+def test_an_empty_payload_removes_and_gives_everything_back() -> None:
+    retained = kept("a/b/c", "a/b")
+    assert retained.set(message("a/b/c"))
+    assert retained.get("a/b/c") is None
+    assert retained.get("a/b") is not None
+    assert retained.set(message("a/b"))
+    assert (len(retained), retained.bytes) == (0, 0)
+
+
 def test_full_by_bytes_refuses_and_keeps_the_last_message() -> None:
     retained = RetainedMessages(
         maximum_bytes=2 * (message("a", b"1234567890").size(0, 1) + LEVEL_OVERHEAD) - 2

@@ -41,6 +41,15 @@ def test_what_is_next_is_in_memory_however_much_others_hold(
     assert (len(queue), queue.paged) == (2, 1)
 
 
+def test_what_is_not_on_disk_moves_up_to_the_head() -> None:
+    queue = DeliveryQueue()
+    for sequence in range(1, 6):
+        queue.append(kept(sequence, batch=0))
+    queue.take(1)
+    assert not queue.forget_written(1)
+    assert (sequences(queue), queue.paged) == ([2, 3, 4, 5], 0)
+
+
 def test_all_of_the_tail_may_go_while_a_page_of_it_is_read() -> None:
     queue = paged(4)
     empty_head(queue)

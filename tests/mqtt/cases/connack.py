@@ -5,35 +5,21 @@ from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.mqtt.cases.case import ALL, BEFORE_5, ONLY_5, PacketCase, malformed, protocol_error
 
+RETURN_CODES = [
+    ReasonCode.UNSUPPORTED_PROTOCOL_VERSION,
+    ReasonCode.CLIENT_IDENTIFIER_NOT_VALID,
+    ReasonCode.SERVER_UNAVAILABLE,
+    ReasonCode.BAD_USER_NAME_OR_PASSWORD,
+    ReasonCode.NOT_AUTHORIZED,
+]
+"""Table 3.1 of MQTT 3.1.1, from 1 on."""
+
 PACKETS = [
     PacketCase("connack, MQTT 3.1", 3, b"\x20\x02\x00\x00", ConnAck()),
     PacketCase("connack, session present", 4, b"\x20\x02\x01\x00", ConnAck(True)),
-    PacketCase(
-        "connack, unacceptable version",
-        4,
-        b"\x20\x02\x00\x01",
-        ConnAck(False, ReasonCode.UNSUPPORTED_PROTOCOL_VERSION),
-    ),
-    PacketCase(
-        "connack, identifier rejected",
-        4,
-        b"\x20\x02\x00\x02",
-        ConnAck(False, ReasonCode.CLIENT_IDENTIFIER_NOT_VALID),
-    ),
-    PacketCase(
-        "connack, server unavailable",
-        4,
-        b"\x20\x02\x00\x03",
-        ConnAck(False, ReasonCode.SERVER_UNAVAILABLE),
-    ),
-    PacketCase(
-        "connack, bad user name or password",
-        4,
-        b"\x20\x02\x00\x04",
-        ConnAck(False, ReasonCode.BAD_USER_NAME_OR_PASSWORD),
-    ),
-    PacketCase(
-        "connack, not authorized", 4, b"\x20\x02\x00\x05", ConnAck(False, ReasonCode.NOT_AUTHORIZED)
+    *(
+        PacketCase(f"connack, {code.name}", 4, bytes([0x20, 2, 0, number]), ConnAck(False, code))
+        for number, code in enumerate(RETURN_CODES, 1)
     ),
     PacketCase("connack, MQTT 5", 5, b"\x20\x03\x01\x00\x00", ConnAck(True)),
     PacketCase(

@@ -5,13 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.routing.where.conversions import (
-    Value,
-    read_integer,
-    to_boolean,
-    to_number,
-    to_string,
-)
+from gateway.routing.where.conversions import Value, read_integer, to_boolean, to_number, to_string
 
 
 def same(left: Value, right: Value) -> bool:

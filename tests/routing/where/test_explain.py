@@ -35,9 +35,11 @@ def test_every_part_has_its_value_also_where_nobody_asks() -> None:
     assert (explanation.result, explanation.stateful) == (None, False)
 
 
-def test_a_function_that_remembers_sees_the_first_message() -> None:
-    explanation = explain("CHANGED(payload.a)", Message("t", b'{"a":1}'))
-    assert (explanation.result, explanation.stateful) == (True, True)
+def test_a_function_that_remembers_sees_what_came_before() -> None:
+    message = Message("t", b'{"a":1}')
+    for earlier, changed in (([], True), ([(message, True)], False)):
+        explanation = explain("CHANGED(payload.a)", message, earlier=earlier)
+        assert (explanation.result, explanation.stateful) == (changed, True)
 
 
 def test_an_error() -> None:
