@@ -33,7 +33,7 @@ take, with what the allocators round up."""
 LARGEST_UNDER_ASYNCIO = 4_000
 """The same with asyncio's own transport, which is for TLS, WebSocket and other platforms."""
 
-LARGEST_OF_TOPIC = 850
+LARGEST_OF_TOPIC = 1_000
 """Bytes that are kept for a client which sent a QoS 1 message to a topic of its own, and got it:
 the subscription, the topic name with its route and what it matches, the window of one message."""
 
