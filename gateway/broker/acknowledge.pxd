@@ -1,6 +1,7 @@
 import cython
 
 from gateway.broker.client cimport Client
+from gateway.session.inflight cimport Inflight
 from gateway.session.session cimport Session
 from gateway.session.span cimport Span
 
@@ -10,4 +11,5 @@ cpdef handle_puback(_broker, Client client, Session session, instant)
 @cython.locals(begin=Py_ssize_t, place=Py_ssize_t, span=Span)
 cpdef handle_pubrec(_broker, Client client, Session session, instant)
 
+@cython.locals(inflight=Inflight, count=Py_ssize_t, place=Py_ssize_t)
 cpdef handle_pubcomp(_broker, Client client, Session session, instant)

@@ -81,12 +81,16 @@ def handle_pubcomp(_broker: "Broker", client: Client, session: Session, instant:
     identifiers = client.connection.acknowledged()
     if not identifiers:
         identifiers = (_one(client).packet_id,)
+    inflight, count = session.inflight, 0
     for packet_id in identifiers:
-        if session.inflight.find(packet_id) is None:
-            continue
-        if packet_id not in session.inflight.released:
-            raise ProtocolError(f"PUBCOMP for {packet_id} before its PUBREC")
-        session.finish((packet_id,), 0)
+        if packet_id not in inflight.released and inflight.find(packet_id) is not None:
+            break
+        count += 1
+    place, finished = 0, identifiers[:count]
+    while place < count:
+        place += session.finish(finished, place) or 1
+    if count < len(identifiers):
+        raise ProtocolError(f"PUBCOMP for {identifiers[count]} before its PUBREC")
     session.pump(instant.monotonic)
 
 
