@@ -239,6 +239,7 @@ class Broker:
             publication.commit_within = message.commit_within
         promised = message.qos > 0 and not only_once
         _, code, refusal = forward(self, publication, 0, admission, instant, promised)
+        publication.forget_forms()
         return code if refusal is None else refusal
 
     def subscribe_inline(self, subscriber: InlineClient, topic_filters: Iterable[str]) -> None:

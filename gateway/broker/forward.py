@@ -178,8 +178,7 @@ def _deliver(
     promised: bool,
 ) -> None:
     """Hand the messages to the sessions, each as it needs them: all of them, or those selected."""
-    several = len(route.sessions) > 1 or selected is not None
-    if several:
+    if len(route.sessions) > 1 or selected is not None:
         publication.share_forms()
     qos, retain = publication.qos, publication.retain
     for destination in route.sessions:
@@ -198,8 +197,6 @@ def _deliver(
         for number in range(count):
             for destination in selected[number]:
                 deliver_one(destination, publication, first + number, now, promised)
-    if several:
-        publication.forget_forms()
 
 
 def deliver_one(

@@ -70,6 +70,7 @@ def handle_publish(broker: "Broker", client: Client, session: Session, instant: 
     first = 0
     while first < count and not client.closing:
         first += _publish(broker, client, session, publication, first, admission, instant)
+    publication.forget_forms()
 
 
 def _extend(
