@@ -56,14 +56,14 @@ filters, and thousands of retained messages may match one."""
 
 
 def handle(broker: "Broker", client: Client, instant: Instant) -> bool:
-    """Hand the packet that the connection has taken, which is of no stream, to its handler.
+    """Hand the packet that the connection has taken, which no stream takes, to its handler.
 
     Returns True for one of ALONE. Raises MqttError, for what only a server may send as well.
     """
     packet = client.connection.packet()
     handler = HANDLERS.get(type(packet))
     if handler is None:
-        session_of(client)
+        session_of(client)  # raises if the packet should have been CONNECT
         raise ProtocolError(f"{type(packet).__name__} from a client")
     handler(broker, client, packet, instant)
     return type(packet) in ALONE

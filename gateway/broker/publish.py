@@ -130,10 +130,7 @@ def _publish(
         code = ReasonCode.QUOTA_EXCEEDED
         _answer(broker, client, session, publication, first, 1, code, 0, None)
         return 1
-    of_client = session.durability_class
-    publication.commit_within = of_client.commit_within
-    if admission.durability is not None:
-        publication.commit_within = commit_within(of_client, admission.durability)
+    publication.commit_within = commit_within(session.durability_class, admission.durability)
     if not qos:
         count, _, refusal = forward(broker, publication, first, admission, instant, promised=False)
         return count + (refusal is not None)
@@ -165,9 +162,8 @@ def _forward(
     instant: Instant,
 ) -> tuple[Outcome, int, Barrier | None]:
     """Forward messages of QoS 1 or 2; return how that ended, and what the answer waits for."""
-    store, durability = broker.store, broker.durability
-    pending = store.pending
-    rows, changes, deferred = durability.pending_rows, pending.changes, pending.deferred
+    store = broker.store
+    gathered, deferred = broker.gathered, store.pending.deferred
     # The packet identifier of a QoS 2 message that is kept is in the batch that gathers. A crash
     # after that batch would leave a message that is not delivered when its publisher resends it.
     barrier = None
@@ -177,11 +173,10 @@ def _forward(
     publication.barrier = None
     commit = 0
     if publication.commit_within is not None:
-        if pending.deferred != deferred:
+        if store.pending.deferred != deferred:
             commit = store.deferred_commit
-        if durability.pending_rows != rows or pending.changes != changes:
-            # which nobody's acknowledgement makes needless
-            commit, barrier = max(commit, durability.commit_number()), None
+        if broker.gathered != gathered:  # which nobody's acknowledgement makes needless
+            commit, barrier = max(commit, broker.durability.commit_number()), None
     return outcome, commit, barrier if commit else None
 
 

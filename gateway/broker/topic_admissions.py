@@ -15,7 +15,7 @@ from gateway.session.durability_class import DurabilityClass
 LARGEST = 4
 """An admission above the fourth part of the bound is not kept: it would drive all others out."""
 
-AT_ONCE = 32
+FREED = 32
 """The part of the bound that is made free at once: it is cheaper than one by one."""
 
 ADMISSION_OVERHEAD = 300
@@ -157,7 +157,7 @@ class TopicAdmissions:
         self._young[topic_name] = admission
 
     def _make_room(self) -> None:
-        room = self.maximum_bytes - self.maximum_bytes // AT_ONCE
+        room = self.maximum_bytes - self.maximum_bytes // FREED
         while self._bytes > room:
             if not self._old:
                 self._old, self._young = self._young, {}

@@ -23,10 +23,6 @@ def acknowledged_by(data: bytes, first_byte: int) -> Sequence[int]:
     They have this first byte and say nothing but their packet identifier; empty if the first is
     another packet.
     """
-    if len(data) == SIZE:
-        if data[0] == first_byte and data[1] == _LENGTH:
-            return (data[2] << 8 | data[3],)
-        return ()
     types, lengths = data[0::SIZE], data[1::SIZE]
     count = len(data) // SIZE
     if not (len(types) == count == types.count(first_byte) == lengths.count(_LENGTH)):

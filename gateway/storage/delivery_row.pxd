@@ -4,8 +4,6 @@ from gateway.mqtt.output cimport Barrier
 from gateway.mqtt.publication cimport Publication
 from gateway.session.span cimport Span
 
-cdef Py_ssize_t _DIFFERENCE
-
 @cython.final
 cdef class DeliveryRow:
     cdef public Barrier barrier

@@ -3,12 +3,10 @@
 from typing import TYPE_CHECKING
 
 from gateway.session.span import Span
-from gateway.storage.kept_size import DIFFERENCE, kept_size
+from gateway.storage.kept_size import kept_size
 
 if TYPE_CHECKING:
     from gateway.mqtt.output import Barrier
-
-_DIFFERENCE = DIFFERENCE  # compiled, a C name that no other module sees
 
 WRITTEN = -1
 """The batch of a row that an earlier run of the gateway wrote, or that was forgotten since."""
@@ -49,7 +47,7 @@ class DeliveryRow:
         count = publication.packets.count
         self.base = base
         self.last = base + count - 1
-        self.kept = publication.size(0, count) + count * _DIFFERENCE
+        self.kept = kept_size(publication, 0, count)
         self.qos = span.qos
         self.retain = span.retain
         self.subscription_identifiers = span.subscription_identifiers

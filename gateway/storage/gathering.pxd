@@ -2,8 +2,6 @@ import cython
 
 @cython.final
 cdef class Gathering:
-    cdef long long _batch
-    cdef double _within
     cdef public Py_ssize_t changes
     cdef public Py_ssize_t deferred
     cdef public long long deferred_commit
@@ -13,5 +11,4 @@ cdef class Gathering:
     cpdef defer(self)
     cpdef committed(self, long long batch)
     cpdef put_off(self)
-    cdef _schedule(self, double within)
     cpdef commit_number(self)

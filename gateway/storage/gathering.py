@@ -57,21 +57,18 @@ class Gathering:
     `deferred_commit` is the batch that brings the last of these to disk.
     """
 
-    __slots__ = ("_batch", "_within", "changes", "deferred", "deferred_commit", "writer")
+    __slots__ = ("changes", "deferred", "deferred_commit", "writer")
 
     def __init__(self, writer: BatchWriter) -> None:
         self.changes = 0
         self.deferred = 0
         self.deferred_commit = 0
         self.writer = writer
-        self._batch = 0  # for which a commit was asked for, with the delay `_within`
-        self._within = 0.0
 
     def changed(self, within: float = 0.0) -> None:
         """Announce a change whose commit begins at most `within` seconds from now."""
         self.changes += 1
-        if within < self._within or self._batch != self.writer.batch:
-            self._schedule(within)
+        self.writer.schedule_commit(within)
 
     def defer(self) -> None:
         """Announce a deferred write: it goes with the batch after the one that gathers now."""
@@ -85,13 +82,7 @@ class Gathering:
 
     def put_off(self) -> None:
         """Announce a change that may be lost."""
-        if self._within > PUT_OFF or self._batch != self.writer.batch:
-            self._schedule(PUT_OFF)
-
-    def _schedule(self, within: float) -> None:
-        """Tell the writer, which was told of no shorter delay for this batch."""
-        self._batch, self._within = self.writer.batch, within
-        self.writer.schedule_commit(within)
+        self.writer.schedule_commit(PUT_OFF)
 
     def commit_number(self) -> int:
         """Make everything gathered due now; return the batch that it is in, or was."""

@@ -43,7 +43,7 @@ class SessionJournal(SessionRecord):
             return
         row = self._row_of(span, self._last_sequence + 1)
         self._last_sequence = row.last
-        changes, gathering = self._changes or self._begun(), self._store.gathering
+        changes, gathering = self._begun(), self._store.gathering
         if deferred and barrier is not None and gathering.writer.commit_delay:
             changes.deferred[row.last] = row
             row.barrier = barrier
@@ -75,7 +75,7 @@ class SessionJournal(SessionRecord):
 
     def _taken(self, row: DeliveryRow) -> None:
         """Note what of a row is still to be written, or deleted, at some time."""
-        changes, store, last = self._changes or self._begun(), self._store, row.last
+        changes, store, last = self._begun(), self._store, row.last
         if row.batch:
             store.gathering.put_off()
         if row.left:
