@@ -9,7 +9,7 @@ from gateway.broker.access import Authenticator
 from gateway.broker.arrival import PLAIN, Arrival
 from gateway.broker.client import Client
 from gateway.broker.deadlines import Action, Deadlines
-from gateway.broker.durability_classes import DurabilityClasses, commit_within
+from gateway.broker.durability_classes import DurabilityClasses
 from gateway.broker.expiry import sweep
 from gateway.broker.expressions import Expressions
 from gateway.broker.forward import forward, share_out
@@ -235,7 +235,7 @@ class Broker:
         admission = self.admissions.find(publication.topic_name)
         if message.commit_within is not None:
             of_client = of_client or self.durability_classes.default
-            message.commit_within = commit_within(of_client, admission.durability)
+            message.commit_within = admission.commit_within(of_client)
             publication.commit_within = message.commit_within
         promised = message.qos > 0 and not only_once
         _, code, refusal = forward(self, publication, 0, admission, instant, promised)

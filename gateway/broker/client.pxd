@@ -1,10 +1,7 @@
 from gateway.mqtt.connection cimport Connection
-from gateway.mqtt.output cimport Barrier
 from gateway.session.session cimport Session
 
 cdef class Client:
-    cdef Barrier _barrier
-    cdef object _barrier_since
     cdef public object arrival
     cdef public object authentication
     cdef public object authenticator
@@ -17,6 +14,5 @@ cdef class Client:
     cdef public bint said_goodbye
     cdef public Session session
 
-    cpdef Barrier barrier(self, instant)
     cpdef send(self, packet, long long commit=*)
     cpdef close(self)

@@ -1,13 +1,11 @@
 """A client while it is connected: its network connection, its session, its deadlines."""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from gateway.broker.access import Authenticator
 from gateway.broker.arrival import PLAIN, Arrival
-from gateway.broker.instant import Instant
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.errors import ProtocolError
-from gateway.mqtt.output import Barrier
 from gateway.mqtt.packets import MQTT_5, Disconnect, Packet
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
@@ -19,16 +17,11 @@ if TYPE_CHECKING:
 KEEP_ALIVE_TOLERANCE = 1.5
 """How many keep alive intervals may pass in silence [MQTT-3.1.2-22]."""
 
-NO_BARRIER: Final = Barrier()
-"""Stands for the first barrier of a client, which is made when it is needed."""
-
 
 class Client:
     """One network connection of a client; `session` is None until its CONNECT was accepted."""
 
     __slots__ = (
-        "_barrier",
-        "_barrier_since",
         "arrival",
         "authentication",
         "authenticator",
@@ -61,14 +54,6 @@ class Client:
         self.closing = False  # the network connection ends once its output is sent
         self.said_goodbye = False  # by DISCONNECT: the client sends nothing more [MQTT-3.14.4-1]
         self.problem_information = True
-        self._barrier = NO_BARRIER
-        self._barrier_since: Instant | None = None
-
-    def barrier(self, instant: Instant) -> Barrier:
-        """Return what the answers of this turn wait for together, each turn a new one."""
-        if self._barrier_since is not instant:
-            self._barrier_since, self._barrier = instant, Barrier()
-        return self._barrier
 
     def send(self, packet: Packet, commit: int = 0) -> None:
         """Queue a packet; it leaves once every batch up to `commit` is on disk."""

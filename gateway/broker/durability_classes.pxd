@@ -8,5 +8,3 @@ cdef class DurabilityClasses:
 
     cpdef of_client(self, str client_id, of_listener)
     cpdef of_topic(self, str topic)
-
-cpdef commit_within(of_client, of_topic)

@@ -59,10 +59,3 @@ class DurabilityClasses:
             if topic_matches(topic_filter, topic):
                 return found
         return None
-
-
-def commit_within(of_client: DurabilityClass, of_topic: DurabilityClass | None) -> float | None:
-    """Return the seconds for a message that such a client publishes to such a topic."""
-    if of_topic is not None and of_topic.place < of_client.place:
-        return of_topic.commit_within
-    return of_client.commit_within

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from gateway.broker.client import Client
-from gateway.broker.durability_classes import commit_within
 from gateway.broker.forward import Outcome, forward
 from gateway.broker.instant import Instant
 from gateway.broker.topic_admissions import TopicAdmission, read_topic
@@ -130,7 +129,7 @@ def _publish(
         code = ReasonCode.QUOTA_EXCEEDED
         _answer(broker, client, session, publication, first, 1, code, 0, None)
         return 1
-    publication.commit_within = commit_within(session.durability_class, admission.durability)
+    publication.commit_within = admission.commit_within(session.durability_class)
     if not qos:
         count, _, refusal = forward(broker, publication, first, admission, instant, promised=False)
         return count + (refusal is not None)
@@ -168,7 +167,7 @@ def _forward(
     # after that batch would leave a message that is not delivered when its publisher resends it.
     barrier = None
     if store.keeps and (publication.qos == 1 or session.journal is NO_JOURNAL):
-        publication.barrier = barrier = client.barrier(instant)
+        publication.barrier = barrier = client.connection.barrier()
     outcome = forward(broker, publication, first, admission, instant, promised=True)
     publication.barrier = None
     commit = 0

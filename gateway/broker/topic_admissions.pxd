@@ -15,6 +15,8 @@ cdef class TopicAdmission:
     cdef readonly Py_ssize_t size
     cdef readonly str topic
 
+    cpdef commit_within(self, of_client)
+
 @cython.final
 cdef class TopicAdmissions:
     cdef Py_ssize_t _bytes

@@ -49,6 +49,13 @@ class TopicAdmission:
         self.addressee: str | None = None
         self.size = ADMISSION_OVERHEAD + 2 * text_size(topic)
 
+    def commit_within(self, of_client: DurabilityClass) -> float | None:
+        """Return the seconds for a message that a client of this class publishes to the topic."""
+        of_topic = self.durability
+        if of_topic is not None and of_topic.place < of_client.place:
+            return of_topic.commit_within
+        return of_client.commit_within
+
 
 class TopicAdmissions:
     """Admissions by topic name, as it stands in a PUBLISH behind its length, bounded in bytes.

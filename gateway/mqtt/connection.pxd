@@ -19,6 +19,7 @@ cdef int _DUP
 cdef class Connection:
     cdef object _alias_figures
     cdef object _aliases
+    cdef Barrier _barrier
     cdef bytes _buffer
     cdef readonly bint alike_behind
     cdef readonly Py_ssize_t answers
@@ -64,6 +65,7 @@ cdef class Connection:
     cpdef count_publishes(self, Py_ssize_t count)
     cpdef answer(
         self, bytes packet, identifiers, long long commit=*, Barrier barrier=*, bint last=*)
+    cpdef Barrier barrier(self)
     cpdef Output set_output_aside(self)
     cpdef Output resume_output(self, Output aside)
     cpdef bint send(self, packet, long long commit=*) except -1

@@ -64,6 +64,7 @@ class Connection:
         "_alias_figures",
         "_alias_maximum",
         "_aliases",
+        "_barrier",
         "_body",
         "_buffer",
         "_end",
@@ -103,6 +104,7 @@ class Connection:
         self._aliases: InboundAliases | None = None  # made with the first
         self.outbound_aliases: OutboundAliases | None = None  # a client asks for them in CONNECT
         self.output = Output()
+        self._barrier: Barrier | None = None  # of the answers that wait for the next write
         self.answers = 0  # bytes of the output that are no messages, at most
         self.on_output = on_output  # called once before each data_to_send that has news
         self.touched = False
@@ -302,6 +304,12 @@ class Connection:
         if last:
             self.output.note_acknowledgements(len(identifiers))
 
+    def barrier(self) -> Barrier:
+        """Return what the answers that are written together wait for together."""
+        if self._barrier is None:
+            self._barrier = Barrier()
+        return self._barrier
+
     def set_output_aside(self) -> Output:
         """Return the output, and begin another for what is to stand behind an answer."""
         aside, self.output = self.output, Output()
@@ -355,6 +363,7 @@ class Connection:
     def data_to_send(self, committed: int) -> bytes | bytearray | None:
         """Remove and return what may leave now that batch `committed` is on disk."""
         self.touched = False
+        self._barrier = None
         data = self.output.take(committed)
         if not self.output.size:
             self.answers = 0

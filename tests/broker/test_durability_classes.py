@@ -3,9 +3,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.broker.arrival import Arrival
-from gateway.broker.durability_classes import DurabilityClasses, DurabilityEntry, commit_within
+from gateway.broker.durability_classes import DurabilityClasses, DurabilityEntry
 from gateway.broker.settings import BrokerSettings
+from gateway.broker.topic_admissions import TopicAdmission
 from gateway.mqtt.packets import PubAck, Publish, PubRec, Will
+from gateway.routing.route import NOWHERE, Route
 from gateway.routing.where.message import Message
 from gateway.session.durability_class import DurabilityClass
 from tests.support.broker_harness import Harness
@@ -26,7 +28,9 @@ def within(
 ) -> float | None:
     """Return what holds; a listener of -1.0 says nothing."""
     of_listener = None if listener == -1.0 else DurabilityClass(listener)
-    return commit_within(of.of_client(client_id, of_listener), of.of_topic(topic))
+    admission = TopicAdmission(topic, Route(NOWHERE))
+    admission.durability = of.of_topic(topic)
+    return admission.commit_within(of.of_client(client_id, of_listener))
 
 
 def test_without_entries_the_listener_and_then_the_default_hold() -> None:
