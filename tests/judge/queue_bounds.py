@@ -20,15 +20,14 @@ class QueueBounds:
         self._judge = judge
         self._maximum = judge.driver.settings.maximum_queued_messages
 
-    def may_be_full(self, session: Session) -> bool:
+    def may_be_full(self, session: Session, copies: int = 1) -> bool:
+        """Tell whether there may be no room for so many copies of a message."""
         name, judge = session.client_id, self._judge
-        if self._maximum > len(session.owed) + len(judge.naive.choices) + len(
-            judge.players[name].again
-        ):
+        most = self._maximum - copies
+        if most >= len(session.owed) + len(judge.naive.choices) + len(judge.players[name].again):
             return False
         choices = sum(1 for each in judge.naive.choices if each.open and name in each.copies)
-        waiting = len(session.owed) + choices + len(judge.players[name].again)
-        return waiting >= self._maximum
+        return len(session.owed) + choices + len(judge.players[name].again) > most
 
     def _is_full(self, session: Session) -> bool:
         judge, player = self._judge, self._judge.players[session.client_id]
@@ -49,8 +48,9 @@ class QueueBounds:
             wanted = [one for one in session.subscriptions.values() if session.wants(one, message)]
             if not message.qos or not session.expiry or not any(one.qos for one in wanted):
                 continue
-            may = may or self.may_be_full(session)
             own = any(one.qos for one in wanted if not one.share)
+            shared = sum(1 for one in wanted if one.qos and one.share)
+            may = may or self.may_be_full(session, own + shared)
             must = must or (own and self._is_full(session))
         return may, must
 
