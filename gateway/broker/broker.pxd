@@ -2,7 +2,7 @@ import cython
 
 from gateway.broker.client cimport Client
 from gateway.broker.deadlines cimport Deadlines
-from gateway.broker.handlers cimport handle
+from gateway.broker.handlers cimport go_on, handle
 from gateway.broker.topic_admissions cimport TopicAdmissions
 from gateway.counters cimport Counters
 from gateway.mqtt.connection cimport Connection
@@ -26,6 +26,7 @@ cdef class Broker:
     cdef public Deadlines deadlines
     cdef public object durability
     cdef public object durability_classes
+    cdef public object ended_subscriptions
     cdef public object expressions
     cdef public object inbound_alias_figures
     cdef public object new_client_id

@@ -10,10 +10,11 @@ from gateway.broker.arrival import PLAIN, Arrival
 from gateway.broker.client import Client
 from gateway.broker.deadlines import Action, Deadlines
 from gateway.broker.durability_classes import DurabilityClasses
+from gateway.broker.ended_subscriptions import EndedSubscriptions
 from gateway.broker.expiry import sweep
 from gateway.broker.expressions import Expressions
 from gateway.broker.forward import forward, share_out
-from gateway.broker.handlers import STREAMS, handle
+from gateway.broker.handlers import STREAMS, go_on, handle
 from gateway.broker.inline import InlineClient
 from gateway.broker.instant import Instant
 from gateway.broker.keep_alive import end_if_silent
@@ -70,6 +71,7 @@ class Broker:
         "deadlines",
         "durability",
         "durability_classes",
+        "ended_subscriptions",
         "expressions",
         "inbound_alias_figures",
         "new_client_id",
@@ -109,6 +111,7 @@ class Broker:
         self.router = Router(self.budget, settings.maximum_subscription_bytes)
         self.retained = RetainedMessages()
         self.replays = Replays(self)
+        self.ended_subscriptions = EndedSubscriptions(self)
         self.topic_limits = bounds.topic_limits(settings)
         self.expressions = Expressions(settings.maximum_expressions)
         self.durability_classes = DurabilityClasses(
@@ -194,6 +197,10 @@ class Broker:
                 return False
             if traffic.bytes_sent > traffic.full_at:
                 traffic.begin_turn()
+                return True
+            if client.pieces is not None:
+                client.last_received = instant.monotonic
+                go_on(client, client.pieces, instant)
                 return True
             first_byte = connection.next_frame()
             if not first_byte:

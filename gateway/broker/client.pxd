@@ -10,6 +10,7 @@ cdef class Client:
     cdef public object keep_alive
     cdef public double last_received
     cdef public object peer
+    cdef public object pieces
     cdef public bint problem_information
     cdef public bint said_goodbye
     cdef public Session session

@@ -13,6 +13,7 @@ from gateway.session.session import Session
 
 if TYPE_CHECKING:
     from gateway.broker.enhanced_authentication import Authentication
+    from gateway.broker.pieces import Pieces
 
 KEEP_ALIVE_TOLERANCE = 1.5
 """How many keep alive intervals may pass in silence [MQTT-3.1.2-22]."""
@@ -30,6 +31,7 @@ class Client:
         "keep_alive",
         "last_received",
         "peer",
+        "pieces",
         "problem_information",
         "said_goodbye",
         "session",
@@ -49,6 +51,7 @@ class Client:
         self.peer = peer  # address and port, for logs
         self.session: Session | None = None
         self.authentication: Authentication | None = None  # as a method of CONNECT wants it
+        self.pieces: Pieces | None = None  # of its last packet, to be handled before the next
         self.keep_alive = 0
         self.last_received = now
         self.closing = False  # the network connection ends once its output is sent

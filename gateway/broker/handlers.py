@@ -9,6 +9,7 @@ from gateway.broker.connect import handle_connect
 from gateway.broker.disconnect import handle_disconnect, handle_pingreq
 from gateway.broker.enhanced_authentication import handle_auth
 from gateway.broker.instant import Instant
+from gateway.broker.pieces import Pieces
 from gateway.broker.publish import handle_publish, handle_pubrel
 from gateway.broker.subscribe import handle_subscribe
 from gateway.broker.unsubscribe import handle_unsubscribe
@@ -27,6 +28,8 @@ from gateway.session.session import Session
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
 
+_DONE = object()
+
 STREAMS: dict[int, Callable[["Broker", Client, Session, Instant], None]] = {
     **dict.fromkeys(range(0x30, 0x40), handle_publish),
     0x40: handle_puback,
@@ -40,7 +43,7 @@ Each takes from the client's connection the packet that came, and those behind i
 Before CONNECT was accepted none of them is called.
 """
 
-HANDLERS: dict[type[Packet], Callable[["Broker", Client, Any, Instant], None]] = {
+HANDLERS: dict[type[Packet], Callable[["Broker", Client, Any, Instant], Pieces | None]] = {
     Connect: handle_connect,
     Subscribe: handle_subscribe,
     Unsubscribe: handle_unsubscribe,
@@ -48,22 +51,31 @@ HANDLERS: dict[type[Packet], Callable[["Broker", Client, Any, Instant], None]] =
     Disconnect: handle_disconnect,
     Auth: handle_auth,
 }
-"""What handles each other packet."""
-
-ALONE = (Subscribe, Unsubscribe)
-"""Packets of which one is enough before others have their turn: it may hold any number of topic
-filters, and thousands of retained messages may match one."""
+"""What handles each other packet; those with topic filters a piece at a time."""
 
 
 def handle(broker: "Broker", client: Client, instant: Instant) -> bool:
     """Hand the packet that the connection has taken, which no stream takes, to its handler.
 
-    Returns True for one of ALONE. Raises MqttError, for what only a server may send as well.
+    Returns True where others may have their turn: it may not be done, see `go_on`. Raises
+    MqttError, for what only a server may send as well.
     """
     packet = client.connection.packet()
     handler = HANDLERS.get(type(packet))
     if handler is None:
         session_of(client)  # raises if the packet should have been CONNECT
         raise ProtocolError(f"{type(packet).__name__} from a client")
-    handler(broker, client, packet, instant)
-    return type(packet) in ALONE
+    client.pieces = handler(broker, client, packet, instant)
+    if client.pieces is None:
+        return False
+    if next(client.pieces, _DONE) is _DONE:
+        client.pieces = None
+    return True
+
+
+def go_on(client: Client, pieces: Pieces, instant: Instant) -> None:
+    """Handle another of the pieces that are left of the client's last packet; raise MqttError."""
+    try:
+        pieces.send(instant)
+    except StopIteration:
+        client.pieces = None

@@ -107,8 +107,8 @@ def expire_at(broker: "Broker", session: Session, due: float) -> None:
 
 def end(broker: "Broker", session: Session, instant: Instant) -> None:
     """Forget a session; a will that still waits is published now [MQTT-3.1.2-8]."""
-    for number in reversed(broker.router.numbers(session)):  # the columns' ends are free first
-        broker.router.discard(number)
+    session.ended = True
+    broker.ended_subscriptions.add(session, instant)
     broker.replays.discard_all(session)
     left_over = session.left_over()
     set_expiry(broker, session, 0)

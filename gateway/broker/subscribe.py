@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from gateway.broker.client import Client, session_of
 from gateway.broker.expressions import TooManyExpressions
 from gateway.broker.instant import Instant
+from gateway.broker.pieces import Piece, Pieces
 from gateway.mqtt.packets import SubAck, Subscribe, SubscriptionRequest
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
@@ -34,22 +35,40 @@ class _Refused(Exception):  # noqa: N818 - an answer, not a mistake of ours
         self.reason = reason
 
 
-def handle_subscribe(broker: "Broker", client: Client, packet: Subscribe, instant: Instant) -> None:
-    """Grant or refuse each topic filter, then send the retained messages that match."""
+def handle_subscribe(
+    broker: "Broker", client: Client, packet: Subscribe, instant: Instant
+) -> Pieces:
+    """Grant or refuse each topic filter, then send the retained messages that match.
+
+    Nothing is granted if one of the filters is malformed.
+    """
     session = session_of(client)
+    piece = Piece()
+    count, limit = 0, broker.settings.maximum_filtered_subscriptions
+    topic_filters: set[str] = set()  # as many as it takes to see that they are too many
+    for request in packet.requests:
+        count += 1
+        if len(topic_filters) <= limit:
+            topic_filters.add(request.topic_filter)
+        if piece.ends_with(request.topic_filter):
+            yield
     try:
-        where = _where(broker, client, session, packet)
+        where = _where(broker, client, session, packet, topic_filters)
     except _Refused as refused:
         logger.warning("client %.80r: %s", session.client_id, refused.reason)
-        codes = [refused.code] * len(packet.requests)
+        codes = [refused.code] * count
         client.send(SubAck(packet.packet_id, codes, _explain(client, refused.reason)))
         return
     identifiers = packet.properties.subscription_identifiers
     identifier = identifiers[0] if identifiers else None
-    gathered = broker.gathered
     codes = []
-    replayed: list[tuple[Subscription, KeptSubscription]] = []
+    replayed: dict[str, tuple[Subscription, KeptSubscription]] = {}
+    commit, gathered = 0, broker.gathered
     for request in packet.requests:
+        if piece.ends_with(request.topic_filter):
+            commit = max(commit, broker.commit_since(gathered))
+            yield
+            gathered = broker.gathered
         before = len(broker.router)
         code, granted = _subscribe(broker, client, session, request, identifier, where)
         codes.append(code)
@@ -57,23 +76,31 @@ def handle_subscribe(broker: "Broker", client: Client, packet: Subscribe, instan
         if granted is None:
             continue
         if _wants_retained(request, existed=existed):
-            replayed.append(granted)
+            replayed[request.topic_filter] = granted
         else:
             broker.replays.follow(session, *granted)
     # [MQTT-3.8.4-1], [MQTT-3.8.4-6]
-    client.send(SubAck(packet.packet_id, codes), broker.commit_since(gathered))
-    for subscription, kept in replayed:
+    commit = max(commit, broker.commit_since(gathered))
+    client.send(SubAck(packet.packet_id, codes), commit)
+    for topic_filter, (subscription, kept) in replayed.items():
+        if piece.ends_with(topic_filter):
+            instant = yield
         broker.replays.begin(session, subscription, kept, instant)
 
 
-def _where(broker: "Broker", client: Client, session: Session, packet: Subscribe) -> "Where | None":
+def _where(
+    broker: "Broker",
+    client: Client,
+    session: Session,
+    packet: Subscribe,
+    topic_filters: set[str],
+) -> "Where | None":
     """Return the filter of the first `$where` property, None without one."""
     text = next(
         (value for key, value in packet.properties.user_properties if key == "$where"), None
     )
     if text is None:
         return None
-    topic_filters = {request.topic_filter for request in packet.requests}
     replaced = sum(_is_filtered(broker, session, each) for each in topic_filters)
     filtered = broker.router.filtered(session) - replaced
     limit = broker.settings.maximum_filtered_subscriptions

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from gateway.broker.client import Client, session_of
 from gateway.broker.instant import Instant
+from gateway.broker.pieces import Piece, Pieces
 from gateway.mqtt.packets import UnsubAck, Unsubscribe
 from gateway.mqtt.reason_codes import ReasonCode
 
@@ -13,12 +14,23 @@ if TYPE_CHECKING:
 
 def handle_unsubscribe(
     broker: "Broker", client: Client, packet: Unsubscribe, _instant: Instant
-) -> None:
-    """Give up each topic filter, compared character by character [MQTT-3.10.4-1]."""
+) -> Pieces:
+    """Give up each topic filter, compared character by character [MQTT-3.10.4-1].
+
+    None is if one of them is malformed.
+    """
     session = session_of(client)
-    gathered = broker.gathered
-    codes = []
+    piece = Piece()
     for topic_filter in packet.topic_filters:
+        if piece.ends_with(topic_filter):
+            yield
+    codes = []
+    commit, gathered = 0, broker.gathered
+    for topic_filter in packet.topic_filters:
+        if piece.ends_with(topic_filter):
+            commit = max(commit, broker.commit_since(gathered))
+            yield
+            gathered = broker.gathered
         number = broker.router.find(session, topic_filter)
         if number is None:
             codes.append(ReasonCode.NO_SUBSCRIPTION_EXISTED)
@@ -28,4 +40,5 @@ def handle_unsubscribe(
             session.journal.unsubscribe(topic_filter)
             codes.append(ReasonCode.SUCCESS)
     # [MQTT-3.10.4-4], [MQTT-3.10.4-6]
-    client.send(UnsubAck(packet.packet_id, codes), broker.commit_since(gathered))
+    commit = max(commit, broker.commit_since(gathered))
+    client.send(UnsubAck(packet.packet_id, codes), commit)

@@ -9,7 +9,7 @@ from gateway.mqtt.acknowledgement_batch import (
     acknowledgements,
 )
 from gateway.mqtt.alias_figures import InboundFigures
-from gateway.mqtt.decode import check_first_packet, decode
+from gateway.mqtt.decode import check_first_packet, decode_head
 from gateway.mqtt.encode import encode, without_reason
 from gateway.mqtt.errors import MqttError, ProtocolError
 from gateway.mqtt.framing import Framer
@@ -142,12 +142,12 @@ class Connection:
         return first_byte
 
     def packet(self) -> Packet:
-        """Return the packet that was taken last; raise MqttError."""
+        """Return the packet that was taken last; raise MqttError, or later: see `decode_head`."""
         buffer, first_byte, start, end = self._buffer, self._first_byte, self._body, self._end
         if not self.version and first_byte == CONNECT and buffer.startswith(CONNECT_5, start, end):
             self.version = MQTT_5  # so that a CONNECT that is refused is answered in MQTT 5
         try:
-            packet = decode(buffer, first_byte, start, end, self.version)
+            packet = decode_head(buffer, first_byte, start, end, self.version)
         except MqttError:  # the same error, whether or not the framer had to wait for the body
             check_remaining_length(first_byte, end - start, self.version)
             raise

@@ -6,4 +6,4 @@ cdef int _TYPE
 
 cpdef check_first_packet(int first_byte)
 
-cpdef decode(bytes buffer, int first_byte, Py_ssize_t start, Py_ssize_t end, int version)
+cpdef decode_head(bytes buffer, int first_byte, Py_ssize_t start, Py_ssize_t end, int version)

@@ -8,7 +8,7 @@ from gateway.mqtt.connack import read_connack
 from gateway.mqtt.connect import read_connect
 from gateway.mqtt.disconnect import read_disconnect
 from gateway.mqtt.errors import MalformedPacket, ProtocolError
-from gateway.mqtt.packets import Packet
+from gateway.mqtt.packets import Packet, Subscribe, Unsubscribe
 from gateway.mqtt.ping import read_pingreq, read_pingresp
 from gateway.mqtt.publish import read_publish
 from gateway.mqtt.subscribe import read_suback, read_subscribe
@@ -54,6 +54,19 @@ def decode(buffer: bytes, first_byte: int, start: int, end: int, version: int) -
 
     `version` is the connection's protocol version: 3, 4 or 5, and 0 before CONNECT, which tells
     its own. Raises MalformedPacket or ProtocolError and nothing else, whatever the bytes are.
+    """
+    packet = decode_head(buffer, first_byte, start, end, version)
+    if isinstance(packet, Subscribe):
+        packet.requests = list(packet.requests)
+    elif isinstance(packet, Unsubscribe):
+        packet.topic_filters = list(packet.topic_filters)
+    return packet
+
+
+def decode_head(buffer: bytes, first_byte: int, start: int, end: int, version: int) -> Packet:
+    """Return the same packet, but read topic filters only when they are iterated.
+
+    What is wrong with those of a SUBSCRIBE or an UNSUBSCRIBE is raised then.
     """
     if first_byte & _TYPE == _PUBLISH and version:
         return read_publish(buffer, first_byte, start, end, version)

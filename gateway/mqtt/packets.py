@@ -1,5 +1,6 @@
 """The control packets of MQTT 3.1, 3.1.1 and 5 as plain objects (MQTT 5, chapter 3)."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -125,7 +126,7 @@ class Subscribe:
     """A client asks for messages (section 3.8)."""
 
     packet_id: int
-    requests: list[SubscriptionRequest]
+    requests: Iterable[SubscriptionRequest]
     properties: Properties = NO_PROPERTIES
 
 
@@ -143,7 +144,7 @@ class Unsubscribe:
     """A client gives up topic filters (section 3.10)."""
 
     packet_id: int
-    topic_filters: list[str]
+    topic_filters: Iterable[str]
     properties: Properties = NO_PROPERTIES
 
 

@@ -1,5 +1,7 @@
 """SUBSCRIBE and SUBACK (MQTT 5, sections 3.8 and 3.9)."""
 
+from collections.abc import Iterator
+
 from gateway.mqtt.errors import MalformedPacket, ProtocolError
 from gateway.mqtt.fields import (
     read_byte,
@@ -22,19 +24,43 @@ RETAIN_HANDLING_SHIFT = 4
 RESERVED = 0xC0
 RESERVED_BEFORE_MQTT_5 = 0xFC
 
+_BEFORE_MQTT_5 = bytes(min(code, FAILURE) for code in range(256))
+"""The return code that says each reason code."""
+
+
+class Requests:
+    """The requests of a SUBSCRIBE, read whenever they are iterated: there may be 700,000.
+
+    Iterating raises MalformedPacket or ProtocolError at the first that is none.
+    """
+
+    __slots__ = ("_buffer", "_end", "_position", "_version")
+
+    def __init__(self, buffer: bytes, position: int, end: int, version: int) -> None:
+        self._buffer = buffer
+        self._position = position
+        self._end = end
+        self._version = version
+
+    def __iter__(self) -> Iterator[SubscriptionRequest]:
+        """Read the requests from the first on."""
+        buffer, position, end = self._buffer, self._position, self._end
+        while position < end:
+            topic_filter, position = read_topic_filter(buffer, position, end)
+            options, position = read_byte(buffer, position, end, "subscription options")
+            yield _to_request(topic_filter, options, self._version)
+
 
 def read_subscribe(buffer: bytes, position: int, end: int, version: int) -> Subscribe:
-    """Read a SUBSCRIBE; whether its topic filters are allowed is for the broker to answer."""
+    """Read a SUBSCRIBE, whose requests are read when they are iterated.
+
+    Whether their topic filters are allowed is for the broker to answer.
+    """
     packet_id, position = read_packet_identifier(buffer, position, end)
     properties, position = read_properties(buffer, position, end, PacketType.SUBSCRIBE, version)
     if position == end:  # [MQTT-3.8.3-2]
         raise ProtocolError("SUBSCRIBE without a topic filter")
-    requests = []
-    while position < end:
-        topic_filter, position = read_topic_filter(buffer, position, end)
-        options, position = read_byte(buffer, position, end, "subscription options")
-        requests.append(_to_request(topic_filter, options, version))
-    return Subscribe(packet_id, requests, properties)
+    return Subscribe(packet_id, Requests(buffer, position, end, version), properties)
 
 
 def _to_request(topic_filter: str, options: int, version: int) -> SubscriptionRequest:
@@ -91,12 +117,12 @@ def read_suback(buffer: bytes, position: int, end: int, version: int) -> SubAck:
 
 def write_suback(packet: SubAck, version: int) -> bytes:
     """Return a SUBACK; before MQTT 5 every failure is 0x80."""
-    codes: list[int] = list(packet.reason_codes)
+    codes = bytes(packet.reason_codes)
     if version < MQTT_5:
-        codes = [min(code, FAILURE) for code in codes]
+        codes = codes.translate(_BEFORE_MQTT_5)
     return write_packet(
         FIRST_BYTES[PacketType.SUBACK],
         write_two_byte_integer(packet.packet_id),
         write_properties(packet.properties, PacketType.SUBACK, version),
-        bytes(codes),
+        codes,
     )

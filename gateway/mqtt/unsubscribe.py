@@ -1,5 +1,7 @@
 """UNSUBSCRIBE and UNSUBACK (MQTT 5, sections 3.10 and 3.11)."""
 
+from collections.abc import Iterator
+
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.fields import (
     excess_bytes,
@@ -14,17 +16,34 @@ from gateway.mqtt.reason_code_codec import read_reason_codes
 from gateway.mqtt.topics import read_topic_filter
 
 
+class TopicFilters:
+    """The topic filters of an UNSUBSCRIBE, read whenever they are iterated.
+
+    Iterating raises MalformedPacket at the first that is none.
+    """
+
+    __slots__ = ("_buffer", "_end", "_position")
+
+    def __init__(self, buffer: bytes, position: int, end: int) -> None:
+        self._buffer = buffer
+        self._position = position
+        self._end = end
+
+    def __iter__(self) -> Iterator[str]:
+        """Read the topic filters from the first on."""
+        buffer, position, end = self._buffer, self._position, self._end
+        while position < end:
+            topic_filter, position = read_topic_filter(buffer, position, end)
+            yield topic_filter
+
+
 def read_unsubscribe(buffer: bytes, position: int, end: int, version: int) -> Unsubscribe:
-    """Read an UNSUBSCRIBE."""
+    """Read an UNSUBSCRIBE, whose topic filters are read when they are iterated."""
     packet_id, position = read_packet_identifier(buffer, position, end)
     properties, position = read_properties(buffer, position, end, PacketType.UNSUBSCRIBE, version)
     if position == end:  # [MQTT-3.10.3-2]
         raise ProtocolError("UNSUBSCRIBE without a topic filter")
-    topic_filters = []
-    while position < end:
-        topic_filter, position = read_topic_filter(buffer, position, end)
-        topic_filters.append(topic_filter)
-    return Unsubscribe(packet_id, topic_filters, properties)
+    return Unsubscribe(packet_id, TopicFilters(buffer, position, end), properties)
 
 
 def write_unsubscribe(packet: Unsubscribe, version: int) -> bytes:

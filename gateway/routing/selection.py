@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 READY = 0
 """The readiness of a member that sends a message at once; who is less ready has more."""
 
+ENDED = 4
+"""The readiness of a member that is to get nothing more."""
+
 
 class Selection:
     """Asks subscriptions about one message; a `$where` that several share is evaluated once."""
@@ -77,14 +80,14 @@ class Selection:
         """
         message = self._message
         best: Subscription | None = None
-        lowest = 0
+        lowest = ENDED
         for member in members:
             if not self.wants(member):
                 continue
             qos = min(member.qos, message.qos)  # [MQTT-4.8.2-3]
             subscriber = cast("Member", member.subscriber)
             readiness = subscriber.readiness(qos, given.get(subscriber, 0) if given else 0)
-            if best is None or readiness < lowest:
+            if readiness < lowest:
                 best, lowest = member, readiness
                 if readiness == READY:
                     break

@@ -10,3 +10,4 @@ class Readiness(IntEnum):
     WAITING = 1  # it waits behind others
     AWAY = 2  # it waits for the client to come back
     FULL = 3  # it is lost, or refused
+    ENDED = 4  # the session is not to get it: it has ended

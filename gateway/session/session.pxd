@@ -18,6 +18,7 @@ cdef class Session:
     cdef public Connection connection
     cdef public Counters counters
     cdef public object durability_class
+    cdef public bint ended
     cdef public object expiry_interval
     cdef public Inflight inflight
     cdef public object journal

@@ -34,6 +34,7 @@ class Session:
         "connection",
         "counters",
         "durability_class",
+        "ended",
         "expiry_interval",
         "inflight",
         "journal",
@@ -60,6 +61,7 @@ class Session:
         self.username: str | None = None
         self.connection: Connection | None = None
         self.journal: Journal = NO_JOURNAL
+        self.ended = False  # its subscriptions may be there for a while yet
         self.expiry_interval = 0
         self.durability_class = COMMIT
         self.queue = DeliveryQueue(
@@ -190,6 +192,8 @@ class Session:
 
     def readiness(self, qos: int, ahead: int = 0) -> Readiness:
         """Return what would become of a message of this QoS behind so many that are to come."""
+        if self.ended:
+            return Readiness.ENDED
         if self.ready(qos, ahead):
             return Readiness.READY
         if self.queue.over(max(1, ahead + 1 - self.inflight.limit + len(self.inflight))):
