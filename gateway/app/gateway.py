@@ -20,6 +20,7 @@ from gateway.app.durability import durability_entries
 from gateway.app.durable_sessions import open_store
 from gateway.app.history import record
 from gateway.app.listeners import make_listeners, reload_listeners
+from gateway.app.memory_limit import default_limit
 from gateway.app.metrics import bind_metrics
 from gateway.app.sensors import start_sensors
 from gateway.app.storage import open_storage
@@ -167,6 +168,7 @@ class Gateway:
                 subscription_filters=subscription_filters(self.configuration),
                 durability=durability_entries(self.configuration),
                 default_durability=commit_within(self.configuration.storage.durability),
+                memory_limit=self.configuration.memory.limit or default_limit(),
             ),
             self.counters,
             durability=self.writer,

@@ -50,6 +50,7 @@ class Telemetry:
         logging.getLogger().addHandler(self._log_handler)
         self._turn_lines = gather_lines(self._gateway.turn)
         self.sys_topics.refresh.append(self._count_dropped)
+        self.sys_topics.refresh.append(self._show_longest_turn)
         self.sys_topics.start()
 
     def stop(self) -> None:
@@ -62,6 +63,12 @@ class Telemetry:
     def _count_dropped(self) -> None:
         outputs = [each for each in logging.getLogger().handlers if isinstance(each, LineOutput)]
         self._gateway.counters.set("tidegate/log/dropped", sum(each.dropped for each in outputs))
+
+    def _show_longest_turn(self) -> None:
+        gateway = self._gateway
+        milliseconds, what = gateway.turn.longest.of_last_minute(gateway.clock.monotonic())
+        gateway.counters.set("tidegate/turns/longest_ms", milliseconds)
+        gateway.counters.set("tidegate/turns/longest", what)
 
     def _publish_line(self, topic: str, payload: bytes) -> None:
         instant = self._gateway.turn.instant

@@ -29,6 +29,7 @@ cdef class Broker:
     cdef public object ended_subscriptions
     cdef public object expressions
     cdef public object inbound_alias_figures
+    cdef public object memory
     cdef public object new_client_id
     cdef public object on_silence
     cdef public object persistent_sessions
@@ -46,6 +47,7 @@ cdef class Broker:
     cdef public object topic_limits
     cdef public Traffic traffic
 
+    cpdef packet_size(self, arrival)
     cpdef bint receive(self, Client client, bytes data, instant) except -1
     @cython.locals(connection=Connection, traffic=Traffic, first_byte=int,
                    session=Session)

@@ -18,6 +18,7 @@ from gateway.broker.handlers import STREAMS, go_on, handle
 from gateway.broker.inline import InlineClient
 from gateway.broker.instant import Instant
 from gateway.broker.keep_alive import end_if_silent
+from gateway.broker.memory_budget import MemoryBudget
 from gateway.broker.replays import Replays
 from gateway.broker.settings import BrokerSettings
 from gateway.broker.store import Durability, InMemory, KeepsNothing, Store
@@ -53,6 +54,9 @@ AT_ONCE = 256
 256 KiB can be 131,072 PINGREQs."""
 
 
+_PUBLISH = 3
+
+
 class Broker:
     """Takes bytes and messages in and queues packets out; does no I/O and reads no clock."""
 
@@ -74,6 +78,7 @@ class Broker:
         "ended_subscriptions",
         "expressions",
         "inbound_alias_figures",
+        "memory",
         "new_client_id",
         "on_silence",
         "persistent_sessions",
@@ -145,6 +150,7 @@ class Broker:
         self.clock_ahead: int | None = None  # wall clock before the monotonic one, milliseconds
         self.deadlines = Deadlines()
         self.on_silence: Action = partial(end_if_silent, self)  # one object for all clients
+        self.memory = MemoryBudget(self, settings.memory_limit)
         self.deadlines.set("expiry", 0.0, lambda _, instant: sweep(self, instant))
 
     def open(
@@ -157,7 +163,7 @@ class Broker:
     ) -> Client:
         """Return the client behind a new network connection."""
         connection = Connection(
-            arrival.maximum_packet_size or self.settings.maximum_packet_size,
+            min(self.packet_size(arrival), self.settings.maximum_connect_size),
             self.settings.topic_alias_maximum,
             on_output,
             self.inbound_alias_figures,
@@ -171,6 +177,10 @@ class Broker:
         due = opened + self.settings.connect_timeout
         self.deadlines.set(client, due, self._no_connect)
         return client
+
+    def packet_size(self, arrival: Arrival) -> int:
+        """Return how large a packet may be of a client that was accepted."""
+        return arrival.maximum_packet_size or self.settings.maximum_packet_size
 
     def receive(self, client: Client, data: bytes, instant: Instant) -> bool:
         """Handle every whole packet in what a client sent.
@@ -202,6 +212,8 @@ class Broker:
                 client.last_received = instant.monotonic
                 go_on(client, client.pieces, instant)
                 return True
+            if traffic.behind and connection.framer.next_first_byte >> 4 == _PUBLISH:
+                return True
             first_byte = connection.next_frame()
             if not first_byte:
                 return False
@@ -218,6 +230,7 @@ class Broker:
         client.closing = True
         self.deadlines.discard(client)
         self.connections.discard(client)
+        self.memory.forget(client)
         self._packets_received += client.connection.packets_received
         self._packets_sent += client.connection.packets_sent
         sessions.leave(self, client, instant)

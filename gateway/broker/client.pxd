@@ -5,8 +5,11 @@ cdef class Client:
     cdef public object arrival
     cdef public object authentication
     cdef public object authenticator
+    cdef public bint aborted
     cdef public bint closing
     cdef readonly Connection connection
+    cdef public Py_ssize_t held
+    cdef public Py_ssize_t held_below
     cdef public object keep_alive
     cdef public double last_received
     cdef public object peer

@@ -23,11 +23,14 @@ class Client:
     """One network connection of a client; `session` is None until its CONNECT was accepted."""
 
     __slots__ = (
+        "aborted",
         "arrival",
         "authentication",
         "authenticator",
         "closing",
         "connection",
+        "held",
+        "held_below",
         "keep_alive",
         "last_received",
         "peer",
@@ -55,6 +58,9 @@ class Client:
         self.keep_alive = 0
         self.last_received = now
         self.closing = False  # the network connection ends once its output is sent
+        self.aborted = False  # the network connection ends at once, whatever was still to be sent
+        self.held = 0  # bytes in its buffers, as `MemoryBudget.note` knows them
+        self.held_below = 0  # of these, between the socket and here
         self.said_goodbye = False  # by DISCONNECT: the client sends nothing more [MQTT-3.14.4-1]
         self.problem_information = True
 
@@ -80,6 +86,13 @@ class Client:
         if self.session is not None and self.session.connection is self.connection:
             self.session.detach()
         self.connection.on_output()
+
+    def abort(self) -> None:
+        """End the connection at once, and give up what was still to be sent."""
+        self.aborted = True
+        self.pieces = None
+        self.connection.discard()
+        self.close()
 
     def explain(self, reason: str, *, always: bool = False) -> Properties:
         """Return a Reason String, unless the client asked for none [MQTT-3.1.2-29]."""

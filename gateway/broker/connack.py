@@ -85,6 +85,7 @@ def _accept(
     set_expiry(broker, session, granted_expiry(broker, packet))
     session.attach(client.connection, packet.properties.receive_maximum or MAXIMUM_PACKET_ID)
     client.session = session
+    client.connection.framer.maximum_packet_size = broker.packet_size(client.arrival)
     _allow_aliases(broker, client.connection, packet)
     client.keep_alive = _keep_alive(client, packet)
     broker.clients[session.client_id] = client
@@ -154,7 +155,7 @@ def _properties(
         expiry if lowered else None,
         client.keep_alive if imposed else None,
         settings.receive_maximum,
-        client.arrival.maximum_packet_size or settings.maximum_packet_size,
+        broker.packet_size(client.arrival),
         _response_information(broker, packet),
         settings.topic_alias_maximum or None,
     )

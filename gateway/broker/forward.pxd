@@ -5,6 +5,9 @@ from gateway.mqtt.publication cimport Publication
 from gateway.routing.destination cimport Destination
 from gateway.routing.route cimport Route
 from gateway.session.session cimport Session
+from gateway.session.traffic cimport Traffic
+
+cdef long long _RECEIVER_BYTES
 
 @cython.locals(count=Py_ssize_t, route=Route, selected=list)
 cpdef tuple forward(
@@ -25,7 +28,7 @@ cdef bint _has_room(
 
 @cython.locals(destination=Destination, session=Session, qos=int, retain=bint, number=Py_ssize_t)
 cdef _deliver(
-    Publication publication, Py_ssize_t first, Py_ssize_t count, Route route, list selected,
+    Traffic traffic, Publication publication, Py_ssize_t first, Py_ssize_t count, Route route, list selected,
     double now, bint promised)
 
 @cython.locals(session=Session)

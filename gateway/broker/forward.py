@@ -15,10 +15,13 @@ from gateway.routing.where.message import message_of
 from gateway.session.overflow import count_refusal
 from gateway.session.session import Session
 from gateway.session.span import Span
+from gateway.session.traffic import RECEIVER_BYTES, Traffic
 
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
 
+
+_RECEIVER_BYTES = RECEIVER_BYTES  # compiled, a C name
 
 Outcome = tuple[int, ReasonCode, ReasonCode | None]
 """How many messages were taken, with which reason code, and why the one behind them was not.
@@ -66,7 +69,9 @@ def forward(
             return 0, ReasonCode.SUCCESS, refusal
     if publication.retain:
         _retain(broker, publication)
-    _deliver(publication, first, count, route, selected, instant.monotonic, promised)
+    _deliver(
+        broker.traffic, publication, first, count, route, selected, instant.monotonic, promised
+    )
     if route.always or (selected is not None and selected[0]):
         return count, ReasonCode.SUCCESS, refusal
     return count, ReasonCode.NO_MATCHING_SUBSCRIBERS, None
@@ -169,6 +174,7 @@ def _has_room(
 
 
 def _deliver(
+    traffic: Traffic,
     publication: Publication,
     first: int,
     count: int,
@@ -180,6 +186,7 @@ def _deliver(
     """Hand the messages to the sessions, each as it needs them: all of them, or those selected."""
     if len(route.sessions) > 1 or selected is not None:
         publication.share_forms()
+        traffic.full_at -= _RECEIVER_BYTES * len(route.sessions)
     qos, retain = publication.qos, publication.retain
     for destination in route.sessions:
         session: Session = destination.subscriber

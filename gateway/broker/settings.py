@@ -27,6 +27,8 @@ class BrokerSettings:
     """Limits of the broker; sizes in bytes, times in seconds."""
 
     maximum_packet_size: int = 4 * 1024 * 1024
+    maximum_connect_size: int = 128 * 1024  # of a packet before CONNECT is accepted
+    memory_limit: int = 512 * 1024 * 1024  # of all that is held for clients
     connect_timeout: int = 10
     receive_maximum: int = RECEIVE_MAXIMUM  # QoS 1 and 2 messages of one client
     topic_alias_maximum: int = 16  # that clients set on one connection

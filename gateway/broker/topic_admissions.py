@@ -102,6 +102,11 @@ class TopicAdmissions:
         self._bytes = 0  # of admissions, and of each of their routes once
         router.on_change = self.forget
 
+    @property
+    def held_bytes(self) -> int:
+        """About the bytes that the admissions and their routes occupy."""
+        return self._bytes
+
     def __len__(self) -> int:
         return len(self._young) + len(self._old)
 

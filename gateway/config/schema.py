@@ -53,6 +53,7 @@ LISTENER: Section = {
 
 BROKER: Section = {
     "maximum_packet_size": PACKET_SIZE,
+    "maximum_connect_size": PACKET_SIZE,
     "connect_timeout": whole_number(1, 3600),
     "topic_alias_maximum": whole_number(0, 65_535),
     "topic_alias_maximum_out": whole_number(0, 65_535),
@@ -79,6 +80,8 @@ BROKER: Section = {
     "p2p": boolean,
     "sys_interval": number(0.1, 3600),
 }
+
+MEMORY: Section = {"limit": size_from(16 * 1024 * 1024)}
 
 STORAGE: Section = {
     "durability": durability,
@@ -161,5 +164,5 @@ SERIAL: Section = {
 
 SIMULATOR: Section = {"port": text, "node": text, "interval": number(0.01, 3600)}
 
-TABLES = ("gateway", "broker", "uplink", "outbox", "storage", "history", "metrics")
+TABLES = ("gateway", "broker", "uplink", "outbox", "memory", "storage", "history", "metrics")
 ARRAYS = ("durability", "listener", "serial", "simulator", "subscription_filter")

@@ -44,6 +44,7 @@ class BrokerConfig:
     topic_alias_soft_bytes: int = 16 * 1024 * 1024
     topic_alias_hard_bytes: int = 32 * 1024 * 1024
     receive_maximum: int = 10_000
+    maximum_connect_size: int = 128 * 1024
     maximum_session_expiry: int = 0xFFFFFFFF  # for ever
     maximum_persistent_sessions: int = 20_000
     maximum_inflight: int = 1_000
@@ -145,6 +146,13 @@ class UplinkConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryConfig:
+    """What clients may make the gateway hold; None is a share of the machine's memory."""
+
+    limit: int | None = None  # bytes
+
+
+@dataclass(frozen=True, slots=True)
 class StorageConfig:
     """What is written to the card and when; None stands for no bound, and for an estimate."""
 
@@ -215,6 +223,7 @@ class Configuration:
     serial: tuple[SerialConfig, ...] = ()
     simulators: tuple[SimulatorConfig, ...] = ()
     subscription_filters: tuple[SubscriptionFilterConfig, ...] = ()
+    memory: MemoryConfig = field(default_factory=MemoryConfig)
     storage: StorageConfig = field(default_factory=StorageConfig)
     durability: tuple[DurabilityConfig, ...] = ()
     history: HistoryConfig = field(default_factory=HistoryConfig)

@@ -36,7 +36,7 @@ cdef class Connection:
     cdef int _alias_maximum
     cdef int _body
     cdef int _end
-    cdef int _first_byte
+    cdef readonly int first_byte
     cdef public int receive_maximum
     cdef public bint touched
     cdef public int version
@@ -72,4 +72,5 @@ cdef class Connection:
     cpdef send_encoded(self, data, Py_ssize_t count, long long commit=*, Barrier barrier=*)
     cpdef touch(self)
     cpdef data_to_send(self, long long committed)
+    cpdef discard(self)
     cpdef close(self)

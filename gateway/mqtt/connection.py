@@ -68,9 +68,9 @@ class Connection:
         "_body",
         "_buffer",
         "_end",
-        "_first_byte",
         "alike_behind",
         "answers",
+        "first_byte",
         "framer",
         "maximum_packet_size",
         "on_output",
@@ -97,7 +97,7 @@ class Connection:
         self.framer = Framer(maximum_packet_size)
         self.property_cache = property_cache or PropertyCache()
         self._buffer = b""  # where the packet that was taken last stands: its body, and its end
-        self._first_byte = self._body = self._end = 0
+        self.first_byte = self._body = self._end = 0
         self.alike_behind = False  # whether `extend` may find anything
         self._alias_maximum = topic_alias_maximum
         self._alias_figures = inbound_figures or InboundFigures()
@@ -136,14 +136,14 @@ class Connection:
                 check_first_packet(self.framer.first_byte)  # HTTP, say: don't wait for the rest
             return 0
         self._buffer, first_byte, self._body, self._end = frame
-        self._first_byte = first_byte
+        self.first_byte = first_byte
         if not first_byte:
             self.packet()  # raises: the type is reserved, and 0 would say that there is no packet
         return first_byte
 
     def packet(self) -> Packet:
         """Return the packet that was taken last; raise MqttError, or later: see `decode_head`."""
-        buffer, first_byte, start, end = self._buffer, self._first_byte, self._body, self._end
+        buffer, first_byte, start, end = self._buffer, self.first_byte, self._body, self._end
         if not self.version and first_byte == CONNECT and buffer.startswith(CONNECT_5, start, end):
             self.version = MQTT_5  # so that a CONNECT that is refused is answered in MQTT 5
         try:
@@ -164,7 +164,7 @@ class Connection:
 
         Raises MqttError for anything else that is wrong with it. `extend` adds those behind it.
         """
-        buffer, first_byte, body, end = self._buffer, self._first_byte, self._body, self._end
+        buffer, first_byte, body, end = self._buffer, self.first_byte, self._body, self._end
         mqtt5 = self.version == MQTT_5
         name_end, fields, payload = read_publish_head(buffer, first_byte, body, end, mqtt5)
         properties = NO_PUBLISH_PROPERTIES
@@ -239,7 +239,7 @@ class Connection:
         if end == len(buffer) and (buffer[body] or buffer[body + 1]):  # it is alone, as most are
             self.packets_received += 1
             return (buffer[body] << 8 | buffer[body + 1],)
-        found = acknowledged_by(self.framer.look_back(_LARGEST), self._first_byte)
+        found = acknowledged_by(self.framer.look_back(_LARGEST), self.first_byte)
         if 0 in found:
             found = found[: list(found).index(0)]
         if found:
@@ -368,6 +368,18 @@ class Connection:
         if not self.output.size:
             self.answers = 0
         return data
+
+    @property
+    def held(self) -> int:
+        """Bytes that are kept for the peer: of packets that are not whole, aliases, output."""
+        aliases = 0 if self._aliases is None else self._aliases.bytes
+        # what grows piece by piece leaves holes in the heap: half as much again, measured
+        return self.framer.held + aliases + self.output.size * 3 // 2
+
+    def discard(self) -> None:
+        """Give up what came and what was to be sent."""
+        self.framer = Framer(0)
+        self.output = Output()
 
     def close(self) -> None:
         """Give back what is kept for its topic aliases; nothing is received or sent any more."""

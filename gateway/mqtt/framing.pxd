@@ -8,7 +8,7 @@ cdef int _LAST_SHIFT
 cdef class Framer:
     cdef bytes _buffer
     cdef bytearray _gathered
-    cdef Py_ssize_t _maximum_packet_size
+    cdef public Py_ssize_t maximum_packet_size
     cdef Py_ssize_t _missing
     cdef Py_ssize_t _position
     cdef readonly Py_ssize_t start

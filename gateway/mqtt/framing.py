@@ -16,10 +16,10 @@ class Framer:
     `next_frame` is called until None after each `feed`.
     """
 
-    __slots__ = ("_buffer", "_gathered", "_maximum_packet_size", "_missing", "_position", "start")
+    __slots__ = ("_buffer", "_gathered", "_missing", "_position", "maximum_packet_size", "start")
 
     def __init__(self, maximum_packet_size: int) -> None:
-        self._maximum_packet_size = maximum_packet_size
+        self.maximum_packet_size = maximum_packet_size
         self._buffer = b""
         self._position = 0
         self.start = 0  # of the last packet that was returned
@@ -42,6 +42,21 @@ class Framer:
             self._gathered = bytearray(self._buffer[self._position :])
             self._gathered += data
             self._missing -= len(data)
+
+    @property
+    def held(self) -> int:
+        """Bytes that are kept here: packets not asked for yet, and what came of the next."""
+        if self._gathered is not None:
+            return len(self._gathered) * 9 // 8  # it has room to grow
+        return len(self._buffer) if self._position < len(self._buffer) else 0
+
+    @property
+    def next_first_byte(self) -> int:
+        """The first byte of what `next_frame` would return, or of a part of it; 0 for nothing."""
+        gathered = self._gathered
+        if gathered is not None:
+            return gathered[0]
+        return self._buffer[self._position] if self._position < len(self._buffer) else 0
 
     @property
     def first_byte(self) -> int | None:
@@ -79,9 +94,9 @@ class Framer:
                 self._wait(1)
                 return None
         end = start + length
-        if end - position > self._maximum_packet_size:  # [MQTT-3.2.2-15]
+        if end - position > self.maximum_packet_size:  # [MQTT-3.2.2-15]
             raise MalformedPacket(
-                f"a packet of {end - position} bytes; at most {self._maximum_packet_size}",
+                f"a packet of {end - position} bytes; at most {self.maximum_packet_size}",
                 ReasonCode.PACKET_TOO_LARGE,
             )
         if end > len(buffer):
@@ -129,7 +144,7 @@ class Framer:
             body, stop = _body(buffer, end)
             if not body or stop > len(buffer) or stop - start > most_bytes or stop - body < least:
                 break
-            if stop - end > self._maximum_packet_size or not buffer.startswith(alike, body):
+            if stop - end > self.maximum_packet_size or not buffer.startswith(alike, body):
                 break
             if behind and not buffer.startswith(behind, body + skip):
                 break

@@ -12,6 +12,11 @@ from gateway.mqtt.fields import (
 from gateway.mqtt.packets import MQTT_5, PacketType
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.property_table import ALLOWED, WILL
+from gateway.mqtt.reason_codes import ReasonCode
+
+MAXIMUM_PROPERTIES = 4_096
+"""Properties of one packet: a user property may stand in five bytes, of which a packet of 4 MiB
+would hold 830,000, seconds of work and hundreds of megabytes."""
 
 
 def read_properties(
@@ -39,7 +44,14 @@ def read_fields(buffer: bytes, position: int, stop: int, packet: int) -> Propert
         return NO_PROPERTIES
     allowed = ALLOWED[packet]
     values: dict[str, Any] = {}
+    room = MAXIMUM_PROPERTIES
     while position < stop:
+        room -= 1
+        if room < 0:
+            raise ProtocolError(
+                f"a packet with more than {MAXIMUM_PROPERTIES} properties",
+                ReasonCode.QUOTA_EXCEEDED,
+            )
         row = allowed.get(buffer[position])
         if row is None:
             raise _misplaced(buffer[position], packet)

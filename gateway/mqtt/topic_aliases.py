@@ -15,12 +15,13 @@ class InboundAliases:
     of at most 65,535 bytes are kept, no more, in an array that is made when the first alias comes.
     """
 
-    __slots__ = ("_figures", "_maximum", "_topics")
+    __slots__ = ("_figures", "_maximum", "_topics", "bytes")
 
     def __init__(self, maximum: int, figures: InboundFigures) -> None:
         self._maximum = maximum
         self._figures = figures
         self._topics: list[bytes] = []
+        self.bytes = 0  # of the topic names
 
     def resolve(self, topic: bytes, alias: int | None) -> bytes:
         """Return the topic name of a PUBLISH in UTF-8, and let `alias` stand for it from now on.
@@ -48,7 +49,8 @@ class InboundAliases:
 
     def close(self) -> None:
         """Forget every alias: the connection is over."""
-        self._figures.bytes_held -= sum(map(len, self._topics))
+        self._figures.bytes_held -= self.bytes
+        self.bytes = 0
         self._topics = []
 
     def _set(self, alias: int, topic: bytes) -> None:
@@ -60,7 +62,9 @@ class InboundAliases:
         if before == topic:
             return
         figures.evictions += before != b""
-        figures.bytes_held += len(topic) - len(before)
+        more = len(topic) - len(before)
+        self.bytes += more
+        figures.bytes_held += more
         self._topics[alias] = topic
 
     def _allowed(self) -> str:

@@ -12,7 +12,9 @@ cdef class ClientTransport:
     cdef object _arrival
     cdef object _authenticator
     cdef Client _client
+    cdef Py_ssize_t _below
     cdef bint _finished
+    cdef public bint heard
     cdef bint _held_back
     cdef object _on_lost
     cdef readonly bint _paused
@@ -29,5 +31,7 @@ cdef class ClientTransport:
     cpdef flush(self, long long committed, now)
     @cython.locals(connection=Connection)
     cdef _see_to(self, Client client, transport)
+    cpdef note_below(self, Py_ssize_t size)
+    cdef _note_held(self, Client client)
     cdef _expire(self, transport)
     cdef _finish(self, transport)

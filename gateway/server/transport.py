@@ -36,6 +36,7 @@ class ClientTransport:
         "_abort",
         "_arrival",
         "_authenticator",
+        "_below",
         "_client",
         "_finished",
         "_held_back",
@@ -44,6 +45,7 @@ class ClientTransport:
         "_rest",
         "_transport",
         "_turn",
+        "heard",
     )
 
     def __init__(
@@ -59,7 +61,9 @@ class ClientTransport:
         self._on_lost = on_lost
         self._transport: asyncio.Transport | None = None
         self._client: Client | None = None
+        self._below = 0  # bytes that came and that a WebSocket keeps
         self._paused = False  # the peer reads too slowly
+        self.heard = False
         self._held_back = False  # the peer reads no answers: its packets stay in the socket
         self._rest = False  # packets that were read wait until others have had their turn
         self._finished = False  # everything is written, nothing will be
@@ -83,6 +87,7 @@ class ClientTransport:
         if client is None or client.closing:
             return
         turn = self._turn
+        self.heard = True
         unknown = client.session is None
         try:
             self._handle(client, data)
@@ -95,6 +100,8 @@ class ClientTransport:
         if unknown and client.session is not None:
             turn.write_early(self)  # while it reads CONNACK, others are let in
         connection, transport = client.connection, self._transport
+        if connection.framer.held or client.held:
+            self._note_held(client)
         unread = connection.answers and connection.unread  # answers must not pile up
         if transport is not None and (self._rest or unread):
             self._held_back = True
@@ -104,6 +111,7 @@ class ClientTransport:
         """Let the broker handle this for SLICE, and the rest after others have had their turn."""
         turn = self._turn
         broker, traffic, instant = turn.broker, turn.broker.traffic, turn.now()
+        turn.client = client  # to be named should the turn be a long one
         until, turns = instant.monotonic + SLICE, traffic.turns
         while broker.receive(client, data, instant):
             data = b""
@@ -111,7 +119,7 @@ class ClientTransport:
             if late or traffic.turns != turns:  # there is enough to write
                 turn.end()
                 turns = traffic.turns
-            if late:
+            if late or traffic.behind:
                 self._rest = True
                 turn.loop.call_soon(self._go_on)
                 return
@@ -170,6 +178,7 @@ class ClientTransport:
         if client is None or transport is None or transport.is_closing() or self._finished:
             return 0
         connection = client.connection
+        self.heard = False
         try:
             while not self._paused:
                 data = connection.data_to_send(committed)
@@ -182,6 +191,8 @@ class ClientTransport:
                 session.pump(now.monotonic)
                 if not connection.touched:
                     break
+            if client.held or connection.output.size or transport.get_write_buffer_size():
+                self._note_held(client)
             if connection.output.size or client.closing or self._held_back:
                 return self._see_to(client, transport)
         except Exception:  # the same border
@@ -192,6 +203,9 @@ class ClientTransport:
 
     def _see_to(self, client: Client, transport: asyncio.Transport) -> int:
         """Go on with a connection that waits, ends or was held back, and was written."""
+        if client.aborted:
+            transport.abort()
+            return 0
         connection = client.connection
         waits = connection.output.size > 0
         if self._held_back and not self._rest and (client.closing or not connection.unread):
@@ -206,6 +220,17 @@ class ClientTransport:
             if not waits:
                 self._finish(transport)
         return connection.output.waiting_for if waits and not self._paused else 0
+
+    def note_below(self, size: int) -> None:
+        """Note how many bytes a protocol between this and the socket keeps of what came."""
+        self._below = size
+        if self._client is not None and (size or self._client.held):
+            self._note_held(self._client)
+
+    def _note_held(self, client: Client) -> None:
+        """Tell the budget of memory what this connection holds."""
+        unwritten = 0 if self._transport is None else self._transport.get_write_buffer_size()
+        self._turn.broker.memory.note(client, unwritten * 5 // 4 + self._below)
 
     def abort(self) -> None:
         """Close the socket now, whatever was still to be sent."""

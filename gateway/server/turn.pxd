@@ -1,6 +1,7 @@
 import cython
 
 from gateway.broker.broker cimport Broker
+from gateway.broker.client cimport Client
 from gateway.broker.connack cimport tell_admitted
 from gateway.server.socket_selector cimport SocketSelector
 from gateway.storage.wake_up cimport WakeUp
@@ -10,14 +11,18 @@ cdef class Turn:
     cdef double _armed_for
     cdef object _clock
     cdef object _due
+    cdef bint _goes_on
     cdef dict _held
     cdef object _instant
+    cdef dict _late
     cdef object _promises
     cdef readonly object _timer
     cdef WakeUp _wake_up
     cdef object _waking
     cdef object _writer
     cdef readonly Broker broker
+    cdef public Client client
+    cdef readonly object longest
     cdef readonly object loop
     cdef readonly object monotonic
     cdef readonly bint scheduled
@@ -31,9 +36,14 @@ cdef class Turn:
     cpdef write_early(self, connection)
     cpdef when_on_disk(self, callback)
     cpdef end(self)
+    cdef _note_longest(self, took)
     cpdef schedule(self)
-    @cython.locals(committed="long long", batch="long long", held=dict, touched=dict)
+    @cython.locals(touched=dict)
     cdef _flush(self, now)
+    @cython.locals(committed="long long", batch="long long", held=dict)
+    cdef _write(self, connections, now)
+    cdef _write_late(self, now)
+    cpdef _go_on(self)
     cdef _keep_promises(self)
     cdef _arm(self)
     @cython.locals(wake_up=WakeUp)

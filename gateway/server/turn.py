@@ -8,16 +8,28 @@ that answer back until the batch is on disk, and all else leaves at once (ARCHIT
 import asyncio
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Protocol
 
 from gateway.broker.broker import Broker
+from gateway.broker.client import Client
 from gateway.broker.connack import tell_admitted
 from gateway.broker.instant import Instant
 from gateway.clock import Clock
 from gateway.server.gateway_loop import GatewayLoop
+from gateway.server.longest_turn import LongestTurn
 from gateway.server.socket_selector import SocketSelector
 from gateway.storage.writer import Writer
+
+AT_ONCE = 128
+"""Connections that are written to at the end of a turn, however long that takes: some 3 ms."""
+
+WRITING = 0.005
+"""Seconds for which a turn writes to further ones; the rest is for the next turns."""
+
+BETWEEN_LOOKS = 16
+"""Connections that are written to between two looks at the clock."""
 
 LONGEST_NAP = 3600.0
 """Seconds between two looks at the deadlines when nothing is due before."""
@@ -25,6 +37,9 @@ LONGEST_NAP = 3600.0
 
 class Flushable(Protocol):
     """A network connection with output; only the end of a turn makes it write."""
+
+    heard: bool
+    """Whether packets came on it since it was written to last: its peer may wait for answers."""
 
     def flush(self, committed: int, now: Instant) -> int:
         """Write what may leave; return the batch that the rest waits for, 0 if none."""
@@ -38,14 +53,18 @@ class Turn:
         "_armed_for",
         "_clock",
         "_due",
+        "_goes_on",
         "_held",
         "_instant",
+        "_late",
         "_promises",
         "_timer",
         "_wake_up",
         "_waking",
         "_writer",
         "broker",
+        "client",
+        "longest",
         "loop",
         "monotonic",
         "scheduled",
@@ -65,8 +84,12 @@ class Turn:
         self.wall_ms = clock.wall_ms
         self.loop = asyncio.get_running_loop()
         self._instant: Instant | None = None
+        self.client: Client | None = None  # whose packets were handled last in this turn
+        self.longest = LongestTurn()
         self.scheduled = False
         self.touched: dict[Flushable, None] = {}
+        self._goes_on = False  # the loop will go on with those that are late
+        self._late: dict[Flushable, None] = {}  # touched in earlier turns, and not written yet
         self._held: dict[Flushable, int] = {}  # the batch that each waits for
         self._promises: deque[tuple[int, Callable[[], None]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
@@ -122,10 +145,15 @@ class Turn:
             tell_admitted(self.broker)
         if self._due.wanted:
             self._writer.hand_over()
-        if self.touched:
+        if self.touched or self._late:
             self._flush(self._instant or self.now())
+            self.broker.memory.count_again(self.broker.traffic.bytes_sent)
             self.broker.traffic.begin_turn()  # bytes that nobody was given fill no turn
-        self._instant = None
+        if self._instant is not None:
+            took = self.monotonic() - self._instant.monotonic
+            if took > self.longest.seconds:
+                self._note_longest(took)
+        self._instant = self.client = None
         self.scheduled = False  # what comes of a promise kept belongs to the next turn
         if self._promises:
             self._keep_promises()
@@ -133,6 +161,11 @@ class Turn:
             self._arm()
         if self.sockets is None and self._waking is None:
             self._await_wake_up()
+
+    def _note_longest(self, took: float) -> None:
+        client = self.client
+        first_byte = 0 if client is None else client.connection.first_byte
+        self.longest.note(took, client, first_byte)
 
     def stop(self) -> None:
         """Do nothing more by itself."""
@@ -149,15 +182,44 @@ class Turn:
             self.loop.call_soon(self.end)
 
     def _flush(self, now: Instant) -> None:
-        committed, held = self._writer.committed, self._held
+        """Write to all that were touched; of very many first to those that may wait for answers."""
         while self.touched:
             touched, self.touched = self.touched, {}
-            for connection in touched:
-                batch = connection.flush(committed, now)
-                if batch:
-                    held[connection] = batch
-                elif held:
-                    held.pop(connection, None)
+            for late in self._late.keys() & touched.keys() if self._late else ():
+                del self._late[late]
+            if len(touched) > AT_ONCE:
+                self._late.update(dict.fromkeys(each for each in touched if not each.heard))
+                touched = {each: None for each in touched if each.heard}
+            self._write(touched, now)
+        if self._late:
+            self._write_late(now)
+        self.broker.traffic.behind = bool(self._late)
+
+    def _write(self, connections: Iterable[Flushable], now: Instant) -> None:
+        committed, held = self._writer.committed, self._held
+        for connection in connections:
+            batch = connection.flush(committed, now)
+            if batch:
+                held[connection] = batch
+            elif held:
+                held.pop(connection, None)
+
+    def _write_late(self, now: Instant) -> None:
+        """Write to those that are late, for WRITING; what is left then goes on in another turn."""
+        until = self.monotonic() + WRITING
+        late = iter(list(self._late))
+        while self._late and self.monotonic() < until:
+            some = list(islice(late, BETWEEN_LOOKS))
+            for each in some:
+                del self._late[each]
+            self._write(some, now)
+        if self._late and not self._goes_on:
+            self._goes_on = True
+            self.loop.call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        self._goes_on = False
+        self.end()
 
     def _committed(self, committed: int) -> None:
         for connection, batch in self._held.items():

@@ -19,6 +19,7 @@ from websockets.typing import Origin, Subprotocol
 from gateway.counters import Counters
 from gateway.server.frame_transport import FrameTransport
 from gateway.server.peer import peer_name
+from gateway.server.transport import ClientTransport
 from gateway.server.websocket_handshake import (
     MAXIMUM_REQUEST,
     answer,
@@ -51,7 +52,7 @@ class WebSocketConnection(asyncio.Protocol):
 
     def __init__(
         self,
-        inner: asyncio.Protocol,
+        inner: ClientTransport,
         maximum_packet_size: int,
         origins: Sequence[str] | None,
         counters: Counters,
@@ -91,6 +92,7 @@ class WebSocketConnection(asyncio.Protocol):
         else:
             self._take(cast("list[Frame]", events))
         self._send()
+        self.inner.note_below(len(core.reader.buffer))
 
     def eof_received(self) -> bool | None:
         """Let the transport close itself."""

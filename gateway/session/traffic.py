@@ -5,13 +5,21 @@ TURN_BYTES = 16 * 1024 * 1024
 would be 256 MiB for a thousand receivers."""
 
 
+RECEIVER_BYTES = 8 * 1024
+"""What each receiver of a publication counts for beside the payload, since it is written to by
+itself: so 2,000 receivers are enough for a turn."""
+
+
 class Traffic:
     """PUBLISH packets and the bytes of their payloads since the start, of all clients.
 
+    `full_at` is how many `bytes_sent` are enough for a turn. It is `behind` while some that a turn
+    gave away are not written yet: nothing more is to be published until they are.
     `network_received` and `network_sent` are all bytes, as they came from sockets and went to them.
     """
 
     __slots__ = (
+        "behind",
         "bytes_received",
         "bytes_sent",
         "full_at",
@@ -29,7 +37,8 @@ class Traffic:
         self.bytes_sent = 0
         self.network_received = 0
         self.network_sent = 0
-        self.full_at = TURN_BYTES  # of `bytes_sent`: then the turn has enough to write
+        self.full_at = TURN_BYTES
+        self.behind = False
         self.turns = 0  # that were begun
 
     def begin_turn(self) -> None:

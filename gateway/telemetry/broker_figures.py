@@ -91,6 +91,10 @@ class BrokerFigures:
         if broker.store.keeps:
             counters.set("tidegate/storage/elided_rows", broker.store.elided_rows)
         counters.set("tidegate/replays/waiting", broker.replays.count)
+        counters.set("tidegate/memory/limit", broker.memory.limit)
+        counters.set("tidegate/memory/bytes", broker.memory.bytes)
+        counters.set("tidegate/memory/buffers", broker.memory.buffers)
+        counters.set("tidegate/memory/closed", broker.memory.closed)
         for name, value in broker.inbound_alias_figures.values().items():
             counters.set(f"tidegate/aliases/in/{name}", value)
         for name, value in broker.alias_budget.figures.values().items():

@@ -65,6 +65,17 @@ CLIENTS = (
         },
     ),
     *own("retained", COUNTER, {"rejected": "Retained messages beyond the bound."}),
+    *own(
+        "memory",
+        GAUGE,
+        {
+            "limit": "Bytes that clients may make the gateway hold.",
+            "bytes": "Bytes that it holds for them.",
+            "buffers": "Bytes of these in buffers of connections.",
+        },
+    ),
+    *own("memory", COUNTER, {"closed": "Connections closed for want of memory."}),
+    *own("turns", GAUGE, {"longest_ms": "Milliseconds of the last minute's longest turn."}),
     *own("replays", GAUGE, {"waiting": "Subscriptions that still await retained messages."}),
     *own(
         "replays",

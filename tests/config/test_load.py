@@ -74,6 +74,7 @@ host = "::1"
 port = 1
 [broker]
 maximum_packet_size = 1024
+maximum_connect_size = 2048
 connect_timeout = 3600
 topic_alias_maximum = 0
 sys_interval = 10
@@ -140,6 +141,7 @@ def test_everything(read: Load) -> None:
         0,
         1000,
         1000,
+        maximum_connect_size=2048,
         receive_maximum=20,
         maximum_session_expiry=0,
         maximum_persistent_sessions=0,

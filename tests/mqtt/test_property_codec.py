@@ -5,7 +5,12 @@ import pytest
 from gateway.mqtt.errors import MalformedPacket, ProtocolError
 from gateway.mqtt.packets import PacketType
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
-from gateway.mqtt.property_codec import read_properties, write_fields, write_properties
+from gateway.mqtt.property_codec import (
+    MAXIMUM_PROPERTIES,
+    read_properties,
+    write_fields,
+    write_properties,
+)
 from gateway.mqtt.property_table import ALLOWED, FLAG, PROPERTIES
 from gateway.mqtt.reason_codes import ReasonCode
 
@@ -70,10 +75,16 @@ def test_user_properties_keep_their_order() -> None:  # [MQTT-3.3.2-18]
 
 @pytest.mark.timeout(30)
 def test_many_user_properties_cost_no_more_than_their_bytes() -> None:
-    count = 100_000
+    count = MAXIMUM_PROPERTIES
     raw = write_properties(Properties(user_properties=(("", ""),) * count), PacketType.PUBLISH, 5)
     properties, _ = read_properties(raw, 0, len(raw), PacketType.PUBLISH, 5)
     assert len(properties.user_properties) == count
+    one_more = write_properties(
+        Properties(content_type="t", user_properties=(("", ""),) * count), PacketType.PUBLISH, 5
+    )
+    with pytest.raises(ProtocolError, match="more than 4096 properties") as refused:
+        read_properties(one_more, 0, len(one_more), PacketType.PUBLISH, 5)
+    assert refused.value.reason_code == ReasonCode.QUOTA_EXCEEDED
 
 
 def test_named_properties_can_be_left_out() -> None:

@@ -1,6 +1,8 @@
 import asyncio
 import math
 from collections.abc import Callable
+from functools import partial
+from itertools import count
 
 import pytest
 
@@ -9,7 +11,7 @@ from gateway.broker.instant import Instant
 from gateway.broker.settings import BrokerSettings
 from gateway.clock import Clock
 from gateway.counters import Counters
-from gateway.server.turn import Turn
+from gateway.server.turn import AT_ONCE, WRITING, Turn
 from tests.support.server import HeldWriter
 from tests.support.storage import until
 
@@ -22,9 +24,10 @@ async def turns_pass(count: int = 20) -> None:
 class Line:
     """A connection that notes what it was told, and has output up to a batch."""
 
-    def __init__(self, waits_for: int = 0) -> None:
+    def __init__(self, waits_for: int = 0, *, heard: bool = False) -> None:
         self.flushed: list[int] = []
         self.waits_for = waits_for
+        self.heard = heard
         self.on_flush: Callable[[], None] = lambda: None
 
     def flush(self, committed: int, now: Instant) -> int:
@@ -44,6 +47,38 @@ async def turn(broker: Broker, held_writer: HeldWriter) -> Turn:
     await turns_pass()  # the first looks at the deadlines
     held_writer.turns = 0
     return turn
+
+
+class Ticking(Clock):
+    """A clock by which each look takes a third of the time that a turn has for writing."""
+
+    def __init__(self) -> None:
+        self._ticks = count()
+
+    def monotonic(self) -> float:
+        return next(self._ticks) * WRITING / 3
+
+
+async def test_of_very_many_connections_those_come_first_whose_peers_may_wait(
+    broker: Broker, held_writer: HeldWriter
+) -> None:
+    turn = Turn(broker, held_writer, Ticking())  # type: ignore[arg-type]  # by shape
+    receivers = [Line() for _ in range(3 * AT_ONCE)]
+    answered = Line(heard=True)
+    order: list[Line] = []
+    for line in (*receivers, answered):
+        line.on_flush = partial(order.append, line)
+        turn.touch(line)
+    turn.end()
+    assert order == [answered, *receivers[: len(order) - 1]]
+    assert broker.traffic.behind
+    turn.touch(receivers[-1])
+    turn.end()
+    assert receivers[-1] in order
+    assert broker.traffic.behind
+    await until(lambda: not broker.traffic.behind)
+    assert sorted(map(id, order)) == sorted(map(id, (*receivers, answered)))
+    turn.stop()
 
 
 async def test_a_turn_has_one_instant(turn: Turn) -> None:

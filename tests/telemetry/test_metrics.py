@@ -15,6 +15,7 @@ TEXTS = {
     *(f"tidegate/uplink/{name}" for name in ("destination", "error")),
     *(f"tidegate/rules/<rule>/{name}" for name in ("topic", "where")),
     "tidegate/serial/<port>/error",
+    "tidegate/turns/longest",
     *(f"tidegate/storage/{name}" for name in ("durability", "durability_classes")),
     *(f"tidegate/where/{name}" for name in ("slowest", "busiest")),
     *("tidegate/alarm/<name>", "tidegate/log"),

@@ -1,0 +1,54 @@
+"""How much memory clients may make the gateway hold, where the configuration does not say."""
+
+from pathlib import Path
+
+SHARE = 4
+"""The part of the machine's memory, or of the service's, that is for clients: a quarter."""
+
+LEAST = 64 * 1024 * 1024
+MOST = 512 * 1024 * 1024
+"""Bounds of that part, in bytes."""
+
+MEMINFO = Path("/proc/meminfo")
+CGROUP = Path("/proc/self/cgroup")
+CGROUPS = Path("/sys/fs/cgroup")
+
+
+def default_limit(meminfo: Path = MEMINFO, cgroup: Path = CGROUP, cgroups: Path = CGROUPS) -> int:
+    """Return a quarter of the memory that there is, in bytes, within LEAST and MOST.
+
+    What `MemoryMax` allows the service counts as what there is.
+    """
+    found = [each for each in (_of_machine(meminfo), *_of_service(cgroup, cgroups)) if each]
+    return max(LEAST, min(MOST, min(found, default=0) // SHARE))
+
+
+def _of_machine(meminfo: Path) -> int:
+    """Return the bytes of memory of this machine, 0 if it does not say."""
+    for line in _lines(meminfo):
+        name, _, value = line.partition(":")
+        if name == "MemTotal":
+            return int(value.split()[0]) * 1024
+    return 0
+
+
+def _of_service(cgroup: Path, cgroups: Path) -> list[int]:
+    """Return what the control groups of this process allow in bytes, from its own upwards."""
+    found = []
+    for line in _lines(cgroup):
+        hierarchy, _, path = line.partition("::")
+        if hierarchy != "0":
+            continue  # of version 1, which systemd has left behind
+        folder = cgroups / path.lstrip("/")
+        for each in (folder, *folder.parents):
+            found += [int(line) for line in _lines(each / "memory.max") if line.isdecimal()]
+            if each == cgroups:
+                break
+    return found
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return []

@@ -1,0 +1,139 @@
+"""One budget of memory for everything that clients can make the gateway hold."""
+
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from gateway.broker.admission import SHOWN
+from gateway.broker.client import Client
+from gateway.broker.instant import Instant
+from gateway.session.traffic import TURN_BYTES
+
+if TYPE_CHECKING:
+    from gateway.broker.broker import Broker
+
+logger = logging.getLogger(__name__)
+
+INTERVAL = 1.0
+"""Seconds between two allotments."""
+
+SPARE = 8
+"""What is freed when the buffers have no room: an eighth of it."""
+
+NAMED = 5
+"""Clients that a log line names; there may be thousands."""
+
+_KEY: Final = "memory budget"
+
+
+class MemoryBudget:
+    """Sums up what is held for clients, and closes connections where that is above the limit.
+
+    Queues, retained messages and subscriptions have bounds of their own. Each second each of them
+    may have what it holds and what nobody uses, up to its own bound. So may all `buffers` together:
+    packets that are not whole, topic aliases of clients, and output that slow readers leave.
+
+    A queue, retained message or subscription without room is refused as at its own bound. Where
+    buffers have none, connections are closed at once: first those without an accepted CONNECT, of
+    each kind first the one that holds most.
+    """
+
+    __slots__ = ("_bounds", "_broker", "_room", "_sent", "buffers", "closed", "limit")
+
+    def __init__(self, broker: "Broker", limit: int) -> None:
+        self._broker = broker
+        self.limit = limit
+        self.buffers = 0  # bytes of all connections
+        self.closed = 0  # connections, since the start
+        self._sent = 0  # bytes when slow readers were counted last
+        self._room = limit  # bytes that the buffers may come to
+        parts: tuple[Any, ...] = (broker.queue_memory, broker.retained, broker.router)
+        self._bounds = [(part, part.maximum_bytes) for part in parts]
+        broker.deadlines.set(_KEY, 0.0, self._allot_again)
+
+    @property
+    def bytes(self) -> int:
+        """What is held for clients now."""
+        broker = self._broker
+        aliases: int = broker.alias_budget.figures.bytes_held
+        held: int = sum([part.bytes for part, _ in self._bounds])
+        return self.buffers + held + aliases + broker.admissions.held_bytes
+
+    def allot(self) -> None:
+        """Let each part have what it holds and what nobody uses."""
+        free = self.limit - self.bytes
+        self._room = max(0, self.buffers + free)
+        free = max(0, free)
+        for part, bound in self._bounds:
+            part.maximum_bytes = min(bound, part.bytes + free)
+
+    def _allot_again(self, _: str, instant: Instant) -> None:
+        self.allot()
+        self._broker.deadlines.set(_KEY, instant.monotonic + INTERVAL, self._allot_again)
+
+    def note(self, client: Client, below: int) -> None:
+        """Count what a connection holds now, `below` of it between its socket and the broker.
+
+        Where there is no room for it connections are closed, perhaps this one.
+        """
+        client.held_below = below
+        self._count(client)
+        if self.buffers > self._room:
+            self.allot()
+            if self.buffers > self._room:
+                self._make_room()
+
+    def forget(self, client: Client) -> None:
+        """Count a connection no more."""
+        self.buffers -= client.held
+        client.held = 0
+
+    def count_again(self, bytes_sent: int) -> None:
+        """Count slow readers anew, whose output grows unnoticed, for each 16 MiB sent to clients.
+
+        `bytes_sent` is what was sent since the start.
+        """
+        if bytes_sent - self._sent < TURN_BYTES:
+            return
+        self._sent = bytes_sent
+        for client in self._broker.connections:
+            if client.held:
+                self._count(client)
+        self.allot()
+        if self.buffers > self._room:
+            self._make_room()
+
+    def _count(self, client: Client) -> None:
+        held = client.connection.held + client.held_below
+        self.buffers += held - client.held
+        client.held = held
+
+    def _make_room(self) -> None:
+        """Close connections until an eighth of what buffers may come to is free."""
+        target = self._room - self._room // SPARE
+        holding = [each for each in self._broker.connections if each.held]
+        holding.sort(key=_rank)
+        said: list[str] = []
+        before = self.closed
+        while holding and self.buffers > target:
+            client = holding.pop()
+            if len(said) < NAMED:
+                said.append(f"{_name(client)} with {client.held}")
+            self.closed += 1
+            self.forget(client)
+            client.abort()
+        logger.warning(
+            "clients may hold %d bytes and need more: closing the %d that hold most, %s",
+            self.limit,
+            self.closed - before,
+            ", ".join(said),
+        )
+
+
+def _name(client: Client) -> str:
+    session = client.session
+    return client.peer if session is None else f"{session.client_id[:SHOWN]!r} at {client.peer}"
+
+
+def _rank(client: Client) -> tuple[bool, int]:
+    """Return what sorts last who is closed first."""
+    return client.session is None, client.held

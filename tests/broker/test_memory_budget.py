@@ -1,0 +1,113 @@
+"""What all clients together may make the broker hold."""
+
+import logging
+
+import pytest
+
+from gateway.broker.memory_budget import INTERVAL
+from gateway.broker.settings import BrokerSettings
+from gateway.mqtt.encode import encode
+from gateway.mqtt.packets import Connect, Publish, Subscribe, SubscriptionRequest
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.session.traffic import TURN_BYTES
+from tests.support.broker_harness import Harness
+from tests.support.memory_client import MemoryClient
+
+LIMIT = 1_000_000
+
+
+@pytest.fixture
+def harness() -> Harness:
+    return Harness(BrokerSettings(memory_limit=LIMIT))
+
+
+def leave_unfinished(client: MemoryClient, size: int) -> None:
+    """Send all but the end of a PUBLISH of this size; tell the budget as the transport does."""
+    publish = encode(Publish("t", bytes(size)), client.version)[:-1]
+    for place in range(0, len(publish), 10_000):
+        if not client.client.closing:
+            client.send_bytes(publish[place : place + 10_000])
+            client.harness.broker.memory.note(client.client, 0)
+
+
+def test_who_holds_most_is_closed_first(harness: Harness, caplog: pytest.LogCaptureFixture) -> None:
+    modest, greedy, other = map(harness.connect, ("modest", "greedy", "other"))
+    leave_unfinished(modest, 50_000)
+    leave_unfinished(greedy, 500_000)
+    with caplog.at_level(logging.WARNING):
+        leave_unfinished(other, 450_000)
+    assert greedy.closed()
+    assert not modest.closed()
+    assert not other.closed()
+    memory = harness.broker.memory
+    assert memory.closed == 1
+    assert 0 < memory.buffers < LIMIT
+    assert "closing the 1 that hold most, 'greedy' at 192.0.2.7:40000 with 5" in caplog.text
+    for client in (modest, other):
+        client.drop()
+    assert memory.buffers == 0
+
+
+def test_who_was_not_let_in_is_closed_before_all_others(harness: Harness) -> None:
+    client = harness.connect("c")
+    leave_unfinished(client, 700_000)
+    strangers = [harness.open() for _ in range(4)]
+    connect = encode(Connect("x" * 60_000), 5)[:-1]
+    for stranger in strangers:
+        stranger.send_bytes(connect)
+        harness.broker.memory.note(stranger.client, 0)
+    assert not client.closed()
+    harness.settle()
+    assert any(stranger.closed() for stranger in strangers)
+
+
+def test_a_stranger_may_send_small_packets_alone(harness: Harness) -> None:
+    stranger = harness.open()
+    stranger.send_bytes(b"\x10\x81\x80\x08" + b"\0\4MQTT\5")
+    assert stranger.closed()
+    client = harness.connect("c", will=None)
+    client.send(Publish("t", bytes(200_000)))
+    assert not client.closed()
+
+
+def test_slow_readers_are_counted_again_as_their_output_grows(harness: Harness) -> None:
+    memory = harness.broker.memory
+    reader = harness.connect("slow")
+    reader.subscribe("t")
+    reader.reads = False
+    publisher = harness.connect("p")
+    publisher.send(Publish("t", bytes(1_000)))
+    memory.note(reader.client, 0)
+    before = memory.buffers
+    for _ in range(100):
+        publisher.send(Publish("t", bytes(1_000)))
+    memory.count_again(TURN_BYTES - 1)
+    assert memory.buffers == before
+    memory.count_again(TURN_BYTES)
+    assert memory.buffers > 100 * before
+
+
+def test_what_others_use_is_not_there_for_queues_retained_messages_and_subscriptions(
+    harness: Harness,
+) -> None:
+    client = harness.connect("c")
+    assert harness.publish("r/1", b"x", retain=True) < 0x80
+    leave_unfinished(harness.connect("holder"), 880_000)
+    harness.pass_time(INTERVAL)
+    away = harness.persistent("away")
+    away.subscribe("q", 1)
+    away.drop()
+    harness.pass_time(INTERVAL)
+    assert harness.publish("r/2", bytes(20_000), 1, retain=True) == ReasonCode.QUOTA_EXCEEDED
+    codes = {harness.publish("q", bytes(20_000), 1) for _ in range(10)}
+    assert codes == {ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED}
+    for number in range(3):
+        client.send(
+            Subscribe(1, [SubscriptionRequest(f"{number}/{each}") for each in range(2_000)])
+        )
+        harness.pass_time(INTERVAL)
+    assert client.subscribe("one/more") == ReasonCode.QUOTA_EXCEEDED
+    harness.broker.memory.limit = 10 * LIMIT
+    harness.pass_time(INTERVAL)
+    assert client.subscribe("one/more") == ReasonCode.SUCCESS
+    assert harness.publish("q", bytes(20_000), 1) == ReasonCode.SUCCESS

@@ -1,0 +1,91 @@
+"""Packets that no client should send, made of bytes."""
+
+import socket
+import struct
+
+from tests.support.waiting import SECONDS
+
+
+def remaining_length(value: int) -> bytes:
+    data = bytearray()
+    while True:
+        value, byte = value >> 7, value & 0x7F
+        data.append(byte | 0x80 if value else byte)
+        if not value:
+            return bytes(data)
+
+
+def text(value: str | bytes) -> bytes:
+    data = value.encode() if isinstance(value, str) else value
+    return struct.pack(">H", len(data)) + data
+
+
+def packet(first_byte: int, body: bytes) -> bytes:
+    return bytes((first_byte,)) + remaining_length(len(body)) + body
+
+
+def properties(block: bytes) -> bytes:
+    return remaining_length(len(block)) + block
+
+
+def connect(client_id: str, version: int = 4, block: bytes = b"") -> bytes:
+    head = text("MQTT") + bytes((version, 2)) + struct.pack(">H", 600)
+    return packet(0x10, head + (properties(block) if version == 5 else b"") + text(client_id))
+
+
+def subscribe(filters: list[str], version: int = 4, packet_id: int = 1) -> bytes:
+    body = struct.pack(">H", packet_id) + (b"\0" if version == 5 else b"")
+    return packet(0x82, body + b"".join(text(each) + b"\0" for each in filters))
+
+
+def unsubscribe(filters: list[str], packet_id: int = 2) -> bytes:
+    return packet(0xA2, struct.pack(">H", packet_id) + b"".join(map(text, filters)))
+
+
+def publish(topic: str, payload: bytes, retain: bool = False, block: bytes | None = None) -> bytes:
+    extra = b"" if block is None else properties(block)
+    return packet(0x30 | retain, text(topic) + extra + payload)
+
+
+class Attacker:
+    """A blocking connection to the broker at a port of 127.0.0.1."""
+
+    def __init__(self, port: int, receive_buffer: int | None = None) -> None:
+        self.sock = socket.socket()
+        if receive_buffer is not None:
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.sock.settimeout(SECONDS)
+        self.sock.connect(("127.0.0.1", port))
+
+    def login(self, client_id: str, version: int = 4) -> "Attacker":
+        self.send(connect(client_id, version))
+        assert self.next()[0] == 0x20
+        return self
+
+    def send(self, data: bytes) -> None:
+        self.sock.sendall(data)
+
+    def next(self) -> bytes:
+        """Return the next packet whole; empty at the connection's end."""
+        head = self._exactly(2)
+        if not head:
+            return b""
+        while head[-1] & 0x80:
+            head += self._exactly(1)
+        size = sum((byte & 0x7F) << 7 * place for place, byte in enumerate(head[1:]))
+        return head + self._exactly(size)
+
+    def _exactly(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            try:
+                more = self.sock.recv(size - len(data))
+            except ConnectionError:
+                return b""
+            if not more:
+                return b""
+            data += more
+        return data
+
+    def close(self) -> None:
+        self.sock.close()
