@@ -18,7 +18,7 @@ from gateway.storage.refusal import NoDiskError, ReadOnlyError, makes_room, refu
 from gateway.storage.reserve import Reserve
 
 if TYPE_CHECKING:
-    from gateway.storage.salvage.salvage import Salvage
+    from gateway.salvage.salvage import Salvage
 
 logger = logging.getLogger(__name__)
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from gateway.clock import Clock
+from gateway.salvage.wal import PAGE_BYTES
 from gateway.storage.damage import DamagedError, is_damage, is_read_only
 from gateway.storage.migrations.migrate import migrate, missing_columns
 from gateway.storage.refusal import ReadOnlyError, makes_room, refusal
 from gateway.storage.replace import finish, replace
 from gateway.storage.reserve import Reserve
-from gateway.storage.salvage.wal import PAGE_BYTES
 from gateway.storage.start_check import (
     SECONDS_AFTER_A_CRASH,
     SECONDS_AFTER_A_STOP,
@@ -23,7 +23,7 @@ from gateway.storage.start_check import (
 )
 
 if TYPE_CHECKING:
-    from gateway.storage.salvage.salvage import Salvage
+    from gateway.salvage.salvage import Salvage
 
 logger = logging.getLogger(__name__)
 

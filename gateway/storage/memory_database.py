@@ -3,10 +3,10 @@
 import sqlite3
 from pathlib import Path
 
+from gateway.salvage.salvage import Salvage, salvage
+from gateway.salvage.wal import PAGE_BYTES
 from gateway.storage.connection import Connection
 from gateway.storage.migrations.migrate import migrate
-from gateway.storage.salvage.salvage import Salvage, salvage
-from gateway.storage.salvage.wal import PAGE_BYTES
 
 MEMORY_BYTES = 64 * 1024 * 1024
 """Bytes that may come in before publishers are refused; a Pi Zero has 512 MB."""

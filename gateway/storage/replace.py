@@ -12,7 +12,7 @@ from gateway.storage.damage import forget_damage
 from gateway.storage.sync_folder import sync_folder
 
 if TYPE_CHECKING:
-    from gateway.storage.salvage.salvage import Salvage
+    from gateway.salvage.salvage import Salvage
 
 SALVAGED = ".salvaged"
 """What the new database's name ends with until it takes its place."""
@@ -59,7 +59,7 @@ def finish(path: Path, clock: Clock, aside: Path | None = None) -> None:
 
 
 def _fill(path: Path, new: Path) -> "Salvage":
-    from gateway.storage.salvage.salvage import salvage
+    from gateway.salvage.salvage import salvage
 
     connection = sqlite3.connect(new, isolation_level=None)
     try:

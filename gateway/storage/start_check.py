@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gateway.salvage.wal import read_log
 from gateway.storage.damage import DamagedError, noted_damage
 from gateway.storage.migrations.migrate import refuse_newer
-from gateway.storage.salvage.wal import read_log
 
 SECONDS_AFTER_A_STOP = 2.0
 SECONDS_AFTER_A_CRASH = 10.0

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from gateway.salvage.gaps import LostNumbers
 from gateway.storage.ledger_lost import CAUSE, note_lost
-from gateway.storage.salvage.gaps import LostNumbers
 from tests.support.ledger import open_ledger_store
 
 OLD = "00a1b2c3d4"

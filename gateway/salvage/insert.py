@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Sequence
 
-from gateway.storage.salvage.layouts import Layout
+from gateway.salvage.layouts import Layout
 
 CHUNK_ROWS = 1_000
 """Rows that are inserted and committed at a time."""

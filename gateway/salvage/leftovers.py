@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterator
 
-from gateway.storage.salvage.layouts import tables_of
+from gateway.salvage.layouts import tables_of
 
 
 def drop_leftovers(target: sqlite3.Connection, dropped: dict[str, int]) -> None:

@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gateway.storage.salvage.cells import (
+from gateway.salvage.cells import (
     INDEX_INTERIOR,
     INDEX_LEAF,
     TABLE_LEAF,
@@ -14,7 +14,7 @@ from gateway.storage.salvage.cells import (
     kind_of,
     rows_of,
 )
-from gateway.storage.salvage.pages import Pages
+from gateway.salvage.pages import Pages
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "INTEGER": (int,),

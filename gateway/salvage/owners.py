@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from gateway.storage.salvage.cells import (
+from gateway.salvage.cells import (
     INDEX_INTERIOR,
     INDEX_LEAF,
     TABLE_INTERIOR,
@@ -12,7 +12,7 @@ from gateway.storage.salvage.cells import (
     children,
     kind_of,
 )
-from gateway.storage.salvage.pages import (
+from gateway.salvage.pages import (
     FIRST_OVERFLOW,
     FIRST_PAGE_OF_TABLES,
     FREE,

@@ -4,8 +4,8 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gateway.storage.salvage.pages import Pages
-from gateway.storage.salvage.wal import PAGE_BYTES
+from gateway.salvage.pages import Pages
+from gateway.salvage.wal import PAGE_BYTES
 
 INDEX_INTERIOR, TABLE_INTERIOR, INDEX_LEAF, TABLE_LEAF = 2, 5, 10, 13
 KINDS = (INDEX_INTERIOR, TABLE_INTERIOR, INDEX_LEAF, TABLE_LEAF)

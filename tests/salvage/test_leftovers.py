@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from gateway.storage.salvage.leftovers import drop_leftovers
+from gateway.salvage.leftovers import drop_leftovers
 
 SCHEMA = """
 CREATE TABLE message (id INTEGER PRIMARY KEY);

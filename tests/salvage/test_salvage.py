@@ -3,9 +3,9 @@
 import sqlite3
 from pathlib import Path
 
-from gateway.storage.salvage.cells import TABLE_LEAF, children, kind_of, rows_of
-from gateway.storage.salvage.pages import Pages
-from gateway.storage.salvage.salvage import salvage
+from gateway.salvage.cells import TABLE_LEAF, children, kind_of, rows_of
+from gateway.salvage.pages import Pages
+from gateway.salvage.salvage import salvage
 from tests.support.damaged_database import PAGE, Known, all_rows, fresh, table_names
 from tests.support.salvaged import ROWS, damage, salvaged
 

@@ -10,21 +10,21 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 
-from gateway.storage.salvage.cells import cell_count, first_rowid, kind_of, rows_of
-from gateway.storage.salvage.gaps import LostNumbers, lost_numbers
-from gateway.storage.salvage.insert import Insert
-from gateway.storage.salvage.layouts import (
+from gateway.salvage.cells import cell_count, first_rowid, kind_of, rows_of
+from gateway.salvage.gaps import LostNumbers, lost_numbers
+from gateway.salvage.insert import Insert
+from gateway.salvage.layouts import (
     Layout,
     layout_of,
     old_layouts,
     schema_rows,
     tables_of,
 )
-from gateway.storage.salvage.leftovers import drop_leftovers
-from gateway.storage.salvage.owners import Places, Search
-from gateway.storage.salvage.pages import Pages
-from gateway.storage.salvage.shortcut import ALL, Shortcut
-from gateway.storage.salvage.wal import PAGE_BYTES
+from gateway.salvage.leftovers import drop_leftovers
+from gateway.salvage.owners import Places, Search
+from gateway.salvage.pages import Pages
+from gateway.salvage.shortcut import ALL, Shortcut
+from gateway.salvage.wal import PAGE_BYTES
 
 HISTORY_BYTES = 64 * 1024 * 1024
 """Bytes of the history's newest pages that are copied: it is the largest table, and dispensable."""

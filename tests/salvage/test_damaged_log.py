@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway.storage.salvage.wal import FRAME_BYTES, HEADER_BYTES, read_log
+from gateway.salvage.wal import FRAME_BYTES, HEADER_BYTES, read_log
 from tests.support.damaged_database import PAGE, Known
 from tests.support.salvaged import missing, salvaged
 

@@ -5,7 +5,7 @@ import os
 import struct
 from pathlib import Path
 
-from gateway.storage.salvage.wal import PAGE_BYTES, read_log
+from gateway.salvage.wal import PAGE_BYTES, read_log
 
 POINTERS_OF_A_MAP_PAGE = PAGE_BYTES // 5
 """Entries of a pointer map page: a kind (1 byte) and a parent page (4 bytes) for each page."""

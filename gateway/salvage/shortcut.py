@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from gateway.storage.salvage.layouts import JSON_COLUMNS, Layout, is_json
+from gateway.salvage.layouts import JSON_COLUMNS, Layout, is_json
 
 ALL = (-(1 << 63), (1 << 63) - 1)
 """The lowest and the highest rowid."""
