@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.broker.store import KeepsNothing, Store
 from gateway.session.kept import Kept
-from gateway.storage.gathering import Gathering
+from gateway.storage.engine.gathering import Gathering
+from gateway.storage.engine.reading import Reading
 from gateway.storage.pager import Pager
-from gateway.storage.reading import Reading
 from gateway.storage.restore import Restore
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from gateway.broker.instant import Instant
 from gateway.clock import Clock
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.socket_selector import SocketSelector
-from gateway.storage.writer import Writer
+from gateway.storage.engine.writer import Writer
 
 LONGEST_NAP = 3600.0
 """Seconds between two looks at the deadlines when nothing is due before."""

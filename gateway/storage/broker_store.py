@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from gateway.mqtt.packets import Will
 from gateway.mqtt.publication import Publication
-from gateway.storage.gathering import Gathering
+from gateway.storage.engine.gathering import Gathering
 from gateway.storage.pager import LeftOver
 from gateway.storage.retained_store import RetainedStore
 from gateway.storage.session_journal import SessionJournal

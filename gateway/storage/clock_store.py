@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from gateway.clock.spans import Span
 from gateway.counters import Counters
-from gateway.storage.database import Database
-from gateway.storage.writer import Writer
+from gateway.storage.engine.database import Database
+from gateway.storage.engine.writer import Writer
 
 MAX_CLOCK_RECORDS = 1_000
 """Records that wait for the fleet; the oldest make room, counted in clock/dropped."""

@@ -1,8 +1,8 @@
 import cython
 
 from gateway.storage.delivery_row cimport DeliveryRow
-from gateway.storage.gathering cimport Gathering
-from gateway.storage.wake_up cimport WakeUp
+from gateway.storage.engine.gathering cimport Gathering
+from gateway.storage.engine.wake_up cimport WakeUp
 
 @cython.final
 cdef class DeferredWrites:

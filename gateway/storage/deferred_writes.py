@@ -3,7 +3,7 @@
 import math
 
 from gateway.storage.delivery_row import DeliveryRow
-from gateway.storage.gathering import Gathering
+from gateway.storage.engine.gathering import Gathering
 
 
 class DeferredWrites:

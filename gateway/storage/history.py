@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from gateway.counters import Counters
 from gateway.routing.where.message import Message
-from gateway.storage.database import Database
+from gateway.storage.engine.database import Database
+from gateway.storage.engine.writer import Writer
 from gateway.storage.history_row import (
     HISTORY_COLUMNS,
     HistoryRow,
@@ -14,7 +15,6 @@ from gateway.storage.history_row import (
     to_history_columns,
 )
 from gateway.storage.outbox_row import insert_statement
-from gateway.storage.writer import Writer
 
 KEEP = "history_keep"
 """The name in `meta` of the seconds that are kept, 0 when history is off."""

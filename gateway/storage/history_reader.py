@@ -7,8 +7,8 @@ from pathlib import Path
 
 from gateway.errors import TidegateError
 from gateway.routing.where.to_sqlite import SqliteFilter
-from gateway.storage.database import FILE_NAME
-from gateway.storage.database_file import BUSY_TIMEOUT_MS
+from gateway.storage.engine.database import FILE_NAME
+from gateway.storage.engine.database_file import BUSY_TIMEOUT_MS
 from gateway.storage.fate_reader import FateReader, Number
 from gateway.storage.history import KEEP, RecordedRule
 from gateway.storage.history_row import HISTORY_COLUMNS, HistoryRow, from_history_columns

@@ -3,7 +3,7 @@
 import sqlite3
 from dataclasses import dataclass
 
-from gateway.storage.database import Database
+from gateway.storage.engine.database import Database
 from gateway.storage.history_row import HISTORY_COLUMNS, HistoryRow, from_history_columns
 
 PIECE_BYTES = 256 * 1024

@@ -2,7 +2,7 @@
 
 from gateway.mqtt.publication import Publication
 from gateway.storage import message_row
-from gateway.storage.reading import Values
+from gateway.storage.engine.reading import Values
 from gateway.storage.stored_spans import TEXTS
 
 _COLUMNS = ", ".join(

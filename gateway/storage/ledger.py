@@ -10,7 +10,8 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 
 from gateway.counters import Counters
-from gateway.storage.database import Database
+from gateway.storage.engine.database import Database
+from gateway.storage.engine.writer import Writer
 from gateway.storage.fate import Fate
 from gateway.storage.ledger_gather import GatheredRanges
 from gateway.storage.ledger_range import LedgerRange
@@ -18,7 +19,6 @@ from gateway.storage.ledger_runs import runs_of
 from gateway.storage.ledger_table import DELETE, INSERT, TOTALS, UPDATE, inserted, key_of, updated
 from gateway.storage.outbox_row import OutboxRow
 from gateway.storage.starts import Starts
-from gateway.storage.writer import Writer
 
 LEDGER_SECONDS = 60.0
 """How long what is worth no commit waits for another's: filtered numbers, ranges that were told."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from gateway.salvage.gaps import LostNumbers
-from gateway.storage.database import Database
+from gateway.storage.engine.database import Database
 from gateway.storage.fate import Fate
 from gateway.storage.ledger import Ledger
 from gateway.storage.ledger_range import LedgerRange

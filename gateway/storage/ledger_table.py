@@ -3,7 +3,7 @@
 import sqlite3
 from typing import Any
 
-from gateway.storage.connection import Row
+from gateway.storage.engine.connection import Row
 from gateway.storage.fate import Fate
 from gateway.storage.ledger_range import LedgerRange, parse_cause
 

@@ -8,7 +8,7 @@ from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.publish_encoder import make_publication
 from gateway.session.kept import seconds_since
-from gateway.storage.connection import Row
+from gateway.storage.engine.connection import Row
 
 PROPERTY_COLUMNS = (
     "content_type",

@@ -2,8 +2,8 @@
 
 from collections import OrderedDict
 
-from gateway.storage.database import Database
-from gateway.storage.writer import Writer
+from gateway.storage.engine.database import Database
+from gateway.storage.engine.writer import Writer
 
 WINDOW = 64
 """Sequence numbers below the highest of which each is remembered; older ones count as seen."""

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from gateway.counters import Counters
-from gateway.storage.database import Database
+from gateway.storage.engine.database import Database
+from gateway.storage.engine.writer import Writer
 from gateway.storage.fate import Fate
 from gateway.storage.fetched_rows import FetchedRows
 from gateway.storage.lane import RECALL
@@ -22,7 +23,6 @@ from gateway.storage.outbox_totals import OutboxTotals
 from gateway.storage.recent_rows import RecentRows
 from gateway.storage.retention import Mode, OutboxSettings, WhenFull, log_excess
 from gateway.storage.row_size import row_size
-from gateway.storage.writer import Writer
 
 _INSERT = insert_statement("outbox", COLUMNS)
 _DELETE = "DELETE FROM outbox WHERE id BETWEEN ? AND ?"

@@ -5,10 +5,10 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-from gateway.storage.database import Database
+from gateway.storage.engine.database import Database
+from gateway.storage.engine.writer import Writer
 from gateway.storage.lane import RECALL
 from gateway.storage.outbox_row import COLUMNS, SIZE_INDEX, OutboxRow, from_columns
-from gateway.storage.writer import Writer
 
 logger = logging.getLogger(__name__)
 

@@ -11,8 +11,8 @@ from gateway.session.journal import Take
 from gateway.session.kept import CLOCK_SET
 from gateway.session.queue_bounds import HEAD_BYTES, HEAD_MESSAGES
 from gateway.session.span import Span
-from gateway.storage.gathering import Gathering
-from gateway.storage.reading import Reading, Values
+from gateway.storage.engine.gathering import Gathering
+from gateway.storage.engine.reading import Reading, Values
 from gateway.storage.stored_spans import READ, SpanReader
 
 if TYPE_CHECKING:

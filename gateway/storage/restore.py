@@ -18,10 +18,10 @@ from gateway.session.queue_bounds import HEAD_BYTES, HEAD_MESSAGES
 from gateway.session.queue_memory import MAXIMUM_HEAD_BYTES
 from gateway.storage import kept_retained, message_row, will_store
 from gateway.storage.broker_store import BrokerStore
+from gateway.storage.engine.reading import Values
 from gateway.storage.kept_retained import RetainedReader
 from gateway.storage.message_store import MAXIMUM_DEAD_BYTES, MessageStore
 from gateway.storage.pager import LAST_SEQUENCE, Pager
-from gateway.storage.reading import Values
 from gateway.storage.retained_store import RetainedStore
 from gateway.storage.session_store import SessionStore
 from gateway.storage.stored_spans import READ, SpanReader, check_packet_id

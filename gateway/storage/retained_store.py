@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.publish_properties import NO_PUBLISH_PROPERTIES
 from gateway.storage import message_row
-from gateway.storage.connection import Row
-from gateway.storage.gathering import Gathering
+from gateway.storage.engine.connection import Row
+from gateway.storage.engine.gathering import Gathering
 from gateway.storage.outbox_row import insert_statement
 
 NOT_KEPT = "$SYS/"

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.routing.where.conversions import Value
-from gateway.storage.connection import Row
-from gateway.storage.database import Database
-from gateway.storage.writer import Writer
+from gateway.storage.engine.connection import Row
+from gateway.storage.engine.database import Database
+from gateway.storage.engine.writer import Writer
 
 LAYOUT = 1
 """Which value of an expression stands where in a row; rows of another layout mean nothing."""

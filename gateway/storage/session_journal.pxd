@@ -4,7 +4,7 @@ from gateway.mqtt.output cimport Barrier
 from gateway.mqtt.publication cimport Publication
 from gateway.session.span cimport Span
 from gateway.storage.delivery_row cimport DeliveryRow
-from gateway.storage.gathering cimport Gathering
+from gateway.storage.engine.gathering cimport Gathering
 from gateway.storage.session_changes cimport Changes
 from gateway.storage.session_record cimport SessionRecord
 

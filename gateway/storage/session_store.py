@@ -6,7 +6,7 @@ from gateway.session.kept import KeptSubscription
 from gateway.storage import session_rows
 from gateway.storage.deferred_writes import DeferredWrites
 from gateway.storage.delivery_row import DeliveryRow
-from gateway.storage.gathering import Add, AddRows, Gathering, ranges
+from gateway.storage.engine.gathering import Add, AddRows, Gathering, ranges
 from gateway.storage.message_store import MessageStore
 from gateway.storage.pager import Pager
 from gateway.storage.session_changes import Changes

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.counters import Counters
-from gateway.storage.connection import Row
-from gateway.storage.database import Database
-from gateway.storage.writer import Writer
+from gateway.storage.engine.connection import Row
+from gateway.storage.engine.database import Database
+from gateway.storage.engine.writer import Writer
 
 MAX_STARTS = 1_000
 """Starts remembered that left nothing to tell but that they were; the oldest are forgotten."""

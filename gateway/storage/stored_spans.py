@@ -10,7 +10,7 @@ from gateway.session.kept import KeptSpan, seconds_since
 from gateway.session.span import Span
 from gateway.storage import message_row
 from gateway.storage.delivery_row import WRITTEN, DeliveryRow, gone_bits
-from gateway.storage.reading import Values
+from gateway.storage.engine.reading import Values
 from gateway.storage.session_rows import text_to_identifiers
 
 TEXTS = ("topic", "client_id", "username", "content_type", "response_topic", "user_properties")

@@ -3,8 +3,8 @@
 import logging
 import sqlite3
 
-from gateway.storage.database import Database
-from gateway.storage.writer import Writer
+from gateway.storage.engine.database import Database
+from gateway.storage.engine.writer import Writer
 
 logger = logging.getLogger(__name__)
 

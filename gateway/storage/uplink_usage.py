@@ -3,8 +3,8 @@
 import sqlite3
 from typing import Any
 
-from gateway.storage.database import Database
-from gateway.storage.writer import Writer
+from gateway.storage.engine.database import Database
+from gateway.storage.engine.writer import Writer
 
 DAY, USED = "uplink_budget_day", "uplink_budget_used"
 """The names in `meta`: the day as date.toordinal counts, and its bytes."""

@@ -1,6 +1,6 @@
 import cython
 
-from gateway.storage.gathering cimport Gathering
+from gateway.storage.engine.gathering cimport Gathering
 
 @cython.final
 cdef class WillStore:

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable
 
 from gateway.counters import Counters
-from gateway.storage.database import Database
+from gateway.storage.engine.database import Database
 from gateway.storage.history_recall import HistoryRecall
 from gateway.storage.history_row import HistoryRow
 from gateway.storage.lane import RECALL

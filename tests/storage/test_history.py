@@ -8,7 +8,7 @@ import pytest
 from gateway.errors import TidegateError
 from gateway.mqtt.message import Message as AcceptedMessage
 from gateway.routing.where.message import Message
-from gateway.storage.database import FILE_NAME
+from gateway.storage.engine.database import FILE_NAME
 from gateway.storage.history import TRIM_ROWS, History, RecordedRule
 from gateway.storage.history_reader import HistoryReader, open_history
 from gateway.storage.history_row import HistoryRow, Numbered, RuleResult, size_of

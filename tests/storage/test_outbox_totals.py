@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import gateway.storage.outbox_totals as totals_module
-from gateway.storage.database import FILE_NAME
+from gateway.storage.engine.database import FILE_NAME
 from gateway.storage.fate import Fate
 from tests.support.storage import open_store, outbox_row
 

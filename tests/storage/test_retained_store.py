@@ -10,8 +10,8 @@ from gateway.counters import Counters
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.publish_encoder import make_publication
 from gateway.session.kept import CLOCK_SET
-from gateway.storage.gathering import PUT_OFF
-from gateway.storage.migrations import migrate
+from gateway.storage.engine.gathering import PUT_OFF
+from gateway.storage.engine.migrations import migrate
 from tests.support.sqlite_disk import SqliteDisk
 
 TOPICS = ["a", "b", "a/b"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.storage.database import FILE_NAME
+from gateway.storage.engine.database import FILE_NAME
 from gateway.storage.outbox_row import OutboxRow
 from gateway.storage.retention import OutboxSettings, StreamSettings
 from gateway.storage.row_size import row_size

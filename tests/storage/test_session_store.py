@@ -9,7 +9,7 @@ from gateway.mqtt.output import Barrier
 from gateway.session.kept import KeptSubscription
 from gateway.session.span import Span
 from gateway.storage.broker_store import BrokerStore
-from gateway.storage.gathering import PUT_OFF
+from gateway.storage.engine.gathering import PUT_OFF
 from gateway.storage.session_journal import SessionJournal
 from tests.support.publications import publish
 from tests.support.sqlite_disk import SqliteDisk

@@ -10,9 +10,9 @@ from gateway.salvage.layouts import Layout, layout_of
 from gateway.salvage.owners import Search
 from gateway.salvage.pages import Pages
 from gateway.salvage.wal import FRAME_BYTES, HEADER_BYTES
-from gateway.storage.database import FILE_NAME
+from gateway.storage.engine.database import FILE_NAME
+from gateway.storage.engine.migrations.migrate import migrate
 from gateway.storage.history import History, RecordedRule
-from gateway.storage.migrations.migrate import migrate
 from gateway.storage.rule_states import RuleKey, RuleStates
 from tests.support.storage import Store, crash_image, open_store, outbox_row
 

@@ -14,8 +14,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+import gateway.storage.engine.writer as writer_module
 import gateway.storage.ledger_pages as pages_module
-import gateway.storage.writer as writer_module
 import gateway.uplink.ledger_reports as reports_module
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.fate import Fate
