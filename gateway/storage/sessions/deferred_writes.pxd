@@ -1,6 +1,6 @@
 import cython
 
-from gateway.storage.delivery_row cimport DeliveryRow
+from gateway.storage.sessions.delivery_row cimport DeliveryRow
 from gateway.storage.engine.gathering cimport Gathering
 from gateway.storage.engine.wake_up cimport WakeUp
 

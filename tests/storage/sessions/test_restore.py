@@ -5,7 +5,7 @@ import pytest
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import PubAck, Publish
 from gateway.session import delivery_queue, queue_memory
-from gateway.storage import pager, restore
+from gateway.storage.sessions import pager, restore
 from tests.support.durable_broker import DurableHarness
 from tests.support.memory_client import MemoryClient
 from tests.support.paged_queues import HEAD, MESSAGES, drain, numbers

@@ -1,7 +1,7 @@
 """What has changed of one persistent session since it was last written."""
 
 from gateway.session.kept import KeptSubscription
-from gateway.storage.delivery_row import DeliveryRow
+from gateway.storage.sessions.delivery_row import DeliveryRow
 
 
 class Changes:

@@ -13,10 +13,10 @@ from gateway.session.queue_bounds import HEAD_BYTES, HEAD_MESSAGES
 from gateway.session.span import Span
 from gateway.storage.engine.gathering import Gathering
 from gateway.storage.engine.reading import Reading, Values
-from gateway.storage.stored_spans import READ, SpanReader
+from gateway.storage.sessions.stored_spans import READ, SpanReader
 
 if TYPE_CHECKING:
-    from gateway.storage.session_journal import SessionJournal
+    from gateway.storage.sessions.session_journal import SessionJournal
 
 logger = logging.getLogger(__name__)
 

@@ -16,16 +16,16 @@ from gateway.session.kept import (
 from gateway.session.limits import MAXIMUM_INFLIGHT
 from gateway.session.queue_bounds import HEAD_BYTES, HEAD_MESSAGES
 from gateway.session.queue_memory import MAXIMUM_HEAD_BYTES
-from gateway.storage import kept_retained, message_row, will_store
-from gateway.storage.broker_store import BrokerStore
 from gateway.storage.engine.reading import Values
-from gateway.storage.kept_retained import RetainedReader
-from gateway.storage.message_store import MAXIMUM_DEAD_BYTES, MessageStore
-from gateway.storage.pager import LAST_SEQUENCE, Pager
-from gateway.storage.retained_store import RetainedStore
-from gateway.storage.session_store import SessionStore
-from gateway.storage.stored_spans import READ, SpanReader, check_packet_id
-from gateway.storage.will_store import WillStore
+from gateway.storage.sessions import kept_retained, message_row, will_store
+from gateway.storage.sessions.broker_store import BrokerStore
+from gateway.storage.sessions.kept_retained import RetainedReader
+from gateway.storage.sessions.message_store import MAXIMUM_DEAD_BYTES, MessageStore
+from gateway.storage.sessions.pager import LAST_SEQUENCE, Pager
+from gateway.storage.sessions.retained_store import RetainedStore
+from gateway.storage.sessions.session_store import SessionStore
+from gateway.storage.sessions.stored_spans import READ, SpanReader, check_packet_id
+from gateway.storage.sessions.will_store import WillStore
 
 _WILLS = f"SELECT {', '.join(will_store.COLUMNS)} FROM will"  # noqa: S608 - our columns
 _SESSIONS = "SELECT id, client_id, expiry_interval, username, left_at FROM session ORDER BY id"

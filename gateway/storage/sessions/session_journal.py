@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 from gateway.session.journal import PagedQueue, Take
 from gateway.session.span import Span
-from gateway.storage.delivery_row import DeliveryRow
-from gateway.storage.session_changes import Changes
-from gateway.storage.session_record import SessionRecord
+from gateway.storage.sessions.delivery_row import DeliveryRow
+from gateway.storage.sessions.session_changes import Changes
+from gateway.storage.sessions.session_record import SessionRecord
 
 if TYPE_CHECKING:
-    from gateway.storage.session_store import SessionStore
+    from gateway.storage.sessions.session_store import SessionStore
 
 
 class SessionJournal(SessionRecord):

@@ -8,9 +8,9 @@ from gateway.counters import Counters
 from gateway.mqtt.output import Barrier
 from gateway.session.kept import KeptSubscription
 from gateway.session.span import Span
-from gateway.storage.broker_store import BrokerStore
 from gateway.storage.engine.gathering import PUT_OFF
-from gateway.storage.session_journal import SessionJournal
+from gateway.storage.sessions.broker_store import BrokerStore
+from gateway.storage.sessions.session_journal import SessionJournal
 from tests.support.publications import publish
 from tests.support.sqlite_disk import SqliteDisk
 
@@ -215,7 +215,7 @@ def test_messages_that_are_owed_no_more_stay_while_others_are(
     journal.done(spans[1], 0, 1)
     disk.commit()
     assert (disk.count("message"), disk.count("delivery")) == (4, 3)
-    monkeypatch.setattr("gateway.storage.message_store.MAXIMUM_DEAD_BYTES", 300)
+    monkeypatch.setattr("gateway.storage.sessions.message_store.MAXIMUM_DEAD_BYTES", 300)
     journal.done(spans[0], 0, 1)
     disk.commit()  # 300 bytes with what is counted for a row
     assert (disk.count("message"), disk.count("delivery")) == (2, 2)

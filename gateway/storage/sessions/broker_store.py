@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from gateway.mqtt.packets import Will
 from gateway.mqtt.publication import Publication
 from gateway.storage.engine.gathering import Gathering
-from gateway.storage.pager import LeftOver
-from gateway.storage.retained_store import RetainedStore
-from gateway.storage.session_journal import SessionJournal
-from gateway.storage.session_store import SessionStore
-from gateway.storage.will_store import WillStore
+from gateway.storage.sessions.pager import LeftOver
+from gateway.storage.sessions.retained_store import RetainedStore
+from gateway.storage.sessions.session_journal import SessionJournal
+from gateway.storage.sessions.session_store import SessionStore
+from gateway.storage.sessions.will_store import WillStore
 
 FORWARD = (
     "UPDATE session SET left_at = left_at + ? WHERE left_at IS NOT NULL",

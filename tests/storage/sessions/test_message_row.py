@@ -9,7 +9,7 @@ from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.publish_encoder import publication_of
 from gateway.routing.where.message import Message, message_of
 from gateway.session.kept import CLOCK_SET
-from gateway.storage import message_row
+from gateway.storage.sessions import message_row
 from tests.support.publications import publish
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)

@@ -4,7 +4,7 @@ from gateway.mqtt.publication cimport Publication
 from gateway.mqtt.publish_encoder cimport publication_of_one
 from gateway.mqtt.publish_properties cimport PublishProperties, of_fields
 from gateway.session.span cimport Span
-from gateway.storage.delivery_row cimport DeliveryRow
+from gateway.storage.sessions.delivery_row cimport DeliveryRow
 
 @cython.final
 cdef class SpanReader:

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from gateway.session.kept import KeptSubscription
-from gateway.storage.session_changes import Changes
+from gateway.storage.sessions.session_changes import Changes
 
 if TYPE_CHECKING:
-    from gateway.storage.session_journal import SessionJournal
-    from gateway.storage.session_store import SessionStore
+    from gateway.storage.sessions.session_journal import SessionJournal
+    from gateway.storage.sessions.session_store import SessionStore
 
 
 class SessionRecord:

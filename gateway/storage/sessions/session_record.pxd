@@ -1,4 +1,4 @@
-from gateway.storage.session_changes cimport Changes
+from gateway.storage.sessions.session_changes cimport Changes
 
 cdef class SessionRecord:
     cdef Changes _changes

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.publish_properties import NO_PUBLISH_PROPERTIES
-from gateway.storage import message_row
 from gateway.storage.engine.connection import Row
 from gateway.storage.engine.gathering import Gathering
 from gateway.storage.outbox_row import insert_statement
+from gateway.storage.sessions import message_row
 
 NOT_KEPT = "$SYS/"
 """What the gateway says of itself, which it says anew after each start."""

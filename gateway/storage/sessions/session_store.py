@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from gateway.session.kept import KeptSubscription
-from gateway.storage import session_rows
-from gateway.storage.deferred_writes import DeferredWrites
-from gateway.storage.delivery_row import DeliveryRow
 from gateway.storage.engine.gathering import Add, AddRows, Gathering, ranges
-from gateway.storage.message_store import MessageStore
-from gateway.storage.pager import Pager
-from gateway.storage.session_changes import Changes
-from gateway.storage.session_journal import SessionJournal
+from gateway.storage.sessions import session_rows
+from gateway.storage.sessions.deferred_writes import DeferredWrites
+from gateway.storage.sessions.delivery_row import DeliveryRow
+from gateway.storage.sessions.message_store import MessageStore
+from gateway.storage.sessions.pager import Pager
+from gateway.storage.sessions.session_changes import Changes
+from gateway.storage.sessions.session_journal import SessionJournal
 
 
 class SessionStore:

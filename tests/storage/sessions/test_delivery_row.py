@@ -8,7 +8,7 @@ from gateway.broker.publish import MAXIMUM_NUMBERED
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5
 from gateway.mqtt.properties import Properties
-from gateway.storage import session_rows
+from gateway.storage.sessions import session_rows
 from tests.support.batch_rows import (
     COUNT,
     acknowledge,

@@ -2,8 +2,8 @@
 
 import math
 
-from gateway.storage.delivery_row import DeliveryRow
 from gateway.storage.engine.gathering import Gathering
+from gateway.storage.sessions.delivery_row import DeliveryRow
 
 
 class DeferredWrites:

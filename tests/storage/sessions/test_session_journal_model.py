@@ -316,7 +316,7 @@ def play(seed: int) -> None:
         for module in ("session.delivery_queue", "storage.restore"):
             patch.setattr(f"gateway.{module}.HEAD_MESSAGES", head)
             patch.setattr(f"gateway.{module}.HEAD_BYTES", head_bytes)
-        patch.setattr("gateway.storage.pager.PAGE_MESSAGES", max(1, head // 2))
+        patch.setattr("gateway.storage.sessions.pager.PAGE_MESSAGES", max(1, head // 2))
         steps = []
         try:
             for _ in range(chance.choice([5, 15, 40])):

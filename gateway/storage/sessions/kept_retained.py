@@ -1,9 +1,9 @@
 """Retained messages as they are read back from the disk."""
 
 from gateway.mqtt.publication import Publication
-from gateway.storage import message_row
 from gateway.storage.engine.reading import Values
-from gateway.storage.stored_spans import TEXTS
+from gateway.storage.sessions import message_row
+from gateway.storage.sessions.stored_spans import TEXTS
 
 _COLUMNS = ", ".join(
     f"CAST({column} AS BLOB)" if column in TEXTS else column for column in message_row.COLUMNS

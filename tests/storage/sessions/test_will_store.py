@@ -3,7 +3,7 @@
 from gateway.mqtt.packets import Will
 from gateway.mqtt.properties import Properties
 from gateway.session.kept import KeptWill
-from gateway.storage.broker_store import BrokerStore
+from gateway.storage.sessions.broker_store import BrokerStore
 from tests.support.sqlite_disk import SqliteDisk
 
 WILL = Will(

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from gateway.session.span import Span
-from gateway.storage.kept_size import kept_size
+from gateway.storage.sessions.kept_size import kept_size
 
 if TYPE_CHECKING:
     from gateway.mqtt.output import Barrier

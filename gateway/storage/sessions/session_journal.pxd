@@ -3,10 +3,10 @@ import cython
 from gateway.mqtt.output cimport Barrier
 from gateway.mqtt.publication cimport Publication
 from gateway.session.span cimport Span
-from gateway.storage.delivery_row cimport DeliveryRow
+from gateway.storage.sessions.delivery_row cimport DeliveryRow
 from gateway.storage.engine.gathering cimport Gathering
-from gateway.storage.session_changes cimport Changes
-from gateway.storage.session_record cimport SessionRecord
+from gateway.storage.sessions.session_changes cimport Changes
+from gateway.storage.sessions.session_record cimport SessionRecord
 
 cdef class SessionJournal(SessionRecord):
     cdef long long _last_sequence

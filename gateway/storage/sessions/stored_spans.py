@@ -8,10 +8,10 @@ from gateway.mqtt.publish_properties import NO_PUBLISH_PROPERTIES, PublishProper
 from gateway.mqtt.stored_batch import stored_publication
 from gateway.session.kept import KeptSpan, seconds_since
 from gateway.session.span import Span
-from gateway.storage import message_row
-from gateway.storage.delivery_row import WRITTEN, DeliveryRow, gone_bits
 from gateway.storage.engine.reading import Values
-from gateway.storage.session_rows import text_to_identifiers
+from gateway.storage.sessions import message_row
+from gateway.storage.sessions.delivery_row import WRITTEN, DeliveryRow, gone_bits
+from gateway.storage.sessions.session_rows import text_to_identifiers
 
 TEXTS = ("topic", "client_id", "username", "content_type", "response_topic", "user_properties")
 

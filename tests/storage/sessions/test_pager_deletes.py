@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from gateway.mqtt.packets import Connect, Disconnect, Publish
-from gateway.storage import pager
+from gateway.storage.sessions import pager
 from tests.support.durable_broker import DurableHarness, away
 from tests.support.paged_queues import HEAD, MESSAGES, drain, fill, numbers
 
