@@ -14,8 +14,8 @@ from gateway.app.recall import start_recall
 from gateway.config.settings import UplinkConfig
 from gateway.routing.where.rule import compile_rule
 from gateway.storage.ledger import Ledger
-from gateway.storage.outbox import Outbox
-from gateway.storage.rejected import Rejected
+from gateway.storage.outbox.outbox import Outbox
+from gateway.storage.outbox.rejected import Rejected
 from gateway.storage.rule_states import RuleStates
 from gateway.storage.uplink_session import leave_resumable, take_resumable
 from gateway.storage.uplink_usage import UplinkUsage

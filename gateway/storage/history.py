@@ -14,7 +14,7 @@ from gateway.storage.history_row import (
     size_of,
     to_history_columns,
 )
-from gateway.storage.outbox_row import insert_statement
+from gateway.storage.outbox.outbox_row import insert_statement
 
 KEEP = "history_keep"
 """The name in `meta` of the seconds that are kept, 0 when history is off."""

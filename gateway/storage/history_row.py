@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.routing.where.message import Message
-from gateway.storage.outbox_row import (
+from gateway.storage.outbox.outbox_row import (
     COLUMNS,
     OutboxRow,
     from_columns,
     row_of_message,
     to_columns,
 )
-from gateway.storage.row_size import row_size
+from gateway.storage.outbox.row_size import row_size
 
 _MESSAGE = COLUMNS.index("time")
 """From here on the columns of the outbox are those of a message."""

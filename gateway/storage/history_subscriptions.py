@@ -8,7 +8,7 @@ from gateway.routing.subscription import Subscription
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
 from gateway.storage.history import History
-from gateway.storage.outbox_row import insert_statement
+from gateway.storage.outbox.outbox_row import insert_statement
 
 ENDED_SUBSCRIPTIONS = 10_000
 """Subscriptions that are over and still kept for the messages of their time; the oldest go."""

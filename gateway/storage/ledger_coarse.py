@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from gateway.storage.fate import Fate
 from gateway.storage.ledger_range import LedgerRange, follows, merged
+from gateway.storage.outbox.fate import Fate
 
 GRAVITY = (Fate.DELIVERED, Fate.FILTERED, Fate.EXPIRED, Fate.EVICTED, Fate.REJECTED)
 """The fates that may become one range, the gravest last: such a range says the worst of it.

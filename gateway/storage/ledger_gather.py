@@ -1,8 +1,8 @@
 """What became of numbers since the last batch, as ranges in memory."""
 
-from gateway.storage.fate import Fate
 from gateway.storage.ledger_coarse import coarse
 from gateway.storage.ledger_range import LedgerRange, collapsed
+from gateway.storage.outbox.fate import Fate
 
 MAX_GATHERED_RANGES = 10_000
 """Ranges in memory from which they are to be written, or made coarse while the disk refuses."""

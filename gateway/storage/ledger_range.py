@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gateway.storage.fate import Fate
+from gateway.storage.outbox.fate import Fate
 
 SHORT_RUN = 32
 """Numbers below which ranges that different rules filtered become one, with counts by rule.

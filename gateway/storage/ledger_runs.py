@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from gateway.storage.outbox_row import OutboxRow
+from gateway.storage.outbox.outbox_row import OutboxRow
 
 Run = tuple[str, str, int, int]
 """Epoch, stream, first and last number."""

@@ -4,8 +4,8 @@ import sqlite3
 from typing import Any
 
 from gateway.storage.engine.connection import Row
-from gateway.storage.fate import Fate
 from gateway.storage.ledger_range import LedgerRange, parse_cause
+from gateway.storage.outbox.fate import Fate
 
 INSERT = (
     "INSERT INTO ledger (epoch, stream, first, last, fate, cause, id) VALUES (?, ?, ?, ?, ?, ?, ?)"

@@ -8,8 +8,8 @@ from gateway.routing.budget import Budget
 from gateway.routing.where.message import Message
 from gateway.storage.history_row import Numbered
 from gateway.storage.ledger import Ledger
-from gateway.storage.outbox import Outbox
-from gateway.storage.outbox_row import OutboxRow, row_of_message
+from gateway.storage.outbox.outbox import Outbox
+from gateway.storage.outbox.outbox_row import OutboxRow, row_of_message
 from gateway.storage.rule_states import RuleKey, RuleState
 from gateway.uplink.rule import DEFAULT_RULES, ActiveRule, Rule, key_of
 

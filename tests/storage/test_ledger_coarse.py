@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.storage.fate import Fate
 from gateway.storage.ledger_coarse import GRAVITY, coarse
 from gateway.storage.ledger_range import LedgerRange, parse_cause
+from gateway.storage.outbox.fate import Fate
 
 
 def _ranges(ends: list[tuple[int, int, Fate, str]]) -> list[LedgerRange]:

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.storage.fate import Fate
 from gateway.storage.ledger_range import (
     MAX_CAUSES,
     OTHER,
@@ -14,6 +13,7 @@ from gateway.storage.ledger_range import (
     merged,
     parse_cause,
 )
+from gateway.storage.outbox.fate import Fate
 
 
 def _range(first: int, last: int, fate: Fate = Fate.FILTERED, cause: str = "0@a") -> LedgerRange:

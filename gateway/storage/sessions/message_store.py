@@ -4,7 +4,7 @@ from gateway.mqtt.publication import Publication
 from gateway.mqtt.publish_properties import NO_PUBLISH_PROPERTIES
 from gateway.storage.engine.connection import Row
 from gateway.storage.engine.gathering import Add, AddRows, ranges
-from gateway.storage.outbox_row import insert_statement
+from gateway.storage.outbox.outbox_row import insert_statement
 from gateway.storage.sessions import message_row
 
 INSERT = insert_statement("message", ("id", *message_row.COLUMNS))

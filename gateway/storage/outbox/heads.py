@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from gateway.storage.outbox_reader import OutboxReader
-from gateway.storage.outbox_stream import HEAD_ROWS, OutboxStream
-from gateway.storage.outbox_streams import OutboxStreams
+from gateway.storage.outbox.reader import OutboxReader
+from gateway.storage.outbox.stream import HEAD_ROWS, OutboxStream
+from gateway.storage.outbox.streams import OutboxStreams
 
 
 class OutboxHeads:

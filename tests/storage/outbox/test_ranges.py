@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.storage.outbox_ranges import ranges_of
+from gateway.storage.outbox.ranges import ranges_of
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-import gateway.storage.rejected as rejected_module
-from gateway.storage.fate import Fate
-from gateway.storage.row_size import row_size
+import gateway.storage.outbox.rejected as rejected_module
+from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.row_size import row_size
 from tests.support.storage import Store, open_store, outbox_row
 
 ALL = "SELECT id, code, rejected_at, stream, seq, payload FROM rejected ORDER BY id"

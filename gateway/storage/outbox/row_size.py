@@ -4,7 +4,7 @@ The numbers are those of "Database File Format" (sqlite.org/fileformat2.html, se
 pages of 4,096 bytes in an auto-vacuum database.
 """
 
-from gateway.storage.outbox_row import OutboxRow
+from gateway.storage.outbox.outbox_row import OutboxRow
 
 PAGE = 4_096
 LEAF = PAGE - 8

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-import gateway.storage.outbox_totals as totals_module
+import gateway.storage.outbox.totals as totals_module
 from gateway.storage.engine.database import FILE_NAME
-from gateway.storage.fate import Fate
+from gateway.storage.outbox.fate import Fate
 from tests.support.storage import open_store, outbox_row
 
 

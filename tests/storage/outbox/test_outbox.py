@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-import gateway.storage.outbox_reader as reader_module
+import gateway.storage.outbox.reader as reader_module
 from gateway.storage.engine.database import FILE_NAME, JOURNAL_SIZE_LIMIT
-from gateway.storage.fate import Fate
-from gateway.storage.row_size import row_size
+from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.row_size import row_size
 from tests.support.storage import Store, bounded, open_store, outbox_row, until
 
 

@@ -5,24 +5,24 @@ from collections.abc import Callable, Iterable, Sequence
 from gateway.counters import Counters
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
-from gateway.storage.fate import Fate
-from gateway.storage.fetched_rows import FetchedRows
-from gateway.storage.lane import RECALL
-from gateway.storage.oldest_row import OldestRow
-from gateway.storage.outbox_batches import OutboxBatches
-from gateway.storage.outbox_expiry import OutboxExpiry, expiry_of
-from gateway.storage.outbox_figures import OutboxFigures
-from gateway.storage.outbox_heads import OutboxHeads
-from gateway.storage.outbox_looks import OutboxLooks
-from gateway.storage.outbox_ranges import ranges_of
-from gateway.storage.outbox_reader import OutboxReader
-from gateway.storage.outbox_row import COLUMNS, OutboxRow, insert_statement, to_columns
-from gateway.storage.outbox_stream import MAX_LATEST_TOPICS
-from gateway.storage.outbox_streams import OutboxStreams
-from gateway.storage.outbox_totals import OutboxTotals
-from gateway.storage.recent_rows import RecentRows
-from gateway.storage.retention import Mode, OutboxSettings, WhenFull, log_excess
-from gateway.storage.row_size import row_size
+from gateway.storage.outbox.batches import OutboxBatches
+from gateway.storage.outbox.expiry import OutboxExpiry, expiry_of
+from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.fetched_rows import FetchedRows
+from gateway.storage.outbox.figures import OutboxFigures
+from gateway.storage.outbox.heads import OutboxHeads
+from gateway.storage.outbox.lane import RECALL
+from gateway.storage.outbox.looks import OutboxLooks
+from gateway.storage.outbox.oldest_row import OldestRow
+from gateway.storage.outbox.outbox_row import COLUMNS, OutboxRow, insert_statement, to_columns
+from gateway.storage.outbox.ranges import ranges_of
+from gateway.storage.outbox.reader import OutboxReader
+from gateway.storage.outbox.recent_rows import RecentRows
+from gateway.storage.outbox.retention import Mode, OutboxSettings, WhenFull, log_excess
+from gateway.storage.outbox.row_size import row_size
+from gateway.storage.outbox.stream import MAX_LATEST_TOPICS
+from gateway.storage.outbox.streams import OutboxStreams
+from gateway.storage.outbox.totals import OutboxTotals
 
 _INSERT = insert_statement("outbox", COLUMNS)
 _DELETE = "DELETE FROM outbox WHERE id BETWEEN ? AND ?"

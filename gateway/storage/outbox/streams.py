@@ -3,16 +3,16 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from gateway.storage.lane import RECALL
-from gateway.storage.outbox_row import OutboxRow
-from gateway.storage.outbox_stream import IsTaken, OutboxStream
-from gateway.storage.retention import (
+from gateway.storage.outbox.lane import RECALL
+from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.retention import (
     OutboxSettings,
     Retention,
     StreamSettings,
     WhenFull,
     for_rows,
 )
+from gateway.storage.outbox.stream import IsTaken, OutboxStream
 
 
 class Leaves(NamedTuple):

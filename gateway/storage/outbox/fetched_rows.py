@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from weakref import WeakValueDictionary
 
-from gateway.storage.outbox_row import OutboxRow
+from gateway.storage.outbox.outbox_row import OutboxRow
 
 
 class FetchedRows:

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
-from gateway.storage.clock_steps import ClockSteps
-from gateway.storage.fetched_rows import FetchedRows
-from gateway.storage.lane import RECALL
-from gateway.storage.outbox_reader import OutboxReader
-from gateway.storage.outbox_row import OutboxRow, has_expired
-from gateway.storage.outbox_streams import OutboxStreams
-from gateway.storage.retention import Mode, StreamSettings
+from gateway.storage.outbox.clock_steps import ClockSteps
+from gateway.storage.outbox.fetched_rows import FetchedRows
+from gateway.storage.outbox.lane import RECALL
+from gateway.storage.outbox.outbox_row import OutboxRow, has_expired
+from gateway.storage.outbox.reader import OutboxReader
+from gateway.storage.outbox.retention import Mode, StreamSettings
+from gateway.storage.outbox.streams import OutboxStreams
 
 SWEEP_ROWS = 256
 """Rows that one `sweep` ends for their expiry, and as many for their age."""

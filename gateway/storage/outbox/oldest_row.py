@@ -4,8 +4,8 @@ import sqlite3
 from collections.abc import Collection
 from typing import Any
 
-from gateway.storage.outbox_reader import OutboxReader
-from gateway.storage.outbox_row import OutboxRow
+from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.reader import OutboxReader
 
 _OLDEST = "SELECT id, time FROM outbox ORDER BY id LIMIT 1"
 

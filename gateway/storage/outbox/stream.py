@@ -3,9 +3,9 @@
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
-from gateway.storage.lane import RECALL
-from gateway.storage.outbox_row import OutboxRow
-from gateway.storage.retention import Mode, StreamSettings
+from gateway.storage.outbox.lane import RECALL
+from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.retention import Mode, StreamSettings
 
 HEAD_ROWS = 1_024
 """Rows known in memory, without their payloads, that would be the next to make room."""

@@ -1,8 +1,8 @@
 """The newest rows of the outbox in memory, so that live ones are not read back from the disk."""
 
-from gateway.storage import outbox_reader
 from gateway.storage.engine.connection import Row
-from gateway.storage.outbox_row import OutboxRow, from_columns
+from gateway.storage.outbox import reader as outbox_reader
+from gateway.storage.outbox.outbox_row import OutboxRow, from_columns
 
 MAX_RECENT_ROWS = 1_024
 """Rows that are kept; older ones are read from the disk."""

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.routing.where.message import Message
-from gateway.storage.outbox_row import (
+from gateway.storage.outbox.outbox_row import (
     OutboxRow,
     from_columns,
     row_of_message,

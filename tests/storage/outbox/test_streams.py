@@ -4,10 +4,16 @@ from pathlib import Path
 
 import pytest
 
-import gateway.storage.outbox_heads as heads_module
-import gateway.storage.outbox_stream as stream_module
-from gateway.storage.fate import Fate
-from gateway.storage.retention import Mode, OutboxSettings, Retention, StreamSettings, WhenFull
+import gateway.storage.outbox.heads as heads_module
+import gateway.storage.outbox.stream as stream_module
+from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.retention import (
+    Mode,
+    OutboxSettings,
+    Retention,
+    StreamSettings,
+    WhenFull,
+)
 from tests.support.storage import Store, bounded, open_store, outbox_row, until
 
 # --- what the model leaves out --------------------------------------------------------------

@@ -11,11 +11,17 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-import gateway.storage.outbox_totals as totals_module
-from gateway.storage.fate import Fate
-from gateway.storage.outbox_row import OutboxRow
-from gateway.storage.retention import Mode, OutboxSettings, Retention, StreamSettings, WhenFull
-from gateway.storage.row_size import row_size
+import gateway.storage.outbox.totals as totals_module
+from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.retention import (
+    Mode,
+    OutboxSettings,
+    Retention,
+    StreamSettings,
+    WhenFull,
+)
+from gateway.storage.outbox.row_size import row_size
 from tests.support.storage import crash_image, open_store, outbox_row
 
 PRIORITIES = {"low": 1, "main": 5, "high": 9}

@@ -1,8 +1,8 @@
 """What the outbox counts: how much waits in it, and how many did not reach the fleet."""
 
 from gateway.counters import Counters
-from gateway.storage.fate import Fate
-from gateway.storage.outbox_streams import OutboxStreams
+from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.streams import OutboxStreams
 
 
 class OutboxFigures:

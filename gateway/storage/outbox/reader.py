@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
-from gateway.storage.lane import RECALL
-from gateway.storage.outbox_row import COLUMNS, SIZE_INDEX, OutboxRow, from_columns
+from gateway.storage.outbox.lane import RECALL
+from gateway.storage.outbox.outbox_row import COLUMNS, SIZE_INDEX, OutboxRow, from_columns
 
 logger = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 import gc
 
-from gateway.storage.fetched_rows import FetchedRows
+from gateway.storage.outbox.fetched_rows import FetchedRows
 from tests.support.storage import outbox_row
 
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from gateway.storage.clock_steps import MAX_STEPS, WITHOUT_END, ClockSteps
-from gateway.storage.fate import Fate
-from gateway.storage.retention import OutboxSettings, Retention, StreamSettings
+from gateway.storage.outbox.clock_steps import MAX_STEPS, WITHOUT_END, ClockSteps
+from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.retention import OutboxSettings, Retention, StreamSettings
 from tests.support.storage import Store, open_store, outbox_row
 
 HOUR = 3_600_000

@@ -1,8 +1,8 @@
 import pytest
 
-import gateway.storage.recent_rows as recent_module
-from gateway.storage.outbox_row import to_columns
-from gateway.storage.recent_rows import RecentRows
+import gateway.storage.outbox.recent_rows as recent_module
+from gateway.storage.outbox.outbox_row import to_columns
+from gateway.storage.outbox.recent_rows import RecentRows
 from tests.support.storage import outbox_row
 
 

@@ -5,10 +5,10 @@ import logging
 import sqlite3
 from collections.abc import Callable
 
-from gateway.storage.oldest_row import OldestRow
-from gateway.storage.outbox_batches import OutboxBatches
-from gateway.storage.outbox_heads import OutboxHeads
-from gateway.storage.outbox_streams import OutboxStreams
+from gateway.storage.outbox.batches import OutboxBatches
+from gateway.storage.outbox.heads import OutboxHeads
+from gateway.storage.outbox.oldest_row import OldestRow
+from gateway.storage.outbox.streams import OutboxStreams
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
-from gateway.storage.outbox_streams import OutboxStreams
+from gateway.storage.outbox.streams import OutboxStreams
 
 SCAN_ROWS = 10_000
 """Rows that a start counts one by one, at most; sums are on disk only where there are more."""

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-import gateway.storage.outbox_expiry as expiry_module
-from gateway.storage.fate import Fate
-from gateway.storage.retention import (
+import gateway.storage.outbox.expiry as expiry_module
+from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.retention import (
     Mode,
     OutboxSettings,
     Retention,

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from gateway.storage.engine.database import FILE_NAME
-from gateway.storage.outbox_row import OutboxRow
-from gateway.storage.retention import OutboxSettings, StreamSettings
-from gateway.storage.row_size import row_size
+from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.retention import OutboxSettings, StreamSettings
+from gateway.storage.outbox.row_size import row_size
 from tests.support.storage import open_store, outbox_row
 
 BYTES = 2 * 1024 * 1024
