@@ -30,7 +30,7 @@ NOT_AT_START = (
     *("decimal", "tomllib", "http", "urllib.request", "shutil", "lzma"),
     *("gateway.uplink", "gateway.app.uplink", "gateway.app.outbox", "gateway.app.headroom"),
     *("gateway.storage.outbox.outbox", "gateway.storage.outbox.rejected"),
-    *("gateway.storage.ledger",),
+    *("gateway.storage.ledger.ledger",),
     *("gateway.storage.engine.memory_database", "gateway.salvage.salvage"),
     *("gateway.bridges", "gateway.app.simulator", "gateway.storage.node_frames"),
     *("gateway.server.tls", "gateway.server.tls_connection", "gateway.server.websocket"),

@@ -13,7 +13,7 @@ from gateway.app.outbox import start_outbox
 from gateway.app.recall import start_recall
 from gateway.config.settings import UplinkConfig
 from gateway.routing.where.rule import compile_rule
-from gateway.storage.ledger import Ledger
+from gateway.storage.ledger.ledger import Ledger
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.rejected import Rejected
 from gateway.storage.rule_states import RuleStates

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Sequence
 from gateway.counters import Counters
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
-from gateway.storage.ledger_gather import GatheredRanges
-from gateway.storage.ledger_range import LedgerRange
-from gateway.storage.ledger_runs import runs_of
-from gateway.storage.ledger_table import DELETE, INSERT, TOTALS, UPDATE, inserted, key_of, updated
+from gateway.storage.ledger.gather import GatheredRanges
+from gateway.storage.ledger.range import LedgerRange
+from gateway.storage.ledger.runs import runs_of
+from gateway.storage.ledger.starts import Starts
+from gateway.storage.ledger.table import DELETE, INSERT, TOTALS, UPDATE, inserted, key_of, updated
 from gateway.storage.outbox.fate import Fate
 from gateway.storage.outbox.outbox_row import OutboxRow
-from gateway.storage.starts import Starts
 
 LEDGER_SECONDS = 60.0
 """How long what is worth no commit waits for another's: filtered numbers, ranges that were told."""

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-import gateway.storage.ledger_pages as pages_module
-from gateway.storage.ledger_range import LedgerRange
+import gateway.storage.ledger.pages as pages_module
+from gateway.storage.ledger.range import LedgerRange
 from gateway.storage.outbox.fate import Fate
 from tests.support.ledger import LedgerStore, open_ledger_store
 from tests.support.storage import crash_image

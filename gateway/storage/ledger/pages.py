@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from gateway.counters import Counters
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
-from gateway.storage.ledger import Ledger
-from gateway.storage.ledger_coarse import coarse
-from gateway.storage.ledger_range import LedgerRange
-from gateway.storage.ledger_table import PAGE, START, Key, key_of, ranges
+from gateway.storage.ledger.coarse import coarse
+from gateway.storage.ledger.ledger import Ledger
+from gateway.storage.ledger.range import LedgerRange
+from gateway.storage.ledger.table import PAGE, START, Key, key_of, ranges
 
 logger = logging.getLogger(__name__)
 

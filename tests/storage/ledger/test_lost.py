@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gateway.salvage.gaps import LostNumbers
-from gateway.storage.ledger_lost import CAUSE, note_lost
+from gateway.storage.ledger.lost import CAUSE, note_lost
 from tests.support.ledger import open_ledger_store
 
 OLD = "00a1b2c3d4"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.storage.ledger_range import (
+from gateway.storage.ledger.range import (
     MAX_CAUSES,
     OTHER,
     SHORT_RUN,

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 
 from gateway.salvage.gaps import LostNumbers
 from gateway.storage.engine.database import Database
-from gateway.storage.ledger import Ledger
-from gateway.storage.ledger_range import LedgerRange
+from gateway.storage.ledger.ledger import Ledger
+from gateway.storage.ledger.range import LedgerRange
 from gateway.storage.outbox.fate import Fate
 
 CAUSE = "a damaged database"

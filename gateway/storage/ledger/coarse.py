@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from gateway.storage.ledger_range import LedgerRange, follows, merged
+from gateway.storage.ledger.range import LedgerRange, follows, merged
 from gateway.storage.outbox.fate import Fate
 
 GRAVITY = (Fate.DELIVERED, Fate.FILTERED, Fate.EXPIRED, Fate.EVICTED, Fate.REJECTED)

@@ -1,7 +1,7 @@
 """What became of numbers since the last batch, as ranges in memory."""
 
-from gateway.storage.ledger_coarse import coarse
-from gateway.storage.ledger_range import LedgerRange, collapsed
+from gateway.storage.ledger.coarse import coarse
+from gateway.storage.ledger.range import LedgerRange, collapsed
 from gateway.storage.outbox.fate import Fate
 
 MAX_GATHERED_RANGES = 10_000

@@ -4,7 +4,7 @@ import sqlite3
 from typing import Any
 
 from gateway.storage.engine.connection import Row
-from gateway.storage.ledger_range import LedgerRange, parse_cause
+from gateway.storage.ledger.range import LedgerRange, parse_cause
 from gateway.storage.outbox.fate import Fate
 
 INSERT = (

@@ -3,7 +3,7 @@ from collections import defaultdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.storage.ledger_runs import runs_of
+from gateway.storage.ledger.runs import runs_of
 from tests.support.storage import outbox_row
 
 

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.storage.ledger_coarse import GRAVITY, coarse
-from gateway.storage.ledger_range import LedgerRange, parse_cause
+from gateway.storage.ledger.coarse import GRAVITY, coarse
+from gateway.storage.ledger.range import LedgerRange, parse_cause
 from gateway.storage.outbox.fate import Fate
 
 

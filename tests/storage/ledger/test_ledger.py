@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-import gateway.storage.ledger as ledger_module
-import gateway.storage.ledger_gather as gather_module
+import gateway.storage.ledger.gather as gather_module
+import gateway.storage.ledger.ledger as ledger_module
+from gateway.storage.ledger.starts import MAX_STARTS
 from gateway.storage.outbox.fate import Fate
-from gateway.storage.starts import MAX_STARTS
 from tests.support.ledger import LedgerStore, open_ledger_store
 from tests.support.storage import crash_image, until
 
