@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from gateway.counters import Counters
 from gateway.storage.engine.database import Database
-from gateway.storage.history_recall import HistoryRecall
-from gateway.storage.history_row import HistoryRow
+from gateway.storage.history.recall import HistoryRecall
+from gateway.storage.history.row import HistoryRow
 from gateway.storage.outbox.lane import RECALL
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.outbox_row import OutboxRow, row_of_message

@@ -6,7 +6,7 @@ from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.budget import Budget
 from gateway.routing.where.message import Message
-from gateway.storage.history_row import Numbered
+from gateway.storage.history.row import Numbered
 from gateway.storage.ledger.ledger import Ledger
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.outbox_row import OutboxRow, row_of_message

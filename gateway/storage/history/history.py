@@ -7,7 +7,7 @@ from gateway.counters import Counters
 from gateway.routing.where.message import Message
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
-from gateway.storage.history_row import (
+from gateway.storage.history.row import (
     HISTORY_COLUMNS,
     HistoryRow,
     Numbered,

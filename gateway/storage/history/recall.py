@@ -4,7 +4,7 @@ import sqlite3
 from dataclasses import dataclass
 
 from gateway.storage.engine.database import Database
-from gateway.storage.history_row import HISTORY_COLUMNS, HistoryRow, from_history_columns
+from gateway.storage.history.row import HISTORY_COLUMNS, HistoryRow, from_history_columns
 
 PIECE_BYTES = 256 * 1024
 """Bytes of history that one read looks at; the uplink's own reads wait behind it."""

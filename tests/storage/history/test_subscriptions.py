@@ -5,10 +5,10 @@ import pytest
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.compile import compile_where
 from gateway.routing.where.message import Message
-from gateway.storage import history_subscriptions
-from gateway.storage.history import TRIM_ROWS, History
-from gateway.storage.history_reader import open_history
-from gateway.storage.history_subscriptions import (
+from gateway.storage.history import subscriptions as history_subscriptions
+from gateway.storage.history.history import TRIM_ROWS, History
+from gateway.storage.history.reader import open_history
+from gateway.storage.history.subscriptions import (
     TRIM_SUBSCRIPTIONS,
     HistorySubscriptions,
     RecordedSubscription,

@@ -7,7 +7,7 @@ from gateway.errors import StartError
 from gateway.routing.subscription import Subscription
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
-from gateway.storage.history import History
+from gateway.storage.history.history import History
 from gateway.storage.outbox.outbox_row import insert_statement
 
 ENDED_SUBSCRIPTIONS = 10_000

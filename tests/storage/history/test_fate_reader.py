@@ -6,7 +6,7 @@ import pytest
 
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck
 from gateway.routing.where.message import Message
-from gateway.storage.fate_reader import FateReader, Owed
+from gateway.storage.history.fate_reader import FateReader, Owed
 from tests.support.durable_broker import DurableHarness, away
 from tests.support.publishing import batch
 

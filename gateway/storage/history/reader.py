@@ -9,11 +9,11 @@ from gateway.errors import TidegateError
 from gateway.routing.where.to_sqlite import SqliteFilter
 from gateway.storage.engine.database import FILE_NAME
 from gateway.storage.engine.database_file import BUSY_TIMEOUT_MS
-from gateway.storage.fate_reader import FateReader, Number
-from gateway.storage.history import KEEP, RecordedRule
-from gateway.storage.history_row import HISTORY_COLUMNS, HistoryRow, from_history_columns
-from gateway.storage.history_subscriptions import COLUMNS, RecordedSubscription
-from gateway.storage.where_functions import register_where_functions
+from gateway.storage.history.fate_reader import FateReader, Number
+from gateway.storage.history.history import KEEP, RecordedRule
+from gateway.storage.history.row import HISTORY_COLUMNS, HistoryRow, from_history_columns
+from gateway.storage.history.subscriptions import COLUMNS, RecordedSubscription
+from gateway.storage.history.where_functions import register_where_functions
 
 _KEPT = "SELECT value FROM meta WHERE name = ?"
 _SINCE = f"SELECT {', '.join(HISTORY_COLUMNS)} FROM history WHERE time >= ? ORDER BY id"  # noqa: S608 - our own names
