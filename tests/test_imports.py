@@ -32,7 +32,7 @@ NOT_AT_START = (
     *("gateway.storage.outbox.outbox", "gateway.storage.outbox.rejected"),
     *("gateway.storage.ledger.ledger",),
     *("gateway.storage.engine.memory_database", "gateway.salvage.salvage"),
-    *("gateway.bridges", "gateway.app.simulator", "gateway.storage.node_frames"),
+    *("gateway.bridges", "gateway.app.simulator", "gateway.storage.state.node_frames"),
     *("gateway.server.tls", "gateway.server.tls_connection", "gateway.server.websocket"),
     *("gateway.routing.where.compile", "gateway.routing.where.terms"),
     *("gateway.server.password_file", "gateway.telemetry.http_door"),

@@ -9,7 +9,7 @@ from gateway.routing.budget import SAMPLED, Budget
 from gateway.routing.where.message import Message
 from gateway.routing.where.rule import RuleWhere
 from gateway.storage.history.row import RuleResult
-from gateway.storage.rule_states import RuleKey, RuleState
+from gateway.storage.state.rule_states import RuleKey, RuleState
 
 
 @dataclass(frozen=True, slots=True)

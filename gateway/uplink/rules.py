@@ -10,7 +10,7 @@ from gateway.storage.history.row import Numbered
 from gateway.storage.ledger.ledger import Ledger
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.outbox_row import OutboxRow, row_of_message
-from gateway.storage.rule_states import RuleKey, RuleState
+from gateway.storage.state.rule_states import RuleKey, RuleState
 from gateway.uplink.rule import DEFAULT_RULES, ActiveRule, Rule, key_of
 
 NO_STATES: Mapping[RuleKey, RuleState] = {}

@@ -13,7 +13,7 @@ from gateway.salvage.wal import FRAME_BYTES, HEADER_BYTES
 from gateway.storage.engine.database import FILE_NAME
 from gateway.storage.engine.migrations.migrate import migrate
 from gateway.storage.history.history import History, RecordedRule
-from gateway.storage.rule_states import RuleKey, RuleStates
+from gateway.storage.state.rule_states import RuleKey, RuleStates
 from tests.support.storage import Store, crash_image, open_store, outbox_row
 
 PAGE = 4096

@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.storage.node_frames import BOOTS_OF_A_NODE, MAX_NODES, WINDOW, NodeFrames
+from gateway.storage.state.node_frames import BOOTS_OF_A_NODE, MAX_NODES, WINDOW, NodeFrames
 from tests.support.storage import Store, open_store
 
 LARGEST = 2**32 - 1

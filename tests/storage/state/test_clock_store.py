@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-import gateway.storage.clock_store as store_module
+import gateway.storage.state.clock_store as store_module
 from gateway.clock.spans import Span
-from gateway.storage.clock_store import ClockStore
+from gateway.storage.state.clock_store import ClockStore
 from tests.support.storage import Store, open_store
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gateway.routing.where.conversions import Value
-from gateway.storage.rule_states import RuleKey, RuleState, RuleStates
+from gateway.storage.state.rule_states import RuleKey, RuleState, RuleStates
 from tests.support.storage import Store, crash_image, open_store, refuse_writes, until
 
 TEMPERATURE = RuleKey("main", "sensors/#", "DEADBAND(payload.value, 0.5)")
