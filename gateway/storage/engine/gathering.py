@@ -1,6 +1,6 @@
 """How stores announce changes that they hold in memory until a batch is closed."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Protocol
 
 from gateway.storage.engine.wake_up import WakeUp
@@ -90,14 +90,3 @@ class Gathering:
         if number == self.writer.batch:
             self.writer.schedule_commit(0.0)
         return number
-
-
-def ranges(numbers: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return ranges of numbers, those that follow upon each other as one, rising."""
-    found: list[tuple[int, int]] = []
-    for first, last in sorted(numbers):
-        if found and first == found[-1][1] + 1:
-            found[-1] = found[-1][0], last
-        else:
-            found.append((first, last))
-    return found

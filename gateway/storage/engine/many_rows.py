@@ -31,6 +31,12 @@ _INSERT = re.compile(
 )
 
 
+def insert_statement(table: str, columns: tuple[str, ...]) -> str:
+    """Return the INSERT of a row with the values of `columns`, as `execute_many` widens it."""
+    places = ", ".join("?" * len(columns))
+    return " ".join(("INSERT INTO", table, "(", ", ".join(columns), ") VALUES (", places, ")"))
+
+
 def execute_many(connection: sqlite3.Connection, statement: str, rows: Sequence[Row]) -> None:
     """Execute `statement` with each of `rows` in order; raise sqlite3.Error for the first."""
     count, done = len(rows), 0

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from gateway.storage.engine.connection import Connection
 from gateway.storage.engine.database_file import BUSY_TIMEOUT_MS
+from gateway.storage.engine.log_file import log_bytes, log_of
 from gateway.storage.engine.reserve import Reserve
 from gateway.storage.engine.vacuum import give_space_back
-from gateway.storage.outbox.retention import log_bytes, log_of
 
 logger = logging.getLogger(__name__)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gateway.salvage.wal import read_log
 from gateway.storage.engine.damage import DamagedError, noted_damage
+from gateway.storage.engine.log_file import log_bytes, log_of
 from gateway.storage.engine.migrations.migrate import refuse_newer
 
 SECONDS_AFTER_A_STOP = 2.0
@@ -20,14 +21,13 @@ MAXIMUM_LOG_BYTES = 64 * 1024 * 1024
 
 def was_left_open(path: Path) -> bool:
     """Return whether the last run did not close the database: its log is still there."""
-    log = _log_of(path)
-    return log.exists() and log.stat().st_size > 0
+    return log_bytes(log_of(path)) > 0
 
 
 def check_log(path: Path) -> None:
     """Raise DamagedError when the log lost something in its middle, which SQLite passes over."""
-    log = _log_of(path)
-    if was_left_open(path) and log.stat().st_size <= MAXIMUM_LOG_BYTES:
+    log = log_of(path)
+    if 0 < log_bytes(log) <= MAXIMUM_LOG_BYTES:
         damaged = read_log(log).damaged
         if damaged:
             raise DamagedError(f"the write-ahead log is damaged at {damaged} places")
@@ -76,7 +76,3 @@ def _interrupted_after(connection: sqlite3.Connection, seconds: float) -> Iterat
     finally:
         timer.cancel()
         timer.join()
-
-
-def _log_of(path: Path) -> Path:
-    return path.with_name(path.name + "-wal")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gateway.counters import Counters
 from gateway.routing.where.message import Message
 from gateway.storage.engine.database import Database
+from gateway.storage.engine.many_rows import insert_statement
 from gateway.storage.engine.writer import Writer
 from gateway.storage.history.row import (
     HISTORY_COLUMNS,
@@ -14,7 +15,6 @@ from gateway.storage.history.row import (
     size_of,
     to_history_columns,
 )
-from gateway.storage.outbox.outbox_row import insert_statement
 
 KEEP = "history_keep"
 """The name in `meta` of the seconds that are kept, 0 when history is off."""

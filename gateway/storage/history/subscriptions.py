@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from gateway.errors import StartError
 from gateway.routing.subscription import Subscription
 from gateway.storage.engine.database import Database
+from gateway.storage.engine.many_rows import insert_statement
 from gateway.storage.engine.writer import Writer
 from gateway.storage.history.history import History
-from gateway.storage.outbox.outbox_row import insert_statement
 
 ENDED_SUBSCRIPTIONS = 10_000
 """Subscriptions that are over and still kept for the messages of their time; the oldest go."""

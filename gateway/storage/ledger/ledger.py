@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 
 from gateway.counters import Counters
 from gateway.storage.engine.database import Database
+from gateway.storage.engine.ranges import ranges_of
 from gateway.storage.engine.writer import Writer
 from gateway.storage.ledger.gather import GatheredRanges
 from gateway.storage.ledger.range import LedgerRange
-from gateway.storage.ledger.runs import runs_of
 from gateway.storage.ledger.starts import Starts
 from gateway.storage.ledger.table import DELETE, INSERT, TOTALS, UPDATE, inserted, key_of, updated
 from gateway.storage.outbox.fate import Fate
@@ -77,8 +77,12 @@ class Ledger:
 
     def ended(self, rows: Sequence[OutboxRow], fate: Fate, cause: str) -> None:
         """Note how rows of the outbox ended, in the turn that removes them (`Outbox.on_fate`)."""
-        for epoch, stream, first, last in runs_of(rows):
-            self._note(epoch, stream, first, last, fate, cause)
+        numbers: dict[tuple[str, str], list[int]] = {}
+        for row in rows:
+            numbers.setdefault((row.epoch, row.stream), []).append(row.seq)
+        for (epoch, stream), each in numbers.items():
+            for first, last in ranges_of(each):
+                self._note(epoch, stream, first, last, fate, cause)
 
     def note(self, each: LedgerRange) -> None:
         """Note how a whole range of numbers ended."""

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from gateway.counters import Counters
 from gateway.storage.engine.database import Database
+from gateway.storage.engine.many_rows import insert_statement
+from gateway.storage.engine.ranges import ranges_of
 from gateway.storage.engine.writer import Writer
 from gateway.storage.outbox.batches import OutboxBatches
 from gateway.storage.outbox.expiry import OutboxExpiry, expiry_of
@@ -14,8 +16,7 @@ from gateway.storage.outbox.heads import OutboxHeads
 from gateway.storage.outbox.lane import RECALL
 from gateway.storage.outbox.looks import OutboxLooks
 from gateway.storage.outbox.oldest_row import OldestRow
-from gateway.storage.outbox.outbox_row import COLUMNS, OutboxRow, insert_statement, to_columns
-from gateway.storage.outbox.ranges import ranges_of
+from gateway.storage.outbox.outbox_row import COLUMNS, OutboxRow, to_columns
 from gateway.storage.outbox.reader import OutboxReader
 from gateway.storage.outbox.recent_rows import RecentRows
 from gateway.storage.outbox.retention import Mode, OutboxSettings, WhenFull, log_excess

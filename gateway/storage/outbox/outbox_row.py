@@ -91,12 +91,6 @@ def row_of_message(message: Message, epoch: str, stream: str, seq: int, lane: st
     )
 
 
-def insert_statement(table: str, columns: tuple[str, ...]) -> str:
-    """Return the INSERT that takes the values of `columns` in their order."""
-    places = ", ".join("?" * len(columns))
-    return " ".join(("INSERT INTO", table, "(", ", ".join(columns), ") VALUES (", places, ")"))
-
-
 def to_columns(row: OutboxRow) -> tuple[object, ...]:
     """Return the values of COLUMNS; user properties as JSON, None where there are none."""
     pairs = row.user_properties

@@ -4,8 +4,9 @@ from collections import deque
 
 from gateway.counters import Counters
 from gateway.storage.engine.database import Database
+from gateway.storage.engine.many_rows import insert_statement
 from gateway.storage.engine.writer import Writer
-from gateway.storage.outbox.outbox_row import COLUMNS, OutboxRow, insert_statement, to_columns
+from gateway.storage.outbox.outbox_row import COLUMNS, OutboxRow, to_columns
 
 MAX_REJECTED_ROWS = 1_000
 """Refused messages that are kept; the oldest make room, counted in uplink/refused_dropped."""

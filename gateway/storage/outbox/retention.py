@@ -1,9 +1,10 @@
 """How much the outbox keeps, for how long, and who goes when there is no room."""
 
-import os
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+
+from gateway.storage.engine.log_file import log_bytes, log_of
 
 DEFAULT_PRIORITY = 5
 """The priority of a stream that has none of its own, in the middle of 1 (lowest) to 10."""
@@ -80,19 +81,6 @@ class OutboxSettings:
 def for_rows(maximum_bytes: int) -> int:
     """Return the bytes that are left for rows of a bound that covers the log as well."""
     return maximum_bytes - min(LOG_SHARE, maximum_bytes // 4)
-
-
-def log_of(database: Path) -> Path:
-    """Return where the write-ahead log of `database` is."""
-    return database.with_name(f"{database.name}-wal")
-
-
-def log_bytes(log: Path) -> int:
-    """Return the bytes of a write-ahead log."""
-    try:
-        return os.stat(log).st_size  # noqa: PTH116 - a third of the time, after each commit
-    except FileNotFoundError:
-        return 0
 
 
 def log_excess(database: Path) -> int:

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from gateway.session.span import Span
+from gateway.storage.engine.ranges import ranges_of
 from gateway.storage.sessions.kept_size import kept_size
 
 if TYPE_CHECKING:
@@ -75,15 +76,8 @@ class DeliveryRow:
 
     def ranges(self) -> list[tuple[int, int]]:
         """Return first number and count of the messages that are left, in order."""
-        found: list[tuple[int, int]] = []
-        for number in range(self.publication.count):
-            if self.gone >> number & 1:
-                continue
-            if found and sum(found[-1]) == number:
-                found[-1] = found[-1][0], found[-1][1] + 1
-            else:
-                found.append((number, 1))
-        return found
+        left = [number for number in range(self.publication.count) if not self.gone >> number & 1]
+        return [(first, last - first + 1) for first, last in ranges_of(left)]
 
     def kept_left(self) -> int:
         """Return the bytes that what is left takes of the disk."""

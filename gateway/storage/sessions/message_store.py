@@ -3,8 +3,9 @@
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.publish_properties import NO_PUBLISH_PROPERTIES
 from gateway.storage.engine.connection import Row
-from gateway.storage.engine.gathering import Add, AddRows, ranges
-from gateway.storage.outbox.outbox_row import insert_statement
+from gateway.storage.engine.gathering import Add, AddRows
+from gateway.storage.engine.many_rows import insert_statement
+from gateway.storage.engine.ranges import ranges_of
 from gateway.storage.sessions import message_row
 
 INSERT = insert_statement("message", ("id", *message_row.COLUMNS))
@@ -121,7 +122,7 @@ class MessageStore:
         if everything:
             add(_DELETE_ALL, ())
             return
-        for each in ranges((row, row) for row in gone):
+        for each in ranges_of(gone):
             add(_DELETE, each)
-        for each in ranges((row, row) for row in set(perhaps)):
+        for each in ranges_of(set(perhaps)):
             add(_DELETE_UNLESS_OWED, each)

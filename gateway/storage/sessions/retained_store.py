@@ -6,7 +6,7 @@ from gateway.mqtt.publication import Publication
 from gateway.mqtt.publish_properties import NO_PUBLISH_PROPERTIES
 from gateway.storage.engine.connection import Row
 from gateway.storage.engine.gathering import Gathering
-from gateway.storage.outbox.outbox_row import insert_statement
+from gateway.storage.engine.many_rows import insert_statement
 from gateway.storage.sessions import message_row
 
 NOT_KEPT = "$SYS/"

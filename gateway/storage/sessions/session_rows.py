@@ -1,6 +1,6 @@
 """The statements that write sessions and what they are owed."""
 
-from gateway.storage.outbox.outbox_row import insert_statement
+from gateway.storage.engine.many_rows import insert_statement
 
 SESSION = (
     "INSERT OR REPLACE INTO session (id, client_id, expiry_interval, username, left_at)"

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from gateway.session.kept import KeptSubscription
-from gateway.storage.engine.gathering import Add, AddRows, Gathering, ranges
+from gateway.storage.engine.gathering import Add, AddRows, Gathering
+from gateway.storage.engine.ranges import joined
 from gateway.storage.sessions import session_rows
 from gateway.storage.sessions.deferred_writes import DeferredWrites
 from gateway.storage.sessions.delivery_row import DeliveryRow
@@ -156,7 +157,7 @@ class SessionStore:
         for journal in ended:
             add(session_rows.END_OWED, (journal.number,))
         for journal, changes in changed:
-            for first, last in ranges(changes.gone):
+            for first, last in joined(changes.gone):
                 add(session_rows.DONE, (journal.number, first, last))
 
 

@@ -7,7 +7,7 @@ from gateway.mqtt.packets import Will
 from gateway.mqtt.properties import NO_PROPERTIES
 from gateway.storage.engine.connection import Row
 from gateway.storage.engine.gathering import Gathering
-from gateway.storage.outbox.outbox_row import insert_statement
+from gateway.storage.engine.many_rows import insert_statement
 from gateway.storage.sessions import message_row
 
 COLUMNS = (

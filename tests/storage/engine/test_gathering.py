@@ -1,23 +1,7 @@
-"""How changes are announced, and how many rows become few statements."""
+"""How changes are announced."""
 
-from itertools import pairwise
-
-from hypothesis import given
-from hypothesis import strategies as st
-
-from gateway.storage.engine.gathering import Gathering, ranges
+from gateway.storage.engine.gathering import Gathering
 from tests.support.sqlite_disk import SqliteDisk
-
-
-@given(st.sets(st.integers(1, 60)))
-def test_ranges_hold_exactly_the_numbers(numbers: set[int]) -> None:
-    found = ranges((each, each) for each in sorted(numbers, reverse=True))
-    assert [each for first, last in found for each in range(first, last + 1)] == sorted(numbers)
-    assert all(last + 1 < first for (_, last), (first, _) in pairwise(found))
-
-
-def test_ranges_that_follow_upon_each_other_are_one() -> None:
-    assert ranges([(11, 20), (1, 10), (22, 22)]) == [(1, 20), (22, 22)]
 
 
 def test_a_commit_number_makes_due_what_was_put_off() -> None:

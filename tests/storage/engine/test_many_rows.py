@@ -5,8 +5,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gateway.storage.engine.many_rows import FEWER_ROWS_AT_ONCE, ROWS_AT_ONCE, execute_many
-from gateway.storage.outbox.outbox_row import insert_statement
+from gateway.storage.engine.many_rows import (
+    FEWER_ROWS_AT_ONCE,
+    ROWS_AT_ONCE,
+    execute_many,
+    insert_statement,
+)
 
 STATEMENTS = [
     insert_statement("a", ("x", "y")),

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from gateway.storage.engine.database_file import BUSY_TIMEOUT_MS
+from gateway.storage.engine.log_file import log_bytes, log_of
 from gateway.storage.engine.reserve import RESERVE_BYTES, Reserve
 from gateway.storage.engine.room import FOLDED_LOG_BYTES, Room
-from gateway.storage.outbox.retention import log_bytes, log_of
 from tests.support.storage import open_store
 
 BLOB = "INSERT INTO node_frames VALUES (?, 0, 0, 0, ?)"
