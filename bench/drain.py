@@ -24,10 +24,10 @@ from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.mqtt.packets import Packet, PubAck, Publish
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.storage.database import open_database
-from gateway.storage.outbox import Outbox
-from gateway.storage.outbox_row import OutboxRow
-from gateway.storage.writer import Writer
+from gateway.storage.engine.database import open_database
+from gateway.storage.engine.writer import Writer
+from gateway.storage.outbox.outbox import Outbox
+from gateway.storage.outbox.outbox_row import OutboxRow
 from tests.support.gateway_process import GatewayProcess
 from tests.support.mosquitto import Mosquitto
 from tests.support.raw_client import RawClient

@@ -14,12 +14,12 @@ from pathlib import Path
 
 from gateway.clock import Clock
 from gateway.counters import Counters
-from gateway.storage.database import FILE_NAME, Database, open_database
-from gateway.storage.fate import Fate
-from gateway.storage.outbox import Outbox
-from gateway.storage.outbox_row import OutboxRow
-from gateway.storage.retention import OutboxSettings, Retention, StreamSettings, WhenFull
-from gateway.storage.writer import Writer
+from gateway.storage.engine.database import FILE_NAME, Database, open_database
+from gateway.storage.engine.writer import Writer
+from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.outbox import Outbox
+from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.retention import OutboxSettings, Retention, StreamSettings, WhenFull
 
 PAYLOAD = 1_000
 """Bytes of each message."""

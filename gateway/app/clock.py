@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from gateway.clock.spans import STEP_MS, ClockSpans, Finding
 from gateway.routing.where.message import Message
-from gateway.storage.clock_store import ClockStore
-from gateway.storage.starts import Starts
+from gateway.storage.ledger.starts import Starts
+from gateway.storage.state.clock_store import ClockStore
 from gateway.uplink.clock_reports import ClockReports
 from gateway.uplink.own_messages import OwnMessages
 

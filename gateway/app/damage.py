@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gateway.storage.database import Database
+from gateway.storage.engine.database import Database
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.broker.store import KeepsNothing, Store
 from gateway.session.kept import Kept
-from gateway.storage.gathering import Gathering
-from gateway.storage.pager import Pager
-from gateway.storage.reading import Reading
-from gateway.storage.restore import Restore
+from gateway.storage.engine.gathering import Gathering
+from gateway.storage.engine.reading import Reading
+from gateway.storage.sessions.pager import Pager
+from gateway.storage.sessions.restore import Restore
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway

@@ -11,9 +11,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from gateway.config.settings import Configuration
-from gateway.storage.database import FILE_NAME
-from gateway.storage.database_file import BUSY_TIMEOUT_MS
-from gateway.storage.write_diary import Written, written
+from gateway.storage.engine.database import FILE_NAME
+from gateway.storage.engine.database_file import BUSY_TIMEOUT_MS
+from gateway.storage.state.write_diary import Written, written
 from gateway.telemetry.block_device import BlockDevice, block_device
 from gateway.telemetry.card_life import default_endurance, life_days, spell_bytes, spell_days
 from gateway.telemetry.mount import mount_of

@@ -38,8 +38,8 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
 from gateway.server.listener import Listener
 from gateway.server.turn import Turn
-from gateway.storage.database import Database
-from gateway.storage.writer import Writer
+from gateway.storage.engine.database import Database
+from gateway.storage.engine.writer import Writer
 from gateway.telemetry.systemd_notify import SystemdNotify
 from gateway.version import VERSION
 

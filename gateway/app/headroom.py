@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from gateway.config.errors import ConfigurationError
 from gateway.config.settings import Configuration, OutboxConfig
-from gateway.storage.outbox_row import OutboxRow
-from gateway.storage.reserve import RESERVE_BYTES
-from gateway.storage.retention import for_rows
-from gateway.storage.row_size import row_size
+from gateway.storage.engine.reserve import RESERVE_BYTES
+from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.retention import for_rows
+from gateway.storage.outbox.row_size import row_size
 from gateway.telemetry.card_life import spell_bytes
 
 FOR_EVER = 10 * 365 * 86_400

@@ -7,8 +7,8 @@ from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.message import Message
 from gateway.session.session import Session
-from gateway.storage.history import History, RecordedRule
-from gateway.storage.history_subscriptions import HistorySubscriptions
+from gateway.storage.history.history import History, RecordedRule
+from gateway.storage.history.subscriptions import HistorySubscriptions
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from gateway.storage.ledger import Ledger
-from gateway.storage.ledger_lost import note_lost
-from gateway.storage.ledger_pages import LedgerPages
-from gateway.storage.outbox import Outbox
-from gateway.storage.starts import Starts
+from gateway.storage.ledger.ledger import Ledger
+from gateway.storage.ledger.lost import note_lost
+from gateway.storage.ledger.pages import LedgerPages
+from gateway.storage.ledger.starts import Starts
+from gateway.storage.outbox.outbox import Outbox
 from gateway.uplink.ledger_reports import LedgerReports
 from gateway.uplink.uplink import Uplink
 

@@ -3,8 +3,8 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from gateway.storage.database import Database
-from gateway.storage.database_file import takes_again
+from gateway.storage.engine.database import Database
+from gateway.storage.engine.database_file import takes_again
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway

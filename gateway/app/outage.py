@@ -4,10 +4,10 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from gateway.app.headroom import Load, Room, drains, spell_seconds, survives
-from gateway.storage.damage import free_bytes
-from gateway.storage.outbox import Outbox
-from gateway.storage.reserve import RESERVE_BYTES
-from gateway.storage.retention import for_rows
+from gateway.storage.engine.damage import free_bytes
+from gateway.storage.engine.reserve import RESERVE_BYTES
+from gateway.storage.outbox.outbox import Outbox
+from gateway.storage.outbox.retention import for_rows
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from gateway.config.settings import Configuration, OutboxConfig, StreamConfig
-from gateway.storage.fate import Fate
-from gateway.storage.outbox import Outbox
-from gateway.storage.outbox_row import OutboxRow
-from gateway.storage.retention import (
+from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.outbox import Outbox
+from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.retention import (
     Mode,
     OutboxSettings,
     Retention,

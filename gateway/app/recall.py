@@ -11,7 +11,7 @@ from gateway.mqtt.errors import MqttError, ProtocolError
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import check_topic_name
 from gateway.routing.where.message import Message
-from gateway.storage.outbox import Outbox
+from gateway.storage.outbox.outbox import Outbox
 from gateway.uplink.own_messages import OwnMessage
 from gateway.uplink.recall import Recall, Report
 from gateway.uplink.recall_request import RecallError, parse_request

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 from gateway.app.damage import watch_for_damage
 from gateway.app.durability import show_durability
 from gateway.app.no_disk import wait_for_disk
-from gateway.storage.database import Database, open_database
-from gateway.storage.meta import COUNT_START, start_number
-from gateway.storage.room import Room
-from gateway.storage.writer import Writer
+from gateway.storage.engine.database import Database, open_database
+from gateway.storage.engine.meta import COUNT_START, start_number
+from gateway.storage.engine.room import Room
+from gateway.storage.engine.writer import Writer
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway

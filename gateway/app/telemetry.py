@@ -11,7 +11,7 @@ from gateway.telemetry.sys_topics import CLIENT_ID, SysTopics
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
-    from gateway.storage.outbox import Outbox
+    from gateway.storage.outbox.outbox import Outbox
 
 
 class Telemetry:

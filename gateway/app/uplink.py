@@ -13,12 +13,12 @@ from gateway.app.outbox import start_outbox
 from gateway.app.recall import start_recall
 from gateway.config.settings import UplinkConfig
 from gateway.routing.where.rule import compile_rule
-from gateway.storage.ledger import Ledger
-from gateway.storage.outbox import Outbox
-from gateway.storage.rejected import Rejected
-from gateway.storage.rule_states import RuleStates
-from gateway.storage.uplink_session import leave_resumable, take_resumable
-from gateway.storage.uplink_usage import UplinkUsage
+from gateway.storage.ledger.ledger import Ledger
+from gateway.storage.outbox.outbox import Outbox
+from gateway.storage.outbox.rejected import Rejected
+from gateway.storage.state.rule_states import RuleStates
+from gateway.storage.state.uplink_session import leave_resumable, take_resumable
+from gateway.storage.state.uplink_usage import UplinkUsage
 from gateway.uplink.batch_limits import BatchLimits
 from gateway.uplink.budget import Budget
 from gateway.uplink.cron import parse_window

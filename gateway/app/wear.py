@@ -4,7 +4,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from gateway.storage.write_diary import Written, note_written
+from gateway.storage.state.write_diary import Written, note_written
 from gateway.telemetry.block_device import BlockDevice, block_device
 from gateway.telemetry.card_life import default_endurance, life_days, spell_bytes
 from gateway.telemetry.process_io import bytes_written

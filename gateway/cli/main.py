@@ -169,7 +169,7 @@ def _check(options: argparse.Namespace) -> int:
     from gateway.app.drop_warnings import drop_warnings
     from gateway.app.headroom import check_promise
     from gateway.config.load import load
-    from gateway.storage.damage import free_bytes
+    from gateway.storage.engine.damage import free_bytes
 
     configuration = load(options.file)
     check_configuration(configuration)

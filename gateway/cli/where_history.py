@@ -14,7 +14,7 @@ from gateway.routing.where.message import Message
 from gateway.routing.where.predicates import topic_matches
 from gateway.routing.where.rule import RuleWhere
 from gateway.routing.where.to_sqlite import to_sqlite
-from gateway.storage.history_reader import HistoryReader, open_history
+from gateway.storage.history.reader import HistoryReader, open_history
 
 NO_HISTORY = 3
 """What a command returns when there is no history to ask."""

@@ -10,9 +10,9 @@ from gateway.cli.why_rules import present_rules, recorded_rules
 from gateway.cli.why_subscribers import subscribers
 from gateway.errors import TidegateError
 from gateway.routing.where.message import Message
-from gateway.storage.fate_reader import Number
-from gateway.storage.history_reader import HistoryReader, open_history
-from gateway.storage.history_row import message_of_row
+from gateway.storage.history.fate_reader import Number
+from gateway.storage.history.reader import HistoryReader, open_history
+from gateway.storage.history.row import message_of_row
 
 _ANSWERS = {1: "PUBACK", 2: "PUBREC"}
 

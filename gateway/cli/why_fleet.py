@@ -1,11 +1,11 @@
 """How far a numbered message came on its way to the fleet."""
 
-from gateway.storage.fate import Fate
-from gateway.storage.fate_reader import Number
-from gateway.storage.history import RecordedRule
-from gateway.storage.history_reader import HistoryReader
-from gateway.storage.history_row import Numbered
-from gateway.storage.outbox_row import OutboxRow
+from gateway.storage.history.fate_reader import Number
+from gateway.storage.history.history import RecordedRule
+from gateway.storage.history.reader import HistoryReader
+from gateway.storage.history.row import Numbered
+from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.outbox_row import OutboxRow
 
 
 def fate(

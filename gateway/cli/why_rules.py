@@ -9,9 +9,9 @@ from gateway.routing.where.expression import TopicMatches
 from gateway.routing.where.message import Message
 from gateway.routing.where.predicates import topic_matches
 from gateway.routing.where.spelling import spell_value
-from gateway.storage.history import RecordedRule
-from gateway.storage.history_reader import HistoryReader
-from gateway.storage.history_row import HistoryRow, Numbered, RuleResult
+from gateway.storage.history.history import RecordedRule
+from gateway.storage.history.reader import HistoryReader
+from gateway.storage.history.row import HistoryRow, Numbered, RuleResult
 
 Earlier = list[tuple[Message, bool]]
 """Messages that a rule remembers, oldest first, each with whether it was forwarded."""

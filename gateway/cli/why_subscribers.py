@@ -11,8 +11,8 @@ from gateway.routing.where.expression import TopicMatches
 from gateway.routing.where.message import Message
 from gateway.routing.where.predicates import topic_matches
 from gateway.routing.where.spelling import spell_value
-from gateway.storage.history_reader import HistoryReader
-from gateway.storage.history_subscriptions import RecordedSubscription
+from gateway.storage.history.reader import HistoryReader
+from gateway.storage.history.subscriptions import RecordedSubscription
 
 _ANSWERS = {1: "PUBACK", 2: "PUBREC"}
 

@@ -1,6 +1,6 @@
 import cython
 
-from gateway.storage.wake_up cimport WakeUp
+from gateway.storage.engine.wake_up cimport WakeUp
 
 cdef double NEVER
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from time import monotonic
 from typing import Any, Protocol
 
-from gateway.storage.wake_up import WakeUp
+from gateway.storage.engine.wake_up import WakeUp
 
 READ, WRITE = select.EPOLLIN, select.EPOLLOUT
 

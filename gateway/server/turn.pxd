@@ -4,7 +4,7 @@ from gateway.broker.broker cimport Broker
 from gateway.broker.client cimport Client
 from gateway.broker.connack cimport tell_admitted
 from gateway.server.socket_selector cimport SocketSelector
-from gateway.storage.wake_up cimport WakeUp
+from gateway.storage.engine.wake_up cimport WakeUp
 
 @cython.final
 cdef class Turn:

@@ -20,7 +20,7 @@ from gateway.clock import Clock
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.longest_turn import LongestTurn
 from gateway.server.socket_selector import SocketSelector
-from gateway.storage.writer import Writer
+from gateway.storage.engine.writer import Writer
 
 AT_ONCE = 128
 """Connections that are written to at the end of a turn, however long that takes: some 3 ms."""

@@ -1,6 +1,6 @@
 """Whether the gateway does its work, in one line for who watches over it."""
 
-from gateway.storage.writer import Writer
+from gateway.storage.engine.writer import Writer
 from gateway.telemetry.heartbeat import Heartbeat
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from gateway.clock import Clock
 from gateway.clock.spans import Finding, Span
 from gateway.counters import Counters
-from gateway.storage.clock_store import ClockStore
+from gateway.storage.state.clock_store import ClockStore
 from gateway.uplink.kept_messages import KeptMessages
 from gateway.uplink.own_messages import OwnMessages
 

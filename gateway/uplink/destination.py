@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
-from gateway.storage.outbox import Outbox
+from gateway.storage.outbox.outbox import Outbox
 
 
 class Link:

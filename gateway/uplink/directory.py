@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.storage.fate import Fate
-from gateway.storage.lane import RECALL
-from gateway.storage.outbox_row import OutboxRow
-from gateway.storage.sync_folder import sync_folder
+from gateway.storage.engine.sync_folder import sync_folder
+from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.lane import RECALL
+from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.uplink.destination import Link, removals_on_disk
 from gateway.uplink.errors import LinkError
 from gateway.uplink.landing import landing_file_name, landing_line, landing_record

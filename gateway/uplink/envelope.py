@@ -1,7 +1,7 @@
 """A message as the fleet sees it: topic and properties around an untouched payload."""
 
 from gateway.mqtt.fields import write_byte, write_string
-from gateway.storage.outbox_row import OutboxRow
+from gateway.storage.outbox.outbox_row import OutboxRow
 
 _USER_PROPERTY = write_byte(0x26)
 _SEQ = _USER_PROPERTY + write_string("seq")

@@ -13,7 +13,7 @@ from gateway.mqtt.packets import MQTT_5, PacketType
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.property_codec import write_fields
 from gateway.mqtt.publish import DUP, publish_first_byte
-from gateway.storage.outbox_row import OutboxRow
+from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.uplink.envelope import has_more, remaining_expiry, write_user_properties
 from gateway.uplink.settings import UplinkSettings
 

@@ -5,8 +5,8 @@ import logging
 from collections.abc import Sequence
 
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
-from gateway.storage.fate import Fate
-from gateway.storage.outbox_row import OutboxRow
+from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.uplink.backoff import Backoff
 from gateway.uplink.own_messages import OwnMessage
 from gateway.uplink.pacing import Pacing

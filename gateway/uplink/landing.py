@@ -5,7 +5,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 
 from gateway.routing.where.payload import NOT_JSON, decode_payload, parse_json
-from gateway.storage.outbox_row import OutboxRow
+from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.uplink.envelope import remaining_expiry
 from gateway.uplink.settings import UplinkSettings
 

@@ -2,9 +2,9 @@
 
 from collections import deque
 
-from gateway.storage.lane import BACKLOG, LIVE, RECALL
-from gateway.storage.outbox import Outbox
-from gateway.storage.outbox_row import OutboxRow
+from gateway.storage.outbox.lane import BACKLOG, LIVE, RECALL
+from gateway.storage.outbox.outbox import Outbox
+from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.uplink.strand import Strand
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
-from gateway.storage.ledger_range import LedgerRange, collapsed
-from gateway.storage.starts import Start, Starts
+from gateway.storage.ledger.range import LedgerRange, collapsed
+from gateway.storage.ledger.starts import Start, Starts
 
 MAX_ENTRY_BYTES = 8 * 1024
 """Bytes of ranges in one entry, which any broker takes; what is beyond begins another."""

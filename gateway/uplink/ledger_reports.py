@@ -8,8 +8,8 @@ from functools import partial
 
 from gateway.clock import Clock
 from gateway.counters import Counters
-from gateway.storage.ledger_pages import LedgerPages
-from gateway.storage.starts import Start, Starts
+from gateway.storage.ledger.pages import LedgerPages
+from gateway.storage.ledger.starts import Start, Starts
 from gateway.uplink.kept_messages import KeptMessages
 from gateway.uplink.ledger_entry import announcement, ledger_entries
 from gateway.uplink.own_messages import OwnMessages

@@ -2,7 +2,7 @@
 
 from gateway.clock import Clock
 from gateway.counters import Counters
-from gateway.storage.uplink_usage import UplinkUsage
+from gateway.storage.state.uplink_usage import UplinkUsage
 from gateway.uplink.budget import Budget
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 from gateway.clock import Clock
 from gateway.counters import Counters
-from gateway.storage.outbox import Outbox
-from gateway.storage.rejected import Rejected
+from gateway.storage.outbox.outbox import Outbox
+from gateway.storage.outbox.rejected import Rejected
 from gateway.uplink.metering import Metering
 from gateway.uplink.own_messages import OwnMessages
 from gateway.uplink.remote_session import RemoteSession

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from gateway.mqtt.alias_budget import AliasBudget
 from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.storage.outbox_row import OutboxRow
+from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.uplink.batch import SUFFIX, Batch, batch_line, batch_payload
 from gateway.uplink.fleet_client import FleetClient
 from gateway.uplink.fleet_message import LONGEST_TOPIC, FleetMessage, FleetMessages, fleet_message

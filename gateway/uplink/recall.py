@@ -6,12 +6,12 @@ import sqlite3
 from collections.abc import Callable
 
 from gateway.counters import Counters
-from gateway.storage.database import Database
-from gateway.storage.history_recall import HistoryRecall
-from gateway.storage.history_row import HistoryRow
-from gateway.storage.lane import RECALL
-from gateway.storage.outbox import Outbox
-from gateway.storage.outbox_row import OutboxRow, row_of_message
+from gateway.storage.engine.database import Database
+from gateway.storage.history.recall import HistoryRecall
+from gateway.storage.history.row import HistoryRow
+from gateway.storage.outbox.lane import RECALL
+from gateway.storage.outbox.outbox import Outbox
+from gateway.storage.outbox.outbox_row import OutboxRow, row_of_message
 from gateway.uplink.recall_request import RecallError, RecallRequest
 
 logger = logging.getLogger(__name__)

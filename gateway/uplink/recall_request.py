@@ -9,8 +9,8 @@ from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import check_topic_filter, topic_matches
 from gateway.routing.where.compile import Where, compile_where
 from gateway.routing.where.errors import WhereError
-from gateway.storage.history_recall import EVER, Window
-from gateway.storage.history_row import HistoryRow
+from gateway.storage.history.recall import EVER, Window
+from gateway.storage.history.row import HistoryRow
 
 MAX_REQUEST_BYTES = 16 * 1024
 """Bytes of a request; an expression may have some thousand."""

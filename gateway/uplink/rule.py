@@ -8,8 +8,8 @@ from gateway.counters import Counters
 from gateway.routing.budget import SAMPLED, Budget
 from gateway.routing.where.message import Message
 from gateway.routing.where.rule import RuleWhere
-from gateway.storage.history_row import RuleResult
-from gateway.storage.rule_states import RuleKey, RuleState
+from gateway.storage.history.row import RuleResult
+from gateway.storage.state.rule_states import RuleKey, RuleState
 
 
 @dataclass(frozen=True, slots=True)

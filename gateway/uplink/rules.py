@@ -6,11 +6,11 @@ from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.budget import Budget
 from gateway.routing.where.message import Message
-from gateway.storage.history_row import Numbered
-from gateway.storage.ledger import Ledger
-from gateway.storage.outbox import Outbox
-from gateway.storage.outbox_row import OutboxRow, row_of_message
-from gateway.storage.rule_states import RuleKey, RuleState
+from gateway.storage.history.row import Numbered
+from gateway.storage.ledger.ledger import Ledger
+from gateway.storage.outbox.outbox import Outbox
+from gateway.storage.outbox.outbox_row import OutboxRow, row_of_message
+from gateway.storage.state.rule_states import RuleKey, RuleState
 from gateway.uplink.rule import DEFAULT_RULES, ActiveRule, Rule, key_of
 
 NO_STATES: Mapping[RuleKey, RuleState] = {}

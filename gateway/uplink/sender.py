@@ -1,6 +1,6 @@
 """Sends the rows of the outbox over one connection, as far as the window has room."""
 
-from gateway.storage.outbox_row import OutboxRow
+from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.uplink.batch import SUFFIX, Batch, batch_line
 from gateway.uplink.batch_limits import BatchLimits
 from gateway.uplink.inflight import Inflight

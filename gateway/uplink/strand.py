@@ -2,9 +2,9 @@
 
 from collections import deque
 
-from gateway.storage.lane import RECALL
-from gateway.storage.outbox import Outbox
-from gateway.storage.outbox_row import OutboxRow
+from gateway.storage.outbox.lane import RECALL
+from gateway.storage.outbox.outbox import Outbox
+from gateway.storage.outbox.outbox_row import OutboxRow
 
 FETCH_ROWS = 256
 """Rows read from the outbox at a time."""

@@ -8,8 +8,8 @@ from contextlib import suppress
 
 from gateway.clock import Clock
 from gateway.counters import Counters
-from gateway.storage.outbox import Outbox
-from gateway.storage.rejected import Rejected
+from gateway.storage.outbox.outbox import Outbox
+from gateway.storage.outbox.rejected import Rejected
 from gateway.uplink.backoff import Backoff
 from gateway.uplink.destination import Destination, Link
 from gateway.uplink.directory import DirectoryDestination

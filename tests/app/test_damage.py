@@ -12,8 +12,8 @@ from gateway.app.gateway import Gateway
 from gateway.app.listeners import make_listeners
 from gateway.config.load import bare
 from gateway.server.listener import Listener
-from gateway.storage.damage import note_damage
-from gateway.storage.database import FILE_NAME
+from gateway.storage.engine.damage import note_damage
+from gateway.storage.engine.database import FILE_NAME
 from tests.support.ports import free_port
 
 

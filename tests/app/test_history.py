@@ -6,9 +6,9 @@ from gateway.app.history import Recorder
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
 from gateway.routing.where.rule import compile_rule
-from gateway.storage.history import History
-from gateway.storage.history_reader import open_history
-from gateway.storage.history_row import Numbered, RuleResult
+from gateway.storage.history.history import History
+from gateway.storage.history.reader import open_history
+from gateway.storage.history.row import Numbered, RuleResult
 from gateway.uplink.rule import Rule
 from gateway.uplink.rules import RuleSet
 from tests.support.storage import Store, bounded, open_store

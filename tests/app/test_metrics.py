@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from gateway.app.gateway import Gateway
 from gateway.config.load import load
 from gateway.errors import StartError
-from gateway.storage import writer
+from gateway.storage.engine import writer
 from gateway.telemetry.heartbeat import INTERVAL
 from tests.support.ports import free_port
 

@@ -9,11 +9,11 @@ import pytest
 from gateway.app import no_disk
 from gateway.app.gateway import Gateway
 from gateway.config.load import bare
-from gateway.storage import database as database_module
-from gateway.storage.database import FILE_NAME
-from gateway.storage.database_file import takes_again
-from gateway.storage.refusal import NoDiskError, ReadOnlyError
-from gateway.storage.reserve import Reserve
+from gateway.storage.engine import database as database_module
+from gateway.storage.engine.database import FILE_NAME
+from gateway.storage.engine.database_file import takes_again
+from gateway.storage.engine.refusal import NoDiskError, ReadOnlyError
+from gateway.storage.engine.reserve import Reserve
 from tests.support.ports import free_port
 
 FULL = "no room for it"

@@ -8,8 +8,8 @@ import pytest
 from gateway.app.gateway import Gateway
 from gateway.app.outage import Outage
 from gateway.config.load import load
-from gateway.storage.outbox import Outbox
-from gateway.storage.retention import for_rows
+from gateway.storage.outbox.outbox import Outbox
+from gateway.storage.outbox.retention import for_rows
 from tests.support.clocks import ManualClock
 from tests.support.ports import free_port
 from tests.support.storage import outbox_row

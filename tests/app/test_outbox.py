@@ -8,7 +8,7 @@ from gateway.app.drop_warnings import drop_warnings
 from gateway.app.outbox import outbox_settings
 from gateway.config.load import load
 from gateway.config.settings import Configuration
-from gateway.storage.retention import (
+from gateway.storage.outbox.retention import (
     Mode,
     OutboxSettings,
     Retention,

@@ -8,8 +8,8 @@ import pytest
 
 from gateway.app.gateway import Gateway
 from gateway.config.load import load
-from gateway.storage.damage import note_damage, noted_damage
-from gateway.storage.database import FILE_NAME
+from gateway.storage.engine.damage import note_damage, noted_damage
+from gateway.storage.engine.database import FILE_NAME
 from tests.support.ports import free_port
 
 

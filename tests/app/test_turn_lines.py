@@ -15,7 +15,7 @@ from gateway.counters import Counters
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.socket_selector import READ
 from gateway.server.turn import Turn
-from gateway.storage.writer import Writer
+from gateway.storage.engine.writer import Writer
 from gateway.telemetry.line_output import LineOutput
 from tests.support.noted_writes import NotedWrites
 from tests.support.server import HeldWriter

@@ -9,7 +9,7 @@ from gateway.app import wear
 from gateway.app.gateway import Gateway
 from gateway.app.wear import Wear
 from gateway.config.load import load
-from gateway.storage.write_diary import Written, written
+from gateway.storage.state.write_diary import Written, written
 from tests.support.clocks import ManualClock
 from tests.support.ports import free_port
 

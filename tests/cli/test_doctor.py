@@ -10,8 +10,8 @@ from gateway.app import findings
 from gateway.app.findings import Health, Patient, look
 from gateway.cli.main import main
 from gateway.config.load import load
-from gateway.storage.migrations.migrate import migrate
-from gateway.storage.write_diary import MS_OF_A_DAY, Written, note_written
+from gateway.storage.engine.migrations.migrate import migrate
+from gateway.storage.state.write_diary import MS_OF_A_DAY, Written, note_written
 from gateway.telemetry.block_device import BlockDevice
 from gateway.telemetry.mount import Mount
 

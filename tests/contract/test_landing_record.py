@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
 
-from gateway.storage.outbox_row import OutboxRow
+from gateway.storage.outbox.outbox_row import OutboxRow
 from pipeline.columns import RECORD
 from pipeline.landing_file import Row, parse_name, read_landing_file
 from tests.support.outbox_rows import ROWS

@@ -14,7 +14,7 @@ from gateway.bridges import cobs, frame_body, quantities, reading, serial_frames
 from gateway.bridges.frame_body import FrameReading, Status, decode_readings, encode_acknowledgement
 from gateway.bridges.serial_frames import FrameDecoder, encode_frame
 from gateway.counters import Counters
-from gateway.storage.node_frames import WINDOW
+from gateway.storage.state.node_frames import WINDOW
 
 PAGE = (Path(__file__).parents[2] / "docs" / "serial-protocol.md").read_text()
 BOOT = 0x0A1B2C3D

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from paho.mqtt.enums import MQTTProtocolVersion
 
-from gateway.storage.room import LOOK_SECONDS
+from gateway.storage.engine.room import LOOK_SECONDS
 from tests.support.fleet_collector import FleetCollector
 from tests.support.gateway_process import COMMAND, GatewayProcess
 from tests.support.mosquitto import Mosquitto

@@ -20,7 +20,7 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.span import Span
-from gateway.storage.database import FILE_NAME
+from gateway.storage.engine.database import FILE_NAME
 from tests.support.publications import publish
 from tests.support.raw_client import RawClient
 from tests.support.server import HeldWriter, Server, serve

@@ -5,7 +5,7 @@ import pytest
 
 from gateway.broker.settings import BrokerSettings
 from gateway.session import delivery_queue
-from gateway.storage import message_store, pager, restore
+from gateway.storage.sessions import message_store, pager, restore
 from tests.support.durable_broker import DurableHarness
 from tests.support.paged_queues import HEAD
 from tests.support.storage import Store, open_store

@@ -46,7 +46,7 @@ class Disk:
 
 
 class MemoryFrames:
-    """The in-memory twin of gateway.storage.node_frames.NodeFrames, without a window."""
+    """The in-memory twin of gateway.storage.state.node_frames.NodeFrames, without a window."""
 
     def __init__(self) -> None:
         self.remembered: list[tuple[str, int, int]] = []

@@ -1,7 +1,7 @@
 """The count of what sessions are owed, by which all rows are deleted at once, beside the rows."""
 
-from gateway.storage.broker_store import BrokerStore
-from gateway.storage.session_journal import SessionJournal
+from gateway.storage.sessions.broker_store import BrokerStore
+from gateway.storage.sessions.session_journal import SessionJournal
 from tests.support.durable_broker import DurableHarness
 
 

@@ -5,15 +5,15 @@ from pathlib import Path
 
 from gateway.counters import Counters
 from gateway.routing.where.message import Message
-from gateway.storage.database import FILE_NAME
-from gateway.storage.history import History, RecordedRule
-from gateway.storage.migrations.migrate import migrate
-from gateway.storage.rule_states import RuleKey, RuleStates
-from gateway.storage.salvage.cells import kind_of, rows_of
-from gateway.storage.salvage.layouts import Layout, layout_of
-from gateway.storage.salvage.owners import Search
-from gateway.storage.salvage.pages import Pages
-from gateway.storage.salvage.wal import FRAME_BYTES, HEADER_BYTES
+from gateway.salvage.cells import kind_of, rows_of
+from gateway.salvage.layouts import Layout, layout_of
+from gateway.salvage.owners import Search
+from gateway.salvage.pages import Pages
+from gateway.salvage.wal import FRAME_BYTES, HEADER_BYTES
+from gateway.storage.engine.database import FILE_NAME
+from gateway.storage.engine.migrations.migrate import migrate
+from gateway.storage.history.history import History, RecordedRule
+from gateway.storage.state.rule_states import RuleKey, RuleStates
 from tests.support.storage import Store, crash_image, open_store, outbox_row
 
 PAGE = 4096

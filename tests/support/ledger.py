@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.storage.ledger import Ledger
-from gateway.storage.ledger_pages import LedgerPages
-from gateway.storage.meta import COUNT_START, start_number
-from gateway.storage.starts import Starts
+from gateway.storage.engine.meta import COUNT_START, start_number
+from gateway.storage.ledger.ledger import Ledger
+from gateway.storage.ledger.pages import LedgerPages
+from gateway.storage.ledger.starts import Starts
 from gateway.uplink.ledger_reports import LedgerReports
 from gateway.uplink.own_messages import OwnMessages
 from tests.support.clocks import ManualClock

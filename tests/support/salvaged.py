@@ -3,7 +3,7 @@
 import random
 from pathlib import Path
 
-from gateway.storage.salvage.salvage import Salvage, salvage
+from gateway.salvage.salvage import Salvage, salvage
 from tests.support.damaged_database import PAGE, Row, all_rows, fresh
 
 ROWS = 900

@@ -15,8 +15,8 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
 from gateway.server.listener import Listener
 from gateway.server.turn import Turn
-from gateway.storage.wake_up import WakeUp
-from gateway.storage.writer import Writer
+from gateway.storage.engine.wake_up import WakeUp
+from gateway.storage.engine.writer import Writer
 from tests.support.raw_client import Clients
 
 HOST = "127.0.0.1"

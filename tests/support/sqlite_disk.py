@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 
 from gateway.counters import Counters
 from gateway.session.kept import Kept
-from gateway.storage.broker_store import BrokerStore
-from gateway.storage.connection import Row
-from gateway.storage.gathering import Gathering
-from gateway.storage.migrations.migrate import migrate
-from gateway.storage.pager import Pager
-from gateway.storage.reading import Reading
-from gateway.storage.restore import Restore
-from gateway.storage.wake_up import WakeUp
+from gateway.storage.engine.connection import Row
+from gateway.storage.engine.gathering import Gathering
+from gateway.storage.engine.migrations.migrate import migrate
+from gateway.storage.engine.reading import Reading
+from gateway.storage.engine.wake_up import WakeUp
+from gateway.storage.sessions.broker_store import BrokerStore
+from gateway.storage.sessions.pager import Pager
+from gateway.storage.sessions.restore import Restore
 
 T = TypeVar("T")
 

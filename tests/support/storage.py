@@ -12,13 +12,13 @@ import pytest
 
 from gateway.clock import Clock
 from gateway.counters import Counters
-from gateway.storage.database import FILE_NAME, Database, open_database
-from gateway.storage.node_frames import NodeFrames
-from gateway.storage.outbox import Outbox
-from gateway.storage.outbox_row import OutboxRow
-from gateway.storage.rejected import Rejected
-from gateway.storage.retention import OutboxSettings, Retention, WhenFull
-from gateway.storage.writer import Writer
+from gateway.storage.engine.database import FILE_NAME, Database, open_database
+from gateway.storage.engine.writer import Writer
+from gateway.storage.outbox.outbox import Outbox
+from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.rejected import Rejected
+from gateway.storage.outbox.retention import OutboxSettings, Retention, WhenFull
+from gateway.storage.state.node_frames import NodeFrames
 
 
 @dataclass(slots=True)

@@ -8,9 +8,9 @@ from gateway.routing.where.compile import COMPILER
 from gateway.routing.where.expression import Expression
 from gateway.routing.where.message import Message
 from gateway.routing.where.to_sqlite import SqliteFilter
-from gateway.storage.history_row import HISTORY_COLUMNS, HistoryRow, to_history_columns
-from gateway.storage.outbox_row import insert_statement
-from gateway.storage.where_functions import register_where_functions
+from gateway.storage.engine.many_rows import insert_statement
+from gateway.storage.history.row import HISTORY_COLUMNS, HistoryRow, to_history_columns
+from gateway.storage.history.where_functions import register_where_functions
 
 
 class Recorded:

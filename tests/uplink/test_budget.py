@@ -11,7 +11,7 @@ import gateway.uplink.gate as gate_module
 import gateway.uplink.uplink as uplink_module
 from gateway.clock import Clock
 from gateway.counters import Counters
-from gateway.storage.uplink_usage import UplinkUsage
+from gateway.storage.state.uplink_usage import UplinkUsage
 from gateway.uplink.budget import Budget
 from gateway.uplink.metering import Metering
 from gateway.uplink.uplink import Uplink

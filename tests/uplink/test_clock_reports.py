@@ -8,7 +8,7 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # s
 
 from gateway.clock.spans import ClockSpans, Span
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.storage.clock_store import ClockStore
+from gateway.storage.state.clock_store import ClockStore
 from gateway.uplink.clock_reports import ClockReports, clock_record
 from gateway.uplink.kept_messages import MAX_IN_HAND, REFUSED_SECONDS
 from gateway.uplink.own_messages import OwnMessages

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import gateway.uplink.strand as strand_module
-from gateway.storage.outbox_row import OutboxRow
-from gateway.storage.retention import OutboxSettings, StreamSettings
+from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.retention import OutboxSettings, StreamSettings
 from gateway.uplink.lanes import Lanes
 from tests.support.storage import Store, open_store, outbox_row
 

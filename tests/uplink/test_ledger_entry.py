@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import gateway.uplink.ledger_entry as entry_module
-from gateway.storage.fate import Fate
-from gateway.storage.ledger_range import LedgerRange
+from gateway.storage.ledger.range import LedgerRange
+from gateway.storage.outbox.fate import Fate
 from gateway.uplink.ledger_entry import ledger_entries
 from tests.support.ledger import open_ledger_store
 

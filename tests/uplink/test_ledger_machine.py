@@ -14,12 +14,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-import gateway.storage.ledger_pages as pages_module
-import gateway.storage.writer as writer_module
+import gateway.storage.engine.writer as writer_module
+import gateway.storage.ledger.pages as pages_module
 import gateway.uplink.ledger_reports as reports_module
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.storage.fate import Fate
-from gateway.storage.ledger_range import parse_cause
+from gateway.storage.ledger.range import parse_cause
+from gateway.storage.outbox.fate import Fate
 from tests.support.ledger import LedgerStore, open_ledger_store
 from tests.support.storage import crash_image, until
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.storage.fate import Fate
+from gateway.storage.outbox.fate import Fate
 from gateway.uplink.ledger_reports import PASS_SECONDS
 from tests.support.ledger import LedgerStore, answer_all, open_ledger_store
 from tests.support.storage import until

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-import gateway.storage.history_recall as history_recall_module
+import gateway.storage.history.recall as history_recall_module
 import gateway.uplink.recall as recall_module
 from gateway.routing.where.message import Message
-from gateway.storage.fate import Fate
-from gateway.storage.history import History
-from gateway.storage.history_recall import HistoryRecall, Window
-from gateway.storage.history_row import Numbered
-from gateway.storage.outbox_row import OutboxRow
-from gateway.storage.retention import OutboxSettings, Retention, StreamSettings, WhenFull
+from gateway.storage.history.history import History
+from gateway.storage.history.recall import HistoryRecall, Window
+from gateway.storage.history.row import Numbered
+from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.retention import OutboxSettings, Retention, StreamSettings, WhenFull
 from gateway.uplink.lanes import Lanes
 from gateway.uplink.recall import Recall, Report
 from gateway.uplink.recall_request import RecallError, parse_request

@@ -6,8 +6,8 @@ import re
 import pytest
 
 from gateway.routing.where.message import Message
-from gateway.storage.history_recall import EVER, Window
-from gateway.storage.history_row import HistoryRow, Numbered
+from gateway.storage.history.recall import EVER, Window
+from gateway.storage.history.row import HistoryRow, Numbered
 from gateway.uplink.recall_request import MAX_REQUEST_BYTES, RecallError, parse_request
 
 MISTAKES = [

@@ -7,7 +7,7 @@ import pytest
 from gateway.mqtt.packets import ConnAck, Publish
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.storage.uplink_session import leave_resumable, take_resumable
+from gateway.storage.state.uplink_session import leave_resumable, take_resumable
 from gateway.uplink.batch_limits import BatchLimits
 from gateway.uplink.own_messages import OwnMessage
 from pipeline.batch import read_batch

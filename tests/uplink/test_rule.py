@@ -11,7 +11,7 @@ from gateway.routing.budget import SAMPLED, Budget
 from gateway.routing.where import rule_memory
 from gateway.routing.where.message import Message
 from gateway.routing.where.rule import compile_rule
-from gateway.storage.rule_states import RuleKey, RuleStates
+from gateway.storage.state.rule_states import RuleKey, RuleStates
 from gateway.uplink.rule import Rule, key_of
 from gateway.uplink.rules import RuleSet
 from tests.support.storage import Store, crash_image, open_store

@@ -7,7 +7,7 @@ import pytest
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
 from gateway.routing.where.rule import compile_rule
-from gateway.storage.fate import Fate
+from gateway.storage.outbox.fate import Fate
 from gateway.uplink.rule import DEFAULT_RULES, Rule
 from gateway.uplink.rules import RuleSet
 from tests.support.storage import Store, bounded, open_store

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from gateway.cli.crashtest.numbers import Received, note
-from gateway.storage.database import FILE_NAME
+from gateway.storage.engine.database import FILE_NAME
 
 Key = tuple[str, str, int]
 """Epoch, stream and number: the name of a message for ever."""

@@ -1,0 +1,182 @@
+"""The cells of a b-tree page and the records in them (sqlite.org/fileformat2.html, 1.6 and 2.1)."""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gateway.salvage.pages import Pages
+from gateway.salvage.wal import PAGE_BYTES
+
+INDEX_INTERIOR, TABLE_INTERIOR, INDEX_LEAF, TABLE_LEAF = 2, 5, 10, 13
+KINDS = (INDEX_INTERIOR, TABLE_INTERIOR, INDEX_LEAF, TABLE_LEAF)
+
+LARGEST_RECORD = 512 * 1024 * 1024
+"""Bytes beyond which a length is taken for damage; the largest packet is 256 MiB."""
+
+_LEAST = (PAGE_BYTES - 12) * 32 // 255 - 23
+_MOST_IN_TABLE = PAGE_BYTES - 35
+_MOST_IN_INDEX = (PAGE_BYTES - 12) * 64 // 255 - 23
+
+_INTEGER_BYTES = (0, 1, 2, 3, 4, 6, 8)
+_FLOAT, _ZERO, _ONE, _FIRST_BLOB, _FIRST_TEXT = 7, 8, 9, 12, 13
+
+UNREADABLE = (ValueError, IndexError, struct.error)
+"""What reading a damaged cell raises (UnicodeDecodeError is a ValueError)."""
+
+Value = int | float | str | bytes | None
+
+
+@dataclass(slots=True)
+class Cells:
+    """What can be read of a page: rows as (rowid or None, values), and how many cells cannot."""
+
+    rows: list[tuple[int | None, list[Value]]] = field(default_factory=list)
+    lost: int = 0
+
+
+def kind_of(page: bytes, number: int) -> int:
+    """Return which of KINDS the page is, 0 when it is none."""
+    head = 100 if number == 1 else 0
+    if len(page) != PAGE_BYTES or page[head] not in KINDS:
+        return 0
+    kind = page[head]
+    pointers = head + (8 if kind in (INDEX_LEAF, TABLE_LEAF) else 12)
+    return kind if pointers + 2 * cell_count(page, number) <= PAGE_BYTES else 0
+
+
+def rows_of(pages: Pages, page: bytes, number: int, limit: int = PAGE_BYTES) -> Cells:
+    """Read the rows of a page that holds some, up to `limit`; a table's inner pages hold none."""
+    cells = Cells()
+    kind = kind_of(page, number)
+    read = _table_row if kind == TABLE_LEAF else _index_row
+    if kind in (0, TABLE_INTERIOR):
+        return cells
+    for place in _places(page, number):
+        try:
+            cells.rows.append(read(pages, page, place, kind))
+        except UNREADABLE:
+            cells.lost += 1
+        if len(cells.rows) >= limit:
+            break
+    return cells
+
+
+def cell_count(page: bytes, number: int) -> int:
+    """Return how many cells the page says it has."""
+    head = 100 if number == 1 else 0
+    return int.from_bytes(page[head + 3 : head + 5], "big")
+
+
+def children(page: bytes, number: int) -> list[int]:
+    """Return the pages below an inner page in the order of their keys; a leaf has none."""
+    if kind_of(page, number) not in (INDEX_INTERIOR, TABLE_INTERIOR):
+        return []
+    head = 100 if number == 1 else 0
+    below = [
+        int.from_bytes(page[place : place + 4], "big")
+        for place in _places(page, number)
+        if place <= PAGE_BYTES - 4
+    ]
+    return [*below, int.from_bytes(page[head + 8 : head + 12], "big")]
+
+
+def first_rowid(page: bytes, number: int) -> int:
+    """Return the lowest rowid of a table's leaf as its first cell says, 0 if it cannot be read."""
+    try:
+        _, place = varint(page, next(_places(page, number)))
+        return _signed(varint(page, place)[0])
+    except (*UNREADABLE, StopIteration):
+        return 0
+
+
+def varint(data: bytes, place: int) -> tuple[int, int]:
+    """Return the number at `place` and where it ends; IndexError beyond the end."""
+    byte = data[place]
+    if byte < 0x80:
+        return byte, place + 1
+    value = byte & 0x7F
+    for end in range(place + 1, place + 8):
+        byte = data[end]
+        value = value << 7 | byte & 0x7F
+        if byte < 0x80:
+            return value, end + 1
+    return value << 8 | data[place + 8], place + 9
+
+
+def record(payload: bytes) -> list[Value]:
+    """Return the values of a record; ValueError when its parts do not add up to its length."""
+    place_of_value, place = varint(payload, 0)
+    end = place_of_value
+    values: list[Value] = []
+    while place < end:
+        kind, place = varint(payload, place)
+        value, place_of_value = _value(payload, kind, place_of_value)
+        values.append(value)
+    if place != end or place_of_value != len(payload):
+        raise ValueError("a record of another length")
+    return values
+
+
+def _value(payload: bytes, kind: int, place: int) -> tuple[Value, int]:
+    if kind >= _FIRST_BLOB:
+        end = place + (kind - _FIRST_BLOB) // 2
+        if end > len(payload):
+            raise ValueError("a value beyond the end of its record")
+        content = payload[place:end]
+        return (content.decode() if kind & 1 else content), end
+    if kind in (_ZERO, _ONE):
+        return kind - _ZERO, place
+    if kind == _FLOAT:
+        return struct.unpack_from(">d", payload, place)[0], place + 8
+    end = place + _INTEGER_BYTES[kind]
+    return (int.from_bytes(payload[place:end], "big", signed=True) if kind else None), end
+
+
+def _places(page: bytes, number: int) -> Iterator[int]:
+    head = 100 if number == 1 else 0
+    kind = page[head]
+    start = head + (8 if kind in (INDEX_LEAF, TABLE_LEAF) else 12)
+    for place in range(start, start + 2 * cell_count(page, number), 2):
+        yield page[place] << 8 | page[place + 1]
+
+
+def _table_row(pages: Pages, page: bytes, place: int, _kind: int) -> tuple[int | None, list[Value]]:
+    size, place = varint(page, place)
+    rowid, place = varint(page, place)
+    return _signed(rowid), record(_payload(pages, page, place, size, _MOST_IN_TABLE))
+
+
+def _index_row(pages: Pages, page: bytes, place: int, kind: int) -> tuple[int | None, list[Value]]:
+    if kind == INDEX_INTERIOR:
+        place += 4
+    size, place = varint(page, place)
+    return None, record(_payload(pages, page, place, size, _MOST_IN_INDEX))
+
+
+def _payload(pages: Pages, page: bytes, place: int, size: int, most: int) -> bytes:
+    """Return the whole payload of a cell, with what overflows into other pages."""
+    if size <= most:
+        return page[place : place + size]
+    if size > min(LARGEST_RECORD, pages.count * PAGE_BYTES):
+        raise ValueError("a record longer than the database")
+    local = _LEAST + (size - _LEAST) % (PAGE_BYTES - 4)
+    if local > most:
+        local = _LEAST
+    parts = [page[place : place + local]]
+    left = size - local
+    following = int.from_bytes(page[place + local : place + local + 4], "big")
+    while left > 0:
+        more = pages.read(following)
+        if not more:
+            raise ValueError("a page of a long record is missing")
+        pages.of_long_records.add(following)
+        parts.append(more[4 : 4 + left])
+        left -= PAGE_BYTES - 4
+        following = int.from_bytes(more[:4], "big")
+    if following:
+        raise ValueError("a long record that does not end")
+    return b"".join(parts)
+
+
+def _signed(number: int) -> int:
+    return number - (1 << 64) if number >> 63 else number

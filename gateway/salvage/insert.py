@@ -1,0 +1,79 @@
+"""The rows of a table on their way into a new database."""
+
+import sqlite3
+from collections.abc import Sequence
+
+from gateway.salvage.layouts import Layout
+
+CHUNK_ROWS = 1_000
+"""Rows that are inserted and committed at a time."""
+
+CHUNK_BYTES = 4 * 1024 * 1024
+"""Bytes of the binary values of as many rows, from which a chunk ends earlier."""
+
+
+class Insert:
+    """Inserts rows a chunk at a time; a row that is there already counts once.
+
+    `inserted` are in the table now, `refused` those that it would not have, and `left_out` those
+    that found no room; `lost` is for the caller to count what it could not read.
+    """
+
+    def __init__(self, target: sqlite3.Connection, old: Layout, new: Layout) -> None:
+        self.inserted = self.lost = self.refused = self.left_out = 0
+        self._target = target
+        self._rows: list[Sequence[object]] = []
+        wanted = {column.name for column in new.columns}
+        self._places = [i for i, column in enumerate(old.columns) if column.name in wanted]
+        names = ", ".join(f'"{old.columns[i].name}"' for i in self._places)
+        marks = ", ".join("?" * len(self._places))
+        self._statement = " ".join(
+            ("INSERT OR IGNORE INTO", f'"{new.name}"', f"({names}) VALUES ({marks})")
+        )
+        self._blobs = [i for i, column in enumerate(old.columns) if column.types == (bytes,)]
+        self._all = len(self._places) == len(old.columns)
+        self._full = False
+        self._bytes = 0
+
+    def add(self, row: Sequence[object]) -> None:
+        """Insert a row, whose values are those of the old layout, with the next chunk."""
+        self._rows.append(row if self._all else [row[i] for i in self._places])
+        for place in self._blobs:
+            blob = row[place]
+            if isinstance(blob, bytes):
+                self._bytes += len(blob)
+        if len(self._rows) >= CHUNK_ROWS or self._bytes >= CHUNK_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Insert what was added since the last chunk."""
+        rows, self._rows, self._bytes = self._rows, [], 0
+        if self._full:
+            self.left_out += len(rows)
+        elif rows and not self._write(rows):
+            for row in rows:
+                if not self._write([row]):
+                    self._give_up()
+
+    def _give_up(self) -> None:
+        if self._full:
+            self.left_out += 1
+        else:
+            self.refused += 1
+
+    def _write(self, rows: list[Sequence[object]]) -> bool:
+        if self._full:
+            return False
+        before = self._target.total_changes
+        try:
+            self._target.execute("BEGIN")
+            self._target.executemany(self._statement, rows)
+            self._target.execute("COMMIT")
+        except (sqlite3.Error, OverflowError) as error:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            self._full = code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR) and len(rows) == 1
+            if self._target.in_transaction:
+                self._target.execute("ROLLBACK")
+            return False
+        self.inserted += self._target.total_changes - before
+        return True

@@ -1,0 +1,126 @@
+"""The pages of a database that SQLite may refuse to open, with its write-ahead log over them."""
+
+import contextlib
+import os
+import struct
+from pathlib import Path
+
+from gateway.salvage.wal import PAGE_BYTES, read_log
+
+POINTERS_OF_A_MAP_PAGE = PAGE_BYTES // 5
+"""Entries of a pointer map page: a kind (1 byte) and a parent page (4 bytes) for each page."""
+
+PENDING_PAGE = 0x40000000 // PAGE_BYTES + 1
+"""The page that holds SQLite's locks; nothing is stored in it."""
+
+ROOT, FREE, FIRST_OVERFLOW, NEXT_OVERFLOW, TREE = range(1, 6)
+"""What a pointer map says that a page is."""
+
+FIRST_PAGE_OF_TABLES = 3
+"""Before it are the page of the schema and the first one of the pointer map."""
+
+
+class Pages:
+    """Read access to pages by their number, from 1; never raises for what the disk does.
+
+    `count` is how many there should be, which a file that was cut off may fall short of.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._log_path = path.with_name(path.name + "-wal")
+        self._log = read_log(self._log_path)
+        self._file = _open(path)
+        self._log_file = _open(self._log_path)
+        self._map = (0, b"")
+        self.of_long_records: set[int] = set()
+        """Pages that were found to hold the rest of a long record."""
+        size = 0 if self._file is None else os.fstat(self._file).st_size
+        self.count = max(1, self._log.page_count or max(-(-size // PAGE_BYTES), self._said()))
+
+    @property
+    def log_is_sound(self) -> bool:
+        """Whether SQLite sees what is seen here: it ends at the first bad frame of the log."""
+        return not self._log.damaged
+
+    def close(self) -> None:
+        """Close the files."""
+        for descriptor in (self._file, self._log_file):
+            if descriptor is not None:
+                os.close(descriptor)
+
+    def read(self, number: int) -> bytes:
+        """Return the page, or b"" when there is none or it cannot be read."""
+        if not 1 <= number <= self.count:
+            return b""
+        place = self._log.pages.get(number)
+        if place is not None:
+            page = _read(self._log_file, place)
+        else:
+            page = _read(self._file, (number - 1) * PAGE_BYTES)
+        return page if len(page) == PAGE_BYTES else b""
+
+    def map_entry(self, number: int) -> tuple[int, int]:
+        """Return (kind, parent) of a page as the pointer map says, (0, 0) when it does not."""
+        map_number = _map_page_of(number)
+        if self._map[0] != map_number:
+            page = self.read(map_number)
+            self._map = (map_number, page if self._is_sound_map(map_number, page) else b"")
+        place = 5 * (number - map_number - 1)
+        if not self._map[1] or not 0 <= place <= PAGE_BYTES - 5:
+            return 0, 0
+        kind, parent = struct.unpack_from(">BI", self._map[1], place)
+        return kind, parent
+
+    def _is_sound_map(self, number: int, page: bytes) -> bool:
+        """Return whether every entry of a pointer map page is one that SQLite could write."""
+        entries = min(POINTERS_OF_A_MAP_PAGE, self.count - number)
+        if not page or entries <= 0:
+            return False
+        for place in range(0, 5 * entries, 5):
+            kind, parent = struct.unpack_from(">BI", page, place)
+            if kind in (ROOT, FREE):
+                if parent:
+                    return False
+            elif (kind, parent) != (0, 0) and (kind > TREE or not 1 <= parent <= self.count):
+                return False  # zeros are for what was never used, as the page of the locks
+        return True
+
+    def _said(self) -> int:
+        """Return how many pages the header says there are; no more than three times the file.
+
+        A file that was cut off says the truth here, a damaged header says anything.
+        """
+        header = _read(self._file, 0)[:100]
+        if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
+            return 0
+        said = int(struct.unpack_from(">I", header, 28)[0])
+        there = 0 if self._file is None else os.fstat(self._file).st_size // PAGE_BYTES
+        return said if said <= 3 * max(there, 1) else 0
+
+
+def holds_nothing(number: int) -> bool:
+    """Return whether the page is one of the pointer map, or the one of the locks."""
+    return number == PENDING_PAGE or number == _map_page_of(number)
+
+
+def _map_page_of(number: int) -> int:
+    """Return the page of the pointer map with the entry of this page; its own if it is one."""
+    span = POINTERS_OF_A_MAP_PAGE + 1
+    found = (number - 2) // span * span + 2
+    return found + 1 if found == PENDING_PAGE else found
+
+
+def _open(path: Path) -> int | None:
+    with contextlib.suppress(OSError):
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    return None
+
+
+def _read(descriptor: int | None, place: int) -> bytes:
+    """Return what is there of a page; a card with a bad block answers with an error."""
+    if descriptor is None:
+        return b""
+    try:
+        return os.pread(descriptor, PAGE_BYTES, place)
+    except OSError:
+        return b""

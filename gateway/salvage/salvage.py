@@ -1,0 +1,262 @@
+"""Copies what can be read of a damaged database into a new one, page by page.
+
+SQLite gives up a whole table at the first page that is wrong. Here every row is found whose own
+pages are sound: where SQLite stumbles, each page is read for itself.
+"""
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
+
+from gateway.salvage.cells import cell_count, first_rowid, kind_of, rows_of
+from gateway.salvage.gaps import LostNumbers, lost_numbers
+from gateway.salvage.insert import Insert
+from gateway.salvage.layouts import (
+    Layout,
+    layout_of,
+    old_layouts,
+    schema_rows,
+    tables_of,
+)
+from gateway.salvage.leftovers import drop_leftovers
+from gateway.salvage.owners import Places, Search
+from gateway.salvage.pages import Pages
+from gateway.salvage.shortcut import ALL, Shortcut
+from gateway.salvage.wal import PAGE_BYTES
+
+HISTORY_BYTES = 64 * 1024 * 1024
+"""Bytes of the history's newest pages that are copied: it is the largest table, and dispensable."""
+
+BOUNDS = {"history": HISTORY_BYTES}
+
+LAST = ("history_rules", "history")
+"""Tables that are copied last, when room on the disk may be short."""
+
+DERIVED = ("outbox_totals",)
+"""Tables that say of others what is found out again when they are empty."""
+
+GROUP_PAGES = 64
+"""Pages that are read by SQLite together, or each for itself when it stumbles over one."""
+
+
+@dataclass(slots=True)
+class Salvage:
+    """What came of a damaged database: rows by table.
+
+    `lost` counts rows that could not be read; where a whole page is gone, as many as the
+    table's other pages hold on average. `left_out` counts rows that could be read and are
+    beyond a bound or found no room; `dropped` those whose rows in other tables are missing.
+    `lost_pages` are unreadable pages of which not even the table is known, `numbers` those of
+    the outbox that may be lost.
+    """
+
+    salvaged: dict[str, int] = field(default_factory=dict)
+    lost: dict[str, int] = field(default_factory=dict)
+    left_out: dict[str, int] = field(default_factory=dict)
+    dropped: dict[str, int] = field(default_factory=dict)
+    lost_pages: int = 0
+    numbers: list[LostNumbers] = field(default_factory=list)
+
+    @property
+    def all_lost(self) -> int:
+        """How many rows are not in the new database, about."""
+        return sum(map(_total, (self.lost, self.dropped, self.left_out)))
+
+    def __str__(self) -> str:
+        parts = [f"{_total(self.salvaged)} rows were salvaged{_by_table(self.salvaged)}"]
+        parts.append(f"about {_total(self.lost)} are lost{_by_table(self.lost)}")
+        if self.dropped:
+            parts.append(f"{_total(self.dropped)} dropped{_by_table(self.dropped)}")
+        if self.left_out:
+            parts.append(f"{_total(self.left_out)} left out{_by_table(self.left_out)}")
+        if self.lost_pages:
+            parts.append(f"{self.lost_pages} pages are of no known table")
+        return ", ".join(parts)
+
+
+def salvage(path: Path, target: sqlite3.Connection, bounds: Mapping[str, int] = BOUNDS) -> Salvage:
+    """Copy what can be read of the database at `path` into `target`, and say what came of it.
+
+    `target` is an empty database at the newest schema, in autocommit mode. `bounds` are bytes
+    of pages by table, of which the newest are taken. Never raises for damage or for the disk:
+    where the new database finds no room, the rest is left out.
+    """
+    result = Salvage()
+    pages, shortcut = Pages(path), Shortcut(path)
+    try:
+        target.execute("PRAGMA foreign_keys = OFF")
+        _Copy(pages, shortcut, target, bounds, result).run()
+        drop_leftovers(target, result.dropped)
+        _mend(target, result)
+    except sqlite3.Error as error:
+        result.left_out[str(error)] = 0
+    finally:
+        shortcut.close()
+        pages.close()
+    for table, dropped in result.dropped.items():
+        result.salvaged[table] -= dropped
+    return result
+
+
+class _Copy:
+    """The copying of one database."""
+
+    def __init__(
+        self,
+        pages: Pages,
+        shortcut: Shortcut,
+        target: sqlite3.Connection,
+        bounds: Mapping[str, int],
+        result: Salvage,
+    ) -> None:
+        self._pages = pages
+        self._shortcut = shortcut
+        self._target = target
+        self._bounds = bounds
+        self._result = result
+        names = tables_of(target)
+        self._new = {name: layout_of(target, name) for name in names}
+        self._old: dict[str, Layout] = {}
+        self._spans: list[tuple[int, int]] = []
+
+    def run(self) -> None:
+        places = self._find()
+        for name in sorted(self._old, key=lambda name: name in LAST and LAST.index(name) + 1):
+            if name in self._new and name not in DERIVED:
+                self._copy(name, places)
+        unknown = set(places.unknown) - self._pages.of_long_records
+        self._result.lost_pages = len(unknown)
+        if unknown or "outbox" in self._result.lost:
+            self._result.numbers = lost_numbers(self._target, self._spans)
+
+    def _find(self) -> Places:
+        rows = schema_rows(self._pages)
+        self._old = old_layouts(
+            statement for kind, _, _, statement in rows if kind == "table" and statement
+        )
+        roots = {root: name for _, name, root, _ in rows if root}
+        # Tables that are not in what is left of the schema: the same migrations give them the
+        # same root pages.
+        query = "SELECT name, rootpage FROM sqlite_schema WHERE rootpage > 0"
+        known = set(roots.values())
+        for name, root in self._target.execute(query).fetchall():
+            if name not in known:
+                roots.setdefault(root, name)
+        for name, layout in self._new.items():
+            self._old.setdefault(name, layout)
+        return Search(self._pages, roots, frozenset(self._old), self).places()
+
+    def distinct(self) -> Iterator[str]:
+        """Yield the tables whose pages can be told by their rows alone."""
+        return (name for name, layout in self._old.items() if layout.is_distinct)
+
+    def fits(self, name: str, number: int, page: bytes) -> bool:
+        """Return whether a page with rows can be one of this table: the first one shows it."""
+        layout = self._old[name]
+        if kind_of(page, number) not in layout.kinds:
+            return False
+        cells = rows_of(self._pages, page, number, limit=1)
+        return all(layout.complete(*row) is not None for row in cells.rows) and (
+            bool(cells.rows) or not cells.lost
+        )
+
+    def _copy(self, name: str, places: Places) -> None:
+        result = self._result
+        skipped, numbers = self._in_order(name, places.pages.get(name, []))
+        insert = Insert(self._target, self._old[name], self._new[name])
+        read = sum(self._copy_group(name, group, insert) for group in self._groups(name, numbers))
+        insert.flush()
+        per_page = max(1, round(read / len(numbers))) if numbers else 1
+        lost = insert.lost + len(places.lost.get(name, ())) * per_page
+        _note(result.salvaged, name, insert.inserted)
+        _note(result.lost, name, lost + insert.refused)
+        _note(result.left_out, name, self._count_cells(skipped) + insert.left_out)
+
+    def _groups(self, name: str, numbers: list[int]) -> Iterator[tuple[list[int], int, int]]:
+        """Yield pages in a row with the first and the last rowid that may be on them."""
+        if self._old[name].without_rowid:
+            yield numbers, *ALL
+            return
+        groups = [numbers[i : i + GROUP_PAGES] for i in range(0, len(numbers), GROUP_PAGES)]
+        starts = [first_rowid(self._pages.read(group[0]), group[0]) for group in groups]
+        for group, start, following in zip_longest(groups, starts, starts[1:]):
+            yield group, start, ALL[1] if following is None else following - 1
+
+    def _copy_group(self, name: str, group: tuple[list[int], int, int], insert: Insert) -> int:
+        """Copy the rows of some pages; return how many there should be.
+
+        SQLite reads them if it finds as many as the pages say that they have; what it reads
+        before it gives up is found again, and does no harm.
+        """
+        numbers, first, last = group
+        expected = self._count_cells(numbers)
+        if self._copy_by_sqlite(name, first, last, insert) == expected:
+            if name == "outbox":
+                self._spans.append((first, last))
+        else:
+            for number in numbers:
+                self._copy_page(name, number, insert)
+        return expected
+
+    def _copy_by_sqlite(self, name: str, first: int, last: int, insert: Insert) -> int:
+        """Return how many rows SQLite found, -1 where it gave up or sees another state."""
+        found = 0
+        if not self._pages.log_is_sound:
+            return -1
+        try:
+            for row in self._shortcut.rows(self._old[name], first, last):
+                insert.add(row)
+                found += 1
+        except (sqlite3.Error, ValueError):
+            return -1
+        return found
+
+    def _copy_page(self, name: str, number: int, insert: Insert) -> None:
+        layout = self._old[name]
+        cells = rows_of(self._pages, self._pages.read(number), number)
+        good = [row for each in cells.rows if (row := layout.complete(*each)) is not None]
+        for row in good:
+            insert.add(row)
+        damaged = cells.lost + len(cells.rows) - len(good)
+        insert.lost += damaged
+        if name == "outbox" and cells.rows and not damaged:
+            self._spans.append((cells.rows[0][0] or 0, cells.rows[-1][0] or 0))
+
+    def _in_order(self, name: str, numbers: list[int]) -> tuple[list[int], list[int]]:
+        """Return the pages beyond a bound, and the newest within it, in the order of their rows."""
+        if not self._old[name].without_rowid:
+            numbers = sorted(numbers, key=lambda n: first_rowid(self._pages.read(n), n))
+        most = self._bounds.get(name, len(numbers) * PAGE_BYTES) // PAGE_BYTES
+        beyond = max(0, len(numbers) - most)
+        return numbers[:beyond], numbers[beyond:]
+
+    def _count_cells(self, numbers: list[int]) -> int:
+        return sum(cell_count(self._pages.read(number), number) for number in numbers)
+
+
+def _mend(target: sqlite3.Connection, result: Salvage) -> None:
+    """Leave nothing that claims to be whole and is not."""
+    if result.lost_pages or "rule_memory" in result.lost:
+        target.execute("UPDATE rules SET complete = 0")
+    target.execute(
+        "INSERT INTO meta (name, value) SELECT 'rule_epochs', max(epoch) FROM rules"
+        " WHERE true HAVING max(epoch) > 0"
+        " ON CONFLICT DO UPDATE SET value = max(value, excluded.value)"
+    )
+
+
+def _note(counts: dict[str, int], name: str, count: int) -> None:
+    if count:
+        counts[name] = count
+
+
+def _total(counts: Mapping[str, int]) -> int:
+    return sum(counts.values())
+
+
+def _by_table(counts: Mapping[str, int]) -> str:
+    if not any(counts.values()):
+        return ""
+    return " (" + ", ".join(f"{name} {count}" for name, count in sorted(counts.items())) + ")"

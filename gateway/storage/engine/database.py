@@ -1,0 +1,149 @@
+"""The gateway's SQLite database: its two connections, on disk or else in memory."""
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gateway.clock import Clock
+from gateway.errors import StartError
+from gateway.storage.engine.connection import Batch, Connection
+from gateway.storage.engine.damage import is_damage, note_damage
+from gateway.storage.engine.database_file import BUSY_TIMEOUT_MS, prepare
+from gateway.storage.engine.refusal import NoDiskError, ReadOnlyError, makes_room, refusal
+from gateway.storage.engine.reserve import Reserve
+
+if TYPE_CHECKING:
+    from gateway.salvage.salvage import Salvage
+
+logger = logging.getLogger(__name__)
+
+FILE_NAME = "tidegate.db"
+
+JOURNAL_SIZE_LIMIT = 16 * 1024 * 1024
+"""Bytes to which the WAL file is cut back after a checkpoint; a burst may make it larger."""
+
+OLDEST_SQLITE = (3, 37, 0)
+"""STRICT tables; an older library would read a sound file as a damaged one."""
+
+ATTEMPTS = 2
+"""How often the start asks a disk that gives an error: some errors pass."""
+
+
+@dataclass(slots=True)
+class Database:
+    """The open database; `reader` sees only what `writer` has committed.
+
+    `set_aside` is the new name of the damaged file that this one replaces, or None, and
+    `salvage` says what came of it. `in_memory` is why nothing is on disk, empty when all is,
+    and `may_recover` says that the disk may take it later. `damaged` is what was found to be
+    wrong while the file was used; `on_damage` are called with it. When `damage_noted`, the next
+    start sets the file aside.
+    """
+
+    path: Path
+    writer: Connection
+    reader: Connection
+    set_aside: Path | None = None
+    salvage: "Salvage | None" = None
+    in_memory: str = ""
+    may_recover: bool = False
+    damaged: str = ""
+    damage_noted: bool = False
+    on_damage: list[Callable[[str], None]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.writer.on_error = self.reader.on_error = self._look_at
+
+    @property
+    def reserve(self) -> Reserve:
+        """The room that is held for a full disk."""
+        return Reserve(self.path.parent)
+
+    async def close(self) -> None:
+        """Close both connections; the last one folds the WAL into the file."""
+        if self.reader is not self.writer:
+            await self.reader.close()
+        await self.writer.close()
+
+    def _look_at(self, error: sqlite3.Error) -> None:
+        if self.damaged or self.in_memory or not is_damage(error):
+            return
+        self.damaged = str(error)
+        self.damage_noted = note_damage(self.path, self.damaged)
+        logger.critical("%s is damaged (%s)", self.path, self.damaged)
+        for callback in self.on_damage:
+            callback(self.damaged)
+
+
+async def open_database(folder: Path, clock: Clock, first: Batch = ()) -> Database:
+    """Open `<folder>/tidegate.db`, making it if need be, at the newest schema.
+
+    A damaged file is renamed to `tidegate.db.corrupt-<UTC time>`, together with its `-wal` and
+    `-shm`, and a new one with the rows that could be read takes its place: an edge gateway that
+    does not start helps nobody. The files set aside are never deleted here. Where the disk
+    takes nothing, not even the `first` rows, the database is in memory. Raises StartError when
+    the file cannot be opened for another reason, or was written by a newer version.
+    """
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        raise StartError(f"SQLite {sqlite3.sqlite_version} is too old, 3.37 is needed")
+    path = folder / FILE_NAME
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            return await _on_disk(path, clock, first)
+        except ReadOnlyError as error:
+            return await _in_memory(path, first, str(error), may_recover=False)
+        except NoDiskError as error:
+            logger.warning("%s (attempt %d of %d)", error, attempt, ATTEMPTS)
+            reason = str(error)
+    return await _in_memory(path, first, reason, may_recover=True)
+
+
+async def _on_disk(path: Path, clock: Clock, first: Batch) -> Database:
+    set_aside, salvage = await asyncio.to_thread(prepare, path, clock)
+    writer, reader = await _connect_both(path, first)
+    return Database(path, writer, reader, set_aside, salvage)
+
+
+async def _in_memory(path: Path, first: Batch, reason: str, *, may_recover: bool) -> Database:
+    from gateway.storage.engine.memory_database import open_in_memory
+
+    logger.critical("%s: everything is kept in memory only", reason)
+    connection, salvage = await open_in_memory(path)
+    await connection.write(first)
+    return Database(path, connection, connection, None, salvage, reason, may_recover)
+
+
+async def _connect_both(path: Path, first: Batch) -> tuple[Connection, Connection]:
+    """Return writer and reader once `first` is on disk; raise NoDiskError or StartError."""
+    async with AsyncExitStack() as opened:
+        try:
+            writer = await _connect(path, "PRAGMA synchronous = FULL")
+            opened.push_async_callback(writer.close)
+            await writer.write(first)
+            reader = await _connect(path, "PRAGMA query_only = ON")
+        except sqlite3.Error as error:
+            if not makes_room(error, path):
+                raise refusal(error, path) from error
+        else:
+            opened.pop_all()
+            return writer, reader
+    return await _connect_both(path, first)
+
+
+async def _connect(path: Path, pragma: str) -> Connection:
+    def connect() -> sqlite3.Connection:
+        connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None)
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute(f"PRAGMA journal_size_limit = {JOURNAL_SIZE_LIMIT}")
+        connection.execute("PRAGMA secure_delete = OFF")  # it writes each page that it empties
+        connection.execute(pragma)
+        return connection
+
+    connection = Connection(connect)
+    await connection
+    return connection

@@ -1,0 +1,92 @@
+"""How stores announce changes that they hold in memory until a batch is closed."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from gateway.storage.engine.wake_up import WakeUp
+
+Add = Callable[[str, tuple[object, ...]], int]
+"""`Writer.add`, as stores use it."""
+
+AddRows = Callable[[str, list[tuple[object, ...]], int], None]
+"""`Writer.add_rows`, as stores use it."""
+
+PUT_OFF = 1.0
+"""Seconds that a change may stay in memory whose loss only makes something come again."""
+
+
+class BatchWriter(Protocol):
+    """What a store needs of `storage.writer.Writer`."""
+
+    batch: int
+    durable: bool
+    commit_delay: float
+    elided_rows: int
+    wake_up: WakeUp
+
+    @property
+    def full(self) -> bool:
+        """True while nothing more is to be gathered."""
+        ...
+
+    def add(self, statement: str, row: tuple[object, ...]) -> int:
+        """Gather a row."""
+        ...
+
+    def add_rows(self, statement: str, rows: list[tuple[object, ...]], size: int) -> None:
+        """Gather rows that hold so many bytes in texts and blobs."""
+        ...
+
+    def schedule_commit(self, within: float) -> None:
+        """Announce rows."""
+        ...
+
+    def hand_over(self) -> None:
+        """Start to commit if something is due."""
+        ...
+
+    def commit_number(self) -> int:
+        """Return the newest batch that is not on disk."""
+        ...
+
+
+class Gathering:
+    """Announces changes to the writer; `changes` counts those that answers wait for.
+
+    `deferred` counts those that they wait for unless receivers make them needless before, and
+    `deferred_commit` is the batch that brings the last of these to disk.
+    """
+
+    __slots__ = ("changes", "deferred", "deferred_commit", "writer")
+
+    def __init__(self, writer: BatchWriter) -> None:
+        self.changes = 0
+        self.deferred = 0
+        self.deferred_commit = 0
+        self.writer = writer
+
+    def changed(self, within: float = 0.0) -> None:
+        """Announce a change whose commit begins at most `within` seconds from now."""
+        self.changes += 1
+        self.writer.schedule_commit(within)
+
+    def defer(self) -> None:
+        """Announce a deferred write: it goes with the batch after the one that gathers now."""
+        self.deferred += 1
+        self.deferred_commit = self.writer.batch + 1
+
+    def committed(self, batch: int) -> None:
+        """Announce the batch that answers may wait for, if it is not this one."""
+        if batch < self.deferred_commit:
+            self.writer.schedule_commit(self.writer.commit_delay / 2)
+
+    def put_off(self) -> None:
+        """Announce a change that may be lost."""
+        self.writer.schedule_commit(PUT_OFF)
+
+    def commit_number(self) -> int:
+        """Make everything gathered due now; return the batch that it is in, or was."""
+        number = self.writer.commit_number()
+        if number == self.writer.batch:
+            self.writer.schedule_commit(0.0)
+        return number

@@ -1,0 +1,43 @@
+"""A database in memory, for a gateway whose disk takes nothing."""
+
+import sqlite3
+from pathlib import Path
+
+from gateway.salvage.salvage import Salvage, salvage
+from gateway.salvage.wal import PAGE_BYTES
+from gateway.storage.engine.connection import Connection
+from gateway.storage.engine.migrations.migrate import migrate
+
+MEMORY_BYTES = 64 * 1024 * 1024
+"""Bytes that may come in before publishers are refused; a Pi Zero has 512 MB."""
+
+TAKEN_BYTES = 64 * 1024 * 1024
+"""Bytes that are taken over from the disk at most; the rest waits there for a restart."""
+
+COPIED_BYTES = {"history": 0, "outbox": 16 * 1024 * 1024}
+"""Bytes of pages that these tables take over of those."""
+
+
+async def open_in_memory(path: Path) -> tuple[Connection, Salvage | None]:
+    """Return a database with what can be read of the one at `path`, and how much that is.
+
+    One connection serves as writer and reader: each transaction and each query is a single
+    hop into its thread, so that none sees half of another.
+    """
+    results: list[Salvage] = []
+
+    def connect() -> sqlite3.Connection:
+        connection = sqlite3.connect(":memory:", isolation_level=None)
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        migrate(connection)
+        connection.execute(f"PRAGMA max_page_count = {TAKEN_BYTES // PAGE_BYTES}")
+        if path.exists():
+            results.append(salvage(path, connection, COPIED_BYTES))
+        (taken,) = connection.execute("PRAGMA page_count").fetchone()
+        connection.execute(f"PRAGMA max_page_count = {taken + MEMORY_BYTES // PAGE_BYTES}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        return connection
+
+    connection = Connection(connect)
+    await connection
+    return connection, results[0] if results else None

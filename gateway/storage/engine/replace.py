@@ -1,0 +1,89 @@
+"""Puts a new database with what could be salvaged in the place of a damaged one."""
+
+import os
+import sqlite3
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gateway.clock import Clock
+from gateway.storage.engine.damage import forget_damage
+from gateway.storage.engine.sync_folder import sync_folder
+
+if TYPE_CHECKING:
+    from gateway.salvage.salvage import Salvage
+
+SALVAGED = ".salvaged"
+"""What the new database's name ends with until it takes its place."""
+
+BESIDE = ("-wal", "-shm")
+"""What the names of SQLite's other files end with."""
+
+
+def replace(path: Path, clock: Clock, create: Callable[[Path], None]) -> "tuple[Path, Salvage]":
+    """Salvage `path` into a new database in its place; return its new name and what came of it.
+
+    `create` makes an empty database at the newest schema. The new one is on disk as a whole
+    before the damaged one moves, so that a crash at any point loses nothing: the next start
+    begins again, or goes on with `finish`. Raises OSError, sqlite3.Error.
+    """
+    new = _new(path)
+    for suffix in ("", *BESIDE):
+        new.with_name(new.name + suffix).unlink(missing_ok=True)
+    create(new)
+    result = _fill(path, new)
+    aside = _free_name(path, clock)
+    path.rename(aside)
+    sync_folder(path.parent)
+    finish(path, clock, aside)
+    return aside, result
+
+
+def finish(path: Path, clock: Clock, aside: Path | None = None) -> None:
+    """Move the rest once the damaged file is out of the way; nothing otherwise.
+
+    Called before a database is opened, it ends what a crash interrupted.
+    """
+    new = _new(path)
+    if path.exists() or not new.exists():
+        return
+    aside = aside or _free_name(path, clock)
+    for suffix in BESIDE:
+        if (old := path.with_name(path.name + suffix)).exists():
+            old.rename(aside.with_name(aside.name + suffix))
+    forget_damage(path)
+    sync_folder(path.parent)
+    new.rename(path)
+    sync_folder(path.parent)
+
+
+def _fill(path: Path, new: Path) -> "Salvage":
+    from gateway.salvage.salvage import salvage
+
+    connection = sqlite3.connect(new, isolation_level=None)
+    try:
+        # Nobody relies on the new file before it is renamed: one sync at the end will do.
+        connection.execute("PRAGMA journal_mode = MEMORY")
+        connection.execute("PRAGMA synchronous = OFF")
+        result = salvage(path, connection)
+        connection.execute("PRAGMA journal_mode = WAL")
+    finally:
+        connection.close()
+    with new.open("rb+") as file:
+        os.fsync(file.fileno())
+    return result
+
+
+def _new(path: Path) -> Path:
+    return path.with_name(path.name + SALVAGED)
+
+
+def _free_name(path: Path, clock: Clock) -> Path:
+    moment = datetime.fromtimestamp(clock.wall_ms() / 1000, UTC)
+    stem = f"{path.name}.corrupt-{moment:%Y%m%dT%H%M%SZ}"
+    found, repeat = path.with_name(stem), 0
+    while found.exists():
+        repeat += 1
+        found = path.with_name(f"{stem}-{repeat}")
+    return found

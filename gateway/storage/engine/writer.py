@@ -1,0 +1,274 @@
+"""Gathers the rows of each turn on the loop's thread and commits them as batches off it."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from gateway.counters import Counters
+from gateway.storage.engine.commit_attempts import CommitAttempts
+from gateway.storage.engine.commit_due import CommitDue
+from gateway.storage.engine.connection import Connection, Row
+from gateway.storage.engine.vacuum import give_space_back
+from gateway.storage.engine.wake_up import WakeUp
+
+logger = logging.getLogger(__name__)
+
+MAX_PENDING_ROWS = 100_000
+"""Rows not yet on disk beyond which the writer is full: publishers are told 0x97."""
+
+MAX_PENDING_BYTES = 64 * 1024 * 1024
+"""Bytes of the same rows; a Pi Zero has 512 MB for everything."""
+
+ROW_OVERHEAD = 64
+"""Bytes counted for each row beside its texts and blobs."""
+
+SPACE_LOOK_ROWS = 1_024
+"""Rows committed between two looks at how much free space the file holds."""
+
+SPACE_LOOK_SECONDS = 2.0
+"""Seconds after fewer rows than that at which the writer looks all the same."""
+
+COMMIT_DELAY = 0.005
+"""Seconds by which a commit may be put off while everyone who is owed a message can still
+acknowledge it."""
+
+MEMORY_DELAY = 1.0
+"""Seconds by which a commit of the class `memory` is put off: nobody waits for it."""
+
+
+class Writer:
+    """Commits what was gathered; nothing is acknowledged before `committed` says so.
+
+    `batch` is the number of the batch now gathering, from 1; `committed` the highest number on
+    disk. While one commit runs, later turns gather into the next batch (group commit); when it
+    ends, the next begins at once if something in it is due by then, otherwise when it is.
+
+    What is not a row yet is announced with `schedule_commit`. `before_batch` are called just before
+    a batch is closed, to `add` what has to be written then: what was undone meanwhile never is.
+
+    A commit that fails keeps its rows and is tried again until the disk takes them: `full` is
+    True meanwhile, so that nobody is promised what cannot be kept. `alarm` is called with a
+    text when that begins and with "" when it ends.
+
+    `commit_delay` is for those who call `schedule_commit`. `stretch`, from 0.0 to 1.0, is applied
+    to longer delays, but not to less than `commit_delay`: what wears a card are commits, so more of
+    a promised window is kinder to it, and less is quicker to answer.
+
+    With `durable` False (`--durability memory`) rows are written all the same, MEMORY_DELAY late,
+    but `commit_number()` is 0: nothing waits for them.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        counters: Counters,
+        *,
+        durable: bool = True,
+        commit_delay: float = COMMIT_DELAY,
+        alarm: Callable[[str], None] = lambda text: None,  # noqa: ARG005 - keeps the name
+    ) -> None:
+        self.batch = 1
+        self.committed = 0
+        self.on_committed: list[Callable[[int], None]] = []
+        self.before_batch: list[Callable[[], None]] = []
+        self.stretch = 1.0
+        """The part of its window that a commit of the class `batch` waits: 1.0 is all of it."""
+        self.durable = durable
+        self.commit_delay = commit_delay
+        self.refuses = ""
+        """Why the database must not be given any more messages, set by who knows it."""
+        self.pending_rows = 0
+        self.pending_bytes = 0
+        self.elided_rows = 0
+        """Rows that stores need not write any more, because everyone has acknowledged before."""
+        self.wake_up = WakeUp()
+        self._connection = connection
+        self._counters = counters
+        self._gathered: list[tuple[str, list[Row]]] = []
+        self._gathered_rows = 0
+        self._gathered_bytes = 0
+        self.due = CommitDue()  # a turn does without `hand_over` while nothing is wanted
+        self._rows_since_look = SPACE_LOOK_ROWS  # what an earlier run left
+        self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._look_timer: asyncio.TimerHandle | None = None
+        self._closing = asyncio.Event()
+        self.attempts = CommitAttempts(
+            connection, counters, self._closing, alarm, self._show_pending
+        )
+
+    @property
+    def full(self) -> bool:
+        """True while the disk refuses or is full, or more is pending than a bound allows."""
+        attempts = self.attempts
+        return (
+            attempts.failing
+            or bool(self.refuses)
+            or attempts.short_of_room
+            or self.pending_rows >= MAX_PENDING_ROWS
+            or self.pending_bytes >= MAX_PENDING_BYTES
+        )
+
+    def add(self, statement: str, row: Row, within: float | None = 0.0) -> int:
+        """Gather one execution of `statement` with `row`; return the number of its batch.
+
+        Its commit begins at this turn's end, or at most `within` seconds from now, which is None
+        for the class `memory`.
+        """
+        self.schedule_commit(within)
+        if self._gathered and self._gathered[-1][0] == statement:
+            self._gathered[-1][1].append(row)
+        else:
+            self._gathered.append((statement, [row]))
+        size = ROW_OVERHEAD
+        for value in row:
+            if type(value) is bytes or type(value) is str:
+                size += len(value)
+        self._gathered_rows += 1
+        self._gathered_bytes += size
+        self.pending_rows += 1
+        self.pending_bytes += size
+        return self.batch
+
+    def add_rows(self, statement: str, rows: list[Row], size: int) -> None:
+        """Gather one execution with each of `rows`, which hold so many bytes in texts and blobs.
+
+        They are for this turn's end. The list is the writer's from now on.
+        """
+        if not rows:
+            return
+        self.schedule_commit(0.0)
+        size += ROW_OVERHEAD * len(rows)
+        self._gathered.append((statement, rows))
+        self._gathered_rows += len(rows)
+        self._gathered_bytes += size
+        self.pending_rows += len(rows)
+        self.pending_bytes += size
+
+    def schedule_commit(self, within: float | None) -> None:
+        """Announce rows to come: the commit begins at most `within` seconds from now.
+
+        With 0.0 it begins at this turn's end, and up to `commit_delay` counts from there: before,
+        nobody has been sent what might be acknowledged. `before_batch` adds them.
+        """
+        if within is None:
+            within = MEMORY_DELAY
+        elif not self.durable:
+            within = max(within, MEMORY_DELAY)
+        self.due.want(within, self.commit_delay, self.stretch)
+
+    def commit_number(self) -> int:
+        """Return the newest batch with work that is not on disk, 0 if there is none to wait for.
+
+        An answer that promises what was gathered up to now may leave once `committed` has
+        reached this number.
+        """
+        if not self.durable:
+            return 0
+        if self.due.wanted:
+            return self.batch
+        return self.batch - 1 if self.committed < self.batch - 1 else 0
+
+    def hand_over(self) -> None:
+        """End a turn: start to commit if something is due, unless a commit is running."""
+        if not self.due.wanted:
+            return
+        self.due.end_turn()
+        if self._task is not None:
+            return
+        if self._is_due():
+            self._begin()
+        elif self._timer is None or self._timer.when() > self.due.at:
+            self._disarm()
+            self._timer = asyncio.get_running_loop().call_at(self.due.at, self._begin)
+
+    async def close(self) -> None:
+        """Commit what is left; return when it is on disk or the disk has refused it once more.
+
+        The connection stays open: it belongs to the caller.
+        """
+        self._closing.set()
+        if self._look_timer is not None:
+            self._look_timer.cancel()
+        for _ in range(2):  # the first may have given space back, and committed nothing
+            self.hand_over()
+            if self._task is not None:
+                await self._task
+        if self.pending_rows:
+            logger.critical("%d rows could not be written before the stop", self.pending_rows)
+
+    def _is_due(self) -> bool:
+        """Return True when the next commit is not to be put off any more."""
+        return self.due.wanted and (self._closing.is_set() or self.due.passed)
+
+    def _begin(self) -> None:
+        self._disarm()
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._commit_gathered())
+
+    def _disarm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    async def _commit_gathered(self) -> None:
+        try:
+            await self._commit_one()
+            while self._is_due() and not (self.attempts.failing and self._closing.is_set()):
+                await self._commit_one()
+            await self._look_for_space()
+        finally:
+            self._task = None
+        if not self._closing.is_set():
+            self.hand_over()  # what a turn handed over during the last step, or put off
+            if self._rows_since_look and self._look_timer is None:
+                loop = asyncio.get_running_loop()
+                self._look_timer = loop.call_later(SPACE_LOOK_SECONDS, self._look_later)
+
+    def _look_later(self) -> None:
+        """Look how much free space few rows have left, large ones perhaps, now that it is quiet."""
+        self._look_timer = None
+        if self._closing.is_set():
+            return
+        self._rows_since_look = SPACE_LOOK_ROWS
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._give_space_back())
+
+    async def _give_space_back(self) -> None:
+        try:
+            await self._look_for_space()
+        finally:
+            self._task = None
+        if not self._closing.is_set():
+            self.hand_over()
+
+    async def _look_for_space(self) -> None:
+        if self._rows_since_look >= SPACE_LOOK_ROWS and not self.attempts.failing:
+            self._rows_since_look = 0
+            if not await give_space_back(self._connection, self._called):
+                self._rows_since_look = SPACE_LOOK_ROWS  # the last batch finds the rest
+
+    def _called(self) -> bool:
+        return self._is_due() or self._closing.is_set()
+
+    async def _commit_one(self) -> None:
+        """Write the batch that was gathered, as often as it takes, and tell who waits for it."""
+        for gather in self.before_batch:
+            gather()
+        batch, rows, size = self._gathered, self._gathered_rows, self._gathered_bytes
+        number = self.batch
+        self.batch += 1
+        self._gathered, self._gathered_rows, self._gathered_bytes = [], 0, 0
+        self.due.clear()
+        if batch and not await self.attempts.write(batch):
+            return
+        self.committed = number
+        self.pending_rows -= rows
+        self.pending_bytes -= size
+        self._rows_since_look += rows
+        self._show_pending()
+        for callback in self.on_committed:
+            callback(number)
+
+    def _show_pending(self) -> None:
+        self._counters.set("tidegate/storage/pending_rows", self.pending_rows)

@@ -1,0 +1,103 @@
+"""What the database says of one message's end, or of where it waits."""
+
+import sqlite3
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.mqtt.packets import MQTT_5
+from gateway.mqtt.stored_batch import stored_publication
+from gateway.routing.where.message import Message
+from gateway.storage.outbox.outbox_row import COLUMNS, OutboxRow, from_columns
+from gateway.storage.sessions.delivery_row import gone_bits
+
+Number = tuple[str, str, int]
+"""Epoch, stream and number."""
+
+_WAITING = f"SELECT {', '.join(COLUMNS)} FROM outbox WHERE epoch = ? AND stream = ? AND seq = ?"  # noqa: S608 - our own names
+_REFUSED = "SELECT code FROM rejected WHERE epoch = ? AND stream = ? AND seq = ?"
+_LEDGER = (
+    "SELECT fate, cause FROM ledger WHERE epoch = ? AND stream = ? AND first <= ? AND last >= ?"
+)
+_SESSION = "SELECT id FROM session WHERE client_id = ?"
+_OWED = (
+    "SELECT packet_id, released FROM delivery WHERE session = ? AND message IN"
+    " (SELECT id FROM message WHERE topic = ? AND received_at = ? AND payload = ?)"
+)
+_OWED_BATCHES = (
+    "SELECT packet_id, released, m.payload, version, gone FROM delivery"
+    " JOIN message AS m ON m.id = message"
+    " WHERE session = ? AND topic = ? AND received_at = ? AND version IS NOT NULL"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """A message that a stored session is owed; `packet_id` is None while it waits in the queue."""
+
+    packet_id: int | None
+    released: bool
+
+
+class FateReader:
+    """Asks tables that are not there in an older database, too: they say nothing."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def waiting(self, number: Number) -> OutboxRow | None:
+        """Return the row of the outbox, None if the message is not in it."""
+        found = self._rows(_WAITING, number)
+        return from_columns(found[0]) if found else None
+
+    def refusal(self, number: Number) -> int | None:
+        """Return the reason code with which the fleet refused the message, None if it did not."""
+        found = self._rows(_REFUSED, number)
+        return int(found[0][0]) if found else None
+
+    def ledger(self, number: Number) -> tuple[str, str] | None:
+        """Return fate and cause by the ledger; None if it holds nothing of the number any more."""
+        found = self._rows(_LEDGER, (*number, number[2]))
+        return (str(found[0][0]), str(found[0][1])) if found else None
+
+    def owed(self, client_id: str, message: Message) -> Owed | None:
+        """Return how a stored session is owed the message, None if it is not (any more)."""
+        sessions = self._rows(_SESSION, (client_id,))
+        if not sessions:
+            return None
+        of_message = (message.topic, message.received_at, message.payload)
+        found = self._rows(_OWED, (sessions[0][0], *of_message))
+        if found:
+            return Owed(found[0][0] or None, bool(found[0][1]))
+        for values in self._rows(_OWED_BATCHES, (sessions[0][0], *of_message[:2])):
+            owed = _owed_of(message, *values)
+            if owed is not None:
+                return owed
+        return None
+
+    def has_session(self, client_id: str) -> bool:
+        """Return whether the client's session is stored."""
+        return bool(self._rows(_SESSION, (client_id,)))
+
+    def _rows(self, statement: str, values: tuple[object, ...]) -> list[Any]:
+        try:
+            return self._connection.execute(statement, values).fetchall()
+        except sqlite3.OperationalError as error:
+            if "no such" in str(error):
+                return []
+            raise
+
+
+def _owed_of(
+    message: Message, last_id: int, released: int, packets: bytes, version: int, gone: bytes | None
+) -> Owed | None:
+    """Return how the message is owed if it is among those of a batch that still are."""
+    try:
+        publication = stored_publication(packets, message.topic, mqtt5=version == MQTT_5)
+    except ValueError:
+        return None
+    bits, count = gone_bits(gone), publication.count
+    for number in range(count):
+        if not bits >> number & 1 and publication.packets.one(number) == message.payload:
+            packet_id = last_id - (count - 1 - number) if last_id else None
+            return Owed(packet_id, bool(released))
+    return None

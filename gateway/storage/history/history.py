@@ -1,0 +1,109 @@
+"""The messages that the gateway accepted, as far back as the configuration says."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gateway.counters import Counters
+from gateway.routing.where.message import Message
+from gateway.storage.engine.database import Database
+from gateway.storage.engine.many_rows import insert_statement
+from gateway.storage.engine.writer import Writer
+from gateway.storage.history.row import (
+    HISTORY_COLUMNS,
+    HistoryRow,
+    Numbered,
+    size_of,
+    to_history_columns,
+)
+
+KEEP = "history_keep"
+"""The name in `meta` of the seconds that are kept, 0 when history is off."""
+
+TRIM_ROWS = 64
+"""Rows recorded between two looks for what is too old or too much."""
+
+_INSERT = insert_statement("history", HISTORY_COLUMNS)
+_LAST = "SELECT coalesce(max(id), 0) FROM history"
+_SET_KEEP = (
+    "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
+)
+_RULE = "INSERT OR REPLACE INTO history_rules VALUES (?, ?, ?, ?, ?, ?)"
+_TRIM_BYTES = "DELETE FROM history WHERE id <= ?"
+# The oldest rows have the lowest ids: the search ends at the first row that stays.
+_TRIM_TIME = (
+    "DELETE FROM history WHERE id < (SELECT id FROM history WHERE time >= ? ORDER BY id LIMIT 1)"
+)
+_TRIM_RULES = (
+    "DELETE FROM history_rules"
+    " WHERE start < (SELECT coalesce(min(start), ?) FROM history) AND start < ?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRule:
+    """A rule as a start of the gateway had it; without `expression` it takes everything."""
+
+    place: int
+    stream: str
+    topic: str
+    expression: str | None
+    lane: str
+
+
+class History:
+    """A ring of messages in SQLite, bounded in seconds and bytes; off with `keep` 0.
+
+    The id of a row is the number of bytes recorded up to it, so that the bound in bytes is a
+    range of ids. While the writer is full nothing is recorded, counted in
+    `tidegate/history/skipped`. `keep` is in seconds, `last` the id of the newest row.
+    """
+
+    def __init__(
+        self, database: Database, writer: Writer, counters: Counters, keep: int, max_bytes: int
+    ) -> None:
+        self._database = database
+        self._writer = writer
+        self._counters = counters
+        self.keep = keep
+        self._max_bytes = max_bytes
+        self.last = 0
+        self._rows_since_trim = 0
+        self._epoch, self._start = "", 0
+
+    async def begin(self, epoch: str, start: int, rules: Sequence[RecordedRule]) -> None:
+        """Gather what is kept and by which rules, for those who read the file.
+
+        What an earlier run recorded is deleted when history is off.
+        """
+        self._epoch, self._start = epoch, start
+        rows: list[tuple[object, ...]] = [
+            (start, each.place, each.stream, each.topic, each.expression, each.lane)
+            for each in rules
+            if self.keep
+        ]
+        batch: list[tuple[str, list[tuple[object, ...]]]] = [(_SET_KEEP, [(KEEP, self.keep)])]
+        if not self.keep:
+            batch += [("DELETE FROM history", [()]), ("DELETE FROM history_rules", [()])]
+        batch += [(_TRIM_RULES, [(start, start)]), (_RULE, rows)]
+        for statement, each in batch:
+            for row in each:
+                self._writer.add(statement, row)
+        self._writer.hand_over()
+        query = self._database.writer.query
+        self.last = await query(_LAST, (), lambda cursor: int(cursor.fetchone()[0]))
+
+    def add(self, message: Message, numbers: Sequence[Numbered]) -> None:
+        """Gather the row of a message, and the deletion of what is beyond the bounds."""
+        if self._writer.full:
+            self._counters.add("tidegate/history/skipped")
+            return
+        self.last += size_of(message)
+        row = HistoryRow(self.last, self._start, self._epoch, message, tuple(numbers))
+        self._writer.add(_INSERT, to_history_columns(row), message.commit_within)
+        self._counters.add("tidegate/history/recorded")
+        self._rows_since_trim += 1
+        if self._rows_since_trim >= TRIM_ROWS:
+            self._rows_since_trim = 0
+            oldest = (message.received_at or 0) - 1000 * self.keep
+            self._writer.add(_TRIM_BYTES, (self.last - self._max_bytes,), None)
+            self._writer.add(_TRIM_TIME, (oldest,), None)

@@ -1,0 +1,104 @@
+"""A message of the history with what the uplink rules said of it, as a row of SQLite."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.routing.where.message import Message
+from gateway.storage.outbox.outbox_row import (
+    COLUMNS,
+    OutboxRow,
+    from_columns,
+    row_of_message,
+    to_columns,
+)
+from gateway.storage.outbox.row_size import row_size
+
+_MESSAGE = COLUMNS.index("time")
+"""From here on the columns of the outbox are those of a message."""
+
+HISTORY_COLUMNS = ("id", "start", "rules", "payload_is_json", "epoch", *COLUMNS[_MESSAGE:])
+
+
+@dataclass(frozen=True, slots=True)
+class RuleResult:
+    """What one rule said of a message that reached it.
+
+    `place` is the rule's in the configuration, `result` is None for NULL, and `overflow` says
+    that nothing could be remembered of the topic (where-language, section 13).
+    """
+
+    place: int
+    rule_epoch: int
+    result: bool | None
+    overflow: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """The number of a message in a stream, with the rules that it reached there."""
+
+    stream: str
+    number: int
+    results: tuple[RuleResult, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """One message as the gateway accepted it in its `start`, and its numbers of that epoch."""
+
+    id: int
+    start: int
+    epoch: str
+    message: Message
+    numbers: tuple[Numbered, ...]
+
+
+def size_of(message: Message) -> int:
+    """Return the bytes that the message counts for in the history."""
+    return row_size(row_of_message(message, "", "", 0, ""))
+
+
+def to_history_columns(row: HistoryRow) -> tuple[object, ...]:
+    """Return the values of HISTORY_COLUMNS."""
+    columns = to_columns(row_of_message(row.message, row.epoch, "", 0, ""))
+    is_json = row.message.payload_is_json()
+    rules = json.dumps([_numbered(each) for each in row.numbers], separators=(",", ":"))
+    return (row.id, row.start, rules, is_json, row.epoch, *columns[_MESSAGE:])
+
+
+def from_history_columns(values: tuple[Any, ...]) -> HistoryRow:
+    """Return the row that `to_history_columns` made `values` of."""
+    identifier, start, rules, _, epoch, *columns = values
+    message = message_of_row(from_columns((0, 0, epoch, "", 0, "", *columns)))
+    numbers = tuple(
+        Numbered(stream, number, tuple(RuleResult(*result) for result in results))
+        for stream, number, results in json.loads(rules)
+    )
+    return HistoryRow(identifier, start, epoch, message, numbers)
+
+
+def _numbered(numbered: Numbered) -> list[object]:
+    results = [
+        [each.place, each.rule_epoch, each.result, each.overflow] for each in numbered.results
+    ]
+    return [numbered.stream, numbered.number, results]
+
+
+def message_of_row(row: OutboxRow) -> Message:
+    """Return the message that `row_of_message` made the row of."""
+    return Message(
+        row.topic,
+        row.payload,
+        row.qos,
+        row.retain,
+        client_id=row.client_id,
+        username=row.username,
+        received_at=row.time,
+        content_type=row.content_type,
+        response_topic=row.response_topic,
+        correlation_data=row.correlation_data,
+        message_expiry=row.message_expiry,
+        payload_format=row.payload_format,
+        user_properties=row.user_properties,
+    )

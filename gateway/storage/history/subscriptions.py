@@ -1,0 +1,122 @@
+"""Which subscriptions there were when a message of the history came."""
+
+import sqlite3
+from dataclasses import dataclass
+
+from gateway.errors import StartError
+from gateway.routing.subscription import Subscription
+from gateway.storage.engine.database import Database
+from gateway.storage.engine.many_rows import insert_statement
+from gateway.storage.engine.writer import Writer
+from gateway.storage.history.history import History
+
+ENDED_SUBSCRIPTIONS = 10_000
+"""Subscriptions that are over and still kept for the messages of their time; the oldest go."""
+
+TRIM_SUBSCRIPTIONS = 64
+"""Ends of subscriptions between two looks for what is no longer needed."""
+
+COMMIT_WITHIN = 1.0
+"""Seconds; a message of the history that comes sooner takes what was gathered along."""
+
+COLUMNS = ("client_id", "topic_filter", "qos", "no_local", "expression", "identity")
+
+_INSERT = insert_statement("history_subscriptions", ("id", "since", *COLUMNS))
+_UNTIL = "UPDATE history_subscriptions SET until = ? WHERE id = ?"
+_END_ALL = "UPDATE history_subscriptions SET until = ? WHERE until IS NULL"
+_DELETE_ALL = "DELETE FROM history_subscriptions"
+_LAST = "SELECT coalesce(max(id), 0) FROM history_subscriptions"
+_TRIM_AGE = (
+    "DELETE FROM history_subscriptions WHERE until < coalesce((SELECT min(id) FROM history), ?)"
+)
+_TRIM = (
+    "DELETE FROM history_subscriptions WHERE until < (SELECT until FROM history_subscriptions"
+    " WHERE until IS NOT NULL ORDER BY until DESC LIMIT 1 OFFSET ?)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedSubscription:
+    """A subscription of the history; without `identity` its `$where` saw no publisher."""
+
+    client_id: str
+    topic_filter: str
+    qos: int
+    no_local: bool
+    expression: str | None
+    identity: bool
+
+
+class HistorySubscriptions:
+    """Records when subscriptions begin and end, in numbers of the history's rows.
+
+    A subscription is known by the number that the router gave it. What begins and ends is held in
+    memory until the writer closes a batch, so that nobody's answer waits for it and what was over
+    by then is never written; the router bounds how much that is.
+    """
+
+    def __init__(self, database: Database, writer: Writer, history: History) -> None:
+        self._database = database
+        self._writer = writer
+        self._history = history
+        self._last = 0
+        self._ends_since_trim = 0
+        self._present: dict[int, tuple[int, int]] = {}  # row id and since, by router's number
+        self._begun: dict[int, tuple[object, ...]] = {}  # rows that are not gathered yet, by id
+        self._ended: list[tuple[int, int]] = []  # until and row id, not gathered yet
+
+    async def begin(self) -> None:
+        """Say on disk that those of an earlier run ended with it; raise StartError if that fails.
+
+        When history is off they are deleted.
+        """
+        last, bound = self._history.last, ENDED_SUBSCRIPTIONS
+        write, query = self._database.writer.write, self._database.writer.query
+        statements: list[tuple[str, list[tuple[object, ...]]]] = [(_DELETE_ALL, [()])]
+        if self._history.keep:
+            statements = [(_END_ALL, [(last,)]), (_TRIM_AGE, [(last + 1,)]), (_TRIM, [(bound,)])]
+        try:
+            await write(statements)
+            self._last = await query(_LAST, (), lambda cursor: int(cursor.fetchone()[0]))
+        except sqlite3.Error as error:
+            raise StartError(f"{self._database.path}: {error}") from error
+        self._writer.before_batch.append(self._gather)
+
+    def add(self, number: int, subscription: Subscription) -> None:
+        """Note the begin of a subscription."""
+        self._last += 1
+        since, where = self._history.last, subscription.where
+        self._begun[self._last] = (
+            self._last,
+            since,
+            subscription.subscriber.client_id,
+            subscription.topic_filter,
+            subscription.qos,
+            subscription.no_local,
+            None if where is None else where.text,
+            where is None or where.identity,
+        )
+        self._present[number] = self._last, since
+        self._writer.schedule_commit(COMMIT_WITHIN)
+
+    def discard(self, number: int) -> None:
+        """Note the end of a subscription; one that no message met leaves nothing."""
+        row, since = self._present.pop(number, (0, 0))
+        if self._history.last == since and self._begun.pop(row, ()):
+            return
+        if row:
+            self._ended.append((self._history.last, row))
+            self._writer.schedule_commit(COMMIT_WITHIN)
+
+    def _gather(self) -> None:
+        for row in self._begun.values():
+            self._writer.add(_INSERT, row, COMMIT_WITHIN)
+        for row in self._ended:
+            self._writer.add(_UNTIL, row, COMMIT_WITHIN)
+        self._ends_since_trim += len(self._ended)
+        self._begun.clear()
+        self._ended.clear()
+        if self._ends_since_trim >= TRIM_SUBSCRIPTIONS:
+            self._ends_since_trim = 0
+            self._writer.add(_TRIM_AGE, (self._history.last + 1,), COMMIT_WITHIN)
+            self._writer.add(_TRIM, (ENDED_SUBSCRIPTIONS,), COMMIT_WITHIN)

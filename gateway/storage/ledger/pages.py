@@ -1,0 +1,124 @@
+"""Reads the ledger for whoever tells the fleet, and makes it coarse when it grows too long."""
+
+import logging
+from collections.abc import Callable, Iterable
+
+from gateway.counters import Counters
+from gateway.storage.engine.database import Database
+from gateway.storage.engine.writer import Writer
+from gateway.storage.ledger.coarse import coarse
+from gateway.storage.ledger.ledger import Ledger
+from gateway.storage.ledger.range import LedgerRange
+from gateway.storage.ledger.table import PAGE, START, Key, key_of, ranges
+
+logger = logging.getLogger(__name__)
+
+MAX_LEDGER_RANGES = 100_000
+"""Ranges on disk, beside one for each row of the outbox, beyond which they are made coarse."""
+
+COARSE_PAGE = 4_000
+"""Ranges that are made coarse in one step."""
+
+GROWTH = 1.1
+"""How much longer than after the last time the ledger must be to be made coarse again."""
+
+
+class LedgerPages:
+    """Gives the ledger's ranges in passes, in the order of epoch, stream and number.
+
+    A pass gives each range that was there when it began, once; ranges that were given and not
+    told are passed over in the next. One task at a time may call `next_page` and `shorten`.
+
+    Two ranges with a waiting row between them cannot become one. Beyond MAX_LEDGER_RANGES, and
+    one for each row of the outbox, neighbouring ranges become one that only says how many of
+    its numbers ended how (`ledger_coarse`): details are given up, no number is.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        writer: Writer,
+        counters: Counters,
+        ledger: Ledger,
+        waiting: Callable[[], int],
+    ) -> None:
+        self._database = database
+        self._writer = writer
+        self._counters = counters
+        self._ledger = ledger
+        self._waiting = waiting
+        self._given: set[int] = set()
+        self._position = START
+        self._began = False
+        self._shorten_from: Key | None = None
+        self._shortest = 0
+
+    @property
+    def rows(self) -> int:
+        """Ranges that the fleet has not heard of."""
+        return self._ledger.rows - len(self._ledger.told_ids)
+
+    @property
+    def between_passes(self) -> bool:
+        """Whether the next page is the first of a pass."""
+        return self._position == START
+
+    async def next_page(self, limit: int) -> list[LedgerRange] | None:
+        """Return up to `limit` ranges; an empty page ends a pass.
+
+        None while what was changed last is not on disk yet: ask again.
+        """
+        if not self._began:
+            self._began = True
+            self._ledger.close_ranges()
+        if not self._settled:
+            return None
+        page = await self._read(self._position, limit)
+        self._began = bool(page)
+        self._position = key_of(page[-1]) if page else START
+        free = self._free(page)
+        self._given.update(each.id for each in free)
+        return free
+
+    def told(self, given: Iterable[LedgerRange]) -> None:
+        """Have ranges deleted that the fleet has heard of."""
+        given = list(given)
+        self._given.difference_update(each.id for each in given)
+        self._ledger.told(given)
+
+    async def shorten(self) -> None:
+        """Take a step towards a ledger within its bound, if it is beyond; call it often."""
+        if self._shorten_from is None:
+            bound = max(MAX_LEDGER_RANGES + self._waiting(), self._shortest)
+            if self._ledger.rows <= bound:
+                return
+            logger.warning("the ledger is made coarse: it has %d ranges", self._ledger.rows)
+            self._ledger.close_ranges()
+            self._shorten_from = START
+        if not self._settled:
+            return
+        page = await self._read(self._shorten_from, COARSE_PAGE)
+        self._join(self._free(page))
+        self._shorten_from = key_of(page[-1]) if page else None
+        if not page:
+            self._shortest = round(GROWTH * self._ledger.rows)
+
+    @property
+    def _settled(self) -> bool:
+        return self._writer.committed >= self._ledger.closed_batch
+
+    async def _read(self, position: Key, limit: int) -> list[LedgerRange]:
+        row = (*position, self._ledger.closed_id, limit)
+        return await self._database.reader.query(PAGE, row, ranges)
+
+    def _free(self, page: list[LedgerRange]) -> list[LedgerRange]:
+        told = self._ledger.told_ids
+        return [each for each in page if each.id not in self._given and each.id not in told]
+
+    def _join(self, page: list[LedgerRange]) -> None:
+        ends = {each.id: each.last for each in page}
+        changed = [each for each in coarse(page) if each.last != ends.pop(each.id)]
+        gone = [each for each in page if each.id in ends]
+        if gone:
+            self._ledger.replace(changed, gone)
+            self._counters.add("tidegate/ledger/coarsened", len(gone))

@@ -1,0 +1,116 @@
+"""The starts of the gateway as far as the fleet has to hear of them, and their last numbers."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.counters import Counters
+from gateway.storage.engine.connection import Row
+from gateway.storage.engine.database import Database
+from gateway.storage.engine.writer import Writer
+
+MAX_STARTS = 1_000
+"""Starts remembered that left nothing to tell but that they were; the oldest are forgotten."""
+
+_NEWEST = "SELECT epoch, last FROM starts WHERE start < ? ORDER BY start DESC LIMIT 1"
+_INSERT = (
+    "INSERT OR REPLACE INTO starts (start, epoch, previous, last, announced)"
+    " VALUES (?, ?, ?, '{}', 0)"
+)
+_DONE = "epoch NOT IN (SELECT epoch FROM outbox UNION SELECT epoch FROM ledger)"
+_FORGET_TOLD = f"DELETE FROM starts WHERE announced AND start < ? AND {_DONE}"  # noqa: S608 - fixed
+_OLD = f"SELECT count(*) FROM starts WHERE NOT announced AND start <= ? AND {_DONE}"  # noqa: S608
+_FORGET_OLD = f"DELETE FROM starts WHERE start <= ? AND {_DONE}"  # noqa: S608 - no input in it
+_KNOWN = (
+    "SELECT start, epoch, previous, announced FROM starts"  # noqa: S608 - fixed
+    f" WHERE start < ? AND NOT ((announced OR start <= ?) AND {_DONE}) ORDER BY start"
+)
+"""All but those that are forgotten with the next commit."""
+_LAST = "UPDATE starts SET last = ? WHERE start = ?"
+_ANNOUNCED = "UPDATE starts SET announced = 1 WHERE start = ?"
+
+
+@dataclass(slots=True)
+class Start:
+    """One start: its number from 1, the epoch it gave, and what was known of the one before.
+
+    `previous` is {"epoch", "last": {stream: number}}, None for the first start.
+    """
+
+    start: int | None
+    epoch: str
+    previous: dict[str, Any] | None
+    announced: bool = False
+    last: dict[str, int] = field(default_factory=dict)
+
+
+class Starts:
+    """Finds the start of each epoch; `present` is the one that runs."""
+
+    def __init__(
+        self, database: Database, writer: Writer, counters: Counters, start: int, epoch: str
+    ) -> None:
+        self.present = Start(start, epoch, None)
+        self._database = database
+        self._writer = writer
+        self._counters = counters
+        self._by_epoch: dict[str, Start] = {}
+
+    async def begin(self) -> None:
+        """Gather the present start; forget those of which nothing is left to tell."""
+        present = self.present
+        newest = await self._rows(_NEWEST, (present.start,))
+        if newest:
+            epoch, last = newest[0]
+            present.previous = {"epoch": epoch, "last": json.loads(last)}
+        text = None if present.previous is None else json.dumps(present.previous)
+        number = present.start or 0
+        oldest = number - MAX_STARTS
+        forgotten = await self._rows(_OLD, (oldest,))
+        self._counters.set("tidegate/ledger/starts_forgotten", forgotten[0][0])
+        known_starts = await self._rows(_KNOWN, (number, oldest))
+        self._writer.add(_FORGET_TOLD, (number,))
+        self._writer.add(_FORGET_OLD, (oldest,))
+        self._writer.add(_INSERT, (number, present.epoch, text))
+        self._writer.hand_over()
+        for start, epoch, previous, announced in known_starts:
+            known = None if previous is None else json.loads(previous)
+            self._by_epoch[epoch] = Start(start, epoch, known, bool(announced))
+        self._by_epoch[present.epoch] = present
+
+    def of(self, epoch: str) -> Start:
+        """Return the start that gave `epoch`, one without a number if it is not known any more."""
+        return self._by_epoch.get(epoch) or Start(None, epoch, None)
+
+    def last_of(self, epoch: str) -> dict[str, int]:
+        """Return the last number of each stream that was on disk when a start had ended."""
+        for start in self._by_epoch.values():
+            if start.previous is not None and start.previous["epoch"] == epoch:
+                last: dict[str, int] = start.previous["last"]
+                return last
+        return {}
+
+    @property
+    def unannounced(self) -> list[Start]:
+        """The starts that the fleet has not heard of, oldest first."""
+        return [start for start in self._by_epoch.values() if not start.announced]
+
+    def number(self, stream: str, number: int) -> None:
+        """Note that a message was given this number; `save_last` brings it to disk."""
+        self.present.last[stream] = number
+
+    def save_last(self) -> int:
+        """Gather the last numbers that were given; return the batch."""
+        text = json.dumps(self.present.last, separators=(",", ":"))
+        return self._writer.add(_LAST, (text, self.present.start))
+
+    def save_announced(self, start: Start) -> None:
+        """Gather that the fleet has heard of `start`."""
+        if not start.announced:
+            start.announced = True
+            self._writer.add(_ANNOUNCED, (start.start,))
+            self._writer.hand_over()
+
+    async def _rows(self, statement: str, row: Row) -> list[Any]:
+        query = self._database.writer.query
+        return await query(statement, row, lambda cursor: cursor.fetchall())

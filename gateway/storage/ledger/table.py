@@ -1,0 +1,52 @@
+"""The table `ledger`: its statements, and its rows as ranges."""
+
+import sqlite3
+from typing import Any
+
+from gateway.storage.engine.connection import Row
+from gateway.storage.ledger.range import LedgerRange, parse_cause
+from gateway.storage.outbox.fate import Fate
+
+INSERT = (
+    "INSERT INTO ledger (epoch, stream, first, last, fate, cause, id) VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+UPDATE = (
+    "UPDATE ledger SET last = ?, fate = ?, cause = ? WHERE epoch = ? AND stream = ? AND first = ?"
+)
+DELETE = "DELETE FROM ledger WHERE epoch = ? AND stream = ? AND first = ?"
+TOTALS = "SELECT count(*), coalesce(max(id), 0) FROM ledger"
+PAGE = (
+    "SELECT epoch, stream, first, last, fate, cause, id FROM ledger"
+    " WHERE (epoch, stream, first) > (?, ?, ?) AND id <= ? ORDER BY epoch, stream, first LIMIT ?"
+)
+
+Key = tuple[str, str, int]
+
+START: Key = ("", "", 0)
+"""A key before all others."""
+
+
+def key_of(each: LedgerRange) -> Key:
+    """Return the primary key of a range."""
+    return each.epoch, each.stream, each.first
+
+
+def inserted(each: LedgerRange) -> Row:
+    """Return the values for INSERT."""
+    return (*key_of(each), each.last, each.fate.value, each.cause, each.id)
+
+
+def updated(each: LedgerRange) -> Row:
+    """Return the values for UPDATE."""
+    return (each.last, each.fate.value, each.cause, *key_of(each))
+
+
+def ranges(cursor: sqlite3.Cursor) -> list[LedgerRange]:
+    """Return the rows of PAGE."""
+    return [_range(values) for values in cursor]
+
+
+def _range(values: tuple[Any, ...]) -> LedgerRange:
+    epoch, stream, first, last, fate, cause, identifier = values
+    causes = parse_cause(cause, last - first + 1)
+    return LedgerRange(epoch, stream, first, last, Fate(fate), causes, identifier)

@@ -1,0 +1,37 @@
+"""What the outbox counts: how much waits in it, and how many did not reach the fleet."""
+
+from gateway.counters import Counters
+from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.streams import OutboxStreams
+
+
+class OutboxFigures:
+    """Shows the sums of `streams` under `$SYS/broker/tidegate/outbox/` and counts beside them."""
+
+    def __init__(self, counters: Counters, streams: OutboxStreams) -> None:
+        self._counters = counters
+        self._streams = streams
+
+    def show(self, *names: str) -> None:
+        """Show the sums of the whole and of the streams of these names."""
+        self._counters.set("tidegate/outbox/rows", self._streams.rows)
+        self._counters.set("tidegate/outbox/bytes", self._streams.bytes)
+        for stream in map(self._streams.of, names):
+            self._counters.set(stream.rows_name, stream.rows)
+            self._counters.set(stream.bytes_name, stream.bytes)
+
+    def ended(self, rows: int, fate: Fate, cause: str) -> None:
+        """Count rows that left without the fleet."""
+        if fate is Fate.EVICTED:
+            self._counters.add(f"tidegate/outbox/evicted/{cause}", rows)
+        elif fate is Fate.EXPIRED:
+            self._counters.add("tidegate/outbox/expired", rows)
+
+    def overflowed(self) -> None:
+        """Count a topic of a latest stream whose newest row was forgotten for another's."""
+        self._counters.add("tidegate/outbox/latest_overflow")
+
+    def refused(self, *, by_disk: bool) -> None:
+        """Count a message that was refused, for want of the disk or of room in the outbox."""
+        part = "storage" if by_disk else "outbox"
+        self._counters.add(f"tidegate/{part}/rejected")

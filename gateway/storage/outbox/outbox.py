@@ -1,0 +1,299 @@
+"""The messages that wait for the fleet: in SQLite until a remote PUBACK has taken them."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from gateway.counters import Counters
+from gateway.storage.engine.database import Database
+from gateway.storage.engine.many_rows import insert_statement
+from gateway.storage.engine.ranges import ranges_of
+from gateway.storage.engine.writer import Writer
+from gateway.storage.outbox.batches import OutboxBatches
+from gateway.storage.outbox.expiry import OutboxExpiry, expiry_of
+from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.fetched_rows import FetchedRows
+from gateway.storage.outbox.figures import OutboxFigures
+from gateway.storage.outbox.heads import OutboxHeads
+from gateway.storage.outbox.lane import RECALL
+from gateway.storage.outbox.looks import OutboxLooks
+from gateway.storage.outbox.oldest_row import OldestRow
+from gateway.storage.outbox.outbox_row import COLUMNS, OutboxRow, to_columns
+from gateway.storage.outbox.reader import OutboxReader
+from gateway.storage.outbox.recent_rows import RecentRows
+from gateway.storage.outbox.retention import Mode, OutboxSettings, WhenFull, log_excess
+from gateway.storage.outbox.row_size import row_size
+from gateway.storage.outbox.stream import MAX_LATEST_TOPICS
+from gateway.storage.outbox.streams import OutboxStreams
+from gateway.storage.outbox.totals import OutboxTotals
+
+_INSERT = insert_statement("outbox", COLUMNS)
+_DELETE = "DELETE FROM outbox WHERE id BETWEEN ? AND ?"
+
+
+class Outbox:
+    """Rows in the order in which they came; ids rise by one and are never used twice in a run.
+
+    `lanes` are the lanes that rows have had since the start; `recalled` rows are in the lane
+    `recall`, of which no fate is told, since their numbers have ended before. `on_change` are
+    called after each commit that brought or removed rows, `on_fate` with the rows that leave, how
+    they ended and why, in the turn that gathers their removal: what they gather is in the same
+    batch. A row that ends without having been fetched comes without what the publisher put into it.
+
+    A caller asks `admits` first and refuses the message with 0x97 when it does not, calling
+    `refuse()`, which counts it in `tidegate/outbox/rejected` or `tidegate/storage/rejected`. Where
+    the settings give up messages for others, `add` does so in its own batch. What is about to be
+    sent goes through `take`: a row may have left, or expired, since it was fetched.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        writer: Writer,
+        counters: Counters,
+        settings: OutboxSettings | None = None,
+    ) -> None:
+        self.lanes: set[str] = set()
+        self.recalled = 0
+        self.on_change: list[Callable[[], None]] = []
+        self.on_fate: list[Callable[[Sequence[OutboxRow], Fate, str], None]] = []
+        self._database = database
+        self._writer = writer
+        self._fetched = FetchedRows()
+        self._streams = OutboxStreams(settings or OutboxSettings(), self._fetched.is_taken)
+        self._totals = OutboxTotals(database, writer, self._streams)
+        self._reader = OutboxReader(database, writer)
+        self._oldest = OldestRow(self._reader)
+        self._recent = RecentRows()
+        self._batches = OutboxBatches()
+        self._expiry = OutboxExpiry(self._reader, self._streams, self._fetched, self._expire)
+        self._figures = OutboxFigures(counters, self._streams)
+        heads = OutboxHeads(self._reader, self._streams)
+        self._looks = OutboxLooks(
+            self._oldest, heads, self._streams, self._batches, self._keep_bounds
+        )
+        writer.on_committed.append(self._committed)
+
+    @property
+    def rows(self) -> int:
+        """How many messages wait, gathered ones included."""
+        return self._streams.rows
+
+    @property
+    def bytes(self) -> int:
+        """What they take of the file (`row_size`)."""
+        return self._streams.bytes
+
+    @property
+    def committed_id(self) -> int:
+        """The highest id on disk, up to which `fetch` finds rows."""
+        return self._batches.committed_id
+
+    @property
+    def removing(self) -> int:
+        """How many deliveries are not on disk yet: a crash would bring those rows back."""
+        return self._batches.delivering
+
+    @property
+    def last_id(self) -> int:
+        """The id that was given last."""
+        return self._totals.last_id
+
+    @property
+    def oldest_time(self) -> int | None:
+        """Since when (ms since 1970) the oldest row waits, None when none does.
+
+        After it was removed it follows within a second of the commit (LOOK_SECONDS).
+        """
+        return self._oldest.time
+
+    async def load(self) -> None:
+        """Learn what an earlier run left; call it once, before anything is added."""
+        await self._totals.load()
+        self._batches.committed_id = self.last_id
+        self._expiry.begin(self.last_id)
+        self._recent.start(self.last_id)
+        if self.rows:
+            self.recalled = await self._reader.count_recalled()
+        await self._reader.keep_index(several=len(self._streams) > 1)
+        for stream in self._streams:
+            if stream.latest is not None and stream.rows:
+                name = stream.settings.name
+                stream.restore_latest(await self._reader.newest(name, MAX_LATEST_TOPICS))
+        await self._looks.first()
+        self._figures.show(*(stream.settings.name for stream in self._streams))
+
+    def by_priority(self) -> list[list[str | None]]:
+        """Return the streams by falling priority (`OutboxStreams.by_priority`)."""
+        return self._streams.by_priority()
+
+    def admits(self, rows: Sequence[OutboxRow]) -> bool:
+        """Return whether `add` takes all of `rows`, which are of different streams.
+
+        Not where a bound refuses what is too much, and not while the disk takes nothing more.
+        """
+        for row in rows:
+            row.size = row_size(row)
+        return not self._writer.full and not self._streams.refuses(rows)
+
+    def fits(self, row: OutboxRow) -> bool:
+        """Return whether `add` takes `row` without giving up anything."""
+        row.size = row_size(row)
+        return not self._writer.full and self._streams.fits(row)
+
+    def refuse(self) -> None:
+        """Count a message that was refused, by whose bound it was."""
+        self._figures.refused(by_disk=self._writer.full)
+
+    def add(self, row: OutboxRow, within: float | None = 0.0) -> int:
+        """Gather `row`, giving it its id and size; return the number of the present batch.
+
+        Others may leave for it, or it is itself given up: then it keeps the id 0. `within` is as
+        in `Writer.add`: also a message of the class `memory` goes up from here.
+        """
+        stream = self._streams.of(row.stream)
+        row.message_expiry = expiry_of(row, stream.settings)
+        if not row.size:  # `admits` has asked
+            row.size = row_size(row)
+        policy = self._make_room(row) if stream.may_give_up else None
+        if policy is not None:
+            self._tell([row], Fate.EVICTED, policy)
+            return self._writer.batch
+        row.id = self._totals.last_id = self._totals.last_id + 1
+        values = to_columns(row)
+        batch = self._writer.add(_INSERT, values, within)
+        self._recent.add(row.id, row.size, values)
+        self._batches.add(batch, row.id)
+        self._oldest.added(row, self.rows)
+        self.lanes.add(row.lane)
+        self.recalled += row.lane == RECALL
+        if not self._streams.added(row):
+            self._figures.overflowed()
+        self._figures.show(row.stream)
+        return batch
+
+    def remove(
+        self, rows: Iterable[OutboxRow], fate: Fate, cause: str = "", within: float = 0.0
+    ) -> int:
+        """Gather the deletion of rows that ended as `fate` says; return the batch's number.
+
+        Those that have left meanwhile are passed over. `within` is as in `Writer.add`.
+        """
+        leaving = []
+        for row in rows:
+            if not row.left:
+                row.left = True
+                leaving.append(row)
+        if leaving:
+            self._remove(leaving, fate, within)
+            self._tell(leaving, fate, cause)
+            self._figures.show(*{row.stream for row in leaving})
+        return self._writer.batch
+
+    def take(self, row: OutboxRow, now: int) -> bool:
+        """Return whether `row` may be sent at `now` (ms since 1970).
+
+        It may not when it has left since it was fetched, or ends here because its expiry has
+        passed. From now on it makes no room for others, for as long as the caller holds it or
+        until `put_back`: nobody can say whether the fleet has it.
+        """
+        row.stepped = self._expiry.stepped(row)
+        if row.message_expiry is not None and not row.left and self._expiry.has_passed(row, now):
+            self.remove([row], Fate.EXPIRED)
+            self.end_turn()
+        if row.left:
+            return False
+        row.taken = True
+        return True
+
+    def put_back(self, row: OutboxRow) -> None:
+        """Let a row that was taken make room again: the fleet has refused it for now."""
+        row.taken = False
+
+    async def sweep(self, now: int, monotonic: float) -> bool:
+        """End what has expired or waited too long by `now` (ms since 1970), a bounded number.
+
+        `monotonic` (seconds) tells a step of the wall clock from time that has passed. Return
+        whether there may be more to end at once. Raises sqlite3.Error.
+        """
+        self._streams.log_excess = log_excess(self._database.path)
+        more = await self._expiry.sweep(now, monotonic, self.last_id)
+        self._keep_bounds()
+        return more
+
+    def end_turn(self) -> None:
+        """Have the writer commit what was gathered here, outside a turn of the server."""
+        self._writer.hand_over()
+
+    async def fetch(
+        self,
+        after_id: int,
+        limit: int,
+        up_to: int | None = None,
+        lane: str | None = None,
+        stream: str | None = None,
+    ) -> list[OutboxRow]:
+        """Return committed rows with `after_id` < id <= `up_to` in rising order.
+
+        At most `limit` of them, fewer after MAX_FETCH_BYTES (but one at least, if there is
+        one); only those of `lane` and `stream` unless these are None.
+        """
+        up_to = self.committed_id if up_to is None else up_to
+        rows = self._recent.fetch(after_id, up_to, limit, lane=lane, stream=stream)
+        if rows is None:
+            rows = await self._reader.fetch(after_id, up_to, limit, lane=lane, stream=stream)
+        return self._fetched.known(rows)
+
+    async def close(self) -> None:
+        """End the looks into the database, which may close from now on."""
+        await self._looks.close()
+
+    def _make_room(self, row: OutboxRow) -> WhenFull | None:
+        """Have others leave for `row`; return the policy by which it is itself given up."""
+        older = self._streams.replaced(row)
+        if older is not None:
+            self.remove([older], Fate.EVICTED, Mode.LATEST)
+        while (leaves := self._streams.next_to_go(row)) is not None:
+            if leaves.row is row:
+                return leaves.policy
+            self.remove([leaves.row], Fate.EVICTED, leaves.policy)
+        return None
+
+    def _keep_bounds(self) -> None:
+        """Give up what is beyond the bounds, as far as it is known by now."""
+        while (leaves := self._streams.next_to_go()) is not None:
+            self.remove([leaves.row], Fate.EVICTED, leaves.policy)
+        self.end_turn()
+
+    def _remove(self, rows: Sequence[OutboxRow], fate: Fate, within: float) -> None:
+        for row in rows:
+            self._fetched.leaves(row)
+            self._recent.remove(row.id)
+            self.recalled -= row.lane == RECALL
+        identifiers = {row.id for row in rows}
+        for each in ranges_of(identifiers):
+            self._writer.add(_DELETE, each, within)
+        batch = self._writer.batch
+        delivered = len(rows) if fate in (Fate.DELIVERED, Fate.REJECTED) else 0
+        self._batches.remove(batch, delivered)
+        self._reader.leave(identifiers, batch)
+        self._totals.removed()
+        self._streams.removed(rows)
+        self._oldest.removed(identifiers, self.rows)
+
+    def _expire(self, rows: Sequence[OutboxRow], cause: str) -> None:
+        self.remove(rows, Fate.EXPIRED, cause)
+
+    def _tell(self, rows: Sequence[OutboxRow], fate: Fate, cause: str) -> None:
+        rows = [row for row in rows if row.lane != RECALL]
+        if not rows:
+            return
+        self._figures.ended(len(rows), fate, cause)
+        for callback in self.on_fate:
+            callback(rows, fate, cause)
+
+    def _committed(self, batch: int) -> None:
+        changed = self._batches.committed(batch)
+        self._reader.forget()
+        self._looks.look()
+        if changed:
+            for callback in self.on_change:
+                callback()

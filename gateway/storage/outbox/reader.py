@@ -1,0 +1,160 @@
+"""Reads of the outbox that show no row which has left it, on disk or not yet."""
+
+import logging
+import sqlite3
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from gateway.storage.engine.database import Database
+from gateway.storage.engine.writer import Writer
+from gateway.storage.outbox.lane import RECALL
+from gateway.storage.outbox.outbox_row import COLUMNS, SIZE_INDEX, OutboxRow, from_columns
+
+logger = logging.getLogger(__name__)
+
+MAX_FETCH_BYTES = 1024 * 1024
+"""Bytes after which one `fetch` ends, so that large payloads do not fill the memory."""
+
+SUMMARY = "id, size, epoch, stream, seq, lane, time, topic"
+"""The columns of a row without what the publisher put into the message."""
+
+_INDEX = "CREATE INDEX IF NOT EXISTS outbox_stream ON outbox (stream)"
+_NO_INDEX = "DROP INDEX IF EXISTS outbox_stream"
+_ALL = ", ".join(COLUMNS)
+_FETCH = f"SELECT {_ALL} FROM outbox WHERE id > ? AND id <= ?"  # noqa: S608 - our own names
+_OF_STREAM = _FETCH.replace("outbox", "outbox INDEXED BY outbox_stream")
+_RECALLED = _FETCH.replace("outbox", "outbox INDEXED BY outbox_recall") + " AND lane = 'recall'"
+_COUNT_RECALLED = "SELECT count(*) FROM outbox INDEXED BY outbox_recall WHERE lane = 'recall'"
+
+T = TypeVar("T")
+
+
+class OutboxReader:
+    """The committed rows, without those whose removal is on its way to disk.
+
+    `by_stream` says that the index of streams exists.
+    """
+
+    def __init__(self, database: Database, writer: Writer) -> None:
+        self.by_stream = False
+        self._database = database
+        self._writer = writer
+        self._leaving: dict[int, set[int]] = {}
+        self._begun: list[int] = []
+
+    async def keep_index(self, *, several: bool) -> None:
+        """Keep the index of streams where there are several, and only there: it is written too."""
+        try:
+            await self._database.writer.write([(_INDEX if several else _NO_INDEX, [()])])
+        except sqlite3.Error as error:
+            logger.warning("the outbox works without its index of streams: %s", error)
+        else:
+            self.by_stream = several
+
+    def leave(self, identifiers: Iterable[int], batch: int) -> None:
+        """Show these rows no more: the batch of this number deletes them."""
+        self._leaving.setdefault(batch, set()).update(identifiers)
+
+    def forget(self) -> None:
+        """Forget the removals that every read can see; call it after each commit."""
+        seen = min(self._begun, default=self._writer.committed)
+        for batch in [batch for batch in self._leaving if batch <= seen]:
+            del self._leaving[batch]
+
+    def shows(self, identifier: int) -> bool:
+        """Return whether a row that was read has not left meanwhile."""
+        return not any(identifier in rows for rows in self._leaving.values())
+
+    def is_on_its_way(self, identifier: int) -> bool:
+        """Return whether a removed row is still on disk."""
+        committed = self._writer.committed
+        return any(identifier in rows for batch, rows in self._leaving.items() if batch > committed)
+
+    async def fetch(
+        self, after_id: int, up_to: int, limit: int, *, lane: str | None, stream: str | None
+    ) -> list[OutboxRow]:
+        """Return rows with `after_id` < id <= `up_to`, at most `limit`, rising."""
+        statement = _FETCH
+        if lane == RECALL:
+            statement, lane = _RECALLED, None
+        elif stream is not None and self.by_stream:
+            statement = _OF_STREAM
+        more: tuple[str | int, ...] = ()
+        for column, value in (("lane", lane), ("stream", stream)):
+            if value is not None:
+                statement += f" AND {column} = ?"
+                more += (value,)
+        statement += " ORDER BY id LIMIT ?"
+        while True:
+            found = await self.read(statement, (after_id, up_to, *more, limit), _rows_up_to_bytes)
+            rows = self._shown(found)
+            if rows or not found:
+                return rows
+            after_id = found[-1].id  # all of them have left; there may be more behind
+
+    def _shown(self, rows: list[OutboxRow]) -> list[OutboxRow]:
+        """Return those of `rows` that have not left meanwhile."""
+        for left in self._leaving.values():
+            rows = [row for row in rows if row.id not in left]
+        return rows
+
+    async def head(self, stream: str, after_id: int, up_to: int, limit: int) -> list[OutboxRow]:
+        """Return summaries of the stream's rows behind `after_id`, at most `limit`, rising.
+
+        Rows that have left are among them: see `shows`.
+        """
+        table = "outbox INDEXED BY outbox_stream" if self.by_stream else "outbox"
+        statement = f"SELECT {SUMMARY} FROM {table}"  # noqa: S608 - our own names
+        statement += " WHERE stream = ? AND id > ? AND id <= ? ORDER BY id LIMIT ?"
+        return await self.read(statement, (stream, after_id, up_to, limit), _summaries)
+
+    async def newest(self, stream: str, limit: int) -> list[OutboxRow]:
+        """Return summaries of the stream's rows, at most `limit`, the newest first."""
+        table = "outbox INDEXED BY outbox_stream" if self.by_stream else "outbox"
+        statement = f"SELECT {SUMMARY} FROM {table} WHERE stream = ?"  # noqa: S608 - our own names
+        return await self.read(f"{statement} ORDER BY id DESC LIMIT ?", (stream, limit), _summaries)
+
+    async def expired(self, now: int, limit: int, after_id: int, up_to: int) -> list[OutboxRow]:
+        """Return summaries of rows whose message expiry has passed at `now` (ms)."""
+        statement = f"SELECT {SUMMARY} FROM outbox INDEXED BY outbox_expiry"  # noqa: S608
+        statement += " WHERE message_expiry IS NOT NULL AND time + 1000 * message_expiry <= ?"
+        statement += " AND id > ? AND id <= ? LIMIT ?"
+        rows = await self.read(statement, (now, after_id, up_to, limit), _summaries)
+        return self._shown(rows)
+
+    async def count_recalled(self) -> int:
+        """Return how many rows of the lane `recall` wait."""
+        return await self.read(_COUNT_RECALLED, (), lambda cursor: int(cursor.fetchone()[0]))
+
+    async def read(
+        self, statement: str, values: tuple[object, ...], take: Callable[[sqlite3.Cursor], T]
+    ) -> T:
+        """Return what `take` made of the statement's cursor.
+
+        Until the next `forget` after it, `shows` knows of each row it gave whether it has left.
+        """
+        begun = self._writer.committed
+        self._begun.append(begun)
+        try:
+            return await self._database.reader.query(statement, values, take)
+        finally:
+            self._begun.remove(begun)
+
+
+def _rows_up_to_bytes(cursor: sqlite3.Cursor) -> list[OutboxRow]:
+    rows: list[OutboxRow] = []
+    size = 0
+    for values in cursor:
+        rows.append(from_columns(values))
+        size += values[SIZE_INDEX]
+        if size >= MAX_FETCH_BYTES:
+            break
+    return rows
+
+
+def _summaries(cursor: sqlite3.Cursor) -> list[OutboxRow]:
+    rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return [
+        OutboxRow(epoch, stream, seq, lane, time, topic, b"", id=identifier, size=size)
+        for identifier, size, epoch, stream, seq, lane, time, topic in rows
+    ]

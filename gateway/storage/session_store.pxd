@@ -1,9 +1,0 @@
-import cython
-
-from gateway.mqtt.publication cimport Publication
-from gateway.storage.delivery_row cimport DeliveryRow
-from gateway.storage.session_changes cimport Changes
-from gateway.storage.session_journal cimport SessionJournal
-
-@cython.locals(row=DeliveryRow, publication=Publication)
-cdef _write_owed(add, add_rows, SessionJournal journal, Changes changes)

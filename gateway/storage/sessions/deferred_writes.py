@@ -1,0 +1,59 @@
+"""Writes that are not made if receivers acknowledge in time: few are left when a batch closes."""
+
+import math
+
+from gateway.storage.engine.gathering import Gathering
+from gateway.storage.sessions.delivery_row import DeliveryRow
+
+
+class DeferredWrites:
+    """The rows that were owed with a deferred write, in the order in which they came.
+
+    They are for the batch after the one that gathers then. That one is closed for their sake only
+    if one of them is older than half of the commit delay; nothing is gathered, and no batch begun,
+    for what is acknowledged by then. They are no more than the windows of all sessions hold.
+    """
+
+    __slots__ = ("_gathering", "_rows", "_wake_up")
+
+    def __init__(self, gathering: Gathering) -> None:
+        self._gathering = gathering
+        self._rows: dict[DeliveryRow, None] = {}
+        self._wake_up = gathering.writer.wake_up
+        self._wake_up.ring = self._write_old
+
+    def add(self, row: DeliveryRow) -> None:
+        """Hold a row whose messages arrived now."""
+        if not self._rows:
+            arrived = row.publication.arrived
+            self._wake_up.at = arrived + self._gathering.writer.commit_delay / 2
+        self._rows[row] = None
+        self._gathering.defer()
+
+    def discard(self, row: DeliveryRow) -> None:
+        """Forget a row: all of it was acknowledged, and it is never written."""
+        self._rows.pop(row, None)
+        if not self._rows:
+            self._wake_up.at = math.inf
+
+    def clear(self) -> None:
+        """Forget all rows: the batch that gathers is closed, and they are for the next."""
+        self._rows.clear()
+        self._wake_up.at = math.inf
+
+    def _write_old(self) -> None:
+        """Close the batch that gathers if a row is older than half of the commit delay."""
+        writer = self._gathering.writer
+        half = writer.commit_delay / 2
+        now, within = self._wake_up.at, math.inf
+        self._wake_up.at = math.inf
+        for row in list(self._rows):
+            due = row.publication.arrived + half
+            if due > now:
+                self._wake_up.at = due
+                break
+            within = min(within, row.publication.commit_within or 0.0)
+            del self._rows[row]
+        if within < math.inf:
+            writer.schedule_commit(max(within - writer.commit_delay, 0.0))
+            writer.hand_over()

@@ -1,0 +1,123 @@
+"""The row of messages that one session is owed, as its journal keeps it."""
+
+from typing import TYPE_CHECKING
+
+from gateway.session.span import Span
+from gateway.storage.engine.ranges import ranges_of
+from gateway.storage.sessions.kept_size import kept_size
+
+if TYPE_CHECKING:
+    from gateway.mqtt.output import Barrier
+
+WRITTEN = -1
+"""The batch of a row that an earlier run of the gateway wrote, or that was forgotten since."""
+
+
+class DeliveryRow:
+    """All messages of a publication that one session is owed with one QoS; fulfils `span.Row`.
+
+    `base` is the sequence number of the first; the row stands at that of the `last`. All of them
+    take `kept` bytes of the disk. Bits of `gone` are set for messages that are not owed any more,
+    or have rows of their own; `left` is how many are not. `packet_id` is that of the last message,
+    0 while it is not known to be sent. On disk, with batch `batch`, it stands for `written`
+    messages. It is `whole` while no other row has a number between its first and its last.
+    `barrier` waits for it while its write is deferred.
+    """
+
+    __slots__ = (
+        "barrier",
+        "base",
+        "batch",
+        "gone",
+        "kept",
+        "last",
+        "left",
+        "packet_id",
+        "publication",
+        "qos",
+        "released",
+        "retain",
+        "subscription_identifiers",
+        "topic_filter",
+        "whole",
+        "written",
+    )
+
+    def __init__(self, base: int, span: Span) -> None:
+        self.publication = publication = span.publication
+        count = publication.packets.count
+        self.base = base
+        self.last = base + count - 1
+        self.kept = kept_size(publication, 0, count)
+        self.qos = span.qos
+        self.retain = span.retain
+        self.subscription_identifiers = span.subscription_identifiers
+        self.topic_filter = span.topic_filter
+        self.left = count
+        self.gone = 0
+        self.packet_id = 0
+        self.released = False
+        self.batch = 0
+        self.written = 0
+        self.whole = True
+        self.barrier: Barrier | None = None
+
+    def take(self, first: int, count: int) -> None:
+        """Note that so many messages, from number `first` on, are gone."""
+        if self.publication.packets.count > 1:
+            self.gone |= ((1 << count) - 1) << first
+        self.left -= count
+
+    def settle(self) -> None:
+        """Let the publisher's answer wait for this row no longer."""
+        barrier, self.barrier = self.barrier, None
+        if barrier is not None:
+            barrier.settle()
+
+    def ranges(self) -> list[tuple[int, int]]:
+        """Return first number and count of the messages that are left, in order."""
+        left = [number for number in range(self.publication.count) if not self.gone >> number & 1]
+        return [(first, last - first + 1) for first, last in ranges_of(left)]
+
+    def kept_left(self) -> int:
+        """Return the bytes that what is left takes of the disk."""
+        if not self.gone:
+            return self.kept
+        return sum(kept_size(self.publication, *part) for part in self.ranges())
+
+    def gone_bytes(self) -> bytes | None:
+        """Return `gone` as the row's column has it."""
+        if not self.gone:
+            return None
+        return self.gone.to_bytes((self.publication.count + 7) // 8, "little")
+
+    def spans(self) -> list[Span]:
+        """Return what it stands for, in order."""
+        found = []
+        for first, count in self.ranges():
+            span = Span(
+                self.publication,
+                first,
+                count,
+                self.qos,
+                self.retain,
+                self.subscription_identifiers,
+                self.topic_filter,
+            )
+            self.stand_for(span)
+            found.append(span)
+        return found
+
+    def stand_for(self, span: Span) -> None:
+        """Let the span know where it is kept, and with which packet identifiers it was sent."""
+        publication, count = self.publication, self.publication.packets.count
+        span.row = self
+        part = span.count < count
+        span.kept = kept_size(publication, span.first, span.count) if part else self.kept
+        if self.packet_id:
+            span.packet_id = self.packet_id - count + 1 + span.first
+
+
+def gone_bits(data: bytes | None) -> int:
+    """Return the bits of a row's column."""
+    return 0 if data is None else int.from_bytes(data, "little")

@@ -1,0 +1,128 @@
+"""Messages that persistent sessions are owed, each as one row however many are owed it."""
+
+from gateway.mqtt.publication import Publication
+from gateway.mqtt.publish_properties import NO_PUBLISH_PROPERTIES
+from gateway.storage.engine.connection import Row
+from gateway.storage.engine.gathering import Add, AddRows
+from gateway.storage.engine.many_rows import insert_statement
+from gateway.storage.engine.ranges import ranges_of
+from gateway.storage.sessions import message_row
+
+INSERT = insert_statement("message", ("id", *message_row.COLUMNS))
+INSERT_PLAIN = insert_statement("message", ("id", *message_row.PLAIN_COLUMNS))
+"""What most messages need: to bind six more NULLs costs nearly half of the whole row."""
+
+INSERT_BATCH = insert_statement("message", ("id", *message_row.BATCH_COLUMNS))
+
+_DELETE = "DELETE FROM message WHERE id BETWEEN ? AND ?"
+_DELETE_UNLESS_OWED = (
+    "DELETE FROM message WHERE id BETWEEN ? AND ?"
+    " AND NOT EXISTS (SELECT 1 FROM delivery WHERE message = message.id AND alone = 0)"
+)
+_DELETE_ALL = "DELETE FROM message"
+
+MAXIMUM_DEAD_BYTES = 16 * 1024 * 1024
+"""Bytes of rows that nobody is owed any more, beyond which they are deleted one by one."""
+
+ROW_OVERHEAD = 100
+"""Bytes counted for each of them beside its payload."""
+
+
+class MessageStore:
+    """Counts who is owed a message in memory, and writes and deletes its row.
+
+    Once it is written, deliveries that are on disk alone may refer to it as well. A row that was
+    written for one session stays its own; one that is `shared` is deleted with the last delivery.
+
+    What nobody is owed any more is left where it is until that is true of all: SQLite empties a
+    table without writing its pages, where row by row each page is written once more. A start
+    deletes what an earlier run left so. Beyond MAXIMUM_DEAD_BYTES rows are deleted all the same.
+
+    `last` is the highest number of a row.
+    """
+
+    __slots__ = ("_below", "_gone", "_gone_bytes", "_last", "_new", "_perhaps_gone")
+
+    def __init__(self, last: int = 0) -> None:
+        self._last = last
+        self._new: dict[int, Publication] = {}  # by number: owed, and not written yet
+        self._gone: list[int] = []
+        self._perhaps_gone: list[int] = []
+        self._gone_bytes = 0
+        self._below = 0
+
+    def hold(self, publication: Publication) -> Publication:
+        """Note that one session more is owed a publication; return what it is owed.
+
+        That is a copy where the row is another session's own.
+        """
+        if publication.owed and not publication.shared and publication.row not in self._new:
+            publication = publication.copy()
+        if not publication.owed:
+            self._last += 1
+            publication.row = self._last
+            publication.shared = False
+            self._new[publication.row] = publication
+        publication.owed += 1
+        return publication
+
+    def release(self, publication: Publication) -> int:
+        """Note that one of the sessions that `hold` was called for is owed it no more.
+
+        Returns how many rows need not be written because of that: 1 or 0.
+        """
+        publication.owed -= 1
+        if publication.owed:
+            return 0
+        if self._new.pop(publication.row, None) is not None:
+            return 1
+        size = len(publication.packets.data)
+        self.forget(publication.row, size, alone=not publication.shared)
+        return 0
+
+    def forget(self, row: int, size: int, *, alone: bool) -> None:
+        """Delete a row of so many bytes, if it is not `alone` only unless it is still owed."""
+        (self._gone if alone else self._perhaps_gone).append(row)
+        self._gone_bytes += ROW_OVERHEAD + size
+
+    def forget_all_below(self, row: int) -> None:
+        """Delete these with the next batch: an earlier run left them, and nobody is owed them."""
+        self._below = row
+
+    def gather(self, add: Add, add_rows: AddRows, rows: set[int]) -> None:
+        """Add what writes those of `rows` that are new."""
+        plain: list[Row] = []
+        size = 0
+        for row in sorted(rows & self._new.keys()):
+            publication = self._new.pop(row)
+            # a retained message may be owed to others later
+            publication.shared = publication.owed > 1 or publication.retain
+            if publication.packets.count > 1:
+                add(INSERT_BATCH, (row, *message_row.batch_to_row(publication)))
+            elif publication.properties is not NO_PUBLISH_PROPERTIES:
+                add(INSERT, (row, *message_row.to_row(publication)))
+            else:
+                size += message_row.text_size(publication)
+                plain.append((row, *message_row.to_plain_row(publication)))
+        add_rows(INSERT_PLAIN, plain, size)
+
+    def gather_deletions(self, add: Add, *, everything: bool) -> None:
+        """Add what deletes what is owed no more, `everything` if that is all that there is.
+
+        Belongs behind what deletes deliveries.
+        """
+        if self._below:
+            add(_DELETE, (0, self._below - 1))
+            self._below = 0
+        if not everything and self._gone_bytes < MAXIMUM_DEAD_BYTES:
+            return
+        gone, self._gone = self._gone, []
+        perhaps, self._perhaps_gone = self._perhaps_gone, []
+        self._gone_bytes = 0
+        if everything:
+            add(_DELETE_ALL, ())
+            return
+        for each in ranges_of(gone):
+            add(_DELETE, each)
+        for each in ranges_of(set(perhaps)):
+            add(_DELETE_UNLESS_OWED, each)

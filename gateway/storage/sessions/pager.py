@@ -1,0 +1,262 @@
+"""Reads what queues have on disk alone, and deletes there what nobody waits for any more."""
+
+import logging
+import sqlite3
+from collections import deque
+from collections.abc import Callable, Coroutine
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Protocol
+
+from gateway.session.journal import Take
+from gateway.session.kept import CLOCK_SET
+from gateway.session.queue_bounds import HEAD_BYTES, HEAD_MESSAGES
+from gateway.session.span import Span
+from gateway.storage.engine.gathering import Gathering
+from gateway.storage.engine.reading import Reading, Values
+from gateway.storage.sessions.stored_spans import READ, SpanReader
+
+if TYPE_CHECKING:
+    from gateway.storage.sessions.session_journal import SessionJournal
+
+logger = logging.getLogger(__name__)
+
+PAGE_MESSAGES = HEAD_MESSAGES // 2
+"""Deliveries that are read at once: a queue asks when half of its head is gone."""
+
+PAGE_BYTES = HEAD_BYTES // 2
+"""Bytes of them; the last may exceed it."""
+
+STEP_ROWS = 1_000
+"""Deliveries that are deleted in one batch of what an ended session or its expiry leaves."""
+
+LAST_SEQUENCE = 2**62
+
+_ENDED = (
+    "SELECT place, message, size, alone, messages, shared_filter IS NOT NULL FROM delivery"
+    " WHERE session = ? ORDER BY place LIMIT ?"
+)
+_EXPIRED = (
+    "SELECT expires, session, place, message, size, alone, messages FROM delivery"
+    " WHERE expires BETWEEN ? AND ? AND (expires, session, place) > (?, ?, ?)"
+    " ORDER BY expires, session, place LIMIT ?"
+)
+
+Now = Callable[[], tuple[float, int]]
+"""Returns monotonic seconds and wall milliseconds, and begins a turn of the gateway's."""
+
+LeftOver = Callable[[list[Span], float, int], None]
+
+
+class Job(Protocol):
+    """Something that is done in steps; between two of them what a step changed is committed."""
+
+    async def step(self) -> bool:
+        """Do one; return True after the last."""
+        ...
+
+
+class Pager:
+    """Does one job after the other beside the loop, each row of the disk being in one hand.
+
+    A step that has changed something is followed by the next when that is on disk: what is read
+    there is what there is. `spawn` runs a coroutine; `later` calls back after a while.
+    """
+
+    def __init__(
+        self,
+        reading: Reading,
+        gathering: Gathering,
+        now: Now,
+        spawn: Callable[[Coroutine[Any, Any, None]], object],
+        later: Callable[[Callable[[], None]], object],
+    ) -> None:
+        self.reading = reading
+        self.gathering = gathering
+        self.now = now
+        self.journals: dict[int, SessionJournal] = {}
+        self.on_left_over: LeftOver = lambda deliveries, monotonic, wall: None  # noqa: ARG005 - keeps the names
+        self._spawn = spawn
+        self._later = later
+        self._jobs: deque[Job] = deque()
+        self._busy = False
+        self._waits_for = 0
+        self._committed = 0
+        self._sweeping = False
+
+    def know(self, journal: "SessionJournal") -> None:
+        """Take note of a session whose deliveries may expire."""
+        self.journals[journal.number] = journal
+
+    def forget(self, journal: "SessionJournal") -> None:
+        """Take note of its end."""
+        self.journals.pop(journal.number, None)
+
+    def load(self, journal: "SessionJournal", after: int, up_to: int, take: Take) -> None:
+        """Give `take` the first deliveries with sequence numbers above `after`, up to `up_to`."""
+        self._add(_Load(self, journal, after, up_to, take))
+
+    def end(self, journal: "SessionJournal") -> None:
+        """Delete what an ended session is owed, and offer it to shared subscriptions.
+
+        What was in memory of it is deleted with the batch that is gathered now.
+        """
+        self.changed()
+        self._add(_End(self, journal))
+
+    def sweep(self) -> None:
+        """Delete what has expired, unless that is being done."""
+        if not self._sweeping:
+            self._sweeping = True
+            self._add(_Sweep(self))
+
+    def swept(self) -> None:
+        """Note that a sweep is over."""
+        self._sweeping = False
+
+    def committed(self, batch: int) -> None:
+        """Go on with what waited for this batch."""
+        self._committed = batch
+        self._go()
+
+    def changed(self) -> None:
+        """Note that a step has gathered something: the next one waits until it is on disk."""
+        self.gathering.put_off()
+        self._waits_for = self.gathering.commit_number()
+
+    def _add(self, job: Job) -> None:
+        self._jobs.append(job)
+        self._go()
+
+    def _go(self) -> None:
+        if self._jobs and not self._busy and self._committed >= self._waits_for:
+            self._busy = True
+            self._spawn(self._run(self._jobs[0]))
+
+    async def _run(self, job: Job) -> None:
+        try:
+            done = await job.step()
+        except sqlite3.Error as error:
+            logger.warning("a queue on disk cannot be read: %s", error)
+            self._later(self._again)
+            return
+        if done:
+            self._jobs.popleft()
+        self._again()
+
+    def _again(self) -> None:
+        self._busy = False
+        self._go()
+
+
+class _Load:
+    """Reads one page of a queue."""
+
+    def __init__(
+        self, pager: Pager, journal: "SessionJournal", after: int, up_to: int, take: Take
+    ) -> None:
+        self._pager = pager
+        self._journal = journal
+        self._bounds = (after, up_to)
+        self._take = take
+
+    async def step(self) -> bool:
+        pager, journal = self._pager, self._journal
+        if not journal.open:
+            return True
+        row = (journal.number, *self._bounds, PAGE_MESSAGES)
+        reader = SpanReader(*pager.now())
+
+        def whole(_: object = None) -> bool:
+            return reader.size >= PAGE_BYTES or reader.messages >= PAGE_MESSAGES
+
+        found = await pager.reading.rows(
+            READ, "delivery to session", reader.spans, row, whole, texts=False
+        )
+        if journal.open:
+            # a whole page that nobody can read is the end: the next would begin at the same place
+            complete = not whole() and (reader.rows < PAGE_MESSAGES or not found)
+            self._take(list(chain.from_iterable(found)), complete, pager.now()[0])
+        return True
+
+
+class _End:
+    """Deletes what is left of an ended session, a batch at a time."""
+
+    def __init__(self, pager: Pager, journal: "SessionJournal") -> None:
+        self._pager = pager
+        self._journal = journal
+
+    async def step(self) -> bool:
+        pager, journal = self._pager, self._journal
+        row = (journal.number, STEP_ROWS)
+        found = await pager.reading.rows(_ENDED, "delivery of session", _as_it_is, row)
+        if not found:
+            return True
+        if any(shared for *_, shared in found):
+            last = await self._share_out(found[-1][0])
+            found = [values for values in found if values[0] <= last]
+        for place, message, size, alone, messages, _ in found:
+            journal.forget(place, message, size, alone=bool(alone), count=messages)
+        pager.now()
+        pager.changed()
+        return False
+
+    async def _share_out(self, up_to: int) -> int:
+        """Offer what is on disk up to a place, or as much as a page holds; return how far."""
+        pager = self._pager
+        row = (self._journal.number, 0, up_to, STEP_ROWS)
+        reader = SpanReader(*pager.now())
+
+        def enough(_: object) -> bool:
+            return reader.size >= PAGE_BYTES
+
+        found = await pager.reading.rows(
+            READ, "delivery to session", reader.spans, row, enough, texts=False
+        )
+        read = list(chain.from_iterable(found))
+        last = read[-1].last if reader.size >= PAGE_BYTES else up_to
+        shared = [each for each in read if each.topic_filter]
+        for each in shared:
+            each.publication.owed = 0  # whoever gets it has it written anew
+        pager.on_left_over(shared, *pager.now())
+        return last
+
+
+class _Sweep:
+    """Deletes what has expired on disk alone, a batch at a time."""
+
+    def __init__(self, pager: Pager) -> None:
+        self._pager = pager
+        self._last = (0, 0, 0)
+
+    async def step(self) -> bool:
+        pager = self._pager
+        _, wall = pager.now()
+        row = (CLOCK_SET, wall, *self._last, STEP_ROWS)
+        found = await pager.reading.rows(_EXPIRED, "expired delivery", _as_it_is, row)
+        removed = sum(self._remove(*values[1:]) for values in found)
+        if removed:
+            pager.reading.counters.add("publish/messages/expired", removed)
+            pager.now()
+            pager.changed()
+        if len(found) < STEP_ROWS:
+            pager.swept()
+            return True
+        self._last = found[-1][:3]
+        return False
+
+    def _remove(
+        self, session: int, last: int, message: int, size: int, alone: int, messages: int
+    ) -> int:
+        """Delete a row, unless it is in memory, where it is found as well; return how many go."""
+        journal = self._pager.journals.get(session)
+        if journal is None or journal.queue is None:
+            return 0
+        if not journal.queue.remove_paged(last, size, messages):
+            return 0
+        journal.forget(last, message, size, alone=bool(alone), count=messages)
+        return messages
+
+
+def _as_it_is(values: Values) -> Values:
+    return values

@@ -1,0 +1,203 @@
+"""What an earlier run left of sessions, retained messages and wills, read at the start."""
+
+from dataclasses import dataclass
+from itertools import chain
+
+from gateway.mqtt.packets import Will
+from gateway.mqtt.properties import Properties
+from gateway.session.kept import (
+    Kept,
+    KeptSession,
+    KeptSpan,
+    KeptSubscription,
+    KeptTail,
+    KeptWill,
+)
+from gateway.session.limits import MAXIMUM_INFLIGHT
+from gateway.session.queue_bounds import HEAD_BYTES, HEAD_MESSAGES
+from gateway.session.queue_memory import MAXIMUM_HEAD_BYTES
+from gateway.storage.engine.reading import Values
+from gateway.storage.sessions import kept_retained, message_row, will_store
+from gateway.storage.sessions.broker_store import BrokerStore
+from gateway.storage.sessions.kept_retained import RetainedReader
+from gateway.storage.sessions.message_store import MAXIMUM_DEAD_BYTES, MessageStore
+from gateway.storage.sessions.pager import LAST_SEQUENCE, Pager
+from gateway.storage.sessions.retained_store import RetainedStore
+from gateway.storage.sessions.session_store import SessionStore
+from gateway.storage.sessions.stored_spans import READ, SpanReader, check_packet_id
+from gateway.storage.sessions.will_store import WillStore
+
+_WILLS = f"SELECT {', '.join(will_store.COLUMNS)} FROM will"  # noqa: S608 - our columns
+_SESSIONS = "SELECT id, client_id, expiry_interval, username, left_at FROM session ORDER BY id"
+_SUBSCRIPTIONS = (
+    "SELECT session, topic_filter, qos, no_local, retain_as_published, identifier, expression,"
+    " identity, awaits_retained FROM subscription ORDER BY session, topic_filter"
+)
+_QUEUES = (
+    "SELECT session, sum(messages), sum(size), max(place), max(place * (packet_id > 0)),"
+    " min(message), max(message)"
+    " FROM delivery GROUP BY session"
+)
+_INCOMING = "SELECT session, packet_id FROM incoming ORDER BY session, packet_id"
+_TOTALS = (
+    "SELECT coalesce((SELECT max(id) FROM session), 0), coalesce((SELECT max(id) FROM message), 0),"
+    " coalesce((SELECT max(id) FROM retained), 0)"
+)
+_ORPHANS = "SELECT id, 1 FROM message WHERE id NOT IN (SELECT message FROM delivery)"
+
+FEW_DELIVERIES = 10_000
+"""Deliveries up to which all messages are searched for that nobody is owed."""
+
+
+@dataclass(slots=True)
+class _Queue:
+    """What a session is owed altogether."""
+
+    messages: int
+    bytes: int
+    last_sequence: int
+    last_sent: int  # the last whose packet identifier is known, 0 if none is
+    first_message: int
+
+
+NO_QUEUE = _Queue(0, 0, 0, 0, 0)
+
+
+class Restore:
+    """Reads what was kept, and makes the stores that keep it from now on.
+
+    Of what a session is owed only the beginning is read, at least what may have been sent: up to
+    `window` deliveries, and the last that has a packet identifier. The rest stays on disk.
+    """
+
+    def __init__(self, pager: Pager, window: int = MAXIMUM_INFLIGHT) -> None:
+        self._pager = pager
+        self._rows = pager.reading.rows
+        self._gathering = pager.gathering
+        self._monotonic, self._wall = pager.now()
+        self._window = window
+        self._spans = SpanReader(self._monotonic, self._wall)
+        self._bytes = 0  # of deliveries in memory
+        self._queues: dict[int, _Queue] = {}
+        self._sessions: dict[int, KeptSession] = {}
+
+    async def run(self) -> tuple[BrokerStore, Kept]:
+        """Return the store and what was in it."""
+        totals = await self._rows(_TOTALS, "the totals", lambda values: values)
+        last_session, last_message, last_retained = totals[0]
+        for number, *figures, last in await self._rows(_QUEUES, "the queues", lambda row: row):
+            self._queues[number] = _Queue(*figures)
+            last_session, last_message = max(last_session, number), max(last_message, last)
+        sessions = SessionStore(
+            self._gathering,
+            MessageStore(last_message),
+            self._pager,
+            last_session=last_session,
+            deliveries=sum(queue.messages for queue in self._queues.values()),
+        )
+        await self._read_sessions(sessions)
+        retained = RetainedReader(self._monotonic, self._wall)
+        await self._rows(kept_retained.READ, "retained message", retained.read, texts=False)
+        wills = await self._rows(_WILLS, "will", _will)
+        store = BrokerStore(
+            self._gathering,
+            sessions,
+            RetainedStore(self._gathering, retained.rows, last_retained, retained.superseded),
+            WillStore(self._gathering, [will.client_id for will in wills]),
+        )
+        return store, Kept(list(self._sessions.values()), wills, [*retained.messages.values()])
+
+    async def _read_sessions(self, store: SessionStore) -> None:
+        def add_session(values: Values) -> None:
+            number, client_id, expiry_interval, username, left_at = values
+            queue = self._queues.get(number, NO_QUEUE)
+            journal = store.reopen(number, client_id, queue.last_sequence, queue.messages)
+            journal.expiry_interval, journal.username = expiry_interval, username
+            journal.left_at = left_at
+            kept = KeptSession(journal, client_id, expiry_interval, username, left_at)
+            self._sessions[number] = kept
+
+        await self._rows(_SESSIONS, "session", add_session)
+        await self._rows(_SUBSCRIPTIONS, "subscription of session", self._add_subscription)
+        await self._rows(_INCOMING, "packet identifier of session", self._add_incoming)
+        for number, queue in self._queues.items():
+            if number in self._sessions:
+                await self._read_head(number, queue)
+            else:
+                store.bury(number, queue.messages)
+        await self._delete_unowed(store.messages)
+
+    async def _delete_unowed(self, messages: MessageStore) -> None:
+        """Delete messages that the last run had no time to: of many only the oldest are known."""
+        first = min((queue.first_message for queue in self._queues.values()), default=0)
+        if first > 1:
+            messages.forget_all_below(first)
+        if sum(queue.messages for queue in self._queues.values()) <= FEW_DELIVERIES:
+            for row, _ in await self._rows(_ORPHANS, "message", lambda values: values):
+                messages.forget(row, MAXIMUM_DEAD_BYTES, alone=False)
+                self._gathering.put_off()
+
+    async def _read_head(self, number: int, queue: _Queue) -> None:
+        """Read the beginning of what a session is owed: what was sent stands there."""
+        session = self._sessions[number]
+        most = HEAD_MESSAGES if self._bytes < MAXIMUM_HEAD_BYTES else 0
+        if session.left_at is None:
+            most = max(most, self._window)  # it is not known what was sent
+        count = size = 0
+
+        def enough(row: list[KeptSpan]) -> bool:
+            nonlocal count, size
+            for kept in row:
+                count += kept.span.count
+                size += kept.span.size
+            # behind what was sent at QoS 1, whose packet identifiers are not known of a client that
+            # was connected, stands what was sent at QoS 2, and must not be sent as another message
+            last = row[-1].span.last
+            return last >= queue.last_sent and (count >= most or size >= HEAD_BYTES)
+
+        row = (number, 0, LAST_SEQUENCE, -1)
+        read = self._spans.read
+        rows = await self._rows(READ, "delivery to session", read, row, enough, texts=False)
+        session.spans = found = list(chain.from_iterable(rows))
+        self._bytes += size
+        more = queue.messages - count
+        if more:
+            after = found[-1].span.last if found else 0
+            size = queue.bytes - sum(each.span.kept for each in found)
+            session.tail = KeptTail(after, queue.last_sequence, more, size)
+
+    def _add_subscription(self, values: Values) -> None:
+        session, topic_filter, qos, no_local, as_published, identifier, where, *more = values
+        identity, awaits_retained = more
+        self._sessions[session].subscriptions.append(
+            KeptSubscription(
+                topic_filter,
+                message_row.check_qos(qos),
+                bool(no_local),
+                bool(as_published),
+                identifier,
+                where,
+                bool(identity),
+                bool(awaits_retained),
+            )
+        )
+
+    def _add_incoming(self, values: Values) -> None:
+        session, packet_id = values
+        self._sessions[session].incoming.append(check_packet_id(packet_id, lowest=1))
+
+
+def _will(values: Values) -> KeptWill:
+    client_id, username, due, delay, topic, payload, qos, retain, *rest = values
+    content_type, response_topic, correlation_data, expiry, payload_format, pairs = rest
+    properties = Properties(
+        payload_format_indicator=payload_format,
+        message_expiry_interval=expiry,
+        content_type=content_type,
+        response_topic=response_topic,
+        correlation_data=correlation_data,
+        will_delay_interval=delay or None,
+        user_properties=message_row.text_to_pairs(pairs),
+    )
+    will = Will(topic, payload, message_row.check_qos(qos), bool(retain), properties)
+    return KeptWill(client_id, username, will, due)

@@ -1,0 +1,98 @@
+"""Retained messages as rows, the last of each topic, written when a batch is closed."""
+
+from collections.abc import Iterable
+
+from gateway.mqtt.publication import Publication
+from gateway.mqtt.publish_properties import NO_PUBLISH_PROPERTIES
+from gateway.storage.engine.connection import Row
+from gateway.storage.engine.gathering import Gathering
+from gateway.storage.engine.many_rows import insert_statement
+from gateway.storage.sessions import message_row
+
+NOT_KEPT = "$SYS/"
+"""What the gateway says of itself, which it says anew after each start."""
+
+
+def _replace(columns: tuple[str, ...]) -> str:
+    columns = (*columns, "id")
+    return insert_statement("retained", columns).replace("INSERT", "INSERT OR REPLACE", 1)
+
+
+_KEEP = _replace(message_row.COLUMNS)
+_KEEP_PLAIN = _replace(message_row.PLAIN_COLUMNS)
+_FORGET = "DELETE FROM retained WHERE id = ?"
+
+
+class RetainedStore:
+    """Keeps the retained messages that the broker keeps; several of one topic become one row.
+
+    A topic's row keeps its number for as long as there is a message; a new one goes behind all
+    others, so that a commit of many topics writes few pages. `rows` are those on disk, by topic,
+    and `last_row` is the highest number there; those that are `superseded` are deleted.
+    What was published at QoS 0 is on disk within a second, the rest before its acknowledgement.
+    """
+
+    def __init__(
+        self,
+        gathering: Gathering,
+        rows: dict[str, int] | None = None,
+        last_row: int = 0,
+        superseded: Iterable[int] = (),
+    ) -> None:
+        self._gathering = gathering
+        self._rows = rows or {}  # by topic: on disk, or on the way there
+        self._last_row = last_row
+        self._changed: dict[str, Publication | None] = {}
+        for row in superseded:
+            gathering.writer.add(_FORGET, (row,))
+
+    def keep(self, publication: Publication) -> None:
+        """Write the message in place of its topic's last one, or delete that."""
+        topic = publication.topic
+        if topic.startswith(NOT_KEPT):
+            return
+        within = publication.commit_within
+        if within is not None and publication.packets.payload_bytes(0, 1):
+            self._changed[topic] = publication
+        elif self._is_kept(topic):
+            self._changed[topic] = None
+        else:
+            return
+        if publication.qos:
+            self._gathering.changed(within or 0.0)
+        else:
+            self._gathering.put_off()
+
+    def _is_kept(self, topic: str) -> bool:
+        """Return whether there is a message of the topic on disk, or will be."""
+        if topic in self._changed:
+            return self._changed[topic] is not None
+        return topic in self._rows
+
+    def forget(self, topics: Iterable[str]) -> None:
+        """Delete what has expired."""
+        for topic in topics:
+            if self._is_kept(topic):
+                self._changed[topic] = None
+                self._gathering.put_off()
+
+    def gather(self) -> None:
+        """Give the writer the rows of all changes; it is about to close a batch."""
+        writer, rows = self._gathering.writer, self._rows
+        plain: list[Row] = []
+        size = 0
+        for topic, publication in self._changed.items():
+            if publication is None:
+                if topic in rows:
+                    writer.add(_FORGET, (rows.pop(topic),))
+                continue
+            row = rows.get(topic)
+            if row is None:
+                self._last_row = rows[topic] = row = self._last_row + 1
+            if publication.properties is NO_PUBLISH_PROPERTIES:
+                plain.append((*message_row.to_plain_row(publication), row))
+                size += message_row.text_size(publication)
+            else:
+                writer.add(_KEEP, (*message_row.to_row(publication), row))
+        writer.add_rows(_KEEP_PLAIN, plain, size)
+        self._changed = {}

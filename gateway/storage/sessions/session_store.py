@@ -1,0 +1,256 @@
+"""Persistent sessions and what they are owed, written when a batch is closed."""
+
+from collections.abc import Sequence
+
+from gateway.session.kept import KeptSubscription
+from gateway.storage.engine.gathering import Add, AddRows, Gathering
+from gateway.storage.engine.ranges import joined
+from gateway.storage.sessions import session_rows
+from gateway.storage.sessions.deferred_writes import DeferredWrites
+from gateway.storage.sessions.delivery_row import DeliveryRow
+from gateway.storage.sessions.message_store import MessageStore
+from gateway.storage.sessions.pager import Pager
+from gateway.storage.sessions.session_changes import Changes
+from gateway.storage.sessions.session_journal import SessionJournal
+
+
+class SessionStore:
+    """Makes the journals of sessions, and writes what they have noted.
+
+    What has changed stays in memory until the writer closes a batch, a deferred write until it
+    closes the next: a message that everyone has acknowledged by then is never written. Memory
+    is bounded by what the sessions themselves hold (their queues, windows and subscriptions), and
+    by what is to be deleted. `deliveries` is how many are on disk at the start.
+    """
+
+    def __init__(
+        self,
+        gathering: Gathering,
+        messages: MessageStore,
+        pager: Pager,
+        *,
+        last_session: int = 0,
+        deliveries: int = 0,
+    ) -> None:
+        self.gathering = gathering
+        self.deferred_writes = DeferredWrites(gathering)
+        self.messages = messages
+        self.pager = pager
+        self._last_session = last_session
+        self._deliveries = deliveries
+        self._changed: dict[SessionJournal, None] = {}
+        self._rows_changed: dict[SessionJournal, None] = {}
+        self._ended: list[SessionJournal] = []
+        self._owed_ended: list[SessionJournal] = []
+        self._uncommitted: dict[SessionJournal, None] = {}
+
+    def open(self, client_id: str, within: float) -> SessionJournal:
+        """Return the journal of a new session, which is on disk once it was told to keep it."""
+        self._last_session += 1
+        journal = SessionJournal(self, self._last_session, client_id, within=within)
+        self.pager.know(journal)
+        return journal
+
+    def reopen(
+        self, number: int, client_id: str, last_sequence: int, deliveries: int
+    ) -> SessionJournal:
+        """Return the journal of a session that an earlier run left."""
+        journal = SessionJournal(self, number, client_id, last_sequence)
+        journal.deliveries = deliveries
+        self.pager.know(journal)
+        return journal
+
+    def bury(self, number: int, deliveries: int) -> None:
+        """Delete what is left of a session that ended in an earlier run."""
+        journal = SessionJournal(self, number, "")
+        journal.deliveries = deliveries
+        journal.open = False
+        self.pager.end(journal)
+
+    def changed(self, journal: SessionJournal) -> None:
+        """Note that a session has changes."""
+        self._changed[journal] = None
+
+    def row_changed(self, journal: SessionJournal) -> None:
+        """Note that the row of a session is to be written: most connections change no more."""
+        self._rows_changed[journal] = None
+
+    def end(self, journal: SessionJournal) -> None:
+        """Note that a session has ended."""
+        self._changed.pop(journal, None)
+        self._rows_changed.pop(journal, None)
+        self._uncommitted.pop(journal, None)
+        self.pager.forget(journal)
+        self._ended.append(journal)
+        self.gathering.changed()
+
+    def end_owed(self, journal: SessionJournal) -> None:
+        """Note that nothing of what it was owed is needed any more."""
+        self._owed_ended.append(journal)
+
+    def committed(self, batch: int) -> None:
+        """Let queues forget what is on disk now."""
+        for journal in list(self._uncommitted):
+            if journal.queue is None or journal.queue.forget_written(batch):
+                del self._uncommitted[journal]
+        self.pager.committed(batch)
+
+    def gather(self) -> None:
+        """Give the writer the rows of all changes; it is about to close a batch."""
+        add = self.gathering.writer.add
+        self._delete_ended(add)
+        self.deferred_writes.clear()
+        self._write_sessions()
+        journals, self._changed = self._changed, {}
+        messages = _to_write([each.changes for each in journals if each.changes is not None])
+        changed = [(journal, journal.take_changes(messages)) for journal in journals]
+        add_rows = self.gathering.writer.add_rows
+        emptied = self._count(changed)
+        self.messages.gather(add, add_rows, messages)
+        for journal, changes in changed:
+            _write_subscriptions(add, journal, changes)
+            _write_incoming(add, journal, changes)
+            if not emptied:
+                _write_left(add, journal, changes)
+            _write_owed(add, add_rows, journal, changes)
+            if changes.owed:
+                self._uncommitted[journal] = None
+        self._delete_done(add, changed, everything=emptied)
+        self.messages.gather_deletions(add, everything=emptied)
+
+    def _write_sessions(self) -> None:
+        """Write the rows of sessions, many at a time."""
+        rows: list[tuple[object, ...]] = []
+        size = 0
+        for each in self._rows_changed:
+            client_id, username = each.client_id, each.username
+            size += len(client_id) + len(username or "")
+            rows.append((each.number, client_id, each.expiry_interval, username, each.left_at))
+        self._rows_changed = {}
+        self.gathering.writer.add_rows(session_rows.SESSION, rows, size)
+
+    def _delete_ended(self, add: Add) -> None:
+        for journal in self._ended:
+            for statement in session_rows.END:
+                add(statement, (journal.number,))
+        self._ended = []
+
+    def _count(self, changed: list[tuple[SessionJournal, Changes]]) -> bool:
+        """Count what comes and goes; return True if nobody is owed anything any more."""
+        before, batch = self._deliveries, self.gathering.writer.batch
+        for journal in self._owed_ended:
+            self._deliveries -= journal.deliveries
+        for journal, changes in changed:
+            more = changes.count(batch)
+            journal.deliveries += more
+            self._deliveries += more
+        return before > 0 and not self._deliveries
+
+    def _delete_done(
+        self, add: Add, changed: list[tuple[SessionJournal, Changes]], *, everything: bool
+    ) -> None:
+        """Delete what was acknowledged, `everything` if nothing else is there."""
+        ended, self._owed_ended = self._owed_ended, []
+        if everything:
+            add(session_rows.DONE_ALL, ())  # cheaper by far than row by row
+            return
+        for journal in ended:
+            add(session_rows.END_OWED, (journal.number,))
+        for journal, changes in changed:
+            for first, last in joined(changes.gone):
+                add(session_rows.DONE, (journal.number, first, last))
+
+
+def _to_write(begun: Sequence[Changes]) -> set[int]:
+    """Return the rows of the messages to write: what is owed, and what was deferred before it.
+
+    A publication is written for all its sessions at once, and may stand behind a deferred one in
+    each.
+    """
+    messages = {row.publication.row for changes in begun for row in changes.owed.values()}
+    found = len(messages)
+    while found:
+        before = len(messages)
+        for changes in begun:
+            messages |= changes.deferred_before(messages)
+        found = len(messages) - before
+    return messages
+
+
+def _write_subscriptions(add: Add, journal: SessionJournal, changes: Changes) -> None:
+    for topic_filter, subscription in changes.subscriptions.items():
+        if subscription is None:
+            add(session_rows.UNSUBSCRIBE, (journal.number, topic_filter))
+        else:
+            add(session_rows.SUBSCRIBE, _subscription_row(journal, subscription))
+
+
+def _subscription_row(journal: SessionJournal, kept: KeptSubscription) -> tuple[object, ...]:
+    return (
+        journal.number,
+        kept.topic_filter,
+        kept.qos,
+        kept.no_local,
+        kept.retain_as_published,
+        kept.identifier,
+        kept.where,
+        kept.identity,
+        kept.awaits_retained,
+    )
+
+
+def _write_incoming(add: Add, journal: SessionJournal, changes: Changes) -> None:
+    for packet_id, kept in changes.incoming.items():
+        statement = session_rows.TAKE if kept else session_rows.LET_GO
+        add(statement, (journal.number, packet_id))
+
+
+def _write_left(add: Add, journal: SessionJournal, changes: Changes) -> None:
+    """Write what is left of rows that earlier batches have written, and what became of them."""
+    number = journal.number
+    for row in changes.begun.values():
+        add(session_rows.LEFT, (row.left, row.kept_left(), row.gone_bytes(), number, row.last))
+    for row in changes.progress.values():
+        add(session_rows.PROGRESS, (row.packet_id, row.released, number, row.last))
+
+
+def _write_owed(add: Add, add_rows: AddRows, journal: SessionJournal, changes: Changes) -> None:
+    plain: list[tuple[object, ...]] = []
+    number = journal.number
+    for last, row in changes.owed.items():
+        publication = row.publication
+        if (
+            row.packet_id
+            or row.released
+            or row.subscription_identifiers
+            or row.topic_filter
+            or publication.packets.count > 1
+            or publication.properties.expiry is not None
+        ):
+            add(session_rows.OWE, _delivery_row(journal, row))
+        else:
+            # integers: sqlite3 looks for an adapter of every truth value
+            retain, alone = int(row.retain), int(not publication.shared)
+            plain.append((number, last, publication.row, row.qos, retain, row.kept, alone))
+    add_rows(session_rows.OWE_PLAIN, plain, 0)
+
+
+def _delivery_row(journal: SessionJournal, row: DeliveryRow) -> tuple[object, ...]:
+    publication = row.publication
+    expiry = publication.properties.expiry
+    return (
+        journal.number,
+        row.last,
+        publication.row,
+        row.qos,
+        row.retain,
+        row.packet_id,
+        row.released,
+        session_rows.identifiers_to_text(row.subscription_identifiers),
+        row.topic_filter or None,
+        row.kept_left(),
+        not publication.shared,
+        None if expiry is None else (publication.received_at or 0) + 1000 * expiry,
+        row.left,
+        row.gone_bytes(),
+    )

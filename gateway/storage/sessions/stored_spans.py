@@ -1,0 +1,163 @@
+"""What sessions are owed as it is read back from the disk, with its messages."""
+
+from gateway.mqtt.fields import write_binary
+from gateway.mqtt.packets import MQTT_5
+from gateway.mqtt.publication import Publication
+from gateway.mqtt.publish_encoder import publication_of_one
+from gateway.mqtt.publish_properties import NO_PUBLISH_PROPERTIES, PublishProperties, of_fields
+from gateway.mqtt.stored_batch import stored_publication
+from gateway.session.kept import KeptSpan, seconds_since
+from gateway.session.span import Span
+from gateway.storage.engine.reading import Values
+from gateway.storage.sessions import message_row
+from gateway.storage.sessions.delivery_row import WRITTEN, DeliveryRow, gone_bits
+from gateway.storage.sessions.session_rows import text_to_identifiers
+
+TEXTS = ("topic", "client_id", "username", "content_type", "response_topic", "user_properties")
+
+_MESSAGE = ", ".join(
+    f"CAST(m.{column} AS BLOB)" if column in TEXTS else f"m.{column}"
+    for column in message_row.COLUMNS
+)
+
+READ = (
+    "SELECT session, place, message, delivery.qos, delivery.retain, packet_id, released,"  # noqa: S608 - our columns
+    " CAST(identifiers AS BLOB), CAST(shared_filter AS BLOB), size, alone, messages, gone,"
+    f" version, {_MESSAGE}"
+    " FROM delivery LEFT JOIN message AS m ON m.id = message"
+    " WHERE session = ? AND place > ? AND place <= ? ORDER BY place LIMIT ?"
+)
+"""The first so many rows that a session is owed, above one sequence number and up to another.
+
+Texts come as bytes (`Reading.rows`).
+"""
+
+VERSION = 13
+"""The column of READ that is set where the payload is packets; those of the message follow."""
+
+SAID = 1 + len(message_row.PLAIN_COLUMNS)
+"""The first of those in which a publisher says something beside the message."""
+
+
+class SpanReader:
+    """Makes spans of the rows of READ; `monotonic` (s) and `wall` (ms since 1970) are now.
+
+    Those of one reader share the publications, the names and the properties that they have in
+    common. `rows` counts what it was given, good or not; what was good holds `messages` that take
+    `size` bytes of memory.
+    """
+
+    __slots__ = (
+        "_monotonic",
+        "_names",
+        "_properties",
+        "_shared",
+        "_topics",
+        "_wall",
+        "messages",
+        "rows",
+        "size",
+    )
+
+    def __init__(self, monotonic: float, wall: int) -> None:
+        self._monotonic = monotonic
+        self._wall = wall
+        self.rows = 0
+        self.messages = 0
+        self.size = 0
+        self._shared: dict[int, Publication] = {}
+        self._topics: dict[bytes, tuple[str, bytes]] = {}
+        self._names: dict[bytes, str] = {}
+        self._properties: dict[Values, PublishProperties] = {
+            message_row.NO_VALUES: NO_PUBLISH_PROPERTIES
+        }
+
+    def read(self, values: Values) -> list[KeptSpan]:
+        """Return what a row stands for; raise ValueError, TypeError or KeyError for nothing."""
+        released = bool(values[6])
+        return [KeptSpan(span, released) for span in self.spans(values)]
+
+    def spans(self, values: Values) -> list[Span]:
+        """Return the same without what is known of its way to the client."""
+        self.rows += 1
+        _, last, number, qos, retain, packet_id, released, identifiers, shared_filter = values[:9]
+        size, alone, messages, gone = values[9:VERSION]
+        publication = None if alone else self._shared.get(number)
+        if publication is None:
+            publication = self._publication(values)
+            publication.row = number
+            if not alone:
+                publication.shared = True
+                self._shared[number] = publication
+        said = () if identifiers is None else text_to_identifiers(identifiers.decode())
+        name = "" if shared_filter is None else shared_filter.decode()
+        count = publication.packets.count
+        span = Span(publication, 0, count, message_row.check_qos(qos), retain != 0, said, name)
+        row = DeliveryRow(last - count + 1, span)
+        if gone is not None:
+            row.gone = gone_bits(gone)
+            row.left = count - row.gone.bit_count()
+            row.whole = not row.gone  # what is gone may have a row of its own
+        if row.left != messages or row.left < 1:
+            raise ValueError(f"{row.left} messages of {messages}")
+        row.packet_id = check_packet_id(packet_id)
+        row.released = bool(released)
+        row.batch = WRITTEN
+        row.written = messages
+        publication.owed += 1
+        if count == 1:
+            row.kept = size
+        self.messages += messages
+        if row.gone:
+            spans = row.spans()
+            self.size += sum([each.size for each in spans])
+            return spans
+        row.stand_for(span)
+        self.size += span.size
+        return [span]
+
+    def _publication(self, values: Values) -> Publication:
+        message = values[VERSION:]
+        version, topic, payload, qos, retain, received_at, client_id, username = message[:SAID]
+        if topic is None:
+            raise ValueError(f"message {values[2]} is not there")
+        name, topic_name = self._topics.get(topic) or self._topic(topic)
+        if version is None:
+            said = message[SAID:]
+            properties = self._properties.get(said) or self._read_properties(said)
+            publication = publication_of_one(
+                name, topic_name, payload, message_row.check_qos(qos), retain != 0, properties
+            )
+        else:
+            publication = stored_publication(payload, name, mqtt5=version == MQTT_5)
+        publication.received_at = received_at
+        publication.arrived = self._monotonic - seconds_since(received_at, self._wall)
+        publication.client_id = self._name(client_id)
+        publication.username = self._name(username)
+        return publication
+
+    def _topic(self, data: bytes) -> tuple[str, bytes]:
+        known = self._topics[data] = data.decode(), write_binary(data)
+        return known
+
+    def _name(self, data: bytes | None) -> str | None:
+        if data is None:
+            return None
+        return self._names.get(data) or self._names.setdefault(data, data.decode())
+
+    def _read_properties(self, said: Values) -> PublishProperties:
+        columns = zip(message_row.PROPERTY_COLUMNS, said, strict=True)
+        values = [_text(each) if name in TEXTS else each for name, each in columns]
+        properties = self._properties[said] = of_fields(message_row.property_fields(tuple(values)))
+        return properties
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else data.decode()
+
+
+def check_packet_id(packet_id: int, lowest: int = 0) -> int:
+    """Return the packet identifier; raise ValueError if it is none."""
+    if not lowest <= packet_id <= 0xFFFF:
+        raise ValueError(f"packet identifier {packet_id}")
+    return packet_id

@@ -1,0 +1,85 @@
+"""What the gateway found out about its wall clock: on disk until the fleet has heard of it."""
+
+import json
+from collections import deque
+from collections.abc import Sequence
+
+from gateway.clock.spans import Span
+from gateway.counters import Counters
+from gateway.storage.engine.database import Database
+from gateway.storage.engine.writer import Writer
+
+MAX_CLOCK_RECORDS = 1_000
+"""Records that wait for the fleet; the oldest make room, counted in clock/dropped."""
+
+_SPANS = (
+    "SELECT boot, epoch, offset_ms, begins, ends, numbers FROM clock_spans WHERE boot = ?"
+    " ORDER BY id"
+)
+_FORGET_SPANS = "DELETE FROM clock_spans"
+_INSERT_SPAN = (
+    "INSERT INTO clock_spans (boot, epoch, offset_ms, begins, ends, numbers)"
+    " VALUES (?, ?, ?, ?, ?, ?)"
+)
+_RECORDS = "SELECT id, record FROM clock_records ORDER BY id"
+_INSERT = "INSERT INTO clock_records (id, record) VALUES (?, ?)"
+_DELETE = "DELETE FROM clock_records WHERE id = ?"
+
+
+class ClockStore:
+    """`records` wait for the fleet, by their ids."""
+
+    def __init__(self, database: Database, writer: Writer, counters: Counters) -> None:
+        self.records: dict[int, str] = {}
+        self._database = database
+        self._writer = writer
+        self._counters = counters
+        self._ids: deque[int] = deque()
+        self._last_id = 0
+
+    async def load(self, boot: str) -> list[Span]:
+        """Learn what an earlier run left; return the uncorrected spans of this boot.
+
+        Those of other boots will never be corrected: no clock ran through since.
+        """
+        query = self._database.reader.query
+        self.records = dict(await query(_RECORDS, (), lambda cursor: cursor.fetchall()))
+        self._ids = deque(self.records)
+        self._last_id = max(self.records, default=0)
+        rows = await query(_SPANS, (boot,), lambda cursor: cursor.fetchall())
+        return [_span(*row) for row in rows]
+
+    def save_spans(self, spans: Sequence[Span]) -> None:
+        """Gather the spans that are not corrected, in place of those on disk."""
+        self._writer.add(_FORGET_SPANS, ())
+        for span in spans:
+            numbers = json.dumps([span.first, span.last], separators=(",", ":"))
+            row = (span.boot, span.epoch, span.offset, span.begins, span.ends, numbers)
+            self._writer.add(_INSERT_SPAN, row)
+
+    def add(self, record: str) -> int:
+        """Gather a record for the fleet; return its id."""
+        self._last_id += 1
+        self._writer.add(_INSERT, (self._last_id, record))
+        self.records[self._last_id] = record
+        self._ids.append(self._last_id)
+        while len(self._ids) > MAX_CLOCK_RECORDS:
+            if self.remove(self._ids.popleft()):
+                self._counters.add("tidegate/clock/dropped")
+        return self._last_id
+
+    def remove(self, identifier: int) -> bool:
+        """Gather the deletion of a record; False when it is not there any more."""
+        if self.records.pop(identifier, None) is None:
+            return False
+        self._writer.add(_DELETE, (identifier,))
+        return True
+
+    def end_turn(self) -> None:
+        """Have the writer commit what was gathered here, outside a turn of the server."""
+        self._writer.hand_over()
+
+
+def _span(boot: str, epoch: str, offset: int, begins: int, ends: int | None, numbers: str) -> Span:
+    first, last = json.loads(numbers)
+    return Span(boot, epoch, offset, begins, ends, first, last)

@@ -1,0 +1,85 @@
+"""Which frames of the serial nodes were already taken, so that a repeated one is dropped."""
+
+from collections import OrderedDict
+
+from gateway.storage.engine.database import Database
+from gateway.storage.engine.writer import Writer
+
+WINDOW = 64
+"""Sequence numbers below the highest of which each is remembered; older ones count as seen."""
+
+MAX_NODES = 1_024
+"""Nodes remembered; the one that was silent the longest makes room."""
+
+BOOTS_OF_A_NODE = 4
+"""Boots of a node that are remembered; the least recently used one makes room."""
+
+_MASK = (1 << WINDOW) - 1
+
+_NOTHING = (-1, 0)
+
+_SAVE = (
+    "INSERT INTO node_frames (node, boot, used, highest, seen) VALUES (?, ?, ?, ?, ?)"
+    " ON CONFLICT DO UPDATE SET used = excluded.used, highest = excluded.highest,"
+    " seen = excluded.seen"
+)
+_FORGET = "DELETE FROM node_frames WHERE node = ? AND boot = ?"
+_ALL = "SELECT node, boot, used, highest, seen FROM node_frames ORDER BY used"
+
+
+class NodeFrames:
+    """The frames taken from each node, by boot id and sequence number (both u32).
+
+    A node counts its frames up within a boot and takes a new boot id with each start; a frame
+    is repeated when its acknowledgement was lost. `remember` is in force at once, and its row
+    goes to disk in the batch that holds the frame's readings.
+    """
+
+    def __init__(self, database: Database, writer: Writer) -> None:
+        self._database = database
+        self._writer = writer
+        self._nodes: OrderedDict[str, OrderedDict[int, tuple[int, int]]] = OrderedDict()
+        self._used = 0
+
+    async def load(self) -> None:
+        """Learn what an earlier run left; call it once, before the first frame."""
+        rows = await self._database.reader.query(_ALL, (), lambda cursor: cursor.fetchall())
+        for node, boot, used, highest, seen in rows:
+            self._boots(node)[boot] = (highest, int.from_bytes(seen, "big"))
+            self._used = used
+
+    def seen(self, node: str, boot: int, sequence: int) -> bool:
+        """Return whether the frame was remembered, or is too old to tell."""
+        boots = self._nodes.get(node)
+        highest, bits = boots.get(boot, _NOTHING) if boots else _NOTHING
+        behind = highest - sequence
+        return behind >= 0 and (behind >= WINDOW or bool(bits >> behind & 1))
+
+    def remember(self, node: str, boot: int, sequence: int) -> None:
+        """Note the frame as taken and gather its row."""
+        boots = self._boots(node)
+        highest, bits = boots.get(boot, _NOTHING)
+        if sequence > highest:
+            shift = min(sequence - highest, WINDOW)  # a leap leaves nothing of the window
+            highest, bits = sequence, (bits << shift | 1) & _MASK
+        elif highest - sequence < WINDOW:
+            bits |= 1 << (highest - sequence)
+        boots[boot] = (highest, bits)
+        boots.move_to_end(boot)
+        self._used += 1
+        self._writer.add(_SAVE, (node, boot, self._used, highest, bits.to_bytes(8, "big")))
+        self._make_room(boots, node)
+
+    def _boots(self, node: str) -> OrderedDict[int, tuple[int, int]]:
+        boots = self._nodes.setdefault(node, OrderedDict())
+        self._nodes.move_to_end(node)
+        return boots
+
+    def _make_room(self, boots: OrderedDict[int, tuple[int, int]], node: str) -> None:
+        if len(boots) > BOOTS_OF_A_NODE:
+            boot, _ = boots.popitem(last=False)
+            self._writer.add(_FORGET, (node, boot))
+        if len(self._nodes) > MAX_NODES:
+            silent, forgotten = self._nodes.popitem(last=False)
+            for boot in forgotten:
+                self._writer.add(_FORGET, (silent, boot))

@@ -1,0 +1,45 @@
+"""What the uplink has used of a day's budget, kept across restarts."""
+
+import sqlite3
+from typing import Any
+
+from gateway.storage.engine.database import Database
+from gateway.storage.engine.writer import Writer
+
+DAY, USED = "uplink_budget_day", "uplink_budget_used"
+"""The names in `meta`: the day as date.toordinal counts, and its bytes."""
+
+SAVE_WITHIN = 10.0
+"""Seconds after which a number is on disk at the latest; a crash forgets what came since."""
+
+_SAVE = (
+    "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
+)
+_READ = "SELECT name, value FROM meta WHERE name IN (?, ?)"
+
+
+class UplinkUsage:
+    """One day and its bytes in the table `meta`."""
+
+    def __init__(self, database: Database, writer: Writer) -> None:
+        self._database = database
+        self._writer = writer
+        self._saved = (0, 0)
+
+    async def load(self) -> tuple[int, int]:
+        """Return the day and its bytes, zeros when there is none."""
+        rows: list[Any] = await self._database.reader.query(
+            _READ, (DAY, USED), sqlite3.Cursor.fetchall
+        )
+        values = dict(rows)
+        self._saved = values.get(DAY, 0), values.get(USED, 0)
+        return self._saved
+
+    def save(self, day: int, used: int) -> None:
+        """Gather the numbers for a batch that may take its time; nothing if they are unchanged."""
+        if (day, used) == self._saved:
+            return
+        self._saved = day, used
+        self._writer.add(_SAVE, (DAY, day), within=SAVE_WITHIN)
+        self._writer.add(_SAVE, (USED, used), within=SAVE_WITHIN)
+        self._writer.hand_over()

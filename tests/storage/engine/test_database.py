@@ -1,0 +1,57 @@
+"""The two connections: their settings, and what each of them sees."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from gateway.clock import Clock
+from gateway.storage.engine.database import open_database
+from gateway.storage.engine.migrations.migrate import migrations
+
+
+async def _pragma(folder: Path, name: str, connection: str = "writer") -> object:
+    database = await open_database(folder, Clock())
+    try:
+        query = getattr(database, connection).query
+        return await query(f"PRAGMA {name}", (), lambda cursor: cursor.fetchone()[0])
+    finally:
+        await database.close()
+
+
+@pytest.mark.parametrize(
+    ("connection", "name", "value"),
+    [
+        ("writer", "auto_vacuum", 2),
+        ("writer", "journal_mode", "wal"),
+        ("writer", "synchronous", 2),
+        ("writer", "foreign_keys", 1),
+        ("writer", "user_version", migrations()[-1][0]),
+        ("reader", "query_only", 1),
+    ],
+)
+async def test_settings(tmp_path: Path, connection: str, name: str, value: object) -> None:
+    assert await _pragma(tmp_path, name, connection) == value
+    assert await _pragma(tmp_path, name, connection) == value  # also of a file that was there
+
+
+async def test_the_reader_sees_nothing_of_a_transaction_before_its_commit(tmp_path: Path) -> None:
+    database = await open_database(tmp_path, Clock())
+    count = "SELECT count(*) FROM meta"
+    await database.writer.execute("BEGIN IMMEDIATE")
+    await database.writer.execute("INSERT INTO meta VALUES ('x', 1)")
+    assert await database.reader.query(count, (), lambda cursor: cursor.fetchone()[0]) == 0
+    await database.writer.execute("COMMIT")
+    assert await database.reader.query(count, (), lambda cursor: cursor.fetchone()[0]) == 1
+    await database.close()
+
+
+async def test_a_batch_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    database = await open_database(tmp_path, Clock())
+    insert = "INSERT INTO meta VALUES (?, ?)"
+    with pytest.raises(sqlite3.IntegrityError):
+        await database.writer.write([(insert, [("a", 1), ("b", 2)]), (insert, [("a", 3)])])
+    await database.writer.write([(insert, [("a", 4)])])
+    rows = await database.reader.query("SELECT * FROM meta", (), lambda cursor: cursor.fetchall())
+    assert rows == [("a", 4)]
+    await database.close()

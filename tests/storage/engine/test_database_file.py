@@ -1,0 +1,159 @@
+"""The database's file: what is done about a damaged one, a newer one and a broken one."""
+
+import logging
+import re
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gateway.clock import Clock
+from gateway.errors import StartError
+from gateway.storage.engine.database import FILE_NAME, open_database
+from gateway.storage.engine.database_file import prepare
+from gateway.storage.engine.migrations.migrate import migrations
+from tests.support.storage import open_store, outbox_row
+
+
+async def _filled(folder: Path) -> Path:
+    store = await open_store(folder)
+    for seq in range(1, 301):
+        store.outbox.add(outbox_row(seq, payload=bytes(2_000)))
+    await store.close()
+    return folder / FILE_NAME
+
+
+def _garbage_header(path: Path) -> None:
+    path.write_bytes(b"\xde\xad\xbe\xef" * 25 + path.read_bytes()[100:])
+
+
+def _truncated(path: Path) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2 + 17])
+
+
+def _zeroed_page(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    middle = len(data) // 2 // 4096 * 4096
+    data[middle : middle + 4096] = bytes(4096)
+    path.write_bytes(data)
+
+
+def _text(path: Path) -> None:
+    path.write_text("this was never a database, but it is as long as a small one\n" * 100)
+
+
+def _execute(*statements: str) -> Callable[[Path], None]:
+    def execute(path: Path) -> None:
+        connection = sqlite3.connect(path, isolation_level=None)
+        for statement in statements:
+            connection.execute(statement)
+        connection.close()
+
+    return execute
+
+
+@pytest.mark.parametrize(
+    ("damage", "least", "most"),
+    [
+        (_garbage_header, 300, 300),
+        (_truncated, 130, 160),
+        (_zeroed_page, 297, 300),
+        (_text, 0, 0),
+        (_execute("DROP TABLE outbox"), 0, 0),
+        (_execute("ALTER TABLE outbox RENAME COLUMN payload TO body"), 0, 0),
+        (_execute("PRAGMA user_version = 0"), 300, 300),
+        (
+            _execute(
+                "PRAGMA writable_schema = ON",
+                "UPDATE sqlite_schema SET sql = 'CREATE TABLE outbox (' WHERE name = 'outbox'",
+            ),
+            300,
+            300,
+        ),
+    ],
+    ids=["header", "truncated", "page", "text", "table", "column", "version", "schema"],
+)
+async def test_a_damaged_file_is_set_aside_and_its_rows_are_salvaged(
+    tmp_path: Path,
+    damage: Callable[[Path], None],
+    least: int,
+    most: int,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    path = await _filled(tmp_path)
+    damage(path)
+    with caplog.at_level(logging.CRITICAL):
+        store = await open_store(tmp_path)
+    aside = store.database.set_aside
+    assert aside is not None
+    assert re.fullmatch(r"tidegate\.db\.corrupt-\d{8}T\d{6}Z", aside.name)
+    assert aside.exists()
+    assert [record.levelname for record in caplog.records] == ["CRITICAL"]
+    assert aside.name in caplog.text
+    assert least <= store.outbox.rows <= most
+    salvaged = store.database.salvage
+    assert salvaged is not None
+    assert salvaged.salvaged.get("outbox", 0) == store.outbox.rows
+    rows = store.outbox.rows
+    store.outbox.add(outbox_row(301))
+    await store.close()
+    again = await open_store(tmp_path)
+    assert again.database.set_aside is None
+    assert again.outbox.rows == rows + 1
+    await again.close()
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+async def test_the_wal_goes_with_the_file_and_names_do_not_collide(tmp_path: Path) -> None:
+    class Still(Clock):
+        def wall_ms(self) -> int:
+            return 1_763_740_000_000
+
+    path = tmp_path / FILE_NAME
+    for content in (b"first", b"second"):
+        path.write_bytes(content * 1000)
+        path.with_name(f"{FILE_NAME}-wal").write_bytes(content)
+        database = await open_database(tmp_path, Still())
+        await database.close()
+    names = [name for name in _names(tmp_path) if not name.endswith("-shm")]
+    stem = "tidegate.db.corrupt-20251121T154640Z"
+    assert names == [FILE_NAME, stem, f"{stem}-1", f"{stem}-1-wal", f"{stem}-wal"]
+    assert (tmp_path / stem).read_bytes() == b"first" * 1000
+    assert (tmp_path / f"{stem}-1-wal").read_bytes() == b"second"
+
+
+async def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = await _filled(tmp_path)
+    _execute("PRAGMA user_version = 99")(path)
+    before = path.read_bytes()
+    with pytest.raises(StartError, match=r"schema version 99, this Tidegate knows up to \d+"):
+        await open_database(tmp_path, Clock())
+    assert path.read_bytes() == before
+
+
+async def test_what_is_no_damage_ends_the_start_with_its_reason(tmp_path: Path) -> None:
+    with pytest.raises(StartError, match=r"missing/tidegate\.db: unable to open database file"):
+        await open_database(tmp_path / "missing", Clock())
+
+
+def test_a_migration_writes_no_page_that_it_empties(tmp_path: Path) -> None:
+    path, log = tmp_path / FILE_NAME, tmp_path / f"{FILE_NAME}-wal"
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    for number, script in migrations()[:10]:
+        connection.executescript(f"{script};PRAGMA user_version = {number}")
+    connection.executemany(
+        "INSERT INTO retained (topic, payload, qos, retain, received_at) VALUES (?, ?, 1, 1, 2)",
+        [(f"topic/{number}", bytes(2_000)) for number in range(300)],
+    )
+    before = log.stat().st_size
+    connection.execute("BEGIN")  # reads what was, so that all of the log stays
+    assert connection.execute("SELECT count(*) FROM retained").fetchone() == (300,)
+    prepare(path, Clock())
+    assert 300 * 2_000 < log.stat().st_size - before < 1.5 * 300 * 2_000
+    connection.close()

@@ -1,0 +1,40 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from gateway.storage.engine import reserve as module
+from gateway.storage.engine.reserve import RESERVE_BYTES, Reserve
+
+
+def test_it_is_held_and_given_back(tmp_path: Path) -> None:
+    reserve = Reserve(tmp_path)
+    assert not reserve.is_held
+    assert not reserve.release()
+    assert reserve.hold()
+    assert reserve.hold()
+    size = (tmp_path / "reserve").stat()
+    assert size.st_size == RESERVE_BYTES
+    assert size.st_blocks * 512 >= RESERVE_BYTES  # not a hole
+    assert reserve.release()
+    assert not reserve.is_held
+
+
+@pytest.mark.parametrize(("free", "held"), [(2.0, True), (1.99, False), (0.5, False)])
+def test_as_much_again_stays_free(
+    tmp_path: Path, free: float, held: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "free_bytes", lambda _: int(free * RESERVE_BYTES))
+    reserve = Reserve(tmp_path)
+    assert reserve.hold() is held
+    assert reserve.is_held is held
+
+
+def test_a_disk_that_has_less_than_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    reserve = Reserve(tmp_path)
+    assert not reserve.hold()
+    assert list(tmp_path.iterdir()) == []

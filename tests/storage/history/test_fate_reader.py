@@ -1,0 +1,100 @@
+"""Where a message waits or how it ended, also in a database that lacks some of the tables."""
+
+import sqlite3
+
+import pytest
+
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck
+from gateway.routing.where.message import Message
+from gateway.storage.history.fate_reader import FateReader, Owed
+from tests.support.durable_broker import DurableHarness, away
+from tests.support.publishing import batch
+
+NUMBER = ("00a1b2c3d4", "main", 5)
+MESSAGE = Message("t", b"x", 1, received_at=1_000)
+
+
+@pytest.fixture
+def connection() -> sqlite3.Connection:
+    return sqlite3.connect(":memory:")
+
+
+def test_without_the_tables_nothing_is_known(connection: sqlite3.Connection) -> None:
+    fates = FateReader(connection)
+    assert fates.waiting(NUMBER) is None
+    assert fates.refusal(NUMBER) is None
+    assert fates.ledger(NUMBER) is None
+    assert fates.owed("c", MESSAGE) is None
+    assert not fates.has_session("c")
+
+
+def test_another_mistake_is_told(connection: sqlite3.Connection) -> None:
+    connection.set_authorizer(lambda *_: sqlite3.SQLITE_DENY)
+    with pytest.raises(sqlite3.DatabaseError, match="not authorized"):
+        FateReader(connection).ledger(NUMBER)
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"), [(2, None), (3, ("expired", "7d")), (5, ("expired", "7d")), (6, None)]
+)
+def test_the_ledger_has_ranges(
+    connection: sqlite3.Connection, number: int, expected: tuple[str, str] | None
+) -> None:
+    connection.execute("CREATE TABLE ledger (epoch, stream, first, last, fate, cause)")
+    connection.executemany(
+        "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            ("00a1b2c3d4", "main", 1, 1, "delivered", ""),
+            ("00a1b2c3d4", "main", 3, 5, "expired", "7d"),
+            ("00a1b2c3d4", "other", 1, 9, "lost", "x"),
+        ],
+    )
+    assert FateReader(connection).ledger(("00a1b2c3d4", "main", number)) == expected
+
+
+@pytest.mark.parametrize(
+    ("packet_id", "released", "owed"),
+    [(0, 0, Owed(None, False)), (7, 0, Owed(7, False)), (7, 1, Owed(7, True))],
+)
+def test_what_a_stored_session_is_owed(
+    connection: sqlite3.Connection, packet_id: int, released: int, owed: Owed
+) -> None:
+    connection.executescript(
+        "CREATE TABLE session (id, client_id);"
+        "CREATE TABLE message (id, topic, received_at, payload);"
+        "CREATE TABLE delivery (session, message, packet_id, released);"
+        "INSERT INTO session VALUES (1, 'c'), (2, 'd');"
+        "INSERT INTO message VALUES (8, 't', 1000, x'78'), (9, 't', 1000, x'79');"
+    )
+    delivery = (1, 8, packet_id, released)
+    connection.execute("INSERT INTO delivery VALUES (?, ?, ?, ?)", delivery)
+    connection.execute("INSERT INTO delivery VALUES (2, 9, 3, 0)")
+    fates = FateReader(connection)
+    assert fates.owed("c", MESSAGE) == owed
+    assert fates.owed("d", MESSAGE) is None
+    assert fates.has_session("d")
+    assert not fates.has_session("e")
+
+
+@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
+def test_a_message_of_a_batch_is_found_by_its_payload(version: int) -> None:
+    harness = DurableHarness()
+    away(harness, "a/#", "away", 1)
+    harness.connect("publisher", version).send(*batch(20, 1))
+    fates = FateReader(harness.disk.connection)
+
+    def owed(payload: bytes) -> Owed | None:
+        return fates.owed("away", Message("a/b", payload, 1, received_at=harness.wall))
+
+    assert owed(b"4") == Owed(None, False)
+    assert owed(b"x") is None
+    client = harness.persistent("away", receive_maximum=15)
+    client.send(*(PubAck(number) for number in (1, 2, 3, 5)))
+    client.drop()
+    harness.settle()
+    assert [owed(b"%d" % number) for number in (3, 5)] == [None, None]
+    for number in (4, 6, 15, 16, 17, 18, 19):  # what goes into the window was sent
+        assert owed(b"%d" % number) == Owed(number, False)
+    assert owed(b"20") == Owed(None, False)
+    harness.disk.connection.execute("UPDATE message SET payload = x'00'")
+    assert owed(b"4") is None

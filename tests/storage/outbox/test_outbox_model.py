@@ -1,0 +1,311 @@
+"""An outbox, bounded or not, with crashes, against a model."""
+
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+import gateway.storage.outbox.totals as totals_module
+from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.retention import (
+    Mode,
+    OutboxSettings,
+    Retention,
+    StreamSettings,
+    WhenFull,
+)
+from gateway.storage.outbox.row_size import row_size
+from tests.support.storage import crash_image, open_store, outbox_row
+
+PRIORITIES = {"low": 1, "main": 5, "high": 9}
+
+Name = tuple[str, int]
+"""Stream and number."""
+
+BOUND = st.fixed_dictionaries(
+    {}, optional={"maximum_messages": st.integers(0, 6), "maximum_bytes": st.integers(200, 6_000)}
+)
+OWN_POLICIES = [WhenFull.REJECT, WhenFull.DROP_OLDEST, WhenFull.DROP_NEWEST]
+
+
+@st.composite
+def outbox_settings(draw: st.DrawFn) -> OutboxSettings:
+    streams = [
+        StreamSettings(
+            name,
+            priority,
+            Retention(**draw(BOUND), when_full=draw(st.sampled_from(OWN_POLICIES))),
+            draw(st.sampled_from([Mode.ALL, Mode.LATEST])),
+        )
+        for name, priority in PRIORITIES.items()
+    ]
+    whole = Retention(**draw(BOUND), when_full=draw(st.sampled_from(list(WhenFull))))
+    return OutboxSettings(whole, tuple(streams))
+
+
+class Waiting(NamedTuple):
+    """A row of the model."""
+
+    stream: str
+    seq: int
+    topic: str
+    size: int
+
+    @property
+    def name(self) -> Name:
+        return self.stream, self.seq
+
+
+class Model:
+    """The outbox as a list, oldest first, with the policies as docs/configuration.md says them."""
+
+    def __init__(self, outbox: OutboxSettings) -> None:
+        whole = outbox.retention
+        size = whole.maximum_bytes
+        bound = None if size is None else size - size // 4
+        self.whole = Retention(bound, whole.maximum_messages, None, whole.when_full)
+        self.streams = {stream.name: stream for stream in outbox.streams}
+        self.rows: list[Waiting] = []
+        self.sent: set[Name] = set()
+        self.newest: dict[tuple[str, str], Waiting] = {}
+        self.ended: dict[Name, tuple[Fate, str]] = {}
+
+    @property
+    def names(self) -> set[Name]:
+        """What waits."""
+        return {row.name for row in self.rows}
+
+    def restart(self) -> None:
+        self.sent = set()
+        latest = [row for row in self.rows if self.streams[row.stream].mode is Mode.LATEST]
+        self.newest = {(row.stream, row.topic): row for row in latest}
+
+    def admits(self, row: Waiting) -> bool:
+        """Whether it is taken, now or after others have left."""
+        rest = [each for each in self.rows if each != self._older(row)] + [row]
+        own = [each for each in rest if each.stream == row.stream]
+        bounds = [(self.streams[row.stream].retention, own), (self.whole, rest)]
+        return not any(
+            retention.when_full is WhenFull.REJECT and over(retention, rows)
+            for retention, rows in bounds
+        )
+
+    def add(self, row: Waiting) -> None:
+        older = self._older(row)
+        if older is not None:
+            self.end(older, Fate.EVICTED, "latest")
+        own = self.streams[row.stream].retention
+        while over(own, [*(each for each in self.rows if each.stream == row.stream), row]):
+            if not self._one_leaves(row, own, [row.stream]):
+                break
+        else:
+            while over(self.whole, [*self.rows, row]):
+                if not self._one_leaves(row, self.whole, list(self.streams)):
+                    break
+        if row.name not in self.ended:
+            self.rows.append(row)
+            if self.streams[row.stream].mode is Mode.LATEST:
+                self.newest[row.stream, row.topic] = row
+
+    def end(self, row: Waiting, fate: Fate, cause: str = "") -> None:
+        self.ended[row.name] = (fate, cause)
+        if row in self.rows:
+            self.rows.remove(row)
+        if self.newest.get((row.stream, row.topic)) == row:
+            del self.newest[row.stream, row.topic]
+
+    def _older(self, row: Waiting) -> Waiting | None:
+        older = self.newest.get((row.stream, row.topic))
+        return None if older is None or older.name in self.sent else older
+
+    def _one_leaves(self, row: Waiting, bound: Retention, streams: list[str]) -> bool:
+        """Give one up; False when there is none, or when it was the new row itself."""
+        policy = bound.when_full
+        if policy is WhenFull.REJECT:
+            return False
+        if policy is WhenFull.DROP_NEWEST or over(bound, [row]):
+            self.end(row, Fate.EVICTED, policy)
+            return False
+        if policy is WhenFull.DROP_LOWEST_PRIORITY and self.rows:
+            lowest = min(PRIORITIES[each.stream] for each in self.rows)
+            if PRIORITIES[row.stream] < lowest:
+                self.end(row, Fate.EVICTED, policy)
+                return False
+            streams = [name for name in streams if PRIORITIES[name] == lowest]
+        for each in self.rows:
+            if each.stream in streams and each.name not in self.sent:
+                self.end(each, Fate.EVICTED, policy)
+                return True
+        return False
+
+
+def over(bound: Retention, rows: list[Waiting]) -> bool:
+    return bound.over(len(rows), sum(row.size for row in rows))
+
+
+class BoundedOutbox(RuleBasedStateMachine):
+    """Each number that was taken waits or has ended, in memory and in what a crash leaves.
+
+    That is the outbox as of the end of one batch: never a part of a batch, and never less than
+    was said to be on disk.
+    """
+
+    @initialize(outbox=outbox_settings(), scan_rows=st.sampled_from([2, 10_000]))
+    def begin(self, outbox: OutboxSettings, scan_rows: int) -> None:
+        self._patch = pytest.MonkeyPatch()
+        self._patch.setattr(totals_module, "SCAN_ROWS", scan_rows)
+        self._folders = tempfile.TemporaryDirectory()
+        self._crashes = 0
+        self._folder = Path(self._folders.name) / "0"
+        self._folder.mkdir()
+        self._runner = asyncio.Runner()
+        self._settings = outbox
+        self.model = Model(outbox)
+        self._last = dict.fromkeys(PRIORITIES, 0)
+        self._start()
+
+    def _start(self) -> None:
+        self.store = self._runner.run(open_store(self._folder, settings=self._settings))
+        self.ended: dict[Name, tuple[Fate, str]] = {}
+        self._held: list[OutboxRow] = []
+        self.model.ended = {}
+        self.model.restart()
+        self.by_batch: dict[int, set[Name]] = {0: self.model.names}
+        self.store.outbox.on_fate.append(self._on_fate)
+
+    def _on_fate(self, rows: Sequence[OutboxRow], fate: Fate, cause: str) -> None:
+        """Keep a ledger as simple as can be, in the table `meta`."""
+        for row in rows:
+            assert (row.stream, row.seq) not in self.ended, "ended twice"
+            self.ended[row.stream, row.seq] = (fate, cause)
+            name = f"{row.stream}.{row.seq}"
+            self.store.writer.add("INSERT INTO meta VALUES (?, 1)", (name,))
+
+    @rule(
+        stream=st.sampled_from(list(PRIORITIES)),
+        topic=st.sampled_from(["a", "b"]),
+        size=st.sampled_from([0, 100, 1_500, 5_000]),
+        count=st.integers(1, 3),
+    )
+    def publish(self, stream: str, topic: str, size: int, count: int) -> None:
+        for _ in range(count):
+            row = outbox_row(self._last[stream] + 1, stream, topic=topic, payload=bytes(size))
+            waiting = Waiting(stream, row.seq, topic, row_size(row))
+            admitted = self.store.outbox.admits([row])
+            assert admitted == self.model.admits(waiting)
+            if admitted:
+                self._last[stream] += 1
+                self.store.outbox.add(row)
+                self.model.add(waiting)
+        self.by_batch[self.store.writer.batch] = self.model.names
+
+    @rule(places=st.lists(st.integers(0, 100), max_size=4))
+    def send(self, places: list[int]) -> None:
+        """Some rows that are on disk are on their way to the fleet."""
+        rows = self._runner.run(self.store.outbox.fetch(0, 1_000))
+        for row in {
+            rows[place % len(rows)].id: rows[place % len(rows)] for place in places if rows
+        }.values():
+            assert self.store.outbox.take(row, row.time)
+            if (row.stream, row.seq) not in self.model.sent:
+                self._held.append(row)
+                self.model.sent.add((row.stream, row.seq))
+
+    @rule(count=st.integers(1, 3))
+    def acknowledge(self, count: int) -> None:
+        for row in self._held[:count]:
+            self._leave_sent(row)
+            self.store.outbox.remove([row], Fate.DELIVERED)
+            waiting = next(each for each in self.model.rows if each.name == (row.stream, row.seq))
+            self.model.end(waiting, Fate.DELIVERED)
+        self.by_batch[self.store.writer.batch] = self.model.names
+
+    @rule(count=st.integers(1, 3))
+    def put_off(self, count: int) -> None:
+        for row in self._held[:count]:
+            self._leave_sent(row)
+            self.store.outbox.put_back(row)
+
+    def _leave_sent(self, row: OutboxRow) -> None:
+        self._held.remove(row)
+        self.model.sent.remove((row.stream, row.seq))
+
+    @rule()
+    def end_turn(self) -> None:
+        self._runner.run(self.store.end_turn())
+
+    @rule()
+    def settle(self) -> None:
+        self._runner.run(self.store.settle())
+        assert self._on_disk() == self.model.rows
+
+    @rule()
+    def restart(self) -> None:
+        self._runner.run(self.store.close())
+        self._start()
+        assert self._on_disk() == self.model.rows
+
+    @rule(count=st.sampled_from([0, 2]), stream=st.sampled_from(list(PRIORITIES)))
+    def crash(self, count: int, stream: str) -> None:
+        """At any moment, also in the midst of a turn or while a commit runs in its thread."""
+        self.publish(stream, "a", 0, count)
+        promised, states = self.store.writer.committed, self.by_batch
+        self._crashes += 1
+        image = crash_image(self._folder, Path(self._folders.name) / str(self._crashes))
+        self._runner.run(self.store.close())
+        self._folder = image
+        self.model.rows = []
+        self._start()
+        self.model.rows = self._on_disk()
+        meta = self._runner.run(self._ended_on_disk())
+        waiting = self.model.names
+        before = max(number for number in states if number <= promised)
+        assert waiting in [state for number, state in states.items() if number >= before]
+        self.by_batch = {0: waiting}
+        assert not waiting & meta
+        for each in PRIORITIES:
+            numbers = [number for name, number in waiting | meta if name == each]
+            self._last[each] = max(numbers, default=0)
+            assert sorted(numbers) == list(range(1, self._last[each] + 1))
+        self.model.restart()
+
+    def _on_disk(self) -> list[Waiting]:
+        rows = self._runner.run(self.store.outbox.fetch(0, 10_000, up_to=2**62))
+        return [Waiting(row.stream, row.seq, row.topic, row.size) for row in rows]
+
+    async def _ended_on_disk(self) -> set[Name]:
+        rows = await self.store.database.reader.query(
+            "SELECT name FROM meta WHERE name GLOB '*.*'", (), lambda cursor: cursor.fetchall()
+        )
+        pairs = (name.split(".") for (name,) in rows)
+        return {(stream, int(number)) for stream, number in pairs}
+
+    @invariant()
+    def it_is_as_the_model_says(self) -> None:
+        outbox = self.store.outbox
+        assert self.ended == self.model.ended
+        assert outbox.rows == len(self.model.rows)
+        assert outbox.bytes == sum(row.size for row in self.model.rows)
+        for stream in PRIORITIES:
+            rows = [row for row in self.model.rows if row.stream == stream]
+            prefix = f"tidegate/outbox/stream/{stream}"
+            assert self.store.counters.count(f"{prefix}/rows") == len(rows)
+            assert self.store.counters.count(f"{prefix}/bytes") == sum(row.size for row in rows)
+
+    def teardown(self) -> None:
+        if hasattr(self, "store"):
+            self._runner.run(self.store.close())
+            self._runner.close()
+            self._folders.cleanup()
+            self._patch.undo()
+
+
+TestBoundedOutbox = pytest.mark.uncovered(BoundedOutbox.TestCase)
+TestBoundedOutbox.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)

@@ -1,0 +1,63 @@
+import pytest
+
+import gateway.storage.outbox.recent_rows as recent_module
+from gateway.storage.outbox.outbox_row import to_columns
+from gateway.storage.outbox.recent_rows import RecentRows
+from tests.support.storage import outbox_row
+
+
+def _recent(count: int, size: int = 100) -> RecentRows:
+    recent = RecentRows()
+    recent.start(10)
+    for identifier in range(11, 11 + count):
+        recent.add(identifier, size, to_columns(outbox_row(identifier, id=identifier, size=size)))
+    return recent
+
+
+def _ids(recent: RecentRows, after_id: int, up_to: int) -> list[int] | None:
+    rows = recent.fetch(after_id, up_to, 10_000, lane=None, stream=None)
+    return None if rows is None else [row.id for row in rows]
+
+
+def test_what_came_since_the_start_is_given_as_far_as_it_is_asked_for() -> None:
+    recent = _recent(5)
+    assert _ids(recent, 10, 15) == [11, 12, 13, 14, 15]
+    assert _ids(recent, 12, 14) == [13, 14]
+    assert _ids(recent, 15, 15) == []
+    assert _ids(recent, 9, 15) is None  # 10 is on disk alone
+
+
+def test_what_has_left_is_not_given() -> None:
+    recent = _recent(3)
+    recent.remove(12)
+    recent.remove(12)
+    assert _ids(recent, 10, 13) == [11, 13]
+
+
+@pytest.mark.parametrize("bound", ["MAX_RECENT_ROWS", "MAX_RECENT_BYTES"])
+def test_the_oldest_go_and_the_disk_has_to_be_asked_for_them(
+    monkeypatch: pytest.MonkeyPatch, bound: str
+) -> None:
+    monkeypatch.setattr(recent_module, bound, 4 if bound == "MAX_RECENT_ROWS" else 400)
+    recent = _recent(6)
+    assert _ids(recent, 11, 16) is None
+    assert _ids(recent, 12, 16) == [13, 14, 15, 16]
+    recent.remove(13)
+    recent.add(17, 100, to_columns(outbox_row(17, id=17, size=100)))
+    assert _ids(recent, 13, 17) == [14, 15, 16, 17]
+
+
+def test_a_row_larger_than_the_bound_stays_until_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(recent_module, "MAX_RECENT_BYTES", 50)
+    recent = _recent(1)
+    assert _ids(recent, 10, 11) == [11]
+
+
+def test_a_long_way_is_left_to_the_disk() -> None:
+    recent = _recent(1_500)
+    for identifier in range(11, 1_500):
+        recent.remove(identifier)
+    assert _ids(recent, 1_490, 1_510) == list(range(1_500, 1_511))
+    assert _ids(recent, 480, 1_510) is None

@@ -1,0 +1,112 @@
+"""Wills on disk, from CONNECT until they are published or withdrawn."""
+
+from gateway.mqtt.packets import Will
+from gateway.mqtt.properties import Properties
+from gateway.session.kept import KeptWill
+from gateway.storage.sessions.broker_store import BrokerStore
+from tests.support.sqlite_disk import SqliteDisk
+
+WILL = Will(
+    "t",
+    b"gone",
+    2,
+    True,
+    Properties(
+        payload_format_indicator=1,
+        message_expiry_interval=60,
+        content_type="text",
+        response_topic="r",
+        correlation_data=b"c",
+        will_delay_interval=5,
+        user_properties=(("k", "v"), ("k", "w")),
+    ),
+)
+
+
+def after_a_crash(disk: SqliteDisk) -> tuple[BrokerStore, list[KeptWill]]:
+    store, kept = disk.restore(0.0, 0)
+    return store, kept.wills
+
+
+def test_a_will_comes_back_as_it_was() -> None:
+    disk = SqliteDisk()
+    store, _ = after_a_crash(disk)
+    store.keep_will("c", "u", WILL)
+    store.keep_will("plain", None, Will("t", b""))
+    assert (store.pending.changes, disk.wanted) == (2, 0.0)
+    disk.commit()
+    _, wills = after_a_crash(disk)
+    assert wills == [KeptWill("c", "u", WILL), KeptWill("plain", None, Will("t", b""))]
+
+
+def test_a_new_will_takes_the_place_of_the_last_one_with_its_deadline() -> None:
+    disk = SqliteDisk()
+    store, _ = after_a_crash(disk)
+    store.keep_will("c", "u", WILL)
+    store.postpone_will("c", 17)
+    disk.commit()
+    store, wills = after_a_crash(disk)
+    assert wills == [KeptWill("c", "u", WILL, 17)]
+    store.postpone_will("c", 18)
+    disk.commit()
+    assert after_a_crash(disk)[1] == [KeptWill("c", "u", WILL, 18)]
+    store, _ = after_a_crash(disk)
+    store.keep_will("c", None, WILL)
+    disk.commit()
+    assert after_a_crash(disk)[1] == [KeptWill("c", None, WILL)]
+
+
+def test_a_will_that_is_dropped_is_gone() -> None:
+    disk = SqliteDisk()
+    store, _ = after_a_crash(disk)
+    store.keep_will("c", "u", WILL)
+    disk.commit()
+    store, _ = after_a_crash(disk)
+    store.drop_will("c")
+    store.drop_will("c")  # it has none any more: nothing to write
+    store.drop_will("never")
+    assert store.pending.changes == 1
+    disk.commit()
+    assert after_a_crash(disk)[1] == []
+
+
+def test_a_will_that_makes_no_sense_is_left_out() -> None:
+    disk = SqliteDisk()
+    store, _ = after_a_crash(disk)
+    store.keep_will("c", "u", WILL)
+    disk.commit()
+    disk.connection.execute("UPDATE will SET qos = 3")
+    assert after_a_crash(disk)[1] == []
+
+
+def test_a_client_that_comes_and_goes_within_a_batch_has_its_last_will() -> None:
+    disk = SqliteDisk()
+    store, _ = after_a_crash(disk)
+    store.keep_will("c", "u", WILL)
+    disk.commit()
+    for username in ("v", "w"):
+        store.drop_will("c")
+        store.keep_will("c", username, WILL)
+    store.keep_will("new", "v", WILL)
+    store.drop_will("new")
+    store.keep_will("new", "w", WILL)
+    store.keep_will("twice", "v", WILL)
+    store.keep_will("twice", "w", WILL)
+    disk.commit()
+    assert sorted(after_a_crash(disk)[1], key=lambda kept: kept.client_id) == [
+        KeptWill(client_id, "w", WILL) for client_id in ("c", "new", "twice")
+    ]
+
+
+def test_first_wills_are_inserted_side_by_side_and_nothing_is_deleted_for_them() -> None:
+    disk = SqliteDisk()
+    store, _ = after_a_crash(disk)
+    store.keep_will("old", None, WILL)
+    disk.commit()
+    for client_id in ("a", "old", "b"):
+        store.keep_will(client_id, None, WILL)
+    for gather in disk.before_batch:
+        gather()
+    written = [(statement.split()[0], row[0]) for statement, row in disk.rows]
+    inserts = [("INSERT", client_id) for client_id in ("a", "old", "b")]
+    assert written == [("DELETE", "old"), *inserts]
