@@ -1,6 +1,6 @@
 # The only entry point: every target sets up what it needs in .venv.
 .DEFAULT_GOAL := help
-.PHONY: help run install install-pipeline tui pipeline test compile test-compiled check format coverage fuzz crashtest bench bench-full package clean
+.PHONY: help run install install-pipeline tui pipeline test compile test-compiled check format coverage fuzz crashtest hostile bench bench-full package clean
 
 BIN := .venv/bin
 # The environment is made anew when what it is made from has changed.
@@ -69,6 +69,10 @@ crashtest: $(DEVELOP) ## kill gateways CRASH_ROUNDS times, by signal and at thei
 	@exec $(BIN)/tidegate crashtest --data ./var --rounds $(CRASH_ROUNDS)
 	@tools/setup.sh system
 	TIDEGATE_CRASH_ROUNDS=$(CRASH_ROUNDS) $(BIN)/pytest tests/crash --timeout 7200
+
+hostile: $(DEVELOP) ## attack gateways as large as tests/hostile says; writes docs/robustness.md
+	@tools/setup.sh system
+	TIDEGATE_HOSTILE=1 TIDEGATE_HOSTILE_WRITE=yes $(BIN)/pytest tests/hostile --timeout 1800
 
 bench: $(DEVELOP) ## measure beside Mosquitto in 10 minutes, and write the tables into bench/README.md
 	@tools/setup.sh system

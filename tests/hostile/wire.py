@@ -5,6 +5,8 @@ import struct
 
 from tests.support.waiting import SECONDS
 
+PINGREQ = b"\xc0\x00"
+
 
 def remaining_length(value: int) -> bytes:
     data = bytearray()
@@ -64,6 +66,18 @@ class Attacker:
 
     def send(self, data: bytes) -> None:
         self.sock.sendall(data)
+
+    def try_to_send(self, data: bytes) -> None:
+        """Send as much as the broker takes before it closes the connection."""
+        try:
+            self.sock.sendall(data)
+        except ConnectionError:
+            self.sock.close()
+
+    def read_all(self) -> None:
+        """Read until the broker has closed the connection."""
+        while self.sock.fileno() >= 0 and self.next():
+            pass
 
     def next(self) -> bytes:
         """Return the next packet whole; empty at the connection's end."""

@@ -1,0 +1,237 @@
+"""What clients do that mean no good; at scale 1 as large as it was seen to hurt.
+
+An attack is given the ports of a gateway (MQTT, TLS, WebSocket) and returns when it has done its
+worst; what it leaves open is closed by its `Scene`.
+"""
+
+import base64
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tests.hostile.wire import (
+    PINGREQ,
+    Attacker,
+    connect,
+    packet,
+    publish,
+    subscribe,
+    text,
+    unsubscribe,
+)
+
+USER_PROPERTY = b"\x26\0\0\0\0"
+"""The smallest."""
+
+HANDSHAKE = b"\x16\x03\x01\x40\x00"
+"""How a TLS record with 16 KiB of a handshake begins."""
+
+
+@dataclass
+class Scene:
+    """The ports of a gateway, how large the attack is (1 at most), and who takes part in it."""
+
+    port: int
+    tls_port: int
+    websocket_port: int
+    scale: float
+    attackers: list[Attacker] = field(default_factory=list)
+
+    def many(self, count: int) -> int:
+        return max(1, round(count * self.scale))
+
+    def attacker(self, port: int | None = None, receive_buffer: int | None = None) -> Attacker:
+        attacker = Attacker(port or self.port, receive_buffer)
+        self.attackers.append(attacker)
+        return attacker
+
+    def client(self, name: str, version: int = 4, receive_buffer: int | None = None) -> Attacker:
+        return self.attacker(receive_buffer=receive_buffer).login(name, version)
+
+    def close(self) -> None:
+        for attacker in self.attackers:
+            attacker.close()
+
+
+Attack = Callable[[Scene], None]
+
+
+def many_topic_filters(scene: Scene) -> None:
+    """One SUBSCRIBE of 690,000 topic filters, 4,096 different ones, then an UNSUBSCRIBE of them."""
+    attacker = scene.client("a")
+    filters = [f"{number % 4096:x}" for number in range(scene.many(690_000))]
+    attacker.send(subscribe(filters))
+    assert attacker.next()[0] == 0x90
+    attacker.send(unsubscribe(filters))
+    assert attacker.next()[0] == 0xB0
+
+
+def deep_topic_filters(scene: Scene) -> None:
+    """4,000 topic filters of 200 levels, given up by going away."""
+    attacker = scene.client("a")
+    attacker.send(
+        subscribe(["/".join([str(number), *"l" * 199]) for number in range(scene.many(4_000))])
+    )
+    assert attacker.next()[0] == 0x90
+    attacker.close()
+
+
+def many_properties(scene: Scene) -> None:
+    """A PUBLISH with 830,000 user properties."""
+    attacker = scene.client("a", 5)
+    attacker.try_to_send(publish("t", b"", block=USER_PROPERTY * scene.many(830_000)))
+    attacker.read_all()
+
+
+def many_properties_before_any_password(scene: Scene) -> None:
+    """A CONNECT with 830,000 user properties."""
+    attacker = scene.attacker()
+    attacker.try_to_send(connect("a", 5, USER_PROPERTY * scene.many(830_000)))
+    attacker.read_all()
+
+
+def unfinished_connects(scene: Scene) -> None:
+    """500 CONNECTs of 4.19 MB without their ends."""
+    unfinished = connect("a", 5, USER_PROPERTY * 830_000)[:-10]
+    for _ in range(scene.many(500)):
+        scene.attacker().try_to_send(unfinished)
+
+
+def unfinished_publishes(scene: Scene) -> None:
+    """300 PUBLISHes of 4.19 MB without their ends."""
+    unfinished = publish("t", bytes(4_180_000))[:-10]
+    for number in range(scene.many(300)):
+        scene.client(f"u{number}").try_to_send(unfinished)
+
+
+def unfinished_frames(scene: Scene) -> None:
+    """300 WebSocket frames of 4 MB without their ends."""
+    key = base64.b64encode(os.urandom(16)).decode()
+    request = (
+        f"GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\n"
+        f"Sec-WebSocket-Protocol: mqtt\r\n\r\n"
+    ).encode()
+    size = 4_000_000
+    frame = b"\x82\xff" + size.to_bytes(8, "big") + bytes(4) + bytes(size - 10)
+    for _ in range(scene.many(300)):
+        attacker = scene.attacker(scene.websocket_port)
+        attacker.send(request)
+        attacker.sock.recv(1024)
+        attacker.try_to_send(frame)
+
+
+def broken_hellos(scene: Scene) -> None:
+    """2,000 TLS handshakes that begin with 270 KB of nothing."""
+    hello = HANDSHAKE + b"\x01\x01\xff\xff" + bytes(16_380)
+    rubbish = (HANDSHAKE + os.urandom(16_384)) * 16
+    for _ in range(scene.many(2_000)):
+        scene.attacker(scene.tls_port).try_to_send(hello + rubbish)
+
+
+def readers_that_do_not_read(scene: Scene) -> None:
+    """1,000 subscribers with small receive buffers that read nothing of 3.2 MB each."""
+    for number in range(scene.many(1_000)):
+        attacker = scene.client(f"r{number}", receive_buffer=4_096)
+        attacker.send(subscribe(["t"]))
+        attacker.next()
+    publisher = scene.client("p")
+    for number in range(200):
+        publisher.send(publish("t", bytes([number]) * 16_000))
+    publisher.send(PINGREQ)
+    publisher.next()
+
+
+def many_aliases(scene: Scene) -> None:
+    """300 clients that set 16 topic aliases of 65,000 bytes each."""
+    for number in range(scene.many(300)):
+        attacker = scene.client(f"a{number}", 5)
+        for alias in range(1, 17):
+            topic = f"{alias}/".ljust(65_000, "a")
+            attacker.send(publish(topic, b"", block=b"\x23\0" + bytes([alias])))
+
+
+def fan_out(scene: Scene) -> None:
+    """500 messages on seven topics to each of 3,000 subscribers that read."""
+    receivers = [scene.client(f"r{number}") for number in range(scene.many(3_000))]
+    for receiver in receivers:
+        receiver.send(subscribe(["f/#"]))
+        receiver.next()
+    publisher = scene.client("p")
+    publisher.send(b"".join(publish(f"f/{n % 7}", b"%d" % n * 20) for n in range(500)))
+    publisher.send(PINGREQ)
+    publisher.next()
+    for receiver in receivers:
+        for _ in range(500):
+            receiver.next()
+
+
+def retained_again_and_again(scene: Scene) -> None:
+    """90,000 retained messages, and a client that subscribes to all of them five times."""
+    count = scene.many(90_000)
+    publisher = scene.client("p")
+    for number in range(count):
+        publisher.send(publish(f"r/{number}", b"x" * 30, retain=True))
+    publisher.send(PINGREQ)
+    publisher.next()
+    attacker = scene.client("s")
+    for packet_id in range(1, 6):
+        attacker.send(subscribe(["#"], packet_id=packet_id))
+    received = 0
+    while received < count:
+        received += attacker.next()[0] & 0xF0 == 0x30
+
+
+def floods_of_pings(scene: Scene) -> None:
+    """20 clients that send 100,000 PINGREQs each at once."""
+    for number in range(20):
+        scene.client(f"p{number}").try_to_send(PINGREQ * scene.many(100_000))
+
+
+def take_overs(scene: Scene) -> None:
+    """A client identifier that 2,000 connections take from each other, each with 100 filters."""
+    filters = subscribe([f"t/{number}" for number in range(100)])
+    for _ in range(scene.many(2_000)):
+        scene.attacker().send(connect("same") + filters)
+
+
+def trickling(scene: Scene) -> None:
+    """500 connections that send a CONNECT byte by byte."""
+    attackers = [scene.attacker() for _ in range(scene.many(500))]
+    for byte in connect("slow")[:12]:
+        for attacker in attackers:
+            attacker.try_to_send(bytes([byte]))
+        time.sleep(0.02)
+
+
+def nonsense(scene: Scene) -> None:
+    """2,000 connections that send random bytes, HTTP, and packets of the wrong direction."""
+    for number in range(scene.many(2_000)):
+        rubbish = (
+            os.urandom(2_000),
+            b"GET / HTTP/1.1\r\n\r\n",
+            packet(0x20, b"\0\0"),
+            packet(0x10, text("MQTT") + b"\xff" * 20),
+        )
+        scene.attacker().try_to_send(rubbish[number % 4])
+
+
+ATTACKS: tuple[Attack, ...] = (
+    many_topic_filters,
+    deep_topic_filters,
+    many_properties,
+    many_properties_before_any_password,
+    unfinished_connects,
+    unfinished_publishes,
+    unfinished_frames,
+    broken_hellos,
+    readers_that_do_not_read,
+    many_aliases,
+    fan_out,
+    retained_again_and_again,
+    floods_of_pings,
+    take_overs,
+    trickling,
+    nonsense,
+)
