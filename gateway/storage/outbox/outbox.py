@@ -25,7 +25,7 @@ from gateway.storage.outbox.stream import MAX_LATEST_TOPICS
 from gateway.storage.outbox.streams import OutboxStreams
 from gateway.storage.outbox.totals import OutboxTotals
 
-_INSERT = insert_statement("outbox", COLUMNS)
+_INSERT = insert_statement("outbox", (*COLUMNS, "indexed"))
 _DELETE = "DELETE FROM outbox WHERE id BETWEEN ? AND ?"
 
 
@@ -113,7 +113,7 @@ class Outbox:
         self._recent.start(self.last_id)
         if self.rows:
             self.recalled = await self._reader.count_recalled()
-        await self._reader.keep_index(several=len(self._streams) > 1)
+        await self._reader.load(self.last_id, several=len(self._streams) > 1)
         for stream in self._streams:
             if stream.latest is not None and stream.rows:
                 name = stream.settings.name
@@ -159,7 +159,7 @@ class Outbox:
             return self._writer.batch
         row.id = self._totals.last_id = self._totals.last_id + 1
         values = to_columns(row)
-        batch = self._writer.add(_INSERT, values, within)
+        batch = self._writer.add(_INSERT, (*values, self._reader.indexed), within)
         self._recent.add(row.id, row.size, values)
         self._batches.add(batch, row.id)
         self._oldest.added(row, self.rows)

@@ -32,13 +32,13 @@ STEP_ROWS = 1_000
 LAST_SEQUENCE = 2**62
 
 _ENDED = (
-    "SELECT place, message, size, alone, messages, shared_filter IS NOT NULL FROM delivery"
-    " WHERE session = ? ORDER BY place LIMIT ?"
+    "SELECT sequence, message, size, alone, messages, shared_filter IS NOT NULL FROM delivery"
+    " WHERE session = ? ORDER BY sequence LIMIT ?"
 )
 _EXPIRED = (
-    "SELECT expires, session, place, message, size, alone, messages FROM delivery"
-    " WHERE expires BETWEEN ? AND ? AND (expires, session, place) > (?, ?, ?)"
-    " ORDER BY expires, session, place LIMIT ?"
+    "SELECT expires, session, sequence, message, size, alone, messages FROM delivery"
+    " WHERE expires BETWEEN ? AND ? AND (expires, session, sequence) > (?, ?, ?)"
+    " ORDER BY expires, session, sequence LIMIT ?"
 )
 
 Now = Callable[[], tuple[float, int]]
@@ -195,14 +195,14 @@ class _End:
         if any(shared for *_, shared in found):
             last = await self._share_out(found[-1][0])
             found = [values for values in found if values[0] <= last]
-        for place, message, size, alone, messages, _ in found:
-            journal.forget(place, message, size, alone=bool(alone), count=messages)
+        for sequence, message, size, alone, messages, _ in found:
+            journal.forget(sequence, message, size, alone=bool(alone), count=messages)
         pager.now()
         pager.changed()
         return False
 
     async def _share_out(self, up_to: int) -> int:
-        """Offer what is on disk up to a place, or as much as a page holds; return how far."""
+        """Offer what is on disk up to this sequence number, or a page of it; return how far."""
         pager = self._pager
         row = (self._journal.number, 0, up_to, STEP_ROWS)
         reader = SpanReader(*pager.now())
