@@ -82,11 +82,6 @@ class OutboxReader:
         """Return whether a row that was read has not left meanwhile."""
         return not any(identifier in rows for rows in self._leaving.values())
 
-    def is_on_its_way(self, identifier: int) -> bool:
-        """Return whether a removed row is still on disk."""
-        committed = self._writer.committed
-        return any(identifier in rows for batch, rows in self._leaving.items() if batch > committed)
-
     async def fetch(
         self, after_id: int, up_to: int, limit: int, *, lane: str | None, stream: str | None
     ) -> list[OutboxRow]:
