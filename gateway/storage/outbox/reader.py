@@ -97,6 +97,8 @@ class OutboxReader:
                 statement += f" AND {column} = ?"
                 more += (value,)
         statement += " ORDER BY id LIMIT ?"
+        # In SQL, not after it: a lane or stream with few rows among many would otherwise be read
+        # through page by page.
         while True:
             found = await self.read(statement, (after_id, up_to, *more, limit), _rows_up_to_bytes)
             rows = self._shown(found)
@@ -145,6 +147,8 @@ class OutboxReader:
 
         Until the next `forget` after it, `shows` knows of each row it gave whether it has left.
         """
+        # The read's snapshot is of this commit or of a later one: it may still show rows that a
+        # batch after it removes. What these are is kept until every such read has ended.
         begun = self._writer.committed
         self._begun.append(begun)
         try:
