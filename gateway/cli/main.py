@@ -183,7 +183,10 @@ def _check(options: argparse.Namespace) -> int:
 
     configuration, mistakes = read(options.file)
     check_configuration(configuration, mistakes)
-    free = None if options.data is None else free_bytes(options.data)
+    try:
+        free = None if options.data is None else free_bytes(options.data)
+    except OSError as error:
+        raise TidegateError(f"{options.data}: {error.strerror}") from error
     promise = check_promise(configuration, free)
     if promise is not None:
         print(f"{options.file}: {promise}")
