@@ -1,6 +1,6 @@
 # The only entry point: every target sets up what it needs in .venv.
 .DEFAULT_GOAL := help
-.PHONY: help run install install-pipeline tui pipeline test compile test-compiled check format coverage fuzz crashtest hostile bench bench-full package clean
+.PHONY: help run install install-pipeline tui pipeline test compile test-compiled check format reference coverage fuzz crashtest hostile bench bench-full package clean
 
 BIN := .venv/bin
 # The environment is made anew when what it is made from has changed.
@@ -56,6 +56,9 @@ check: $(DEVELOP) ## lint, types, layers
 format: $(DEVELOP) ## format and fix what can be fixed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+reference: $(DEVELOP) ## write what docs/configuration.md and the JSON Schema say of each key
+	@PYTHONPATH=. $(BIN)/python tools/reference.py
 
 coverage: test ## run every test and show the lines that none reached
 	$(BIN)/coverage report

@@ -56,13 +56,13 @@ def reload_listeners(gateway: "Gateway") -> None:
         logger.info("certificates and password files are read again")
 
 
-def check_listeners(configuration: Configuration) -> None:
-    """Raise ConfigurationError or StartError at the first listener that cannot work."""
-    for place, settings in enumerate(configuration.listeners):
-        authenticator(configuration, place)
-        _tls(settings, configuration.file, place)
-        if settings.websocket:
-            load_websocket()
+def check_listener(configuration: Configuration, place: int) -> None:
+    """Raise ConfigurationError or StartError if the listener at this place cannot work."""
+    settings = configuration.listeners[place]
+    authenticator(configuration, place)
+    _tls(settings, configuration.file, place)
+    if settings.websocket:
+        load_websocket()
 
 
 def _tls(settings: ListenerConfig, file: str, place: int) -> "ssl.SSLContext | None":

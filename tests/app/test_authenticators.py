@@ -42,7 +42,7 @@ def test_who_may_connect(
     listener = ListenerConfig(
         allow_anonymous=anonymous, password_file=passwords if has_file else None
     )
-    configuration = Configuration("file", "id", (ListenerConfig(), listener))
+    configuration = Configuration("file", "id", listeners=(ListenerConfig(), listener))
     who = authenticator(configuration, 1)
     assert [each for each in (NOBODY, ANNA, WRONG, BERT) if who.check(*each)] == let_in
 
@@ -50,10 +50,10 @@ def test_who_may_connect(
 def test_a_password_file_that_is_missing_stops_the_start(tmp_path: Path) -> None:
     listener = ListenerConfig(password_file=str(tmp_path / "none"))
     with pytest.raises(ConfigurationError, match="No such file"):
-        authenticator(Configuration("file", "id", (listener,)), 0)
+        authenticator(Configuration("file", "id", listeners=(listener,)), 0)
 
 
 def test_where_certificates_name_clients_nobody_else_comes_in() -> None:
     listener = ListenerConfig(tls_certificate="c", client_ca="ca", tls_identity="cn")
-    who = authenticator(Configuration("file", "id", (listener,)), 0)
+    who = authenticator(Configuration("file", "id", listeners=(listener,)), 0)
     assert not any(who.check(*each) for each in (NOBODY, ANNA, WRONG, BERT))

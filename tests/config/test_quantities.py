@@ -1,6 +1,6 @@
 import pytest
 
-from gateway.config.checks import bytes_a_day, size
+from gateway.config.quantities import bytes_a_day, size
 
 
 @pytest.mark.parametrize(
