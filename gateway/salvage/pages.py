@@ -116,7 +116,8 @@ def _map_page_of(number: int) -> int:
 
 def _open(path: Path) -> int | None:
     with contextlib.suppress(OSError):
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        if path.is_file():  # to open a FIFO would wait for somebody who writes to it
+            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     return None
 
 
