@@ -2,14 +2,16 @@
 
     tools/mutants.py [--since COMMIT] [--mutants N] [MODULE ...]
 
-The modules are those named or, if none is, those that changed since COMMIT; of each only with a
-test file of its own, which is what runs. cosmic-ray makes the changes, in a copy of the tree. Of
+The modules are those named or, if none is, those that changed since COMMIT, if they have a test
+file of their own. It runs first, then the rest of its folder. cosmic-ray makes the changes, in a
+copy of the tree. Of
 all changes N are tried, in MODULES_MAX modules at most, and the same ones by each run with the same
 modules. Ends with `score: killed/tried`; what survived stands above it, as a difference.
 """
 
 import argparse
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -23,20 +25,22 @@ from cosmic_ray.work_item import TestOutcome, WorkerOutcome, WorkItem, WorkResul
 ROOTS = ("gateway", "tui", "pipeline", "firmware")
 COPIED = (*ROOTS, "tests", "examples", "docs", "systemd", "pyproject.toml", "setup.py")
 
-TIMEOUT = 60.0
-"""Seconds for the tests of one module; a change that makes them hang counts as killed."""
+TIMEOUT = 120.0
+"""Seconds for the tests of one folder; a change that makes them hang counts as killed."""
 
 MODULES_MAX = 20
-"""Modules of one run: each takes two seconds before its first change."""
+"""Modules of one run: before the first change to each, its tests must pass."""
 
-MEANINGLESS = (
-    "core/ReplaceBinaryOperator_BitOr_",  # most are the `|` of an annotation
-    *(
-        f"core/ReplaceComparisonOperator_{compared}_Is"
-        for compared in ("Eq", "NotEq", "Lt", "LtE", "Gt", "GtE")
-    ),  # the same for what Python keeps one object of
+MISTAKES = re.compile(
+    r"core/(ReplaceBinaryOperator_(Add_Sub|Sub_Add|Mul_Div|Div_Mul|FloorDiv_Mul|Mod_FloorDiv)"
+    r"|ReplaceComparisonOperator_(?!.*_Is(Not)?$).*|ReplaceComparisonOperator_Is(Not)?_Is(Not)?"
+    r"|ReplaceUnaryOperator_(USub_UAdd|Delete_Not)|Replace(True|False|And|Or|Break|Continue)With.*"
+    r"|AddNot|NumberReplacer|ZeroIterationForLoop|ExceptionReplacer)"
 )
-"""Operators whose changes are mostly none."""
+"""Operators whose changes are mistakes that somebody could make: no shift for a sum."""
+
+Change = tuple[str, str, int]
+"""A session's name, the operator, and which of its places: the same in each run."""
 
 CONFIG = """
 [cosmic-ray]
@@ -64,7 +68,7 @@ def main() -> int:
     tested = choice.sample(tested, min(len(tested), MODULES_MAX))
     with tempfile.TemporaryDirectory() as folder:
         tree = copied(Path(folder, "tree"))
-        sessions = [prepared(tree, Path(folder), module, test) for module, test in tested]
+        sessions = [prepared(tree, Path(folder), module, tests) for module, tests in tested]
         choose(sessions, options.mutants, choice)
         for session in sessions:
             command = [*COSMIC_RAY, "exec", session.with_suffix(".toml"), session]
@@ -82,13 +86,13 @@ def changed(since: str) -> list[Path]:
     return [Path(name) for name in names if name.endswith(".py")]
 
 
-def pairs(modules: Sequence[Path]) -> Iterator[tuple[Path, Path]]:
-    """Yield each module that has a test file of its own, with that file."""
+def pairs(modules: Sequence[Path]) -> Iterator[tuple[Path, str]]:
+    """Yield each module that has a test file of its own, with what to run."""
     for module in modules:
         name = f"test_{module.name}"
         below = module.parent.parts[1:] if module.parts[0] == "gateway" else module.parent.parts
         for test in sorted(Path("tests", *below[:1]).rglob(name)):
-            yield module, test
+            yield module, f"{test} {test.parent} --ignore-glob=*_model.py -m 'not uncovered'"
             break
 
 
@@ -104,12 +108,12 @@ def copied(tree: Path) -> Path:
     return tree
 
 
-def prepared(tree: Path, folder: Path, module: Path, test: Path) -> Path:
+def prepared(tree: Path, folder: Path, module: Path, tests: str) -> Path:
     """Return the session that lists every change of a module; its tests pass unchanged."""
     session = folder / f"{'.'.join(module.with_suffix('').parts)}.sqlite"
     config = session.with_suffix(".toml")
     config.write_text(
-        CONFIG.format(modules=f'["{module}"]', timeout=TIMEOUT, python=sys.executable, tests=test)
+        CONFIG.format(modules=f'["{module}"]', timeout=TIMEOUT, python=sys.executable, tests=tests)
     )
     subprocess.run([*COSMIC_RAY, "baseline", config], cwd=tree, check=True)
     subprocess.run([*COSMIC_RAY, "init", config, session], cwd=tree, check=True)
@@ -118,24 +122,25 @@ def prepared(tree: Path, folder: Path, module: Path, test: Path) -> Path:
 
 def choose(sessions: Sequence[Path], count: int, choice: random.Random) -> None:
     """Leave `count` of all changes to be tried."""
-    made: list[tuple[Path, int]] = []
+    made: list[Change] = []
     for session in sessions:
         with use_db(session, WorkDB.Mode.open) as database:
-            listed = enumerate(database.pending_work_items)
-            made += [(session, index) for index, item in listed if is_meaningful(item)]
-    tried = set(choice.sample(made, min(count, len(made))))
+            made += [change(session, item) for item in database.pending_work_items]
+    wanted = sorted(each for each in made if MISTAKES.fullmatch(each[1]))
+    tried = set(choice.sample(wanted, min(count, len(wanted))))
     skipped = WorkResult(worker_outcome=WorkerOutcome.SKIPPED, output="not chosen")
     for session in sessions:
         with use_db(session, WorkDB.Mode.open) as database:
-            for index, item in enumerate(list(database.pending_work_items)):
-                if (session, index) not in tried:
+            for item in list(database.pending_work_items):
+                if change(session, item) not in tried:
                     database.set_result(item.job_id, skipped)
-    print(f"{len(tried)} of {len(made)} changes in {len(sessions)} modules", flush=True)
+    print(f"{len(tried)} of {len(wanted)} changes in {len(sessions)} modules", flush=True)
 
 
-def is_meaningful(item: WorkItem) -> bool:
-    """Return whether a change is one by what it does."""
-    return not any(each.operator_name.startswith(MEANINGLESS) for each in item.mutations)
+def change(session: Path, item: WorkItem) -> Change:
+    """Return what a piece of work changes."""
+    (mutation,) = item.mutations
+    return session.stem, mutation.operator_name, mutation.occurrence
 
 
 def report(sessions: Sequence[Path]) -> int:
