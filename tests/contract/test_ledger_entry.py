@@ -48,7 +48,7 @@ async def _with_every_fate(kept: LedgerStore) -> None:
 
 def _reports(kept: LedgerStore, uplink: Uplink) -> LedgerReports:
     return LedgerReports(
-        kept.pages, kept.starts, uplink.own_messages, kept.store.counters, kept.clock
+        kept.pages, kept.starts, uplink.control_messages, kept.store.counters, kept.clock
     )
 
 

@@ -107,3 +107,14 @@ def test_batches_that_share_a_number_overlap(new: list[Range], old: list[Range])
     wanted = {key for span in new for key in keys(span)}
     expected = [batch for batch, span in enumerate(old, 1) if keys(span) & wanted]
     assert overlapping(new, commits) == expected
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "meets"), [(1, 4, False), (1, 5, True), (7, 9, True), (8, 9, False)]
+)
+def test_ranges_overlap_if_they_share_their_first_or_last_number(
+    low: int, high: int, meets: bool
+) -> None:
+    new = Range("barn", "00a1b2c3d4", "main", 5, 7)
+    old = Commit(3, {}, {}, (Range("barn", "00a1b2c3d4", "main", low, high),))
+    assert overlapping([new], [old]) == [3] * meets

@@ -1,4 +1,4 @@
-"""Whether the link may be up now: the schedule's windows and the day's budget."""
+"""Decides whether the link may be up now, by the schedule's windows and the day's budget."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -8,21 +8,21 @@ from gateway.uplink.metering import Metering
 from gateway.uplink.schedule import Schedule
 
 LOOK_SECONDS = 5.0
-"""Between two looks while the link is up: a window that ends is overrun by so much at most."""
+"""Seconds between two checks while the link is up, so a window is overrun by this at most."""
 
 LONGEST_WAIT = 60.0
-"""Seconds between two looks while the link waits: somebody may set the board's clock."""
+"""Maximum seconds between two checks while the link waits: the board's clock may be set."""
 
 
 class Closed(NamedTuple):
-    """Why the link has to wait, and the seconds until another look."""
+    """Why the link has to wait, and the seconds until the next check."""
 
     text: str
     seconds: float
 
 
-class Gate:
-    """Asked before each connection, and during it."""
+class LinkPermit:
+    """Says whether the link may be up; asked before each connection and while it is up."""
 
     def __init__(self, schedule: Schedule | None, metering: Metering, clock: Clock) -> None:
         self._schedule = schedule

@@ -1,4 +1,4 @@
-"""Rows of one lane, or of one stream, in the order in which they were accepted."""
+"""Reads the rows of one lane or stream ahead, in the order in which they were accepted."""
 
 from collections import deque
 
@@ -10,12 +10,14 @@ FETCH_ROWS = 256
 """Rows read from the outbox at a time."""
 
 WITHOUT_END = 2**62
+"""Above every row id that SQLite gives in practice."""
 
 
-class Strand:
-    """Gives each row behind the id `position` and up to `end` once; all lanes unless one is named.
+class RowCursor:
+    """Returns each row with an id above `position` and up to `end` once.
 
-    Recalled rows are in a strand that names their lane, and in no other.
+    Without `lane` it reads the rows of all lanes except recalled ones, which only a cursor of
+    their own lane returns.
     """
 
     def __init__(
@@ -52,11 +54,11 @@ class Strand:
         return not self._rows and self._position >= self._end
 
     def ready(self) -> OutboxRow | None:
-        """Return the next row if it has been read, and take it out; None also when it has not."""
+        """Remove and return the next row if it is in memory, None otherwise."""
         return self._rows.popleft() if self._rows else None
 
     async def first(self) -> OutboxRow | None:
-        """Return the next row that is on disk, and keep it; None when there is none."""
+        """Return the next row on disk without removing it, None if there is none."""
         while not self._rows and self.waits:
             up_to = min(self._outbox.committed_id, self._end)
             rows = await self._outbox.fetch(
@@ -67,9 +69,9 @@ class Strand:
         return self._rows[0] if self._rows else None
 
     async def next(self) -> OutboxRow | None:
-        """Return the next row that is on disk, None when there is none at the moment."""
+        """Remove and return the next row on disk, None if there is none at the moment."""
         return self.pop() if await self.first() is not None else None
 
     def pop(self) -> OutboxRow:
-        """Take out the row that `first` has returned."""
+        """Remove and return the row that `first` returned."""
         return self._rows.popleft()

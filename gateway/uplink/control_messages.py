@@ -1,20 +1,20 @@
-"""What the gateway itself has to say to the fleet: ledger and clock records, beside the data."""
+"""Messages from the gateway itself to the fleet, such as ledger and clock records."""
 
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
 
-MAX_OWN_MESSAGES = 256
-"""Own messages that wait or are in flight; beyond, `send` returns False."""
+MAX_CONTROL_MESSAGES = 256
+"""Control messages that wait or are in flight; beyond, `send` returns False."""
 
 
 @dataclass(slots=True)
-class OwnMessage:
+class ControlMessage:
     """A message below `<prefix>/<gateway_id>/<suffix>`, sent with QoS 1 and without RETAIN.
 
     `on_answered` is called once, with the reason code that ends it: below 0x80 the fleet has it,
-    from 0x80 on it refused it for good. 0x83 and 0x97 are no end: it is sent again. `number` is
-    given by `OwnMessages.send`.
+    from 0x80 on it refused it for good. 0x83 and 0x97 do not end it: it is resent. `number` is
+    given by `ControlMessages.send`.
     """
 
     suffix: str
@@ -23,25 +23,25 @@ class OwnMessage:
     number: int = 0
 
 
-class OwnMessages:
-    """A bounded queue that goes ahead of all rows, in its order, whichever connection is up.
+class ControlMessages:
+    """A bounded queue in order, sent before all rows of the outbox, over any connection.
 
-    Nothing of it is on disk. Whoever needs that keeps the message until `on_answered`, and
-    sends it anew after a start.
+    It is in memory only. A caller that must not lose a message keeps it until `on_answered`
+    and sends it again after a start.
     """
 
     def __init__(self, wake: Callable[[], None] = lambda: None) -> None:
         self._wake = wake
-        self._waiting: list[tuple[int, OwnMessage]] = []
+        self._waiting: list[tuple[int, ControlMessage]] = []
         self._count = 0
         self._last = 0
 
     def __len__(self) -> int:
         return self._count
 
-    def send(self, message: OwnMessage) -> bool:
+    def send(self, message: ControlMessage) -> bool:
         """Queue a message; False when the queue is full: try again after an `on_answered`."""
-        if self._count >= MAX_OWN_MESSAGES:
+        if self._count >= MAX_CONTROL_MESSAGES:
             return False
         self._count += 1
         self._last += 1
@@ -50,15 +50,15 @@ class OwnMessages:
         self._wake()
         return True
 
-    def next(self) -> OwnMessage | None:
+    def next(self) -> ControlMessage | None:
         """Return the message to send now; it ends by `answered` or returns by `put_back`."""
         return heapq.heappop(self._waiting)[1] if self._waiting else None
 
-    def answered(self, message: OwnMessage, code: int) -> None:
+    def answered(self, message: ControlMessage, code: int) -> None:
         """End a message with the reason code that it got."""
         self._count -= 1
         message.on_answered(code)
 
-    def put_back(self, message: OwnMessage) -> None:
-        """Queue a message in its place: nobody answered it, or the answer was "later"."""
+    def put_back(self, message: ControlMessage) -> None:
+        """Queue a message again in its old position: it got no answer, or "later"."""
         heapq.heappush(self._waiting, (message.number, message))
