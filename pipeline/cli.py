@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.errors import JobError, PipelineError
-from pipeline.ledger import accounts
+from pipeline.ledger.accounts import accounts
 from pipeline.preflight import check_installed
 from pipeline.settings import LANDING, MASTER, MASTER_VARIABLE, TABLES, make_settings
 

@@ -13,7 +13,7 @@ from gateway.uplink.ledger_reports import LedgerReports
 from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.uplink import Uplink
 from pipeline.landing import list_landing
-from pipeline.ledger import accounts
+from pipeline.ledger.accounts import accounts
 from tests.support.fleet_broker import FleetBroker
 from tests.support.ledger import LedgerStore, open_ledger_store
 from tests.support.schemas import validator_of
