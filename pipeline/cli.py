@@ -54,6 +54,9 @@ def _parser() -> argparse.ArgumentParser:
     once.add_argument(
         "--tables", type=Path, default=TABLES, metavar="DIR", help="default: %(default)s"
     )
+    once.add_argument(
+        "--verify", action="store_true", help="count the rows of every batch in the tables first"
+    )
     once.add_argument("--json", action="store_true", help="print the totals as one JSON object")
     once.add_argument(
         "--master",
@@ -69,7 +72,7 @@ def _once(options: argparse.Namespace) -> int:
     from pipeline.session import open_session
 
     settings = make_settings(options.landing, options.tables, options.master)
-    totals = run_once(settings, partial(open_session, settings))
+    totals = run_once(settings, partial(open_session, settings), verify=options.verify)
     if totals.left:
         name, reason = next(iter(totals.left.items()))
         _say(f"not read in {settings.landing}: {len(totals.left)} (first: {name}, {reason})")
@@ -84,7 +87,14 @@ def _once(options: argparse.Namespace) -> int:
 
 def _as_json(totals: "Totals") -> str:
     return json.dumps(
-        {"bronze": totals.bronze, "silver": totals.silver, "quarantined": totals.quarantined}
+        {
+            "bronze": totals.bronze,
+            "silver": totals.silver,
+            "quarantined": totals.quarantined,
+            "reasons": dict(sorted(totals.reasons.items())),
+            "files": totals.files,
+            "left": totals.left,
+        }
     )
 
 

@@ -44,6 +44,9 @@ class _Tally:
     half: Line | None = None
     strangers: int = 0
     stranger: object = None
+    unnamed: int = 0
+    """Records whose epoch, stream or seq the file's name does not cover."""
+    first_unnamed: str = ""
 
 
 def parse_name(name: str) -> LandingName | None:
@@ -64,13 +67,16 @@ def read_landing_file(file: BinaryIO, name: str, limit: int = LINE_BYTES_MAX) ->
     """
     tally = _Tally()
     folder = name.rpartition("/")[0]
+    named = parse_name(name)
     for line in read_lines(file, limit):
         if line.content and not line.content.isspace():
-            yield from _line_row(line, name, folder, tally)
-    yield from _file_rows(name, parse_name(name), tally)
+            yield from _line_row(line, name, folder, tally, named)
+    yield from _file_rows(name, named, tally)
 
 
-def _line_row(line: Line, name: str, folder: str, tally: _Tally) -> Iterator[Row]:
+def _line_row(
+    line: Line, name: str, folder: str, tally: _Tally, named: LandingName | None
+) -> Iterator[Row]:
     values, fault = _read(line)
     if not line.ended and fault is not None and values is NOTHING:
         tally.half = line
@@ -82,7 +88,19 @@ def _line_row(line: Line, name: str, folder: str, tally: _Tally) -> Iterator[Row
     if folder and values[0] != folder:
         tally.stranger = tally.stranger or values[0]
         tally.strangers += 1
+    elif named is not None and not _covers(named, values):
+        tally.first_unnamed = tally.first_unnamed or f"{values[1]}.{values[2]}.{values[3]}"
+        tally.unnamed += 1
     yield (*values, name, line.number, None, None, None)
+
+
+def _covers(named: LandingName, values: Values) -> bool:
+    seq = values[3]
+    return (
+        values[1:3] == (named.epoch, named.stream)
+        and isinstance(seq, int)
+        and named.first <= seq <= named.last
+    )
 
 
 def _read(line: Line) -> tuple[Values, Fault | None]:
@@ -114,3 +132,8 @@ def _file_faults(named: LandingName | None, tally: _Tally) -> Iterator[Fault]:
     if tally.strangers:
         detail = f"{tally.strangers} records of other gateways, the first of {tally.stranger}"
         yield Fault(reasons.FOLDER_MISMATCH, detail)
+    if tally.unnamed and (expected is None or tally.whole <= expected):
+        detail = (
+            f"{tally.unnamed} records that its name leaves out, the first {tally.first_unnamed}"
+        )
+        yield Fault(reasons.NAME_MISMATCH, detail)

@@ -5,13 +5,18 @@ from collections import Counter
 from pathlib import Path
 
 import pyarrow.dataset as ds
+from deltalake import DeltaTable
 
 TABLES = ("bronze", "silver", "quarantine")
 
 
 def rows(data: Path, table: str) -> list[dict[str, object]]:
     """Return the rows of a table below a data folder, without the number of their batch."""
-    found = ds.dataset(data / "tables" / table, partitioning="hive").to_table()
+    folder = data / "tables" / table
+    if (folder / "_delta_log").is_dir():
+        found = DeltaTable(folder.as_uri()).to_pyarrow_table()
+    else:
+        found = ds.dataset(folder, partitioning="hive").to_table()
     listed: list[dict[str, object]] = found.drop_columns(["batch"]).to_pylist()
     return listed
 
