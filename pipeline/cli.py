@@ -4,15 +4,15 @@ import argparse
 import json
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import JobError, PipelineError
-from pipeline.ledger.accounts import accounts
-from pipeline.preflight import check_installed
+from pipeline.preflight import check_installed, check_python
 from pipeline.settings import LANDING, MASTER, MASTER_VARIABLE, TABLES, make_settings
 
 if TYPE_CHECKING:
@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 EXIT_OK = 0
 EXIT_JOB_FAILED = 1
 EXIT_CANNOT_RUN = 2
+EXIT_INCOMPLETE = 3
 EXIT_INTERRUPTED = 130
+
+STREAMS_SHOWN = 50
+"""Streams that `once` prints a line for."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     logging.basicConfig(level=logging.CRITICAL)  # Py4J logs, by the root logger, what it raises
     try:
-        return _once(options)
+        status: int = options.run(options)
     except PipelineError as error:
         return _failed(str(error), EXIT_CANNOT_RUN)
     except OSError as error:
@@ -39,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(str(error), EXIT_JOB_FAILED)
     except KeyboardInterrupt:
         return _failed("interrupted; what was committed stays", EXIT_INTERRUPTED)
+    return status
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -63,29 +68,46 @@ def _parser() -> argparse.ArgumentParser:
         metavar="URL",
         help=f"Spark master; default: ${MASTER_VARIABLE}, else {MASTER}",
     )
+    once.add_argument("--no-gold", action="store_true", help="leave the gold tables for later")
+    once.set_defaults(run=_once)
+    ledger = commands.add_parser("ledger", help="say what is missing, from whom, when and why")
+    ledger.add_argument(
+        "--tables", type=Path, default=TABLES, metavar="DIR", help="default: %(default)s"
+    )
+    ledger.add_argument("--gateway", metavar="ID", help="this gateway alone")
+    ledger.add_argument("--all", action="store_true", help="also what a rule or policy took out")
+    ledger.add_argument(
+        "--strict", action="store_true", help="what has not been told yet is missing, too"
+    )
+    ledger.add_argument("--json", action="store_true", help="print one JSON object")
+    ledger.set_defaults(run=_ledger)
     return parser
 
 
 def _once(options: argparse.Namespace) -> int:
     check_installed()
+    from pipeline.ledger.report import read_streams
     from pipeline.once import run_once
     from pipeline.session import open_session
 
     settings = make_settings(options.landing, options.tables, options.master)
-    totals = run_once(settings, partial(open_session, settings), verify=options.verify)
+    totals = run_once(
+        settings, partial(open_session, settings), verify=options.verify, gold=not options.no_gold
+    )
     if totals.left:
         name, reason = next(iter(totals.left.items()))
         _say(f"not read in {settings.landing}: {len(totals.left)} (first: {name}, {reason})")
+    streams = read_streams(settings.tables)
     if options.json:
-        print(_as_json(totals))
+        print(_as_json(totals, streams))
         return EXIT_OK
     print(_as_table(totals))
-    for account in accounts(settings.landing):
-        print(account)
+    for line in _sums(streams):
+        print(line)
     return EXIT_OK
 
 
-def _as_json(totals: "Totals") -> str:
+def _as_json(totals: "Totals", streams: list[dict[str, Any]]) -> str:
     return json.dumps(
         {
             "bronze": totals.bronze,
@@ -94,8 +116,38 @@ def _as_json(totals: "Totals") -> str:
             "reasons": dict(sorted(totals.reasons.items())),
             "files": totals.files,
             "left": totals.left,
+            "streams": [stream | {"last_time": _shown(stream["last_time"])} for stream in streams],
         }
     )
+
+
+def _shown(time: datetime | None) -> str | None:
+    return time.isoformat() if time else None
+
+
+def _sums(streams: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield a line for each of the streams that a ledger told of, or that have gaps."""
+    from pipeline.ledger.report import sum_line
+
+    told = [stream for stream in streams if stream["emitted"] != stream["delivered"]]
+    yield from (sum_line(stream) for stream in told[:STREAMS_SHOWN])
+    if len(told) > STREAMS_SHOWN:
+        yield f"and {len(told) - STREAMS_SHOWN:,} more: `tidegate-pipeline ledger` tells all"
+
+
+def _ledger(options: argparse.Namespace) -> int:
+    check_python()
+    from pipeline.ledger.report import complete, lines, read_gaps, read_streams
+
+    streams = read_streams(options.tables.resolve(), options.gateway)
+    gaps = read_gaps(options.tables.resolve(), options.gateway)
+    good = complete(streams, strict=options.strict)
+    if options.json:
+        print(json.dumps({"complete": good, "streams": streams, "gaps": gaps}, default=str))
+    else:
+        for line in lines(streams, gaps, everything=options.all):
+            print(line)
+    return EXIT_OK if good else EXIT_INCOMPLETE
 
 
 def _as_table(totals: "Totals") -> str:

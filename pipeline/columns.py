@@ -111,6 +111,36 @@ LEDGER: Columns = (
 """What ledgers tell, a row a range. Without an outcome `last` is the last number that was given;
 both are null where an entry only says that a start was."""
 
+GAPS: Columns = (
+    ("gateway", "string"),
+    ("epoch", "string"),
+    ("stream", "string"),
+    ("first", "bigint"),
+    ("last", "bigint"),
+    ("outcome", "string"),
+    ("cause", "string"),
+    ("after", "timestamp"),
+    ("before", "timestamp"),
+)
+"""Numbers that did not arrive, how they ended, and the event times of the rows around them."""
+
+STREAMS: Columns = (
+    ("gateway", "string"),
+    ("epoch", "string"),
+    ("stream", "string"),
+    ("emitted", "bigint"),
+    ("delivered", "bigint"),
+    ("filtered", "bigint"),
+    ("expired", "bigint"),
+    ("evicted", "bigint"),
+    ("rejected", "bigint"),
+    ("lost", "bigint"),
+    ("missing", "bigint"),
+    ("not_told", "bigint"),
+    ("last_time", "timestamp"),
+)
+"""The numbers of a stream by outcome, which add up to `emitted`; the newest event."""
+
 _ARROW_TYPES: dict[str, pa.DataType] = {
     "string": pa.string(),
     "bigint": pa.int64(),
@@ -121,6 +151,7 @@ _ARROW_TYPES: dict[str, pa.DataType] = {
     "double": pa.float64(),
     "date": pa.date32(),
     "timestamp": pa.timestamp("us", tz="UTC"),
+    "map<string,bigint>": pa.map_(pa.string(), pa.int64()),
     "array<struct<name:string,value:string>>": pa.list_(
         pa.struct([("name", pa.string()), ("value", pa.string())])
     ),

@@ -4,6 +4,7 @@ A reader sees a table as of a commit of its log, so a batch is there wholly or n
 """
 
 import json
+import secrets
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -14,7 +15,7 @@ from urllib.parse import quote, unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.transaction import AddAction, RemoveAction
 
 from pipeline.columns import Columns, arrow_schema
@@ -84,8 +85,19 @@ def append(root: Path, columns: Columns, rows: Sequence[Mapping[str, object]]) -
     """Add a few rows."""
     if rows:
         table = pa.Table.from_pylist(list(rows), schema=arrow_schema(columns))
-        write_deltalake(root.as_uri(), table, mode="append")
-        _sync_log(root)
+        commit(root, [_write(root, table)])
+
+
+def overwrite(root: Path, rows: pa.Table) -> None:
+    """Put rows in the place of all that the table has, in one step."""
+    commit(root, [_write(root, rows)], removals(files(root)))
+
+
+def _write(root: Path, rows: pa.Table) -> AddAction:
+    file = root / f"rows-{secrets.token_hex(8)}.parquet"
+    pq.write_table(rows, file, compression="zstd")
+    sync(file)
+    return _action(file, Path(), root)
 
 
 def read(root: Path, columns: Sequence[str] | None = None, filters: Any = None) -> pa.Table:

@@ -34,13 +34,7 @@ def list_landing(landing: Path) -> Listing:
         if not entry.is_dir():
             _add(listing, entry, entry.name)
             continue
-        for inner in _entries(landing / entry.name):
-            name = f"{entry.name}/{inner.name}"
-            if inner.name in OTHER_FOLDERS and inner.is_dir():
-                for told in _entries(landing / name):
-                    _add(listing, told, f"{name}/{told.name}")
-            else:
-                _add(listing, inner, name)
+        _add_gateway(listing, landing, entry.name)
     return listing
 
 
@@ -48,6 +42,22 @@ def kind(name: str) -> str:
     """Return `ledger` or `clock` for a file of what gateways say of themselves, else `records`."""
     parts = name.split("/")
     return parts[1] if len(parts) == 3 and parts[1] in OTHER_FOLDERS else "records"
+
+
+def _add_gateway(listing: Listing, landing: Path, gateway: str) -> None:
+    """Add a gateway's files; those that tell of others first, so that these are there, too."""
+    told = []
+    for other in OTHER_FOLDERS:
+        if (landing / gateway / other).is_dir():
+            told += [
+                (each, f"{gateway}/{other}/{each.name}")
+                for each in _entries(landing / gateway / other)
+            ]
+    for inner in _entries(landing / gateway):
+        if not (inner.name in OTHER_FOLDERS and inner.is_dir()):
+            _add(listing, inner, f"{gateway}/{inner.name}")
+    for each, name in told:
+        _add(listing, each, name)
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from pipeline import staging, state, tables
+from pipeline.derive import derive
 from pipeline.errors import JobError, PipelineError
 from pipeline.landing import Listing, kind, list_landing
 from pipeline.plan import Plan, make_plan
@@ -37,13 +38,17 @@ class Totals:
 
 
 def run_once(
-    settings: Settings, open_session: "Callable[[], SparkSession]", *, verify: bool = False
+    settings: Settings,
+    open_session: "Callable[[], SparkSession]",
+    *,
+    verify: bool = False,
+    gold: bool = True,
 ) -> Totals:
     """Read every landing file that is not in the tables yet; return what they then hold.
 
     Spark is started only when there are records to read. `verify` also counts the rows of every
-    batch. Raises PipelineError when it cannot begin, JobError when Spark gives up; batches that
-    were committed by then stay.
+    batch; without `gold` the gold tables are left for a later run. Raises PipelineError when it
+    cannot begin, JobError when Spark gives up; batches that were committed by then stay.
     """
     if settings.tables.exists() and not settings.tables.is_dir():
         raise PipelineError(f"tables folder {settings.tables} is a file, not a folder")
@@ -56,13 +61,17 @@ def run_once(
         staging.clear(settings.checkpoints)
         tables.create(settings.tables)
         committed = state.load(settings.checkpoints)
+        session = cache(open_session)
         plan = _plan(settings, committed, listing, verify=verify)
         if plan.forget:
             _forget(settings, committed, plan)
         if plan.batches:
             with _spark_errors(settings):
-                _run_batches(settings, plan, committed, open_session)
-        if committed.loose >= state.SNAPSHOT_EVERY:
+                _run_batches(settings, plan, committed, session)
+        if committed.compared < committed.last or (gold and committed.golden < committed.last):
+            with _spark_errors(settings):
+                derive(settings, committed, session, gold=gold)
+        if len(committed.loose) >= state.SNAPSHOT_EVERY:
             state.fold(settings.checkpoints, committed)
         return _totals(committed, plan, listing)
 
@@ -80,11 +89,10 @@ def _forget(settings: Settings, committed: State, plan: Plan) -> None:
 
 
 def _run_batches(
-    settings: Settings, plan: Plan, committed: State, open_session: "Callable[[], SparkSession]"
+    settings: Settings, plan: Plan, committed: State, session: "Callable[[], SparkSession]"
 ) -> None:
     from pipeline.run_batch import run_batch
 
-    session = cache(open_session)
     tables.remove_batch(settings.tables, committed.last + 1)  # what a kill left of it
     for batch in plan.batches:
         committed.add(run_batch(session, settings, batch, committed))

@@ -7,16 +7,21 @@ from pathlib import Path
 
 from pipeline.errors import PipelineError
 
-EXTRA = ("pyspark", "pyarrow", "pandas")
+EXTRA = ("pyspark", "pyarrow", "pandas", "deltalake", "msgspec")
 INSTALL_JAVA = "install openjdk-17-jre-headless (or openjdk-21-jre-headless)"
 
 
 def check_installed() -> None:
     """Raise PipelineError, with what to type, unless the extra and a Java runtime are there."""
+    check_python()
+    find_java()
+
+
+def check_python() -> None:
+    """Raise PipelineError, with what to type, unless the extra is there."""
     missing = [name for name in EXTRA if find_spec(name) is None]
     if missing:
         raise PipelineError(f"{', '.join(missing)} not installed: run `make install-pipeline`")
-    find_java()
 
 
 def find_java() -> str:

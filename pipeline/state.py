@@ -72,9 +72,13 @@ class State:
     files: pa.Table = field(default_factory=FILES.empty_table)
     islands: pa.Table = field(default_factory=islands.SCHEMA.empty_table)
     reasons: Counter[str] = field(default_factory=Counter)
-    derived: int = 0
-    """The batch up to which the tables that are made from silver are made."""
-    loose: int = 0
+    compared: int = 0
+    """The batch up to which times are corrected, and what arrived is compared with ledgers."""
+    golden: int = 0
+    """The batch up to which the gold tables are made."""
+    corrected: tuple[str, ...] = ()
+    """Event dates whose times were corrected since."""
+    loose: list[Commit] = field(default_factory=list)
     """Commits that no snapshot holds."""
 
     def rows(self, table: str) -> int:
@@ -112,7 +116,7 @@ class State:
                 for name, mark in commit.files.items()
             ]
             found += [island._asdict() for island in commit.islands]
-        self.loose += len(commits)
+        self.loose += commits
         self.batches = _append(self.batches, rows)
         self.files = _append(self.files, marks)
         self.islands = islands.merged(_append(self.islands, found))
@@ -143,6 +147,8 @@ def forget(folder: Path, state: State, batches: Iterable[int], left: pa.Table) -
         return table.filter(pc.invert(pc.is_in(table["batch"], value_set=gone)))
 
     state.batches, state.files, state.islands = stay(state.batches), stay(state.files), left
+    state.compared = state.golden = 0  # what is made from silver is made anew as a whole
+    (folder / "derived.json").unlink(missing_ok=True)
     for batch in gone.to_pylist():
         _path(folder, batch).unlink(missing_ok=True)
     fold(folder, state)
@@ -157,7 +163,7 @@ def fold(folder: Path, state: State) -> None:
     pq.write_table(state.batches, body / "batches.parquet", compression="zstd")
     pq.write_table(state.files, body / "files.parquet", compression="zstd")
     pq.write_table(state.islands, body / "islands.parquet", compression="zstd")
-    header = {"version": VERSION, "last": state.last, "derived": state.derived}
+    header = {"version": VERSION, "last": state.last}
     (body / "header.json").write_text(json.dumps(header | {"reasons": dict(state.reasons)}))
     target = folder / f"snapshot-{_newest(folder) + 1:010d}"
     put_in_place(body, target)
@@ -167,13 +173,13 @@ def fold(folder: Path, state: State) -> None:
     for older in folder.glob("snapshot-*"):
         if older != target:
             shutil.rmtree(older)
-    state.loose = 0
+    state.loose = []
 
 
-def note_derived(folder: Path, state: State, batch: int) -> None:
-    """Note up to which batch the tables made from silver are made."""
-    state.derived = batch
-    _write(folder / "derived.json", {"version": VERSION, "batch": batch})
+def note_derived(folder: Path, state: State) -> None:
+    """Put on the disk how far the tables are that are made from silver."""
+    marks = {"compared": state.compared, "golden": state.golden, "corrected": state.corrected}
+    _write(folder / "derived.json", {"version": VERSION} | marks)
 
 
 @contextmanager
@@ -220,6 +226,13 @@ def _path(folder: Path, batch: int) -> Path:
     return folder / f"{batch:010d}.json"
 
 
+def since(state: State, batch: int) -> list[Commit] | None:
+    """Return the commits of later batches, None if not all of them are at hand."""
+    commits = [commit for commit in state.loose if commit.batch > batch]
+    late = pc.sum(pc.greater(state.batches["batch"], batch)).as_py() or 0
+    return commits if late == len(commits) else None
+
+
 def _newest(folder: Path) -> int:
     return max((int(path.name.rpartition("-")[2]) for path in folder.glob("snapshot-*")), default=0)
 
@@ -237,11 +250,12 @@ def _read_snapshot(folder: Path) -> State:
             files=pq.read_table(body / "files.parquet"),
             islands=pq.read_table(body / "islands.parquet"),
             reasons=Counter(header["reasons"]),
-            derived=header["derived"],
         )
     note = folder / "derived.json"
     if note.exists():
-        state.derived = json.loads(note.read_text())["batch"]
+        marks = json.loads(note.read_text())
+        state.compared, state.golden = marks["compared"], marks["golden"]
+        state.corrected = tuple(marks["corrected"])
     return state
 
 

@@ -16,10 +16,12 @@ from pipeline import delta, islands
 from pipeline.columns import (
     BRONZE,
     CLOCKS,
+    GAPS,
     KEY,
     LEDGER,
     QUARANTINE,
     SILVER,
+    STREAMS,
     Columns,
     arrow_schema,
 )
@@ -35,8 +37,10 @@ IN_DELTA: dict[str, tuple[Columns, str | None]] = {
     "silver": (SILVER, "event_date"),
     "ledger": (LEDGER, None),
     "clocks": (CLOCKS, None),
+    "streams": (STREAMS, None),
+    "gaps": (GAPS, None),
 }
-"""Tables with a column `batch`; each with the column that is a folder's name."""
+"""Each with the column that is a folder's name."""
 
 DAMAGED = -1
 """The rows of a batch with an unreadable file; no commit has this number."""
@@ -79,7 +83,7 @@ def batch_folder(root: Path, table: str, batch: int) -> Path:
 def remove_batch(root: Path, batch: int) -> None:
     """Take the rows of a batch out of all tables, and the files that a kill left of it."""
     discard(root, [batch_folder(root, table, batch) for table in IN_BATCHES])
-    for table in IN_DELTA:
+    for table in ("silver", "ledger", "clocks"):
         delta.remove_rows(root / table, batch)
 
 

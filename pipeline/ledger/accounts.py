@@ -25,6 +25,8 @@ class Account:
     fates: Counter[str] = field(default_factory=Counter)
     told: Spans[Range] = field(default_factory=Spans)
     """What the ledger says of each number."""
+    several: dict[tuple[int, int], dict[str, int]] = field(default_factory=dict)
+    """The counts by outcome of ranges whose numbers do not have one each."""
 
     @property
     def missing(self) -> int:
@@ -40,7 +42,10 @@ class Account:
         self.last = max(self.last, told.last)
         known = self.told.overlapping(told.first, told.last)
         free = holes(known, told.first, told.last)
-        self.fates += _fates(told, free, bool(known))
+        fates = _fates(told, free, bool(known))
+        if len(fates) > 1:
+            self.several[told.first, told.last] = dict(fates)
+        self.fates += fates
         for first, last in free:
             self.told.put(first, last, told)
 

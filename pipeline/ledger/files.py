@@ -17,6 +17,8 @@ class Told(NamedTuple):
     file_number: int
     line: int
     entry: Entry
+    file_start: int | None = None
+    """Which start `file_epoch` was, if that is known from elsewhere."""
 
 
 class Fault(NamedTuple):
@@ -36,9 +38,7 @@ def ledger_files(landing: Path) -> list[str]:
 def read_ledger(landing: Path, files: Iterable[str]) -> Iterator[Told | Fault]:
     """Yield what each line of the files says; blank lines are passed over."""
     for name in files:
-        gateway, _, file = name.partition("/ledger/")
-        epoch, _, number = file.removesuffix(".jsonl").partition(".")
-        order = int(number) if number.isascii() and number.isdecimal() and len(number) < 19 else 0
+        gateway, epoch, order = place_of(name)
         with (landing / name).open("rb") as opened:
             for line in read_lines(opened):
                 if not line.content.strip():
@@ -49,6 +49,14 @@ def read_ledger(landing: Path, files: Iterable[str]) -> Iterator[Told | Fault]:
                     yield Fault(name, line.number, str(error))
                     continue
                 yield Told(gateway, epoch, order, line.number, entry)
+
+
+def place_of(name: str) -> tuple[str, str, int]:
+    """Return gateway, epoch and number of a ledger's file; the number is 0 if it has none."""
+    gateway, _, file = name.partition("/ledger/")
+    epoch, _, number = file.removesuffix(".jsonl").partition(".")
+    known = number.isascii() and number.isdecimal() and len(number) < 19
+    return gateway, epoch, int(number) if known else 0
 
 
 def in_order(told: Iterable[Told]) -> list[Told]:
@@ -66,7 +74,7 @@ def in_order(told: Iterable[Told]) -> list[Told]:
     unknown = max(starts.values(), default=0) + 1
 
     def place(each: Told) -> tuple[str, int, str, int, int]:
-        start = starts.get((each.gateway_id, each.file_epoch), unknown)
-        return each.gateway_id, start, each.file_epoch, each.file_number, each.line
+        start = each.file_start or starts.get((each.gateway_id, each.file_epoch))
+        return each.gateway_id, start or unknown, each.file_epoch, each.file_number, each.line
 
     return sorted(listed, key=place)

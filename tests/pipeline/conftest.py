@@ -49,8 +49,8 @@ def run(spark: "SparkSession") -> "Run":
     """Return a run of the pipeline on the data folder that it is given."""
     from pipeline.once import run_once
 
-    def run_in(data: Path, *, verify: bool = False) -> "Totals":
+    def run_in(data: Path, *, verify: bool = False, gold: bool = False) -> "Totals":
         settings = make_settings(data / "landing", data / "tables")
-        return run_once(settings, lambda: spark, verify=verify)
+        return run_once(settings, lambda: spark, verify=verify, gold=gold)
 
     return run_in

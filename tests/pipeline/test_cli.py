@@ -95,6 +95,7 @@ def test_a_missing_landing_folder_gives_zeros(
         "reasons": {},
         "files": 0,
         "left": {},
+        "streams": [],
     }
 
 

@@ -82,7 +82,7 @@ def test_a_kill_leaves_nothing_behind(
     run(tmp_path)
     assert contents(tmp_path) == contents(undisturbed)
     assert sorted(path.name for path in (tmp_path / "tables").iterdir()) == [
-        *("bronze", "clocks", "ledger", "quarantine", "silver"),
+        *("bronze", "clocks", "gaps", "ledger", "quarantine", "silver", "streams"),
     ]
 
 
@@ -141,7 +141,7 @@ def test_without_tables_and_files_nothing_is_left(settled: Path, run: "Run") -> 
     shutil.rmtree(settled / "landing")
     run(settled)
     assert sizes(settled) == (0, 0, 0)
-    assert not list((settled / "checkpoints" / "tables").glob("*.json"))
+    assert not list((settled / "checkpoints" / "tables").glob("[0-9]*.json"))
 
 
 def test_a_landing_folder_may_be_emptied_once_it_was_read(settled: Path, run: "Run") -> None:

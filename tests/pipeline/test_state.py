@@ -43,7 +43,7 @@ def test_commits_add_up(tmp_path: Path) -> None:
     write_commit(tmp_path, commit(4, 6, 9, ä=3))
     for loose in (2, 0):
         found = load(tmp_path)
-        assert (found.last, found.loose, found.numbers()) == (4, loose, {1, 4})
+        assert (found.last, len(found.loose), found.numbers()) == (4, loose, {1, 4})
         assert (found.rows("bronze"), found.rows("silver"), found.reasons) == (
             12,
             10,
@@ -86,10 +86,14 @@ def test_a_kill_while_folding_does_no_harm(tmp_path: Path) -> None:
 def test_how_far_derived_tables_are_is_kept(tmp_path: Path) -> None:
     write_commit(tmp_path, commit(1, a=1))
     found = load(tmp_path)
-    state.note_derived(tmp_path, found, 1)
-    assert load(tmp_path).derived == 1
+    found.compared, found.corrected = 1, ("2025-11-21",)
+    state.note_derived(tmp_path, found)
+    assert load(tmp_path).corrected == ("2025-11-21",)
+    assert (load(tmp_path).compared, load(tmp_path).golden) == (1, 0)
+    assert state.since(load(tmp_path), 0) == [commit(1, a=1)]
     fold(tmp_path, found)
-    assert load(tmp_path).derived == 1
+    assert (load(tmp_path).compared, load(tmp_path).golden) == (1, 0)
+    assert state.since(load(tmp_path), 0) is None
 
 
 @pytest.mark.parametrize(

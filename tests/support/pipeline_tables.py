@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow.dataset as ds
 from deltalake import DeltaTable
@@ -32,3 +33,11 @@ def contents(data: Path) -> dict[str, Counter[str]]:
 def sizes(data: Path) -> tuple[int, ...]:
     """Return the rows of bronze, silver and the quarantine."""
     return tuple(len(rows(data, table)) for table in TABLES)
+
+
+def table_rows(data: Path, table: str) -> list[dict[str, Any]]:
+    """Return the rows of a Delta table below a data folder."""
+    found: list[dict[str, Any]] = (
+        DeltaTable((data / "tables" / table).as_uri()).to_pyarrow_table().to_pylist()
+    )
+    return found
