@@ -11,8 +11,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipeline.commands.collect import add_collect
+from pipeline.commands.ledger import add_ledger
 from pipeline.errors import JobError, PipelineError
-from pipeline.preflight import check_installed, check_python
+from pipeline.preflight import check_installed
 from pipeline.settings import LANDING, MASTER, MASTER_VARIABLE, TABLES, make_settings
 
 if TYPE_CHECKING:
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
 EXIT_OK = 0
 EXIT_JOB_FAILED = 1
 EXIT_CANNOT_RUN = 2
-EXIT_INCOMPLETE = 3
 EXIT_INTERRUPTED = 130
 
 STREAMS_SHOWN = 50
@@ -70,17 +71,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     once.add_argument("--no-gold", action="store_true", help="leave the gold tables for later")
     once.set_defaults(run=_once)
-    ledger = commands.add_parser("ledger", help="say what is missing, from whom, when and why")
-    ledger.add_argument(
-        "--tables", type=Path, default=TABLES, metavar="DIR", help="default: %(default)s"
-    )
-    ledger.add_argument("--gateway", metavar="ID", help="this gateway alone")
-    ledger.add_argument("--all", action="store_true", help="also what a rule or policy took out")
-    ledger.add_argument(
-        "--strict", action="store_true", help="what has not been told yet is missing, too"
-    )
-    ledger.add_argument("--json", action="store_true", help="print one JSON object")
-    ledger.set_defaults(run=_ledger)
+    add_ledger(commands)
+    add_collect(commands)
     return parser
 
 
@@ -133,21 +125,6 @@ def _sums(streams: list[dict[str, Any]]) -> Iterator[str]:
     yield from (sum_line(stream) for stream in told[:STREAMS_SHOWN])
     if len(told) > STREAMS_SHOWN:
         yield f"and {len(told) - STREAMS_SHOWN:,} more: `tidegate-pipeline ledger` tells all"
-
-
-def _ledger(options: argparse.Namespace) -> int:
-    check_python()
-    from pipeline.ledger.report import complete, lines, read_gaps, read_streams
-
-    streams = read_streams(options.tables.resolve(), options.gateway)
-    gaps = read_gaps(options.tables.resolve(), options.gateway)
-    good = complete(streams, strict=options.strict)
-    if options.json:
-        print(json.dumps({"complete": good, "streams": streams, "gaps": gaps}, default=str))
-    else:
-        for line in lines(streams, gaps, everything=options.all):
-            print(line)
-    return EXIT_OK if good else EXIT_INCOMPLETE
 
 
 def _as_table(totals: "Totals") -> str:

@@ -25,6 +25,10 @@ _NAME = re.compile(
 )
 
 
+_COLLECTED = re.compile(r"[0-9]{8}/.*\.(?P<lines>[0-9]{1,19})\.jsonl", re.DOTALL)
+"""A collector's file of what is no record: its name says how many lines there are."""
+
+
 class LandingName(NamedTuple):
     """What `<gateway_id>/<epoch>.<stream>.<first>-<last>.<lines>.jsonl` says."""
 
@@ -66,7 +70,7 @@ def read_landing_file(file: BinaryIO, name: str, limit: int = LINE_BYTES_MAX) ->
     of an object is one; else it is half a line, which the row `truncated` carries.
     """
     tally = _Tally()
-    folder = name.rpartition("/")[0]
+    folder = "" if _COLLECTED.fullmatch(name) else name.rpartition("/")[0]
     named = parse_name(name)
     for line in read_lines(file, limit):
         if line.content and not line.content.isspace():
@@ -113,14 +117,15 @@ def _read(line: Line) -> tuple[Values, Fault | None]:
 def _file_rows(name: str, named: LandingName | None, tally: _Tally) -> Iterator[Row]:
     known = (named.gateway_id, named.epoch, named.stream) if named else ()
     values = (*known, *NOTHING[len(known) :])
-    for fault in _file_faults(named, tally):
+    collected = _COLLECTED.fullmatch(name)
+    expected = int(collected["lines"]) if collected else named.lines if named else None
+    for fault in _file_faults(expected, tally):
         half = tally.half if fault.reason == reasons.TRUNCATED else None
         place = (half.number, half.content[:RAW_BYTES_MAX]) if half else (None, None)
         yield (*values, name, place[0], *fault, place[1])
 
 
-def _file_faults(named: LandingName | None, tally: _Tally) -> Iterator[Fault]:
-    expected = named.lines if named else None
+def _file_faults(expected: int | None, tally: _Tally) -> Iterator[Fault]:
     counted = f"{tally.whole} whole lines, its name says {expected}"
     if expected is None:
         form = "<gateway_id>/<epoch>.<stream>.<first>-<last>.<lines>.jsonl"

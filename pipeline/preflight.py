@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -17,11 +18,16 @@ def check_installed() -> None:
     find_java()
 
 
-def check_python() -> None:
-    """Raise PipelineError, with what to type, unless the extra is there."""
-    missing = [name for name in EXTRA if find_spec(name) is None]
+def check_python(needed: Sequence[str] | None = None) -> None:
+    """Raise PipelineError, with what to type, unless the extra's packages are there."""
+    missing = [name for name in needed or EXTRA if find_spec(name) is None]
     if missing:
         raise PipelineError(f"{', '.join(missing)} not installed: run `make install-pipeline`")
+
+
+def check_arrow() -> None:
+    """Raise PipelineError unless what a collector needs is there; it needs no Spark."""
+    check_python(("pyarrow",))
 
 
 def find_java() -> str:

@@ -207,6 +207,28 @@ def test_any_folder_name_will_do(tmp_path: Path, run: "Run") -> None:
     assert counts(run(data)) == (3, 2, 0)
 
 
+def test_what_a_collector_wrote_is_read_as_lines_are(tmp_path: Path, run: "Run") -> None:
+    from pipeline.collect.landing_writer import LandingWriter
+    from pipeline.collect.message import Landed
+    from pipeline.record import read_fields
+
+    put_records(tmp_path / "landing", [record(1), record(2)])
+    values = [read_fields(record(seq, properties=[["a", "1"]]))[0] for seq in (2, 3)]
+    told = (
+        "barn",
+        "ledger",
+        b'{"epoch":"00a1b2c3d4","start":1,"previous":null,"stream":"main","ranges":[]}',
+    )
+    landed = Landed(records=values, faults=[b'{"seq":"x"}'], told=[told])
+    assert len(LandingWriter(tmp_path / "landing", "c").write([landed])) == 3
+    totals = run(tmp_path)
+    assert (counts(totals), totals.reasons) == ((4, 3, 1), {reasons.KEY_INCOMPLETE: 1})
+    (cut,) = (tmp_path / "landing").glob("2*/*.parquet")
+    cut.write_bytes(cut.read_bytes()[:-9])
+    totals = run(tmp_path)
+    assert (counts(totals), totals.reasons[reasons.FILE_UNREADABLE]) == ((4, 3, 2), 1)
+
+
 # Nothing to read, and what cannot be read.
 
 
