@@ -4,6 +4,7 @@ import argparse
 import json
 import logging
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import partial
@@ -12,7 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.commands.collect import add_collect
+from pipeline.commands.import_database import add_import
 from pipeline.commands.ledger import add_ledger
+from pipeline.commands.operate import add_operate
 from pipeline.errors import JobError, PipelineError
 from pipeline.preflight import check_installed
 from pipeline.settings import LANDING, MASTER, MASTER_VARIABLE, TABLES, make_settings
@@ -73,6 +76,8 @@ def _parser() -> argparse.ArgumentParser:
     once.set_defaults(run=_once)
     add_ledger(commands)
     add_collect(commands)
+    add_import(commands)
+    add_operate(commands)
     return parser
 
 
@@ -80,12 +85,15 @@ def _once(options: argparse.Namespace) -> int:
     check_installed()
     from pipeline.ledger.report import read_streams
     from pipeline.once import run_once
+    from pipeline.runs import note_run
     from pipeline.session import open_session
 
     settings = make_settings(options.landing, options.tables, options.master)
+    begun = time.monotonic()
     totals = run_once(
         settings, partial(open_session, settings), verify=options.verify, gold=not options.no_gold
     )
+    note_run(settings.tables, totals, time.monotonic() - begun)
     if totals.left:
         name, reason = next(iter(totals.left.items()))
         _say(f"not read in {settings.landing}: {len(totals.left)} (first: {name}, {reason})")

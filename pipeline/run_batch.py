@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql.functions import broadcast, expr
 
 from pipeline import delta, islands, staging, tables
 from pipeline.bronze import faults, landing_rows, records
@@ -80,6 +81,8 @@ def _write_records(
     known = islands.overlap(state.islands, found)
     if known or islands.numbers(found) < arrived.num_rows:
         rows = _first_rows(spark, settings.tables, rows, found if known else None, staged)
+        if known and state.trimmed:
+            rows = _never_seen(rows, islands.of_epochs(state.islands, pc.unique(found["epoch"])))
     corrections = corrections_for(settings.tables, found)
     write_folder(silver(rows, corrections, batch), staged / "silver", partition="event_date")
 
@@ -108,6 +111,16 @@ def _first_rows(
     if conflicting.get["rows"]:
         write_folder(conflicts(placed), staged / "quarantine")
     return kept
+
+
+def _never_seen(rows: DataFrame, known: pa.Table) -> DataFrame:
+    """Return the rows whose numbers silver never had, though it may have deleted some."""
+    ranges = [island[:5] for island in islands.each(known)]
+    schema = "gateway_id string, epoch string, stream string, first bigint, last bigint"
+    spans = broadcast(rows.sparkSession.createDataFrame(ranges, schema)).alias("span")
+    same = " AND ".join(f"row.{name} = span.{name}" for name in ("gateway_id", "epoch", "stream"))
+    condition = expr(f"{same} AND row.seq BETWEEN span.first AND span.last")
+    return rows.alias("row").join(spans, condition, "left_anti")
 
 
 def _earlier(spark: SparkSession, root: Path, found: pa.Table) -> DataFrame:

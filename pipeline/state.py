@@ -76,6 +76,8 @@ class State:
     """The batch up to which times are corrected, and what arrived is compared with ledgers."""
     golden: int = 0
     """The batch up to which the gold tables are made."""
+    trimmed: bool = False
+    """Whether rows were deleted for their age, so that silver lacks numbers that it had."""
     corrected: tuple[str, ...] = ()
     """Event dates whose times were corrected since."""
     loose: list[Commit] = field(default_factory=list)
@@ -163,7 +165,7 @@ def fold(folder: Path, state: State) -> None:
     pq.write_table(state.batches, body / "batches.parquet", compression="zstd")
     pq.write_table(state.files, body / "files.parquet", compression="zstd")
     pq.write_table(state.islands, body / "islands.parquet", compression="zstd")
-    header = {"version": VERSION, "last": state.last}
+    header = {"version": VERSION, "last": state.last, "trimmed": state.trimmed}
     (body / "header.json").write_text(json.dumps(header | {"reasons": dict(state.reasons)}))
     target = folder / f"snapshot-{_newest(folder) + 1:010d}"
     put_in_place(body, target)
@@ -246,6 +248,7 @@ def _read_snapshot(folder: Path) -> State:
         _check_version(body, header["version"])
         state = State(
             last=header["last"],
+            trimmed=header["trimmed"],
             batches=pq.read_table(body / "batches.parquet"),
             files=pq.read_table(body / "files.parquet"),
             islands=pq.read_table(body / "islands.parquet"),
