@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipeline.commands.backtest import add_backtest
 from pipeline.commands.collect import add_collect
 from pipeline.commands.import_database import add_import
 from pipeline.commands.ledger import add_ledger
@@ -78,6 +79,7 @@ def _parser() -> argparse.ArgumentParser:
     add_collect(commands)
     add_import(commands)
     add_operate(commands)
+    add_backtest(commands)
     return parser
 
 

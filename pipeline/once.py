@@ -66,10 +66,10 @@ def run_once(
         if plan.forget:
             _forget(settings, committed, plan)
         if plan.batches:
-            with _spark_errors(settings):
+            with spark_errors(settings):
                 _run_batches(settings, plan, committed, session)
         if committed.compared < committed.last or (gold and committed.golden < committed.last):
-            with _spark_errors(settings):
+            with spark_errors(settings):
                 derive(settings, committed, session, gold=gold)
         if len(committed.loose) >= state.SNAPSHOT_EVERY:
             state.fold(settings.checkpoints, committed)
@@ -99,7 +99,8 @@ def _run_batches(
 
 
 @contextmanager
-def _spark_errors(settings: Settings) -> Iterator[None]:
+def spark_errors(settings: Settings) -> Iterator[None]:
+    """Raise JobError, in one line, for whatever Spark raises."""
     from py4j.protocol import Py4JError, Py4JNetworkError
     from pyspark.errors import PySparkException
 

@@ -29,7 +29,7 @@ def add_operate(commands: Any) -> None:
     status.add_argument("--metrics", type=Path, metavar="FILE", help="write Prometheus text")
     status.set_defaults(run=run_status)
     compact = _command(commands, "compact", "make many small files of the tables few large ones")
-    compact.add_argument("--keep", type=_days, metavar="400d", help="delete what is older")
+    compact.add_argument("--keep", type=days, metavar="400d", help="delete what is older")
     compact.set_defaults(run=run_compact)
     vacuum = _command(commands, "vacuum", "remove files that no table shows any more")
     vacuum.add_argument("--hours", type=int, default=168, help="for so long; default: 168")
@@ -124,7 +124,8 @@ def _write_metrics(settings: Settings, file: Path) -> None:
     temporary.replace(file)
 
 
-def _days(text: str) -> int:
+def days(text: str) -> int:
+    """Return the days of a text such as 400d, for argparse."""
     found = re.fullmatch("([1-9][0-9]{0,5})d", text)
     if found is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of days such as 400d")
