@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pipeline.ledger import accounts
+from pipeline.ledger.accounts import accounts
 
 OLD, NEW = "00a1b2c3d4", "ffffffffff"
 
@@ -62,12 +62,49 @@ def test_a_number_that_is_told_of_twice_counts_once(tmp_path: Path) -> None:
     assert (account.last, account.missing) == (29, 7)
 
 
+def test_the_first_word_on_a_number_holds(tmp_path: Path) -> None:
+    """First is what an earlier start wrote, a file of a lower number, or an earlier line."""
+    _put(tmp_path, f"{OLD}.9.jsonl", _entry((5, 10, "delivered", "")))
+    _put(tmp_path, f"{OLD}.10.jsonl", _entry((1, 20, "lost", "a damaged database")))
+    _put(tmp_path, f"{NEW}.1.jsonl", _entry((3, 4, "expired", "")), gateway="mill")
+    later = _entry((1, 4, "evicted", ""), epoch=NEW) | {"start": 2}
+    _put(tmp_path, "0000000000.1.jsonl", later, gateway="mill")
+    _put(tmp_path, f"{OLD}.1.jsonl", _entry(epoch="0000000000") | {"start": 3}, gateway="mill")
+    _put(
+        tmp_path,
+        f"{NEW}.2.jsonl",
+        _entry((3, 3, "lost", ""), epoch=NEW) | {"start": 2},
+        gateway="mill",
+    )
+    assert [(each.key[0], dict(each.fates)) for each in accounts(tmp_path)] == [
+        ("barn", {"delivered": 6, "lost": 14}),
+        ("mill", {"expired": 2}),
+        ("mill", {"lost": 1, "evicted": 3}),
+    ]
+
+
+def test_counts_that_contradict_their_range_are_mere_words(tmp_path: Path) -> None:
+    causes = ["filtered*2000", "filtered*9 evicted*1 lost*5", "filtered*-1 evicted*11"]
+    ranges = [(n * 10 + 1, n * 10 + 10, "evicted", cause) for n, cause in enumerate(causes)]
+    _put(tmp_path, f"{OLD}.1.jsonl", _entry(*ranges, (26, 35, "lost", "filtered*8 lost*2")))
+    (account,) = accounts(tmp_path)
+    assert account.fates == {"evicted": 30, "lost": 5}
+    assert (account.last, account.missing) == (35, 0)
+
+
 def test_what_is_no_entry_is_passed_over(tmp_path: Path) -> None:
     assert accounts(tmp_path / "missing") == []
     _put(tmp_path, ".1.jsonl.tmp", _entry((1, 1, "delivered", "")))
     wrong: list[dict[str, Any] | str] = [
         "{",
         "[]",
+        "[" * 100_000,
+        "9" * 5_000,
+        _entry() | {"start": 0},
+        _entry() | {"stream": "a b"},
+        _entry((1, 2**63, "delivered", "")),
+        _entry((1, 2, "vanished", "")),
+        {"epoch": OLD, "stream": "main", "ranges": [[1, 9, "lost", ""]]},
         '{"epoch": 1}',
         _entry() | {"epoch": None},
         _entry() | {"ranges": None},
@@ -77,6 +114,7 @@ def test_what_is_no_entry_is_passed_over(tmp_path: Path) -> None:
         _entry() | {"previous": {}},
         _entry() | {"previous": {"epoch": OLD, "last": {"main": "9"}}},
     ]
+    (tmp_path / "barn" / "ledger" / "x.jsonl").mkdir()
     _put(tmp_path, f"{OLD}.1.jsonl", *wrong, _entry((1, 1, "delivered", "")))
     (account,) = accounts(tmp_path)
     assert account.fates == {"delivered": 1}
