@@ -3,7 +3,6 @@
 import sqlite3
 from dataclasses import dataclass
 
-from gateway.errors import StartError
 from gateway.routing.subscription import Subscription
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.many_rows import insert_statement
@@ -66,20 +65,19 @@ class HistorySubscriptions:
         self._ended: list[tuple[int, int]] = []  # until and row id, not gathered yet
 
     async def begin(self) -> None:
-        """Say on disk that those of an earlier run ended with it; raise StartError if that fails.
+        """Gather that those of an earlier run ended with it, or were deleted if history is off.
 
-        When history is off they are deleted.
+        It is for the writer to try until the disk takes it: an error that passes must not end the
+        start. Raises sqlite3.Error.
         """
         last, bound = self._history.last, ENDED_SUBSCRIPTIONS
-        write, query = self._database.writer.write, self._database.writer.query
-        statements: list[tuple[str, list[tuple[object, ...]]]] = [(_DELETE_ALL, [()])]
+        self._last = await self._database.writer.query(_LAST, (), _number)
+        statements: list[tuple[str, tuple[object, ...]]] = [(_DELETE_ALL, ())]
         if self._history.keep:
-            statements = [(_END_ALL, [(last,)]), (_TRIM_AGE, [(last + 1,)]), (_TRIM, [(bound,)])]
-        try:
-            await write(statements)
-            self._last = await query(_LAST, (), lambda cursor: int(cursor.fetchone()[0]))
-        except sqlite3.Error as error:
-            raise StartError(f"{self._database.path}: {error}") from error
+            statements = [(_END_ALL, (last,)), (_TRIM_AGE, (last + 1,)), (_TRIM, (bound,))]
+        for statement, row in statements:
+            self._writer.add(statement, row)
+        self._writer.hand_over()
         self._writer.before_batch.append(self._gather)
 
     def add(self, number: int, subscription: Subscription) -> None:
@@ -120,3 +118,7 @@ class HistorySubscriptions:
             self._ends_since_trim = 0
             self._writer.add(_TRIM_AGE, (self._history.last + 1,), COMMIT_WITHIN)
             self._writer.add(_TRIM, (ENDED_SUBSCRIPTIONS,), COMMIT_WITHIN)
+
+
+def _number(cursor: sqlite3.Cursor) -> int:
+    return int(cursor.fetchone()[0])

@@ -143,6 +143,7 @@ async def test_no_more_than_the_bound_are_kept(
 
 async def test_no_answer_waits_for_it(store: Store) -> None:
     recording = await Recording(store).begin()
+    await settle(store)
     recording.do("+a +b -b")
     assert store.writer.pending_rows == 0
     recording.do(".")
