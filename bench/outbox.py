@@ -16,9 +16,9 @@ from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.storage.engine.database import FILE_NAME, Database, open_database
 from gateway.storage.engine.writer import Writer
-from gateway.storage.outbox.fate import Fate
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.outcome import Outcome
 from gateway.storage.outbox.retention import OutboxSettings, Retention, StreamSettings, WhenFull
 
 PAYLOAD = 1_000
@@ -138,7 +138,7 @@ async def drain(folder: Path) -> None:
     begun, position, log = time.perf_counter(), 0, 0
     while rows := await outbox.fetch(position, TURN_ROWS):
         position = rows[-1].id
-        outbox.remove(rows, Fate.DELIVERED)
+        outbox.remove(rows, Outcome.DELIVERED)
         await commit(writer)
         log = max(log, (folder / f"{FILE_NAME}-wal").stat().st_size)
     seconds = time.perf_counter() - begun

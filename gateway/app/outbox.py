@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from gateway.config.settings import Configuration, OutboxConfig, StreamConfig
-from gateway.storage.outbox.fate import Fate
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.outcome import Outcome
 from gateway.storage.outbox.retention import (
     Mode,
     OutboxSettings,
@@ -30,15 +30,15 @@ SWEEP_SECONDS = 1.0
 async def start_outbox(
     gateway: "Gateway",
     streams: Iterable[str],
-    on_fate: Callable[[Sequence[OutboxRow], Fate, str], None],
+    on_outcome: Callable[[Sequence[OutboxRow], Outcome, str], None],
 ) -> Outbox:
     """Return the outbox with what an earlier run left; `streams` are those of the rules.
 
-    `on_fate` hears how rows end.
+    `on_outcome` hears how rows end.
     """
     settings = outbox_settings(gateway.configuration, streams)
     outbox = Outbox(gateway.database, gateway.writer, gateway.counters, settings)
-    outbox.on_fate.append(on_fate)
+    outbox.on_outcome.append(on_outcome)
     await outbox.load()
     gateway.stack.push_async_callback(outbox.close)
     sweeping = asyncio.get_running_loop().create_task(_sweep(gateway, outbox))

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from gateway.cli.where_history import no_history
 from gateway.cli.where_message import read_message
-from gateway.cli.why_fleet import fate
+from gateway.cli.why_fleet import outcome
 from gateway.cli.why_rules import present_rules, recorded_rules
 from gateway.cli.why_subscribers import subscribers
 from gateway.errors import TidegateError
 from gateway.routing.where.message import Message
-from gateway.storage.history.fate_reader import Number
+from gateway.storage.history.outcome_reader import Number
 from gateway.storage.history.reader import HistoryReader, open_history
 from gateway.storage.outbox.outbox_row import message_of_row
 
@@ -56,13 +56,13 @@ def _of_number(history: HistoryReader, number: Number) -> list[str]:
     return [
         *_headline(row.message),
         *recorded_rules(history, row, numbered),
-        *fate(history, number, numbered, history.rules(row.start)),
+        *outcome(history, number, numbered, history.rules(row.start)),
         *subscribers(history, row.message, row.id),
     ]
 
 
 def _of_outbox(history: HistoryReader, number: Number) -> list[str]:
-    waiting = history.fates.waiting(number)
+    waiting = history.outcomes.waiting(number)
     if waiting is None:
         name = ".".join(map(str, number))
         raise TidegateError(f"{name} is not in the history: too old, or never given")
@@ -71,7 +71,7 @@ def _of_outbox(history: HistoryReader, number: Number) -> list[str]:
         *_headline(message),
         "older than the history: rules and subscriptions are those of now",
         *present_rules(history, message),
-        *fate(history, number, None, {}),
+        *outcome(history, number, None, {}),
         *subscribers(history, message, None),
     ]
 

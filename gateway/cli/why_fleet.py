@@ -1,14 +1,14 @@
 """How far a numbered message came on its way to the fleet."""
 
-from gateway.storage.history.fate_reader import Number
 from gateway.storage.history.history import RecordedRule
+from gateway.storage.history.outcome_reader import Number
 from gateway.storage.history.reader import HistoryReader
 from gateway.storage.history.row import Numbered
-from gateway.storage.outbox.fate import Fate
 from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.outcome import Outcome
 
 
-def fate(
+def outcome(
     history: HistoryReader,
     number: Number,
     numbered: Numbered | None,
@@ -26,17 +26,17 @@ def fate(
 
 
 def _end(history: HistoryReader, number: Number) -> str:
-    fates = history.fates
-    waiting = fates.waiting(number)
+    outcomes = history.outcomes
+    waiting = outcomes.waiting(number)
     if waiting is not None:
         return _waits(history, waiting)
-    refusal = fates.refusal(number)
+    refusal = outcomes.refusal(number)
     if refusal is not None:
         return f"refused by the fleet with 0x{refusal:02X}"
-    told = fates.ledger(number)
+    told = outcomes.ledger(number)
     if told is None:
         return "left the outbox: the fleet has acknowledged it, or its end in the ledger"
-    if told[0] == Fate.DELIVERED:
+    if told[0] == Outcome.DELIVERED:
         return "left the outbox: the fleet has acknowledged it"
     return f"left the outbox: {told[0]}, {told[1]}" if told[1] else f"left the outbox: {told[0]}"
 

@@ -68,10 +68,10 @@ def _asked(subscription: RecordedSubscription, message: Message) -> tuple[bool, 
 def _owed(history: HistoryReader, subscription: RecordedSubscription, message: Message) -> str:
     if min(subscription.qos, message.qos) == 0:
         return "at QoS 0 nobody acknowledges it"
-    fates, client_id = history.fates, subscription.client_id
-    owed = fates.owed(client_id, message)
+    outcomes, client_id = history.outcomes, subscription.client_id
+    owed = outcomes.owed(client_id, message)
     if owed is None:
-        if fates.has_session(client_id):
+        if outcomes.has_session(client_id):
             return "not owed to its stored session any more: acknowledged, expired or dropped"
         return "its session is not stored: nobody knows here whether it was acknowledged"
     if owed.packet_id is None:

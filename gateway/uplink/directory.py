@@ -9,9 +9,9 @@ from pathlib import Path
 
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.engine.sync_folder import sync_folder
-from gateway.storage.outbox.fate import Fate
 from gateway.storage.outbox.lane import RECALL
 from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.outcome import Outcome
 from gateway.uplink.context import UplinkContext
 from gateway.uplink.control_messages import ControlMessage
 from gateway.uplink.destination import Link, removals_on_disk
@@ -130,7 +130,7 @@ class DirectoryDestination:
             return
         resent = [row.id <= self._boundary or row.lane == RECALL for row in rows]
         await asyncio.to_thread(self._write, rows, resent, now)
-        self._outbox.remove(rows, Fate.DELIVERED)
+        self._outbox.remove(rows, Outcome.DELIVERED)
         self._outbox.end_turn()
         self._counters.add("tidegate/uplink/sent", len(rows))
         self._counters.add("tidegate/uplink/acknowledged", len(rows))

@@ -5,8 +5,8 @@ import logging
 from collections.abc import Sequence
 
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
-from gateway.storage.outbox.fate import Fate
 from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.outcome import Outcome
 from gateway.uplink.backoff import Backoff
 from gateway.uplink.context import UplinkContext
 from gateway.uplink.control_messages import ControlMessage
@@ -123,7 +123,7 @@ class Inflight:
     def refuse(self, row: OutboxRow, code: int) -> None:
         """Remove a `row` that will never be accepted, so that it does not block the others."""
         self._context.rejected.add(row, code, self._context.clock.wall_ms())
-        self._context.outbox.remove([row], Fate.REJECTED, f"0x{code:02X}")
+        self._context.outbox.remove([row], Outcome.REJECTED, f"0x{code:02X}")
         self._context.outbox.end_turn()
         if code not in self._codes_logged:  # a line for each code and connection
             self._codes_logged.add(code)
@@ -140,7 +140,7 @@ class Inflight:
         if taken:
             removing = len(taken) + outbox.removing
             pressing = removing * PRESSING_SHARE >= self._context.settings.window
-            outbox.remove(taken, Fate.DELIVERED, within=0.0 if pressing else REMOVAL_SECONDS)
+            outbox.remove(taken, Outcome.DELIVERED, within=0.0 if pressing else REMOVAL_SECONDS)
             outbox.end_turn()
             self._taken = []
 

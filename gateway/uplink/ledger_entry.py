@@ -53,7 +53,7 @@ def _entry(start: Start, stream: str, ranges: list[LedgerRange]) -> LedgerEntry:
 
 
 def _said(each: LedgerRange) -> list[object]:
-    return [each.first, each.last, each.fate.value, each.cause]
+    return [each.first, each.last, each.outcome.value, each.reason]
 
 
 def _json(value: object) -> bytes:

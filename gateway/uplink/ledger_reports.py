@@ -72,7 +72,7 @@ class LedgerReports:
             if page is None:
                 return
             for entry in ledger_entries(page, self._starts):
-                self._messages.send(entry.payload, partial(self._pages.told, entry.ranges))
+                self._messages.send(entry.payload, partial(self._pages.reported, entry.ranges))
             if self._pages.between_passes:
                 self._pass_at = self._clock.monotonic() + PASS_SECONDS
                 return

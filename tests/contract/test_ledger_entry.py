@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
 
-from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.outcome import Outcome
 from gateway.uplink.ledger_reports import LedgerReports
 from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.uplink import Uplink
@@ -20,7 +20,7 @@ from tests.support.schemas import validator_of
 from tests.support.storage import until
 from tests.support.uplinks import running, uplink_settings
 
-FATES = {fate.value for fate in Fate}
+OUTCOMES = {outcome.value for outcome in Outcome}
 
 
 @pytest.fixture(scope="module")
@@ -28,20 +28,20 @@ def validator() -> Draft202012Validator:
     return validator_of("ledger-entry")
 
 
-async def _with_every_fate(kept: LedgerStore) -> None:
+async def _with_every_outcome(kept: LedgerStore) -> None:
     """Have a message end in each way, and one with two rules."""
-    for fate, cause in (
-        (Fate.EXPIRED, "maximum_age"),
-        (Fate.EVICTED, "drop-oldest"),
-        (Fate.REJECTED, "0x99"),
-        (Fate.LOST, "a damaged database"),
+    for outcome, reason in (
+        (Outcome.EXPIRED, "maximum_age"),
+        (Outcome.EVICTED, "drop-oldest"),
+        (Outcome.REJECTED, "0x99"),
+        (Outcome.LOST, "a damaged database"),
     ):
         kept.filter(2, rule="0@89abcdef")
         kept.filter(1, rule="1@01234567")
         kept.take()
         await kept.settle()
         rows = await kept.store.outbox.fetch(0, 10)
-        kept.store.outbox.remove(rows, fate, cause)
+        kept.store.outbox.remove(rows, outcome, reason)
     kept.take(stream="a-slow_one")
     await kept.settle()
 
@@ -67,7 +67,7 @@ async def _tell(kept: LedgerStore, settings: UplinkSettings) -> None:
                 await asyncio.sleep(0.002)
 
 
-def _told(entries: list[dict[str, Any]]) -> dict[str, list[list[Any]]]:
+def _reported(entries: list[dict[str, Any]]) -> dict[str, list[list[Any]]]:
     return {entry["stream"]: entry["ranges"] for entry in entries if entry["ranges"]}
 
 
@@ -93,7 +93,7 @@ async def test_at_a_broker(
     await broker.start()
     monkeypatch.setattr("gateway.uplink.ledger_reports.PASS_SECONDS", 0.0)
     kept = await open_ledger_store(tmp_path / "data")
-    await _with_every_fate(kept)
+    await _with_every_outcome(kept)
     await _tell(kept, uplink_settings(broker.port))
     await kept.close()
     again = await open_ledger_store(tmp_path / "data", "ffffffffff")
@@ -105,7 +105,7 @@ async def test_at_a_broker(
     entries = [json.loads(publish.payload) for publish in sent]
     for entry in entries:
         validator.validate(entry)
-    assert _told(entries) == EXPECTED
+    assert _reported(entries) == EXPECTED
     assert entries[-1]["previous"] == {"epoch": kept.epoch, "last": {"main": 16, "a-slow_one": 1}}
 
 
@@ -115,7 +115,7 @@ async def test_in_a_directory_beside_the_records(
     monkeypatch.setattr("gateway.uplink.directory.FILE_SECONDS", 0.05)
     monkeypatch.setattr("gateway.uplink.ledger_reports.PASS_SECONDS", 0.0)
     kept = await open_ledger_store(tmp_path / "data")
-    await _with_every_fate(kept)
+    await _with_every_outcome(kept)
     await _tell(kept, uplink_settings(directory=tmp_path / "landing"))
     await kept.close()
     files = sorted((tmp_path / "landing" / "barn" / "ledger").iterdir())
@@ -125,7 +125,7 @@ async def test_in_a_directory_beside_the_records(
     entries = [json.loads(line) for file in files for line in file.read_bytes().splitlines()]
     for entry in entries:
         validator.validate(entry)
-    assert _told(entries) == EXPECTED
+    assert _reported(entries) == EXPECTED
     assert [str(account) for account in accounts(tmp_path / "landing")] == [
         f"barn/{kept.epoch}/a-slow_one: delivered 1 = last 1, missing 0",
         (
@@ -138,6 +138,6 @@ async def test_in_a_directory_beside_the_records(
     assert (len(records), listing.left) == (1, {})
 
 
-def test_every_fate_is_in_the_schema(validator: Draft202012Validator) -> None:
+def test_every_outcome_is_in_the_schema(validator: Draft202012Validator) -> None:
     items = validator.schema["properties"]["ranges"]["items"]["prefixItems"]
-    assert set(items[2]["enum"]) == FATES
+    assert set(items[2]["enum"]) == OUTCOMES

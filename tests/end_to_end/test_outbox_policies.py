@@ -103,7 +103,7 @@ class Scene:
         self.gateway.start()
 
     def ledger(self) -> list[list[object]]:
-        """Return the ranges that came up so far: first, last, fate, cause."""
+        """Return the ranges that came up so far: first, last, outcome, cause."""
         assert self.collector is not None, "the fleet is away"
         messages = [m for m in self.collector.received if m.topic.endswith("/ledger")]
         return [each for m in messages for each in json.loads(m.payload)["ranges"]]

@@ -53,8 +53,8 @@ class LedgerStore:
         await self.store.settle()
 
     async def on_disk(self) -> list[tuple[Any, ...]]:
-        """Return (first, last, fate, cause) of the ranges on disk, in order."""
-        statement = "SELECT first, last, fate, cause FROM ledger ORDER BY epoch, stream, first"
+        """Return (first, last, outcome, reason) of the ranges on disk, in order."""
+        statement = "SELECT first, last, outcome, reason FROM ledger ORDER BY epoch, stream, first"
         reader = self.store.database.reader
         return await reader.query(statement, (), lambda cursor: cursor.fetchall())
 
@@ -76,7 +76,7 @@ async def open_ledger_store(folder: Path, epoch: str = "00a1b2c3d4") -> LedgerSt
     await store.settle()
     ledger = Ledger(store.database, store.writer, store.counters, starts)
     await ledger.load()
-    store.outbox.on_fate.append(ledger.ended)
+    store.outbox.on_outcome.append(ledger.ended)
     pages = LedgerPages(
         store.database, store.writer, store.counters, ledger, lambda: store.outbox.rows
     )

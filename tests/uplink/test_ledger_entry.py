@@ -7,15 +7,15 @@ import pytest
 
 import gateway.uplink.ledger_entry as entry_module
 from gateway.storage.ledger.range import LedgerRange
-from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.outcome import Outcome
 from gateway.uplink.ledger_entry import ledger_entries
 from tests.support.ledger import open_ledger_store
 
 EPOCH = "00a1b2c3d4"
 
 
-def _range(stream: str, first: int, last: int, fate: Fate = Fate.DELIVERED) -> LedgerRange:
-    return LedgerRange(EPOCH, stream, first, last, fate, {"": last - first + 1}, id=first)
+def _range(stream: str, first: int, last: int, outcome: Outcome = Outcome.DELIVERED) -> LedgerRange:
+    return LedgerRange(EPOCH, stream, first, last, outcome, {"": last - first + 1}, id=first)
 
 
 async def test_an_entry_has_one_stream_and_joins_what_fits(tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ async def test_an_entry_has_one_stream_and_joins_what_fits(tmp_path: Path) -> No
     ranges = [
         _range("main", 1, 2),
         _range("main", 3, 5),
-        _range("main", 7, 7, Fate.EXPIRED),
+        _range("main", 7, 7, Outcome.EXPIRED),
         _range("slow", 1, 1),
     ]
     entries = list(ledger_entries(ranges, kept.starts))

@@ -18,8 +18,8 @@ import gateway.storage.engine.writer as writer_module
 import gateway.storage.ledger.pages as pages_module
 import gateway.uplink.ledger_reports as reports_module
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.storage.ledger.range import parse_cause
-from gateway.storage.outbox.fate import Fate
+from gateway.storage.ledger.range import parse_reason
+from gateway.storage.outbox.outcome import Outcome
 from tests.support.ledger import LedgerStore, open_ledger_store
 from tests.support.storage import crash_image, until
 
@@ -37,14 +37,14 @@ MESSAGES = st.tuples(
 
 ENDS = st.sampled_from(
     [
-        (Fate.DELIVERED, ""),
-        (Fate.EXPIRED, ""),
-        (Fate.EVICTED, "drop-oldest"),
-        (Fate.REJECTED, "0x87"),
-        (Fate.LOST, "a damaged database"),
+        (Outcome.DELIVERED, ""),
+        (Outcome.EXPIRED, ""),
+        (Outcome.EVICTED, "drop-oldest"),
+        (Outcome.REJECTED, "0x87"),
+        (Outcome.LOST, "a damaged database"),
     ]
 )
-FATES = {fate.value for fate in Fate}
+OUTCOMES = {outcome.value for outcome in Outcome}
 
 
 class Fleet:
@@ -56,12 +56,12 @@ class Fleet:
 
     def take(self, entry: dict[str, Any]) -> None:
         assert self.previous.setdefault(entry["epoch"], entry["previous"]) == entry["previous"]
-        for first, last, fate, cause in entry["ranges"]:
+        for first, last, outcome, reason in entry["ranges"]:
             assert first <= last
-            assert sum(parse_cause(cause, last - first + 1).values()) == last - first + 1
+            assert sum(parse_reason(reason, last - first + 1).values()) == last - first + 1
             for number in range(first, last + 1):
                 name = (entry["epoch"], entry["stream"], number)
-                self.said.setdefault(name, (fate, cause))
+                self.said.setdefault(name, (outcome, reason))
 
 
 def at_one_moment(reader: sqlite3.Connection) -> list[list[Any]]:
@@ -72,7 +72,7 @@ def at_one_moment(reader: sqlite3.Connection) -> list[list[Any]]:
             reader.execute(statement).fetchall()
             for statement in (
                 "SELECT epoch, stream, seq FROM outbox",
-                "SELECT epoch, stream, first, last, fate, cause FROM ledger",
+                "SELECT epoch, stream, first, last, outcome, reason FROM ledger",
                 "SELECT epoch, last, previous FROM starts",
             )
         ]
@@ -107,7 +107,7 @@ class LedgerMachine(RuleBasedStateMachine):
         places=st.lists(st.integers(0, 12), min_size=1, max_size=5, unique=True),
         commit=st.booleans(),
     )
-    def end(self, end: tuple[Fate, str], places: list[int], commit: bool) -> None:
+    def end(self, end: tuple[Outcome, str], places: list[int], commit: bool) -> None:
         rows = self._run(self.kept.store.outbox.fetch(0, 100))
         left = [row for row in rows if (row.epoch, row.stream, row.seq) not in self._removed]
         chosen = [left[place] for place in places if place < len(left)]
@@ -126,7 +126,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self._run(self._answer(answers))
 
     @rule()
-    def make_coarse(self) -> None:
+    def compact(self) -> None:
         self._run(self.kept.pages.shorten())
 
     @rule(in_good_order=st.booleans())
@@ -155,8 +155,8 @@ class LedgerMachine(RuleBasedStateMachine):
             for n in range(1, to + 1)
         }
         assert waiting | kept.keys() | self.fleet.said.keys() <= given
-        for name, (fate, cause) in (kept | self.fleet.said).items():
-            self._is_true(name, fate, cause)
+        for name, (outcome, reason) in (kept | self.fleet.said).items():
+            self._is_true(name, outcome, reason)
 
     def teardown(self) -> None:
         if hasattr(self, "kept"):
@@ -164,13 +164,13 @@ class LedgerMachine(RuleBasedStateMachine):
         self.runner.close()
         shutil.rmtree(self.folder)
 
-    def _is_true(self, name: Name, fate: str, cause: str) -> None:
-        """One of the ends that the number had, or a coarse range's, which is never `lost`."""
-        if "*" in cause and parse_cause(cause, 0).keys() <= FATES:
-            assert fate != "lost"
-            assert self.ends[name] & parse_cause(cause, 0).keys()
+    def _is_true(self, name: Name, outcome: str, reason: str) -> None:
+        """One of the ends that the number had, or a compacted range's, which is never `lost`."""
+        if "*" in reason and parse_reason(reason, 0).keys() <= OUTCOMES:
+            assert outcome != "lost"
+            assert self.ends[name] & parse_reason(reason, 0).keys()
         else:
-            assert fate in self.ends[name]
+            assert outcome in self.ends[name]
 
     def _start(self, folder: Path) -> None:
         self._folder = folder
@@ -223,10 +223,10 @@ class LedgerMachine(RuleBasedStateMachine):
         outbox, ledger, starts = await reader.run(lambda: at_one_moment(reader._connection))
         waiting = {(*row,) for row in outbox}
         ranges: dict[Name, tuple[str, str]] = {}
-        for epoch, stream, first, to, fate, cause in ledger:
+        for epoch, stream, first, to, outcome, reason in ledger:
             for number in range(first, to + 1):
                 assert (epoch, stream, number) not in ranges, "two ranges have one number"
-                ranges[epoch, stream, number] = (fate, cause)
+                ranges[epoch, stream, number] = (outcome, reason)
         last: dict[str, dict[str, int]] = {epoch: {} for epoch in self.epochs}
         for epoch, text, before in starts:
             last[epoch] = json.loads(text)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.outcome import Outcome
 from gateway.uplink.ledger_reports import PASS_SECONDS
 from tests.support.ledger import LedgerStore, answer_all, open_ledger_store
 from tests.support.storage import until
@@ -83,7 +83,7 @@ async def test_the_task_tells_as_fast_as_the_fleet_takes(tmp_path: Path) -> None
         kept.take()
     await kept.settle()
     rows = await kept.store.outbox.fetch(0, 2_000)
-    kept.store.outbox.remove(rows, Fate.DELIVERED)
+    kept.store.outbox.remove(rows, Outcome.DELIVERED)
     await kept.settle()
     assert kept.ledger.rows == 3_000
     kept.reports.start()

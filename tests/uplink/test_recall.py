@@ -12,8 +12,8 @@ from gateway.routing.where.message import Message
 from gateway.storage.history.history import History
 from gateway.storage.history.recall import HistoryRecall, Window
 from gateway.storage.history.row import Numbered
-from gateway.storage.outbox.fate import Fate
 from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.outcome import Outcome
 from gateway.storage.outbox.retention import OutboxSettings, Retention, StreamSettings, WhenFull
 from gateway.uplink.lanes import Lanes
 from gateway.uplink.recall import Recall, Report
@@ -55,8 +55,8 @@ async def waiting(store: Store) -> list[OutboxRow]:
 
 async def test_a_window_is_put_into_the_lowest_lane(store: Store) -> None:
     await remember(store, 9)
-    told: list[Fate] = []
-    store.outbox.on_fate.append(lambda _, fate, __: told.append(fate))
+    told: list[Outcome] = []
+    store.outbox.on_outcome.append(lambda _, outcome, __: told.append(outcome))
     report = await ended(recall_of(store), b'{"from":3000,"to":5000}')
     rows = await waiting(store)
     assert [(row.epoch, row.stream, row.seq, row.time) for row in rows] == [
@@ -65,7 +65,7 @@ async def test_a_window_is_put_into_the_lowest_lane(store: Store) -> None:
     assert {(row.lane, row.message_expiry) for row in rows} == {("recall", None)}
     reached = {"epoch": EPOCH, "number": 5, "time": 5000}
     assert report == {"state": "done", "messages": 3, "complete": True, "reached": reached}
-    store.outbox.remove(rows, Fate.DELIVERED)
+    store.outbox.remove(rows, Outcome.DELIVERED)
     assert (store.outbox.recalled, told) == (0, [])
 
 
@@ -101,7 +101,7 @@ async def test_few_wait_at_a_time_and_one_request_runs(
         rows = await waiting(store)
         most = max(most, len(rows))
         came += [row.seq for row in rows]
-        store.outbox.remove(rows, Fate.DELIVERED)
+        store.outbox.remove(rows, Outcome.DELIVERED)
         await store.settle()
         await asyncio.sleep(0)  # nothing else here may wait: rows are in memory
     came += [row.seq for row in await waiting(store)]
@@ -128,7 +128,7 @@ async def test_nobody_leaves_for_a_recalled_message(tmp_path: Path) -> None:
     reports: list[Report] = []
     recall.begin(parse_request(b"{}"), reports.append)
     full = [row.seq for row in await waiting(store)]
-    store.outbox.remove((await waiting(store))[:2], Fate.DELIVERED)
+    store.outbox.remove((await waiting(store))[:2], Outcome.DELIVERED)
     store.outbox.end_turn()
     await until(lambda: bool(reports))
     rows = [row.seq for row in await waiting(store)]

@@ -7,7 +7,7 @@ import pytest
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
 from gateway.routing.where.rule import compile_rule
-from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.outcome import Outcome
 from gateway.uplink.rule import DEFAULT_RULES, Rule
 from gateway.uplink.rules import RuleSet
 from tests.support.storage import Store, bounded, open_store
@@ -83,7 +83,7 @@ async def test_a_full_outbox_refuses_before_any_number_is_used(tmp_path: Path) -
     assert codes == [ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED]
     assert store.counters.count("tidegate/outbox/rejected") == 1
     await store.settle()
-    store.outbox.remove(await store.outbox.fetch(0, 10), Fate.DELIVERED)
+    store.outbox.remove(await store.outbox.fetch(0, 10), Outcome.DELIVERED)
     assert rules.receive(_message(3), ["sensors/#"]) == ReasonCode.SUCCESS
     assert await _rows(store) == [("main", 2, '{"value":3}')]
     await store.close()

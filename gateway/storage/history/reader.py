@@ -9,8 +9,8 @@ from gateway.errors import TidegateError
 from gateway.routing.where.to_sqlite import SqliteFilter
 from gateway.storage.engine.database import FILE_NAME
 from gateway.storage.engine.database_file import BUSY_TIMEOUT_MS
-from gateway.storage.history.fate_reader import FateReader, Number
 from gateway.storage.history.history import KEEP, RecordedRule
+from gateway.storage.history.outcome_reader import Number, OutcomeReader
 from gateway.storage.history.row import HISTORY_COLUMNS, HistoryRow, from_history_columns
 from gateway.storage.history.subscriptions import COLUMNS, RecordedSubscription
 from gateway.storage.history.where_functions import register_where_functions
@@ -38,11 +38,11 @@ _AT = (
 
 
 class HistoryReader:
-    """What the database of a data folder says of the past; `fates` of how messages ended."""
+    """What the database of a data folder says of the past; `outcomes` of how messages ended."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self.fates = FateReader(connection)
+        self.outcomes = OutcomeReader(connection)
 
     @property
     def on(self) -> bool:

@@ -1,11 +1,11 @@
 """What became of numbers since the last batch, as ranges in memory."""
 
-from gateway.storage.ledger.coarse import coarse
+from gateway.storage.ledger.compaction import compacted
 from gateway.storage.ledger.range import LedgerRange, collapsed
-from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.outcome import Outcome
 
 MAX_GATHERED_RANGES = 10_000
-"""Ranges in memory from which they are to be written, or made coarse while the disk refuses."""
+"""Ranges in memory from which they are to be written, or compacted while the disk refuses."""
 
 
 class GatheredRanges:
@@ -13,7 +13,7 @@ class GatheredRanges:
 
     def __init__(self) -> None:
         self._ranges: list[LedgerRange] = []
-        self._newest: dict[tuple[str, str, Fate], LedgerRange] = {}
+        self._newest: dict[tuple[str, str, Outcome], LedgerRange] = {}
         self._bound = MAX_GATHERED_RANGES
 
     def __len__(self) -> int:
@@ -21,25 +21,27 @@ class GatheredRanges:
 
     @property
     def full(self) -> bool:
-        """True from MAX_GATHERED_RANGES on, or twice what could not be made coarser."""
+        """True from MAX_GATHERED_RANGES on, or twice what could not be compactedr."""
         return len(self._ranges) >= self._bound
 
-    def add(self, epoch: str, stream: str, first: int, last: int, fate: Fate, cause: str) -> None:
+    def add(
+        self, epoch: str, stream: str, first: int, last: int, outcome: Outcome, reason: str
+    ) -> None:
         """Note the end of the numbers `first` to `last`."""
-        key = (epoch, stream, fate)
+        key = (epoch, stream, outcome)
         newest = self._newest.get(key)
         if newest is not None and newest.last == first - 1:
-            causes = newest.causes
-            if cause in causes and (len(causes) == 1 or fate is Fate.FILTERED):
+            reasons = newest.reasons
+            if reason in reasons and (len(reasons) == 1 or outcome is Outcome.FILTERED):
                 newest.last = last  # what `fits` and `take_in` would do
-                causes[cause] += last - first + 1
+                reasons[reason] += last - first + 1
                 return
-            each = LedgerRange(epoch, stream, first, last, fate, {cause: last - first + 1})
+            each = LedgerRange(epoch, stream, first, last, outcome, {reason: last - first + 1})
             if newest.fits(each):
                 newest.take_in(each)
                 return
         else:
-            each = LedgerRange(epoch, stream, first, last, fate, {cause: last - first + 1})
+            each = LedgerRange(epoch, stream, first, last, outcome, {reason: last - first + 1})
         self._ranges.append(each)
         self._newest[key] = each
 
@@ -55,9 +57,9 @@ class GatheredRanges:
         self._bound = MAX_GATHERED_RANGES
         return ranges
 
-    def make_coarse(self) -> int:
+    def compact(self) -> int:
         """Join what can be joined; return how many ranges fewer that makes."""
         before = len(self._ranges)
-        self._ranges = coarse(self.take())
+        self._ranges = compacted(self.take())
         self._bound = max(MAX_GATHERED_RANGES, 2 * len(self._ranges))
         return before - len(self._ranges)

@@ -17,8 +17,8 @@ from gateway.storage.ledger.gather import GatheredRanges
 from gateway.storage.ledger.range import LedgerRange
 from gateway.storage.ledger.starts import Starts
 from gateway.storage.ledger.table import DELETE, INSERT, TOTALS, UPDATE, inserted, key_of, updated
-from gateway.storage.outbox.fate import Fate
 from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.outcome import Outcome
 
 LEDGER_SECONDS = 60.0
 """How long what is worth no commit waits for another's: filtered numbers, ranges that were told."""
@@ -26,7 +26,7 @@ LEDGER_SECONDS = 60.0
 MAX_OPEN_RANGES = 256
 """Ranges on disk that the number behind them may still extend; the oldest are closed."""
 
-MAX_TOLD_RANGES = 1_000
+MAX_REPORTED_RANGES = 1_000
 """Ranges that the fleet has heard of before they are deleted without waiting for a commit."""
 
 
@@ -45,13 +45,13 @@ class Ledger:
         self.starts = starts
         self.closed_id = 0
         self.closed_batch = 0
-        self.told_ids: dict[int, int] = {}
+        self.reported_ids: dict[int, int] = {}
         self._database = database
         self._writer = writer
         self._counters = counters
         self._gathered = GatheredRanges()
         self._numbered = False
-        self._told: list[LedgerRange] = []
+        self._reported: list[LedgerRange] = []
         self._open: OrderedDict[tuple[str, str, int], LedgerRange] = OrderedDict()
         self._last_id = 0
         self._batch = 0
@@ -73,29 +73,29 @@ class Ledger:
     def filtered(self, stream: str, number: int, rule: str) -> None:
         """Note a number whose message `rule` was the last not to take."""
         self.taken(stream, number)
-        self._note(self.starts.present.epoch, stream, number, number, Fate.FILTERED, rule)
+        self._note(self.starts.present.epoch, stream, number, number, Outcome.FILTERED, rule)
 
-    def ended(self, rows: Sequence[OutboxRow], fate: Fate, cause: str) -> None:
-        """Note how rows of the outbox ended, in the turn that removes them (`Outbox.on_fate`)."""
+    def ended(self, rows: Sequence[OutboxRow], outcome: Outcome, reason: str) -> None:
+        """Note how rows ended, in the turn that removes them (`Outbox.on_outcome`)."""
         numbers: dict[tuple[str, str], list[int]] = {}
         for row in rows:
             numbers.setdefault((row.epoch, row.stream), []).append(row.seq)
         for (epoch, stream), each in numbers.items():
             for first, last in ranges_of(each):
-                self._note(epoch, stream, first, last, fate, cause)
+                self._note(epoch, stream, first, last, outcome, reason)
 
     def note(self, each: LedgerRange) -> None:
         """Note how a whole range of numbers ended."""
         self._gathered.put(each)
-        self._counters.add(f"tidegate/ledger/{each.fate.value}", each.numbers)
+        self._counters.add(f"tidegate/ledger/{each.outcome.value}", each.numbers)
         self._arm()
 
-    def told(self, ranges: Iterable[LedgerRange]) -> None:
+    def reported(self, ranges: Iterable[LedgerRange]) -> None:
         """Delete, with some batch to come, ranges that the fleet has heard of."""
         for each in ranges:
-            self._told.append(each)
-            self.told_ids[each.id] = 0
-        if len(self._told) >= MAX_TOLD_RANGES:
+            self._reported.append(each)
+            self.reported_ids[each.id] = 0
+        if len(self._reported) >= MAX_REPORTED_RANGES:
             self._write_now()
         self._arm()
 
@@ -107,11 +107,11 @@ class Ledger:
         if self._numbered:
             self._numbered = False
             self._batch = self.starts.save_last()
-        for each in self._told:
+        for each in self._reported:
             self.rows -= 1
             self._batch = self._writer.add(DELETE, key_of(each))
-            self.told_ids[each.id] = self._batch
-        self._told.clear()
+            self.reported_ids[each.id] = self._batch
+        self._reported.clear()
         self._counters.set("tidegate/ledger/ranges", self.rows)
 
     def close_ranges(self) -> None:
@@ -132,12 +132,14 @@ class Ledger:
         self.closed_batch = self._batch
         self._writer.hand_over()
 
-    def _note(self, epoch: str, stream: str, first: int, last: int, fate: Fate, cause: str) -> None:
-        self._gathered.add(epoch, stream, first, last, fate, cause)
-        self._counters.add(f"tidegate/ledger/{fate.value}", last - first + 1)
+    def _note(
+        self, epoch: str, stream: str, first: int, last: int, outcome: Outcome, reason: str
+    ) -> None:
+        self._gathered.add(epoch, stream, first, last, outcome, reason)
+        self._counters.add(f"tidegate/ledger/{outcome.value}", last - first + 1)
         if self._gathered.full:
             if self._writer.attempts.failing:
-                self._counters.add("tidegate/ledger/compacted", self._gathered.make_coarse())
+                self._counters.add("tidegate/ledger/compacted", self._gathered.compact())
             else:
                 self._write_now()
         elif self._timer is None:
@@ -173,5 +175,5 @@ class Ledger:
         self._writer.hand_over()
 
     def _committed(self, batch: int) -> None:
-        for identifier in [known for known, when in self.told_ids.items() if 0 < when <= batch]:
-            del self.told_ids[identifier]
+        for identifier in [known for known, when in self.reported_ids.items() if 0 < when <= batch]:
+            del self.reported_ids[identifier]

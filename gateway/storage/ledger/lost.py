@@ -6,7 +6,7 @@ from gateway.salvage.gaps import LostNumbers
 from gateway.storage.engine.database import Database
 from gateway.storage.ledger.ledger import Ledger
 from gateway.storage.ledger.range import LedgerRange
-from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.outcome import Outcome
 
 CAUSE = "a damaged database"
 
@@ -30,8 +30,8 @@ async def note_lost(database: Database, ledger: Ledger, numbers: Iterable[LostNu
         known = await database.reader.query(_KNOWN, row, lambda cursor: cursor.fetchall())
         for first, to in _between(each.first, last, known):
             size = to - first + 1
-            causes = {CAUSE: size}
-            ledger.note(LedgerRange(each.epoch, each.stream, first, to, Fate.LOST, causes))
+            reasons = {CAUSE: size}
+            ledger.note(LedgerRange(each.epoch, each.stream, first, to, Outcome.LOST, reasons))
             count += size
     return count
 

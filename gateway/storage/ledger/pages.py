@@ -1,4 +1,4 @@
-"""Reads the ledger for whoever tells the fleet, and makes it coarse when it grows too long."""
+"""Reads the ledger for whoever tells the fleet, and compacts it when it grows too long."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from gateway.counters import Counters
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
-from gateway.storage.ledger.coarse import coarse
+from gateway.storage.ledger.compaction import compacted
 from gateway.storage.ledger.ledger import Ledger
 from gateway.storage.ledger.range import LedgerRange
 from gateway.storage.ledger.table import PAGE, START, Key, key_of, ranges
@@ -14,13 +14,13 @@ from gateway.storage.ledger.table import PAGE, START, Key, key_of, ranges
 logger = logging.getLogger(__name__)
 
 MAX_LEDGER_RANGES = 100_000
-"""Ranges on disk, beside one for each row of the outbox, beyond which they are made coarse."""
+"""Ranges on disk, beside one for each row of the outbox, beyond which they are compacted."""
 
 COARSE_PAGE = 4_000
-"""Ranges that are made coarse in one step."""
+"""Ranges that are compacted in one step."""
 
 GROWTH = 1.1
-"""How much longer than after the last time the ledger must be to be made coarse again."""
+"""How much longer than after the last time the ledger must be to be compacted again."""
 
 
 class LedgerPages:
@@ -31,7 +31,7 @@ class LedgerPages:
 
     Two ranges with a waiting row between them cannot become one. Beyond MAX_LEDGER_RANGES, and
     one for each row of the outbox, neighbouring ranges become one that only says how many of
-    its numbers ended how (`ledger_coarse`): details are given up, no number is.
+    its numbers ended how (`compaction`): details are given up, no number is.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class LedgerPages:
     @property
     def rows(self) -> int:
         """Ranges that the fleet has not heard of."""
-        return self._ledger.rows - len(self._ledger.told_ids)
+        return self._ledger.rows - len(self._ledger.reported_ids)
 
     @property
     def between_passes(self) -> bool:
@@ -80,11 +80,11 @@ class LedgerPages:
         self._given.update(each.id for each in free)
         return free
 
-    def told(self, given: Iterable[LedgerRange]) -> None:
+    def reported(self, given: Iterable[LedgerRange]) -> None:
         """Have ranges deleted that the fleet has heard of."""
         given = list(given)
         self._given.difference_update(each.id for each in given)
-        self._ledger.told(given)
+        self._ledger.reported(given)
 
     async def shorten(self) -> None:
         """Take a step towards a ledger within its bound, if it is beyond; call it often."""
@@ -92,7 +92,7 @@ class LedgerPages:
             bound = max(MAX_LEDGER_RANGES + self._waiting(), self._shortest)
             if self._ledger.rows <= bound:
                 return
-            logger.warning("the ledger is made coarse: it has %d ranges", self._ledger.rows)
+            logger.warning("the ledger is compacted: it has %d ranges", self._ledger.rows)
             self._ledger.close_ranges()
             self._shorten_from = START
         if not self._settled:
@@ -112,12 +112,12 @@ class LedgerPages:
         return await self._database.reader.query(PAGE, row, ranges)
 
     def _free(self, page: list[LedgerRange]) -> list[LedgerRange]:
-        told = self._ledger.told_ids
+        told = self._ledger.reported_ids
         return [each for each in page if each.id not in self._given and each.id not in told]
 
     def _join(self, page: list[LedgerRange]) -> None:
         ends = {each.id: each.last for each in page}
-        changed = [each for each in coarse(page) if each.last != ends.pop(each.id)]
+        changed = [each for each in compacted(page) if each.last != ends.pop(each.id)]
         gone = [each for each in page if each.id in ends]
         if gone:
             self._ledger.replace(changed, gone)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.outcome import Outcome
 
 SHORT_RUN = 32
 """Numbers below which ranges that different rules filtered become one, with counts by rule.
@@ -11,28 +11,28 @@ SHORT_RUN = 32
 Two rules that take turns in a stream would otherwise cost a range for each message.
 """
 
-MAX_CAUSES = 8
-"""Causes that a range counts one by one; the rarest become `other`."""
+MAX_REASONS = 8
+"""Reasons that a range counts one by one; the rarest become `other`."""
 
 OTHER = "other"
 
-_FATES = {fate.value for fate in Fate}
+_OUTCOMES = {outcome.value for outcome in Outcome}
 
 
 @dataclass(slots=True)
 class LedgerRange:
-    """The numbers `first` to `last` of (epoch, stream), with how many had each cause.
+    """The numbers `first` to `last` of (epoch, stream), with how many had each reason.
 
-    `id` is given when it goes to disk. The causes of a range that had to be made coarse are
-    fates: its own `fate` is the gravest of them.
+    `id` is given when it goes to disk. The reasons of a range that had to be compacted are
+    outcomes: its own `outcome` is the gravest of them.
     """
 
     epoch: str
     stream: str
     first: int
     last: int
-    fate: Fate
-    causes: dict[str, int]
+    outcome: Outcome
+    reasons: dict[str, int]
     id: int = 0
 
     @property
@@ -41,56 +41,56 @@ class LedgerRange:
         return self.last - self.first + 1
 
     @property
-    def cause(self) -> str:
-        """The cause, or several as `<cause>*<count>`, most frequent first, between spaces."""
-        if len(self.causes) == 1:
-            return next(iter(self.causes))
-        counted = sorted(self.causes.items(), key=lambda item: (-item[1], item[0]))
-        return " ".join(f"{_word(cause, self.fate)}*{count}" for cause, count in counted)
+    def reason(self) -> str:
+        """The reason, or several as `<reason>*<count>`, most frequent first, between spaces."""
+        if len(self.reasons) == 1:
+            return next(iter(self.reasons))
+        counted = sorted(self.reasons.items(), key=lambda item: (-item[1], item[0]))
+        return " ".join(f"{_word(reason, self.outcome)}*{count}" for reason, count in counted)
 
     def fits(self, later: "LedgerRange") -> bool:
         """Return whether `later`, which begins behind this one, may become a part of it."""
-        if self.fate is not later.fate or self.coarse or later.coarse:
+        if self.outcome is not later.outcome or self.compacted or later.compacted:
             return False
-        if len(self.causes) == 1 and self.causes.keys() == later.causes.keys():
+        if len(self.reasons) == 1 and self.reasons.keys() == later.reasons.keys():
             return True
-        return self.fate is Fate.FILTERED and self.mixes and later.mixes
+        return self.outcome is Outcome.FILTERED and self.mixes and later.mixes
 
     @property
-    def coarse(self) -> bool:
-        """Whether numbers with several fates became one range: its causes are fates then."""
-        return len(self.causes) > 1 and self.causes.keys() <= _FATES
+    def compacted(self) -> bool:
+        """Whether numbers with several outcomes became one range: its reasons are outcomes then."""
+        return len(self.reasons) > 1 and self.reasons.keys() <= _OUTCOMES
 
     @property
     def mixes(self) -> bool:
-        """Whether numbers of other causes may join: it is short, or has several already."""
-        return self.numbers < SHORT_RUN or len(self.causes) > 1
+        """Whether numbers of other reasons may join: it is short, or has several already."""
+        return self.numbers < SHORT_RUN or len(self.reasons) > 1
 
     def take_in(self, later: "LedgerRange") -> None:
         """Extend by a range that begins behind this one and fits."""
         self.last = later.last
-        self.causes = merged(self.causes, later.causes)
+        self.reasons = merged(self.reasons, later.reasons)
 
 
-def merged(causes: dict[str, int], more: dict[str, int]) -> dict[str, int]:
-    """Return the counts of both, at most MAX_CAUSES by name."""
-    counts = dict(causes)
-    for cause, count in more.items():
-        counts[cause] = counts.get(cause, 0) + count
-    if len(counts) > MAX_CAUSES:
+def merged(reasons: dict[str, int], more: dict[str, int]) -> dict[str, int]:
+    """Return the counts of both, at most MAX_REASONS by name."""
+    counts = dict(reasons)
+    for reason, count in more.items():
+        counts[reason] = counts.get(reason, 0) + count
+    if len(counts) > MAX_REASONS:
         other = counts.pop(OTHER, 0)
-        rarest = sorted(counts, key=lambda cause: (counts[cause], cause))
-        for cause in rarest[: len(counts) - MAX_CAUSES + 1]:
-            other += counts.pop(cause)
+        rarest = sorted(counts, key=lambda reason: (counts[reason], reason))
+        for reason in rarest[: len(counts) - MAX_REASONS + 1]:
+            other += counts.pop(reason)
         counts[OTHER] = other
     return counts
 
 
-def parse_cause(cause: str, numbers: int) -> dict[str, int]:
-    """Return what `LedgerRange.cause` showed of a range of so many numbers."""
-    if "*" not in cause:
-        return {cause: numbers}
-    pairs = (word.rpartition("*") for word in cause.split(" "))
+def parse_reason(reason: str, numbers: int) -> dict[str, int]:
+    """Return what `LedgerRange.reason` showed of a range of so many numbers."""
+    if "*" not in reason:
+        return {reason: numbers}
+    pairs = (word.rpartition("*") for word in reason.split(" "))
     return {name: int(count) for name, _, count in pairs}
 
 
@@ -112,5 +112,5 @@ def follows(before: LedgerRange, each: LedgerRange) -> bool:
     return same_stream and each.first == before.last + 1
 
 
-def _word(cause: str, fate: Fate) -> str:
-    return cause.replace(" ", "_") or fate.value
+def _word(reason: str, outcome: Outcome) -> str:
+    return reason.replace(" ", "_") or outcome.value

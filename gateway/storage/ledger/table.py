@@ -4,19 +4,21 @@ import sqlite3
 from typing import Any
 
 from gateway.storage.engine.connection import Row
-from gateway.storage.ledger.range import LedgerRange, parse_cause
-from gateway.storage.outbox.fate import Fate
+from gateway.storage.ledger.range import LedgerRange, parse_reason
+from gateway.storage.outbox.outcome import Outcome
 
 INSERT = (
-    "INSERT INTO ledger (epoch, stream, first, last, fate, cause, id) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    "INSERT INTO ledger (epoch, stream, first, last, outcome, reason, id)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?)"
 )
 UPDATE = (
-    "UPDATE ledger SET last = ?, fate = ?, cause = ? WHERE epoch = ? AND stream = ? AND first = ?"
+    "UPDATE ledger SET last = ?, outcome = ?, reason = ?"
+    " WHERE epoch = ? AND stream = ? AND first = ?"
 )
 DELETE = "DELETE FROM ledger WHERE epoch = ? AND stream = ? AND first = ?"
 TOTALS = "SELECT count(*), coalesce(max(id), 0) FROM ledger"
 PAGE = (
-    "SELECT epoch, stream, first, last, fate, cause, id FROM ledger"
+    "SELECT epoch, stream, first, last, outcome, reason, id FROM ledger"
     " WHERE (epoch, stream, first) > (?, ?, ?) AND id <= ? ORDER BY epoch, stream, first LIMIT ?"
 )
 
@@ -33,12 +35,12 @@ def key_of(each: LedgerRange) -> Key:
 
 def inserted(each: LedgerRange) -> Row:
     """Return the values for INSERT."""
-    return (*key_of(each), each.last, each.fate.value, each.cause, each.id)
+    return (*key_of(each), each.last, each.outcome.value, each.reason, each.id)
 
 
 def updated(each: LedgerRange) -> Row:
     """Return the values for UPDATE."""
-    return (each.last, each.fate.value, each.cause, *key_of(each))
+    return (each.last, each.outcome.value, each.reason, *key_of(each))
 
 
 def ranges(cursor: sqlite3.Cursor) -> list[LedgerRange]:
@@ -47,6 +49,6 @@ def ranges(cursor: sqlite3.Cursor) -> list[LedgerRange]:
 
 
 def _range(values: tuple[Any, ...]) -> LedgerRange:
-    epoch, stream, first, last, fate, cause, identifier = values
-    causes = parse_cause(cause, last - first + 1)
-    return LedgerRange(epoch, stream, first, last, Fate(fate), causes, identifier)
+    epoch, stream, first, last, outcome, reason, identifier = values
+    reasons = parse_reason(reason, last - first + 1)
+    return LedgerRange(epoch, stream, first, last, Outcome(outcome), reasons, identifier)

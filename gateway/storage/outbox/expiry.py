@@ -15,7 +15,7 @@ SWEEP_ROWS = 256
 
 
 class OutboxExpiry:
-    """Ends rows with `end(rows, cause)`, each by the time that it is for it (`ClockSteps`).
+    """Ends rows with `end(rows, reason)`, each by the time that it is for it (`ClockSteps`).
 
     A row that is on its way to the fleet is left alone.
     """

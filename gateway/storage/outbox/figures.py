@@ -1,7 +1,7 @@
 """What the outbox counts: how much waits in it, and how many did not reach the fleet."""
 
 from gateway.counters import Counters
-from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.outcome import Outcome
 from gateway.storage.outbox.streams import OutboxStreams
 
 
@@ -20,11 +20,11 @@ class OutboxFigures:
             self._counters.set(stream.rows_name, stream.rows)
             self._counters.set(stream.bytes_name, stream.bytes)
 
-    def ended(self, rows: int, fate: Fate, cause: str) -> None:
+    def ended(self, rows: int, outcome: Outcome, reason: str) -> None:
         """Count rows that left without the fleet."""
-        if fate is Fate.EVICTED:
-            self._counters.add(f"tidegate/outbox/evicted/{cause}", rows)
-        elif fate is Fate.EXPIRED:
+        if outcome is Outcome.EVICTED:
+            self._counters.add(f"tidegate/outbox/evicted/{reason}", rows)
+        elif outcome is Outcome.EXPIRED:
             self._counters.add("tidegate/outbox/expired", rows)
 
     def overflowed(self) -> None:

@@ -9,13 +9,13 @@ from gateway.storage.engine.ranges import ranges_of
 from gateway.storage.engine.writer import Writer
 from gateway.storage.outbox.batches import OutboxBatches
 from gateway.storage.outbox.expiry import OutboxExpiry, expiry_of
-from gateway.storage.outbox.fate import Fate
 from gateway.storage.outbox.fetched_rows import FetchedRows
 from gateway.storage.outbox.figures import OutboxFigures
 from gateway.storage.outbox.heads import OutboxHeads
 from gateway.storage.outbox.lane import RECALL
 from gateway.storage.outbox.looks import OutboxLooks
 from gateway.storage.outbox.outbox_row import COLUMNS, OutboxRow, to_columns
+from gateway.storage.outbox.outcome import Outcome
 from gateway.storage.outbox.reader import OutboxReader
 from gateway.storage.outbox.recent_rows import RecentRows
 from gateway.storage.outbox.retention import Mode, OutboxSettings, WhenFull, log_excess
@@ -32,10 +32,11 @@ class Outbox:
     """Rows in the order in which they came; ids rise by one and are never used twice in a run.
 
     `lanes` are the lanes that rows have had since the start; `recalled` rows are in the lane
-    `recall`, of which no fate is told, since their numbers have ended before. `on_change` are
-    called after each commit that brought or removed rows, `on_fate` with the rows that leave, how
-    they ended and why, in the turn that gathers their removal: what they gather is in the same
-    batch. A row that ends without having been fetched comes without what the publisher put into it.
+    `recall`, of which no outcome is told, since their numbers have ended before. `on_change` are
+    called after each commit that brought or removed rows. `on_outcome` are called with the rows
+    that leave, how they ended and why, in the turn that gathers their removal: what they gather is
+    in the same batch. A row that ends without having been fetched comes without what the publisher
+    put into it.
 
     A caller asks `admits` first and refuses the message with 0x97 when it does not, calling
     `refuse()`, which counts it in `tidegate/outbox/rejected` or `tidegate/storage/rejected`. Where
@@ -53,7 +54,7 @@ class Outbox:
         self.lanes: set[str] = set()
         self.recalled = 0
         self.on_change: list[Callable[[], None]] = []
-        self.on_fate: list[Callable[[Sequence[OutboxRow], Fate, str], None]] = []
+        self.on_outcome: list[Callable[[Sequence[OutboxRow], Outcome, str], None]] = []
         self._database = database
         self._writer = writer
         self._fetched = FetchedRows()
@@ -153,7 +154,7 @@ class Outbox:
             row.size = row_size(row)
         policy = self._make_room(row) if stream.may_give_up else None
         if policy is not None:
-            self._tell([row], Fate.EVICTED, policy)
+            self._tell([row], Outcome.EVICTED, policy)
             return self._writer.batch
         row.id = self._totals.last_id = self._totals.last_id + 1
         values = to_columns(row)
@@ -169,9 +170,9 @@ class Outbox:
         return batch
 
     def remove(
-        self, rows: Iterable[OutboxRow], fate: Fate, cause: str = "", within: float = 0.0
+        self, rows: Iterable[OutboxRow], outcome: Outcome, reason: str = "", within: float = 0.0
     ) -> int:
-        """Gather the deletion of rows that ended as `fate` says; return the batch's number.
+        """Gather the deletion of rows that ended as `outcome` says; return the batch's number.
 
         Those that have left meanwhile are passed over. `within` is as in `Writer.add`.
         """
@@ -181,8 +182,8 @@ class Outbox:
                 row.left = True
                 leaving.append(row)
         if leaving:
-            self._remove(leaving, fate, within)
-            self._tell(leaving, fate, cause)
+            self._remove(leaving, outcome, within)
+            self._tell(leaving, outcome, reason)
             self._figures.show(*{row.stream for row in leaving})
         return self._writer.batch
 
@@ -195,7 +196,7 @@ class Outbox:
         """
         row.stepped = self._expiry.stepped(row)
         if row.message_expiry is not None and not row.left and self._expiry.has_passed(row, now):
-            self.remove([row], Fate.EXPIRED)
+            self.remove([row], Outcome.EXPIRED)
             self.end_turn()
         if row.left:
             return False
@@ -248,20 +249,20 @@ class Outbox:
         """Have others leave for `row`; return the policy by which it is itself given up."""
         older = self._streams.replaced(row)
         if older is not None:
-            self.remove([older], Fate.EVICTED, Mode.LATEST)
+            self.remove([older], Outcome.EVICTED, Mode.LATEST)
         while (leaves := self._streams.next_to_go(row)) is not None:
             if leaves.row is row:
                 return leaves.policy
-            self.remove([leaves.row], Fate.EVICTED, leaves.policy)
+            self.remove([leaves.row], Outcome.EVICTED, leaves.policy)
         return None
 
     def _keep_bounds(self) -> None:
         """Give up what is beyond the bounds, as far as it is known by now."""
         while (leaves := self._streams.next_to_go()) is not None:
-            self.remove([leaves.row], Fate.EVICTED, leaves.policy)
+            self.remove([leaves.row], Outcome.EVICTED, leaves.policy)
         self.end_turn()
 
-    def _remove(self, rows: Sequence[OutboxRow], fate: Fate, within: float) -> None:
+    def _remove(self, rows: Sequence[OutboxRow], outcome: Outcome, within: float) -> None:
         for row in rows:
             self._fetched.leaves(row)
             self._recent.remove(row.id)
@@ -270,23 +271,23 @@ class Outbox:
         for each in ranges_of(identifiers):
             self._writer.add(_DELETE, each, within)
         batch = self._writer.batch
-        delivered = len(rows) if fate in (Fate.DELIVERED, Fate.REJECTED) else 0
+        delivered = len(rows) if outcome in (Outcome.DELIVERED, Outcome.REJECTED) else 0
         self._batches.remove(batch, delivered)
         self._reader.leave(identifiers, batch)
         self._totals.removed()
         self._streams.removed(rows)
         self._looks.removed()
 
-    def _expire(self, rows: Sequence[OutboxRow], cause: str) -> None:
-        self.remove(rows, Fate.EXPIRED, cause)
+    def _expire(self, rows: Sequence[OutboxRow], reason: str) -> None:
+        self.remove(rows, Outcome.EXPIRED, reason)
 
-    def _tell(self, rows: Sequence[OutboxRow], fate: Fate, cause: str) -> None:
+    def _tell(self, rows: Sequence[OutboxRow], outcome: Outcome, reason: str) -> None:
         rows = [row for row in rows if row.lane != RECALL]
         if not rows:
             return
-        self._figures.ended(len(rows), fate, cause)
-        for callback in self.on_fate:
-            callback(rows, fate, cause)
+        self._figures.ended(len(rows), outcome, reason)
+        for callback in self.on_outcome:
+            callback(rows, outcome, reason)
 
     def _committed(self, batch: int) -> None:
         added, removed = self._batches.committed(batch)

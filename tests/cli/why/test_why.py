@@ -48,7 +48,7 @@ def test_what_the_ledger_says(
 ) -> None:
     script = f"""
     DROP TABLE IF EXISTS ledger;
-    CREATE TABLE ledger (epoch, stream, first, last, fate, cause);
+    CREATE TABLE ledger (epoch, stream, first, last, outcome, reason);
     INSERT INTO ledger VALUES ('{epoch}', 'main', 1, 1, 'evicted', ''),
      ('{epoch}', 'main', 2, 2, 'expired', '7d');
     DELETE FROM outbox;

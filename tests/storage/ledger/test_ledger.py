@@ -8,7 +8,7 @@ import pytest
 import gateway.storage.ledger.gather as gather_module
 import gateway.storage.ledger.ledger as ledger_module
 from gateway.storage.ledger.starts import MAX_STARTS
-from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.outcome import Outcome
 from tests.support.ledger import LedgerStore, open_ledger_store
 from tests.support.storage import crash_image, until
 
@@ -62,8 +62,8 @@ async def test_the_end_of_a_row_is_in_the_batch_of_its_removal(
     await kept.settle()
     rows = await kept.store.outbox.fetch(0, 10)
     before = crash_image(tmp_path / "data", tmp_path / "before")
-    kept.store.outbox.remove(rows[:2], Fate.DELIVERED)
-    kept.store.outbox.remove(rows[2:3], Fate.EVICTED, "drop-oldest")
+    kept.store.outbox.remove(rows[:2], Outcome.DELIVERED)
+    kept.store.outbox.remove(rows[2:3], Outcome.EVICTED, "drop-oldest")
     await kept.store.settle()
     after = crash_image(tmp_path / "data", tmp_path / "after")
     for folder, ranges, waiting in (
@@ -118,7 +118,7 @@ async def test_rules_that_take_turns_share_a_range(kept: LedgerStore) -> None:
 async def test_ranges_in_memory_are_bounded(
     kept: LedgerStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Written when there are too many; made coarse while the disk takes none."""
+    """Written when there are too many; compacted while the disk takes none."""
     monkeypatch.setattr(gather_module, "MAX_GATHERED_RANGES", 10)
     kept.ledger.save()  # the bound is looked at when gathering begins
     for place in range(10):
@@ -143,13 +143,13 @@ async def test_told_ranges_are_deleted_with_a_later_batch(kept: LedgerStore) -> 
     page: list[object] | None = None
     while not page:
         page = await kept.pages.next_page(10)  # type: ignore[assignment]  # narrower
-    kept.pages.told(page)  # type: ignore[arg-type]  # as above
+    kept.pages.reported(page)  # type: ignore[arg-type]  # as above
     kept.store.writer.hand_over()
     assert kept.store.counters.count("tidegate/storage/commits") == 2
     assert (kept.ledger.rows, kept.pages.rows) == (1, 0)
     await kept.settle()
     assert await kept.on_disk() == []
-    assert (kept.ledger.rows, kept.ledger.told_ids) == (0, {})
+    assert (kept.ledger.rows, kept.ledger.reported_ids) == (0, {})
 
 
 async def test_starts_with_nothing_left_to_tell_are_forgotten(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import gateway.storage.ledger.pages as pages_module
 from gateway.storage.ledger.range import LedgerRange
-from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.outcome import Outcome
 from tests.support.ledger import LedgerStore, open_ledger_store
 from tests.support.storage import crash_image
 
@@ -39,7 +39,7 @@ async def _alternate(kept: LedgerStore, times: int) -> None:
         kept.take()
     await kept.settle()
     rows = await kept.store.outbox.fetch(0, 10_000)
-    kept.store.outbox.remove(rows, Fate.EVICTED, "drop-oldest")
+    kept.store.outbox.remove(rows, Outcome.EVICTED, "drop-oldest")
     await kept.settle()
 
 
@@ -55,13 +55,13 @@ async def test_a_pass_gives_each_range_once_and_in_order(kept: LedgerStore) -> N
     kept.filter()
     await kept.settle()
     assert [each.first for each in await _pass(kept)] == [7]  # the others are in hand
-    kept.pages.told(first)
+    kept.pages.reported(first)
     assert await _pass(kept) == []  # told, though not deleted yet
     await kept.settle()
     assert await kept.on_disk() == [(7, 7, "filtered", "0@00000000")]
 
 
-async def test_beyond_its_bound_the_ledger_is_made_coarse(
+async def test_beyond_its_bound_the_ledger_is_compacted(
     kept: LedgerStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pages_module, "MAX_LEDGER_RANGES", 5)

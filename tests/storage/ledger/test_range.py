@@ -1,28 +1,30 @@
-"""Ranges of numbers that ended the same way, and what they say of causes."""
+"""Ranges of numbers that ended the same way, and what they say of reasons."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.storage.ledger.range import (
-    MAX_CAUSES,
+    MAX_REASONS,
     OTHER,
     SHORT_RUN,
     LedgerRange,
     collapsed,
     merged,
-    parse_cause,
+    parse_reason,
 )
-from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.outcome import Outcome
 
 
-def _range(first: int, last: int, fate: Fate = Fate.FILTERED, cause: str = "0@a") -> LedgerRange:
-    causes = parse_cause(cause, last - first + 1)
-    return LedgerRange("00a1b2c3d4", "main", first, last, fate, causes)
+def _range(
+    first: int, last: int, outcome: Outcome = Outcome.FILTERED, reason: str = "0@a"
+) -> LedgerRange:
+    reasons = parse_reason(reason, last - first + 1)
+    return LedgerRange("00a1b2c3d4", "main", first, last, outcome, reasons)
 
 
 def _said(ranges: list[LedgerRange]) -> list[tuple[int, int, str, str]]:
-    return [(each.first, each.last, each.fate.value, each.cause) for each in ranges]
+    return [(each.first, each.last, each.outcome.value, each.reason) for each in ranges]
 
 
 @pytest.mark.parametrize(
@@ -35,27 +37,27 @@ def _said(ranges: list[LedgerRange]) -> list[tuple[int, int, str, str]]:
             [(1, 3, "filtered", "0@a"), (5, 9, "filtered", "0@a")],
         ),
         (
-            [_range(1, 3), _range(4, 4, Fate.DELIVERED, "")],
+            [_range(1, 3), _range(4, 4, Outcome.DELIVERED, "")],
             [(1, 3, "filtered", "0@a"), (4, 4, "delivered", "")],
         ),
-        ([_range(1, 3), _range(4, 4, cause="1@b")], [(1, 4, "filtered", "0@a*3 1@b*1")]),
+        ([_range(1, 3), _range(4, 4, reason="1@b")], [(1, 4, "filtered", "0@a*3 1@b*1")]),
         (
-            [_range(1, 3), _range(4, 6, cause="1@b"), _range(7, 40, cause="0@a*10 1@b*24")],
+            [_range(1, 3), _range(4, 6, reason="1@b"), _range(7, 40, reason="0@a*10 1@b*24")],
             [(1, 40, "filtered", "1@b*27 0@a*13")],
         ),
         (
-            [_range(1, SHORT_RUN), _range(SHORT_RUN + 1, SHORT_RUN + 1, cause="1@b")],
+            [_range(1, SHORT_RUN), _range(SHORT_RUN + 1, SHORT_RUN + 1, reason="1@b")],
             [
                 (1, SHORT_RUN, "filtered", "0@a"),
                 (SHORT_RUN + 1, SHORT_RUN + 1, "filtered", "1@b"),
             ],
         ),
         (
-            [_range(1, 1, Fate.REJECTED, "0x87"), _range(2, 2, Fate.REJECTED, "0x99")],
+            [_range(1, 1, Outcome.REJECTED, "0x87"), _range(2, 2, Outcome.REJECTED, "0x99")],
             [(1, 1, "rejected", "0x87"), (2, 2, "rejected", "0x99")],
         ),
         (
-            [_range(1, 2, cause="delivered*1 filtered*1"), _range(3, 3)],
+            [_range(1, 2, reason="delivered*1 filtered*1"), _range(3, 3)],
             [(1, 2, "filtered", "delivered*1 filtered*1"), (3, 3, "filtered", "0@a")],
         ),
     ],
@@ -67,8 +69,8 @@ def test_ranges_that_fit_become_one(
 
 
 def test_streams_and_epochs_stay_apart() -> None:
-    other_stream = LedgerRange("00a1b2c3d4", "slow", 2, 2, Fate.FILTERED, {"0@a": 1})
-    other_epoch = LedgerRange("ffa1b2c3d4", "main", 2, 2, Fate.FILTERED, {"0@a": 1})
+    other_stream = LedgerRange("00a1b2c3d4", "slow", 2, 2, Outcome.FILTERED, {"0@a": 1})
+    other_epoch = LedgerRange("ffa1b2c3d4", "main", 2, 2, Outcome.FILTERED, {"0@a": 1})
     assert len(collapsed([_range(1, 1), other_stream, other_epoch])) == 3
 
 
@@ -79,8 +81,8 @@ def test_streams_and_epochs_stay_apart() -> None:
 def test_counts_are_bounded_and_none_is_lost(one: dict[str, int], two: dict[str, int]) -> None:
     both = merged(one, two)
     assert sum(both.values()) == sum(one.values()) + sum(two.values())
-    assert len(both) <= MAX_CAUSES
-    assert len(one.keys() | two.keys()) <= MAX_CAUSES or OTHER in both
+    assert len(both) <= MAX_REASONS
+    assert len(one.keys() | two.keys()) <= MAX_REASONS or OTHER in both
     if len(both) > 1:
-        each = LedgerRange("e", "s", 1, sum(both.values()), Fate.FILTERED, both)
-        assert parse_cause(each.cause, each.numbers) == both
+        each = LedgerRange("e", "s", 1, sum(both.values()), Outcome.FILTERED, both)
+        assert parse_reason(each.reason, each.numbers) == both

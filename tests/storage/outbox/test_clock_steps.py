@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gateway.storage.outbox.clock_steps import MAX_STEPS, WITHOUT_END, ClockSteps
-from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.outcome import Outcome
 from gateway.storage.outbox.retention import OutboxSettings, Retention, StreamSettings
 from tests.support.storage import Store, open_store, outbox_row
 
@@ -54,7 +54,7 @@ def test_steps_beyond_the_bound_are_added_to_one() -> None:
 
 async def test_rows_expire_by_the_time_that_has_passed(store: Store) -> None:
     ended: list[int] = []
-    store.outbox.on_fate.append(lambda rows, *_: ended.extend(row.seq for row in rows))
+    store.outbox.on_outcome.append(lambda rows, *_: ended.extend(row.seq for row in rows))
     await store.outbox.sweep(0, 0.0)
     for seq, expiry in ((1, 60), (2, 5)):
         store.outbox.add(outbox_row(seq, time=0, message_expiry=expiry))
@@ -88,13 +88,13 @@ async def test_a_step_that_no_look_has_found_yet_expires_nothing(store: Store) -
 async def test_ages_go_by_the_time_that_has_passed_too(tmp_path: Path) -> None:
     aged = StreamSettings("main", retention=Retention(maximum_age=60))
     store = await open_store(tmp_path, settings=OutboxSettings(streams=(aged,)))
-    ended: list[tuple[Fate, str]] = []
-    store.outbox.on_fate.append(lambda _, fate, cause: ended.append((fate, cause)))
+    ended: list[tuple[Outcome, str]] = []
+    store.outbox.on_outcome.append(lambda _, outcome, reason: ended.append((outcome, reason)))
     await store.outbox.sweep(0, 0.0)
     store.outbox.add(outbox_row(1, time=0))
     await store.settle()
     await store.outbox.sweep(HOUR, 1.0)
     assert ended == []
     await store.outbox.sweep(HOUR + 60_000, 61.0)
-    assert ended == [(Fate.EXPIRED, "maximum_age")]
+    assert ended == [(Outcome.EXPIRED, "maximum_age")]
     await store.close()

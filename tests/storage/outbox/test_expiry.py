@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import gateway.storage.outbox.expiry as expiry_module
-from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.outcome import Outcome
 from gateway.storage.outbox.retention import (
     Mode,
     OutboxSettings,
@@ -19,10 +19,10 @@ async def test_what_has_expired_is_not_sent_and_is_swept(tmp_path: Path) -> None
     expire = StreamSettings("short", mode=Mode.EXPIRE, expire_after=10)
     aged = StreamSettings("aged", retention=Retention(maximum_age=100))
     store = await open_store(tmp_path, settings=OutboxSettings(streams=(expire, aged)))
-    ended: list[tuple[str, Fate, str]] = []
-    store.outbox.on_fate.append(
-        lambda rows, fate, cause: ended.extend(
-            (f"{row.stream}.{row.seq}", fate, cause) for row in rows
+    ended: list[tuple[str, Outcome, str]] = []
+    store.outbox.on_outcome.append(
+        lambda rows, outcome, reason: ended.extend(
+            (f"{row.stream}.{row.seq}", outcome, reason) for row in rows
         )
     )
     rows = [
@@ -47,10 +47,10 @@ async def test_what_has_expired_is_not_sent_and_is_swept(tmp_path: Path) -> None
     await store.outbox.sweep(100_000, 100.0)
     await store.settle()
     assert ended == [
-        ("short.2", Fate.EXPIRED, ""),
-        ("short.1", Fate.EXPIRED, ""),
-        ("main.1", Fate.EXPIRED, ""),
-        ("aged.1", Fate.EXPIRED, "maximum_age"),
+        ("short.2", Outcome.EXPIRED, ""),
+        ("short.1", Outcome.EXPIRED, ""),
+        ("main.1", Outcome.EXPIRED, ""),
+        ("aged.1", Outcome.EXPIRED, "maximum_age"),
     ]
     assert store.counters.count("tidegate/outbox/expired") == 4
     assert [(row.stream, row.seq) for row in await store.outbox.fetch(0, 10)] == [

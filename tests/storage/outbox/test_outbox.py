@@ -9,7 +9,7 @@ import pytest
 
 import gateway.storage.outbox.reader as reader_module
 from gateway.storage.engine.database import FILE_NAME, JOURNAL_SIZE_LIMIT
-from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.outcome import Outcome
 from gateway.storage.outbox.retention import OutboxSettings, StreamSettings
 from gateway.storage.outbox.row_size import row_size
 from tests.support.storage import Store, bounded, open_store, outbox_row, until
@@ -84,7 +84,7 @@ async def test_each_commit_that_changes_the_outbox_is_told(store: Store) -> None
     await store.settle()
     store.writer.add("INSERT INTO meta VALUES (?, ?)", ("other", 1))
     await store.settle()
-    store.outbox.remove([row], Fate.DELIVERED)
+    store.outbox.remove([row], Outcome.DELIVERED)
     removing = store.outbox.removing
     store.outbox.end_turn()
     await until(lambda: len(told) == 2)
@@ -92,22 +92,22 @@ async def test_each_commit_that_changes_the_outbox_is_told(store: Store) -> None
 
 
 async def test_whoever_asks_is_told_how_each_row_ended_within_its_batch(store: Store) -> None:
-    ended: list[tuple[int, Fate, str, int]] = []
-    store.outbox.on_fate.append(
-        lambda rows, fate, cause: ended.extend(
-            (row.seq, fate, cause, store.writer.batch) for row in rows
+    ended: list[tuple[int, Outcome, str, int]] = []
+    store.outbox.on_outcome.append(
+        lambda rows, outcome, reason: ended.extend(
+            (row.seq, outcome, reason, store.writer.batch) for row in rows
         )
     )
     rows = [outbox_row(seq) for seq in range(1, 4)]
     for row in rows:
         store.outbox.add(row)
-    first = store.outbox.remove(rows[:2], Fate.DELIVERED)
+    first = store.outbox.remove(rows[:2], Outcome.DELIVERED)
     await store.settle()
-    second = store.outbox.remove(rows[2:], Fate.REJECTED, "0x99")
+    second = store.outbox.remove(rows[2:], Outcome.REJECTED, "0x99")
     assert ended == [
-        (1, Fate.DELIVERED, "", first),
-        (2, Fate.DELIVERED, "", first),
-        (3, Fate.REJECTED, "0x99", second),
+        (1, Outcome.DELIVERED, "", first),
+        (2, Outcome.DELIVERED, "", first),
+        (3, Outcome.REJECTED, "0x99", second),
     ]
 
 
@@ -121,7 +121,7 @@ async def test_a_message_that_would_cross_the_bound_is_refused(tmp_path: Path) -
         if admitted[-1]:
             store.outbox.add(row)
     store.outbox.refuse()
-    store.outbox.remove(rows[:1], Fate.DELIVERED)
+    store.outbox.remove(rows[:1], Outcome.DELIVERED)
     admitted.append(store.outbox.admits(rows[3:]))
     assert admitted == [True, True, True, False, True]  # a quarter is left to the log
     assert store.counters.count("tidegate/outbox/rejected") == 1
@@ -137,11 +137,11 @@ async def test_the_oldest_row_is_known_through_removals_in_any_order(store: Stor
     oldest = [store.outbox.oldest_time]
     await store.settle()
     for index in (2, 0, 1):
-        store.outbox.remove([rows[index]], Fate.DELIVERED)
+        store.outbox.remove([rows[index]], Outcome.DELIVERED)
         store.writer.hand_over()
         await asyncio.sleep(0)  # removals meet a commit, and a look, that run already
     await until(lambda: store.outbox.oldest_time == rows[3].time)
-    store.outbox.remove(rows[3:], Fate.DELIVERED)
+    store.outbox.remove(rows[3:], Outcome.DELIVERED)
     assert (oldest, store.outbox.oldest_time) == ([rows[0].time], None)
 
 
@@ -151,7 +151,7 @@ async def test_a_commit_after_close_asks_the_database_nothing(tmp_path: Path) ->
     for row in rows:
         store.outbox.add(row)
     await store.settle()
-    store.outbox.remove(rows[:1], Fate.DELIVERED)
+    store.outbox.remove(rows[:1], Outcome.DELIVERED)
     await store.outbox.close()
     await store.writer.close()  # commits the removal of the oldest
     await store.database.close()
@@ -180,7 +180,7 @@ async def test_a_drained_outbox_gives_its_space_back(tmp_path: Path) -> None:
     position = 0
     while rows := await store.outbox.fetch(position, 100):
         position = rows[-1].id
-        store.outbox.remove(rows, Fate.DELIVERED)
+        store.outbox.remove(rows, Outcome.DELIVERED)
         await store.settle()
     await until(lambda: (tmp_path / FILE_NAME).stat().st_size < 6 * 2**20)
     assert full > 11 * 2**20
@@ -193,7 +193,7 @@ async def test_few_large_rows_give_their_space_back_too(tmp_path: Path) -> None:
         store.outbox.add(outbox_row(seq, payload=bytes(2**20)))
     await store.settle()
     while rows := await store.outbox.fetch(0, 1):
-        store.outbox.remove(rows, Fate.DELIVERED)
+        store.outbox.remove(rows, Outcome.DELIVERED)
         await store.settle()
     await until(lambda: (tmp_path / FILE_NAME).stat().st_size < 6 * 2**20)
     await store.close()
@@ -206,7 +206,7 @@ async def test_a_stop_while_space_is_given_back_loses_no_row(tmp_path: Path) -> 
     await store.settle()
     rows = await store.outbox.fetch(0, 3_000)
     while rows:
-        store.outbox.remove(rows, Fate.DELIVERED)
+        store.outbox.remove(rows, Outcome.DELIVERED)
         rows = await store.outbox.fetch(rows[-1].id, 3_000)
     await store.settle()  # from here on space is given back
     store.outbox.add(outbox_row(9_999))

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import gateway.storage.outbox.totals as totals_module
-from gateway.storage.outbox.fate import Fate
 from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.outcome import Outcome
 from gateway.storage.outbox.retention import (
     Mode,
     OutboxSettings,
@@ -75,7 +75,7 @@ class Model:
         self.rows: list[Waiting] = []
         self.sent: set[Name] = set()
         self.newest: dict[tuple[str, str], Waiting] = {}
-        self.ended: dict[Name, tuple[Fate, str]] = {}
+        self.ended: dict[Name, tuple[Outcome, str]] = {}
 
     @property
     def names(self) -> set[Name]:
@@ -100,7 +100,7 @@ class Model:
     def add(self, row: Waiting) -> None:
         older = self._older(row)
         if older is not None:
-            self.end(older, Fate.EVICTED, "latest")
+            self.end(older, Outcome.EVICTED, "latest")
         own = self.streams[row.stream].retention
         while over(own, [*(each for each in self.rows if each.stream == row.stream), row]):
             if not self._one_leaves(row, own, [row.stream]):
@@ -114,8 +114,8 @@ class Model:
             if self.streams[row.stream].mode is Mode.LATEST:
                 self.newest[row.stream, row.topic] = row
 
-    def end(self, row: Waiting, fate: Fate, cause: str = "") -> None:
-        self.ended[row.name] = (fate, cause)
+    def end(self, row: Waiting, outcome: Outcome, reason: str = "") -> None:
+        self.ended[row.name] = (outcome, reason)
         if row in self.rows:
             self.rows.remove(row)
         if self.newest.get((row.stream, row.topic)) == row:
@@ -131,17 +131,17 @@ class Model:
         if policy is WhenFull.REJECT:
             return False
         if policy is WhenFull.DROP_NEWEST or over(bound, [row]):
-            self.end(row, Fate.EVICTED, policy)
+            self.end(row, Outcome.EVICTED, policy)
             return False
         if policy is WhenFull.DROP_LOWEST_PRIORITY and self.rows:
             lowest = min(PRIORITIES[each.stream] for each in self.rows)
             if PRIORITIES[row.stream] < lowest:
-                self.end(row, Fate.EVICTED, policy)
+                self.end(row, Outcome.EVICTED, policy)
                 return False
             streams = [name for name in streams if PRIORITIES[name] == lowest]
         for each in self.rows:
             if each.stream in streams and each.name not in self.sent:
-                self.end(each, Fate.EVICTED, policy)
+                self.end(each, Outcome.EVICTED, policy)
                 return True
         return False
 
@@ -173,18 +173,18 @@ class BoundedOutbox(RuleBasedStateMachine):
 
     def _start(self) -> None:
         self.store = self._runner.run(open_store(self._folder, settings=self._settings))
-        self.ended: dict[Name, tuple[Fate, str]] = {}
+        self.ended: dict[Name, tuple[Outcome, str]] = {}
         self._held: list[OutboxRow] = []
         self.model.ended = {}
         self.model.restart()
         self.by_batch: dict[int, set[Name]] = {0: self.model.names}
-        self.store.outbox.on_fate.append(self._on_fate)
+        self.store.outbox.on_outcome.append(self._on_outcome)
 
-    def _on_fate(self, rows: Sequence[OutboxRow], fate: Fate, cause: str) -> None:
+    def _on_outcome(self, rows: Sequence[OutboxRow], outcome: Outcome, reason: str) -> None:
         """Keep a ledger as simple as can be, in the table `meta`."""
         for row in rows:
             assert (row.stream, row.seq) not in self.ended, "ended twice"
-            self.ended[row.stream, row.seq] = (fate, cause)
+            self.ended[row.stream, row.seq] = (outcome, reason)
             name = f"{row.stream}.{row.seq}"
             self.store.writer.add("INSERT INTO meta VALUES (?, 1)", (name,))
 
@@ -222,9 +222,9 @@ class BoundedOutbox(RuleBasedStateMachine):
     def acknowledge(self, count: int) -> None:
         for row in self._held[:count]:
             self._leave_sent(row)
-            self.store.outbox.remove([row], Fate.DELIVERED)
+            self.store.outbox.remove([row], Outcome.DELIVERED)
             waiting = next(each for each in self.model.rows if each.name == (row.stream, row.seq))
-            self.model.end(waiting, Fate.DELIVERED)
+            self.model.end(waiting, Outcome.DELIVERED)
         self.by_batch[self.store.writer.batch] = self.model.names
 
     @rule(count=st.integers(1, 3))

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import gateway.storage.outbox.rejected as rejected_module
-from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.outcome import Outcome
 from gateway.storage.outbox.row_size import row_size
 from tests.support.storage import Store, open_store, outbox_row
 
@@ -21,7 +21,7 @@ async def test_a_row_moves_from_the_outbox_in_one_batch(store: Store) -> None:
     store.outbox.add(row)
     await store.settle()
     store.rejected.add(row, 0x99, 1_000)
-    store.outbox.remove([row], Fate.REJECTED, "0x99")
+    store.outbox.remove([row], Outcome.REJECTED, "0x99")
     await store.settle()
     assert await _table(store) == [(1, 0x99, 1_000, "main", 7, b'{"value":7}')]
     assert await store.outbox.fetch(0, 10) == []

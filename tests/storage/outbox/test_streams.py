@@ -6,7 +6,7 @@ import pytest
 
 import gateway.storage.outbox.heads as heads_module
 import gateway.storage.outbox.stream as stream_module
-from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.outcome import Outcome
 from gateway.storage.outbox.retention import (
     Mode,
     OutboxSettings,
@@ -38,7 +38,7 @@ async def test_more_than_is_known_leaves_as_the_disk_is_read(
     outbox = OutboxSettings(whole, tuple(map(StreamSettings, streams)))
     store = await open_store(tmp_path, settings=outbox)
     ended: list[int] = []
-    store.outbox.on_fate.append(lambda rows, *_: ended.extend(row.seq for row in rows))
+    store.outbox.on_outcome.append(lambda rows, *_: ended.extend(row.seq for row in rows))
     for seq in range(1, 51):
         store.outbox.add(outbox_row(seq, streams[seq % len(streams)]))
     crossed = store.outbox.rows
@@ -59,8 +59,8 @@ async def test_smaller_bounds_hold_after_a_restart(tmp_path: Path) -> None:
     store = await open_store(tmp_path, settings=bounded("drop-oldest", maximum_messages=7))
     assert store.outbox.rows == 50  # nobody could be told yet
     ended: list[tuple[int, str]] = []
-    store.outbox.on_fate.append(
-        lambda rows, _, cause: ended.extend((row.seq, cause) for row in rows)
+    store.outbox.on_outcome.append(
+        lambda rows, _, reason: ended.extend((row.seq, reason) for row in rows)
     )
     await store.outbox.sweep(0, 0.0)
     await until(lambda: store.outbox.rows == 7)
@@ -81,7 +81,7 @@ async def test_a_row_that_left_is_neither_fetched_nor_sent(tmp_path: Path) -> No
     store.outbox.add(outbox_row(5))  # in the place of 3, since 2 may be at the fleet
     assert await _numbers(store) == [2]
     assert [store.outbox.take(row, 0) for row in rows] == [False, True, False]
-    store.outbox.remove(rows, Fate.DELIVERED)
+    store.outbox.remove(rows, Outcome.DELIVERED)
     await store.settle()
     assert await _numbers(store) == [4, 5]
     assert store.outbox.rows == 2

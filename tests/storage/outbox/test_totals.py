@@ -7,7 +7,7 @@ import pytest
 
 import gateway.storage.outbox.totals as totals_module
 from gateway.storage.engine.database import FILE_NAME
-from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.outcome import Outcome
 from tests.support.storage import open_store, outbox_row
 
 
@@ -21,7 +21,7 @@ async def test_the_sums_of_a_large_outbox_are_not_counted_again(
             store.outbox.add(outbox_row(seq, ("main", "other")[turn % 2]))
         await store.settle()
     rows = await store.outbox.fetch(0, 100)
-    store.outbox.remove(rows[:3], Fate.DELIVERED)
+    store.outbox.remove(rows[:3], Outcome.DELIVERED)
     await store.settle()
     counted, size = store.outbox.rows, store.outbox.bytes
     await store.close()
@@ -43,7 +43,7 @@ async def test_an_outbox_that_has_become_small_is_counted_again(
     for seq in range(1, 21):
         store.outbox.add(outbox_row(seq))
     await store.settle()
-    store.outbox.remove(await store.outbox.fetch(0, 15), Fate.DELIVERED)
+    store.outbox.remove(await store.outbox.fetch(0, 15), Outcome.DELIVERED)
     await store.settle()
     sums = await store.database.reader.query("SELECT * FROM outbox_totals", (), list)
     await store.close()

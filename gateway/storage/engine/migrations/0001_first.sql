@@ -224,8 +224,8 @@ CREATE TABLE ledger (
     stream TEXT NOT NULL,
     first INTEGER NOT NULL,
     last INTEGER NOT NULL,
-    fate TEXT NOT NULL,
-    cause TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    reason TEXT NOT NULL,
     id INTEGER NOT NULL,
     PRIMARY KEY (epoch, stream, first)
 ) STRICT, WITHOUT ROWID;

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck
 from gateway.routing.where.message import Message
-from gateway.storage.history.fate_reader import FateReader, Owed
+from gateway.storage.history.outcome_reader import OutcomeReader, Owed
 from tests.support.durable_broker import DurableHarness, away
 from tests.support.publishing import batch
 
@@ -20,18 +20,18 @@ def connection() -> sqlite3.Connection:
 
 
 def test_without_the_tables_nothing_is_known(connection: sqlite3.Connection) -> None:
-    fates = FateReader(connection)
-    assert fates.waiting(NUMBER) is None
-    assert fates.refusal(NUMBER) is None
-    assert fates.ledger(NUMBER) is None
-    assert fates.owed("c", MESSAGE) is None
-    assert not fates.has_session("c")
+    outcomes = OutcomeReader(connection)
+    assert outcomes.waiting(NUMBER) is None
+    assert outcomes.refusal(NUMBER) is None
+    assert outcomes.ledger(NUMBER) is None
+    assert outcomes.owed("c", MESSAGE) is None
+    assert not outcomes.has_session("c")
 
 
 def test_another_mistake_is_told(connection: sqlite3.Connection) -> None:
     connection.set_authorizer(lambda *_: sqlite3.SQLITE_DENY)
     with pytest.raises(sqlite3.DatabaseError, match="not authorized"):
-        FateReader(connection).ledger(NUMBER)
+        OutcomeReader(connection).ledger(NUMBER)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_another_mistake_is_told(connection: sqlite3.Connection) -> None:
 def test_the_ledger_has_ranges(
     connection: sqlite3.Connection, number: int, expected: tuple[str, str] | None
 ) -> None:
-    connection.execute("CREATE TABLE ledger (epoch, stream, first, last, fate, cause)")
+    connection.execute("CREATE TABLE ledger (epoch, stream, first, last, outcome, reason)")
     connection.executemany(
         "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?)",
         [
@@ -49,7 +49,7 @@ def test_the_ledger_has_ranges(
             ("00a1b2c3d4", "other", 1, 9, "lost", "x"),
         ],
     )
-    assert FateReader(connection).ledger(("00a1b2c3d4", "main", number)) == expected
+    assert OutcomeReader(connection).ledger(("00a1b2c3d4", "main", number)) == expected
 
 
 @pytest.mark.parametrize(
@@ -69,11 +69,11 @@ def test_what_a_stored_session_is_owed(
     delivery = (1, 8, packet_id, released)
     connection.execute("INSERT INTO delivery VALUES (?, ?, ?, ?)", delivery)
     connection.execute("INSERT INTO delivery VALUES (2, 9, 3, 0)")
-    fates = FateReader(connection)
-    assert fates.owed("c", MESSAGE) == owed
-    assert fates.owed("d", MESSAGE) is None
-    assert fates.has_session("d")
-    assert not fates.has_session("e")
+    outcomes = OutcomeReader(connection)
+    assert outcomes.owed("c", MESSAGE) == owed
+    assert outcomes.owed("d", MESSAGE) is None
+    assert outcomes.has_session("d")
+    assert not outcomes.has_session("e")
 
 
 @pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
@@ -81,10 +81,10 @@ def test_a_message_of_a_batch_is_found_by_its_payload(version: int) -> None:
     harness = DurableHarness()
     away(harness, "a/#", "away", 1)
     harness.connect("publisher", version).send(*batch(20, 1))
-    fates = FateReader(harness.disk.connection)
+    outcomes = OutcomeReader(harness.disk.connection)
 
     def owed(payload: bytes) -> Owed | None:
-        return fates.owed("away", Message("a/b", payload, 1, received_at=harness.wall))
+        return outcomes.owed("away", Message("a/b", payload, 1, received_at=harness.wall))
 
     assert owed(b"4") == Owed(None, False)
     assert owed(b"x") is None

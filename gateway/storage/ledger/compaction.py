@@ -3,16 +3,16 @@
 from collections.abc import Iterable
 
 from gateway.storage.ledger.range import LedgerRange, follows, merged
-from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.outcome import Outcome
 
-GRAVITY = (Fate.DELIVERED, Fate.FILTERED, Fate.EXPIRED, Fate.EVICTED, Fate.REJECTED)
-"""The fates that may become one range, the gravest last: such a range says the worst of it.
+GRAVITY = (Outcome.DELIVERED, Outcome.FILTERED, Outcome.EXPIRED, Outcome.EVICTED, Outcome.REJECTED)
+"""The outcomes that may become one range, the gravest last: such a range says the worst of it.
 
 `lost` is not among them: no number that arrived, or was given up by a rule, is ever said lost.
 """
 
 
-def coarse(ranges: Iterable[LedgerRange]) -> list[LedgerRange]:
+def compacted(ranges: Iterable[LedgerRange]) -> list[LedgerRange]:
     """Return ranges for the same numbers, each joined to the one before wherever it follows.
 
     `ranges` are in order of epoch, stream and number. What one range says of its numbers is no
@@ -31,19 +31,19 @@ def coarse(ranges: Iterable[LedgerRange]) -> list[LedgerRange]:
 
 
 def _may_join(before: LedgerRange, each: LedgerRange) -> bool:
-    if before.fate is Fate.LOST or each.fate is Fate.LOST:
+    if before.outcome is Outcome.LOST or each.outcome is Outcome.LOST:
         return before.fits(each)
     return True
 
 
 def _blur(before: LedgerRange, each: LedgerRange) -> None:
-    if before.fate is each.fate and not (before.coarse or each.coarse):
+    if before.outcome is each.outcome and not (before.compacted or each.compacted):
         before.take_in(each)
         return
-    before.causes = merged(_fates(before), _fates(each))
-    before.fate = max(before.fate, each.fate, key=GRAVITY.index)
+    before.reasons = merged(_outcomes(before), _outcomes(each))
+    before.outcome = max(before.outcome, each.outcome, key=GRAVITY.index)
     before.last = each.last
 
 
-def _fates(each: LedgerRange) -> dict[str, int]:
-    return each.causes if each.coarse else {each.fate.value: each.numbers}
+def _outcomes(each: LedgerRange) -> dict[str, int]:
+    return each.reasons if each.compacted else {each.outcome.value: each.numbers}

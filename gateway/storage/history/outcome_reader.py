@@ -16,7 +16,7 @@ Number = tuple[str, str, int]
 _WAITING = f"SELECT {', '.join(COLUMNS)} FROM outbox WHERE epoch = ? AND stream = ? AND seq = ?"  # noqa: S608 - our own names
 _REFUSED = "SELECT code FROM rejected WHERE epoch = ? AND stream = ? AND seq = ?"
 _LEDGER = (
-    "SELECT fate, cause FROM ledger WHERE epoch = ? AND stream = ? AND first <= ? AND last >= ?"
+    "SELECT outcome, reason FROM ledger WHERE epoch = ? AND stream = ? AND first <= ? AND last >= ?"
 )
 _SESSION = "SELECT id FROM session WHERE client_id = ?"
 _OWED = (
@@ -38,7 +38,7 @@ class Owed:
     released: bool
 
 
-class FateReader:
+class OutcomeReader:
     """Asks tables that are not there in an older database, too: they say nothing."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -55,7 +55,7 @@ class FateReader:
         return int(found[0][0]) if found else None
 
     def ledger(self, number: Number) -> tuple[str, str] | None:
-        """Return fate and cause by the ledger; None if it holds nothing of the number any more."""
+        """Return outcome and reason, None if the ledger has nothing of the number any more."""
         found = self._rows(_LEDGER, (*number, number[2]))
         return (str(found[0][0]), str(found[0][1])) if found else None
 

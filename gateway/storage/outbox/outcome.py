@@ -3,8 +3,8 @@
 from enum import StrEnum
 
 
-class Fate(StrEnum):
-    """The end of a message; what goes with it as its cause stands beside each.
+class Outcome(StrEnum):
+    """The end of a message; what goes with it as its reason stands beside each.
 
     A message that still waits in the outbox has none yet.
     """
