@@ -2,13 +2,16 @@
 .DEFAULT_GOAL := help
 .PHONY: help run install install-pipeline tui pipeline test compile test-compiled check format reference coverage fuzz mutants crashtest hostile bench bench-full screenshot package clean
 
-BIN := .venv/bin
+# PYTHON=python3.13 VENV=.venv-3.13 make test: the same with another interpreter.
+export PYTHON ?= python3
+export VENV ?= .venv
+BIN := $(VENV)/bin
 # The environment is made anew when what it is made from has changed.
 RECIPE := pyproject.toml setup.py tools/setup.sh
-GATEWAY := .venv/.gateway
-INSTALLED := .venv/.installed
-PIPELINE := .venv/.pipeline
-DEVELOP := .venv/.develop
+GATEWAY := $(VENV)/.gateway
+INSTALLED := $(VENV)/.installed
+PIPELINE := $(VENV)/.pipeline
+DEVELOP := $(VENV)/.develop
 # For each of the three fuzz targets.
 FUZZ_SECONDS := 300
 CRASH_ROUNDS := 200

@@ -6,6 +6,7 @@
 set -eu
 
 VENV=${VENV:-.venv}
+PYTHON=${PYTHON:-python3}
 
 fail() {
     echo "$1" >&2
@@ -14,15 +15,15 @@ fail() {
 
 # Debian splits venv off Python: `import venv` works without it, making one does not.
 need_venv() {
-    command -v python3 >/dev/null || fail "Python is missing: apt-get install python3 python3-venv"
-    python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
-        fail "Tidegate needs Python 3.11 or newer; this is $(python3 --version)"
-    python3 -c 'import ensurepip, venv' 2>/dev/null && return
+    command -v "$PYTHON" >/dev/null || fail "Python is missing: apt-get install python3 python3-venv"
+    "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
+        fail "Tidegate needs Python 3.11 or newer; this is $("$PYTHON" --version)"
+    "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null && return
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
         echo "installing python3-venv"
         apt_install python3-venv
     fi
-    python3 -c 'import ensurepip, venv' 2>/dev/null || fail "sudo apt-get install -y python3-venv"
+    "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null || fail "sudo apt-get install -y python3-venv"
 }
 
 apt_install() {
@@ -38,7 +39,7 @@ apt_install() {
 
 install() {
     need_venv
-    [ -x "$VENV/bin/python" ] || python3 -m venv "$VENV"
+    [ -x "$VENV/bin/python" ] || "$PYTHON" -m venv "$VENV"
     # dependency groups came with pip 25.1
     if [ -n "${2:-}" ]; then
         "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'

@@ -1,11 +1,11 @@
-"""Says how much freed memory the C library keeps, and gives it back to the system now and then."""
+"""Limits the freed memory that the C library keeps, and returns it to the system at intervals."""
 
 import asyncio
 import ctypes
 import sys
 
 INTERVAL = 60.0
-"""Seconds between two times: what is used again meanwhile has to be mapped again."""
+"""Seconds between two calls; memory that is used again has to be mapped again."""
 
 KEPT = 2 * 1024 * 1024
 """Bytes freed at the heap's end that are kept: a turn's buffers are the next turn's."""
@@ -14,7 +14,7 @@ MAPPED_FROM = 1024 * 1024
 """Bytes from which on a block is mapped alone and given back when it is freed, a column, say."""
 
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-"""What mallopt(3) is told (malloc.h)."""
+"""Parameters of mallopt(3) (malloc.h)."""
 
 
 def keep_buffers() -> bool:
@@ -33,14 +33,14 @@ def keep_buffers() -> bool:
 
 
 async def give_back_regularly() -> None:
-    """Give freed memory back now and each `INTERVAL`, until cancelled."""
+    """Return freed memory to the system now and each `INTERVAL`, until cancelled."""
     while True:
         give_back_freed_memory()
         await asyncio.sleep(INTERVAL)
 
 
 def give_back_freed_memory() -> bool:
-    """Give every free page of the heap back; return whether any was, False without glibc.
+    """Return free pages of the heap to the system; return whether any were, False without glibc.
 
     As columns grow they leave pieces behind that nothing else needs, up to half as much again as
     they are. It takes a few tenths of a millisecond, two beside a million subscriptions.

@@ -1,4 +1,4 @@
-"""What the configuration says of the broker, as the broker wants it."""
+"""Makes the broker's settings from the configuration."""
 
 from dataclasses import fields
 

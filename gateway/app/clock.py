@@ -1,4 +1,4 @@
-"""Watches the wall clock, tells the fleet what is found, and shows it under `$SYS`."""
+"""Watches the wall clock for steps, and reports them to the fleet and under `$SYS`."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
 
 LOOK_SECONDS = 2.0
-"""Between two looks at the clock while no message comes."""
+"""Seconds between two checks of the clock without a message."""
 
 
 class ClockWatch:
@@ -33,7 +33,7 @@ class ClockWatch:
         self.spans: ClockSpans
 
     async def load(self) -> None:
-        """Begin the first span of this start."""
+        """Start the first span of this run."""
         clock = self._gateway.clock
         earlier = await self._store.load(clock.boot_id())
         self.spans = ClockSpans(clock, self._gateway.epoch, earlier)
@@ -41,7 +41,7 @@ class ClockWatch:
         self._keep()
 
     def report(self, own: ControlMessages) -> None:
-        """Begin to tell the fleet, first of the span that runs."""
+        """Start reporting to the fleet, with the current span first."""
         gateway = self._gateway
         self._reports = ClockReports(self._store, own, gateway.counters, gateway.clock)
         self._reports.note([self.spans.beginning()])
@@ -49,14 +49,14 @@ class ClockWatch:
         gateway.stack.callback(looking.cancel)
 
     def before_number(self, message: Message) -> None:
-        """Look at the clock if the message's own times say that it was set."""
+        """Check the clock if the message's times show that it was set."""
         if message.received_at is None or not message.arrived:
             return
         if abs(message.received_at - 1000 * message.arrived - self._offset) > STEP_MS:
             self.look()
 
     def look(self) -> None:
-        """Take in what the clock shows by now."""
+        """Record a step or synchronization of the clock."""
         self._measure()
         findings = self.spans.look(self._starts.present.last)
         if findings:

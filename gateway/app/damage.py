@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TELL_SECONDS = 1.0
-"""Between the alarm and the end: whoever is connected hears of it."""
+"""Seconds between the alarm and the end, so that connected clients receive it."""
 
 SALVAGE_INTERVAL = 3600.0
 """Seconds between a start that salvaged and the next. A disk that spoils at once what was written

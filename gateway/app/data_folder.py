@@ -31,7 +31,7 @@ class DataFolder:
             self._lock(self._descriptor)
 
     def close(self) -> None:
-        """Let another gateway use the folder."""
+        """Release the lock."""
         if self._descriptor is not None:
             os.close(self._descriptor)
 

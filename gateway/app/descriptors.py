@@ -1,4 +1,4 @@
-"""How many connections the operating system lets the gateway hold."""
+"""Limits of the operating system on the number of connections."""
 
 import fcntl
 import os
@@ -41,6 +41,6 @@ def make_room() -> None:
 
 
 def connection_limit() -> int:
-    """Return how many network connections there is room for, at least 1."""
+    """Return the maximum number of network connections, at least 1."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return UNLIMITED if soft == resource.RLIM_INFINITY else max(1, soft - RESERVED)

@@ -1,10 +1,10 @@
-"""What a configuration gives up although it was acknowledged."""
+"""Warnings for settings that drop acknowledged messages."""
 
 from gateway.config.settings import Configuration, OutboxConfig, StreamConfig
 
 
 def drop_warnings(configuration: Configuration) -> list[str]:
-    """Return a line for each setting that gives up messages which were acknowledged."""
+    """Return a line for each setting that may drop acknowledged messages."""
     policy = configuration.broker.queue_when_full
     warnings = []
     if policy != "reject":

@@ -15,7 +15,7 @@ def durability_entries(configuration: Configuration) -> tuple[DurabilityEntry, .
 
 
 def show_durability(configuration: Configuration, counters: Counters, *, durable: bool) -> None:
-    """Say under `$SYS` what is promised, above all where nothing is."""
+    """Show the durability classes under `$SYS`."""
     storage = configuration.storage
     counters.set("tidegate/storage/durability", storage.durability if durable else "memory")
     counters.set("tidegate/storage/durability_classes", _described(configuration))

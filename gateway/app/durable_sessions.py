@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
 
 RETRY_SECONDS = 1.0
-"""Between two attempts to read a queue from a disk that gives an error."""
+"""Seconds between two attempts to read a queue after a disk error."""
 
 
 async def open_store(gateway: "Gateway", *, durable: bool) -> tuple[Store, Kept]:

@@ -1,4 +1,4 @@
-"""How long the gateway bears an outage of the fleet, and how long it then takes to catch up."""
+"""Estimates how long an outage of the fleet may last, and how long catching up then takes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from gateway.storage.outbox.row_size import row_size
 from gateway.telemetry.card_life import spell_bytes
 
 FOR_EVER = 10 * 365 * 86_400
-"""Seconds that stand for as long as anybody asks: ten years."""
+"""Maximum seconds reported: ten years."""
 
 DAY = 86_400
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What comes in for the fleet: messages a second, and bytes that each takes of the file."""
+    """Incoming messages a second for the fleet, and bytes of the file for each."""
 
     rate: float
     row_bytes: float

@@ -1,4 +1,4 @@
-"""The ledger, joined to the outbox that it accounts for and to the uplink that tells of it."""
+"""Joins the ledger to the outbox and to the uplink."""
 
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ async def open_ledger(gateway: "Gateway") -> Ledger:
 
 
 def report_ledger(gateway: "Gateway", ledger: Ledger, outbox: Outbox, uplink: Uplink) -> None:
-    """Begin to tell the fleet what is in the ledger."""
+    """Start reporting the ledger to the fleet."""
     pages = LedgerPages(
         gateway.database, gateway.writer, gateway.counters, ledger, lambda: outbox.rows
     )

@@ -1,4 +1,4 @@
-"""How much memory clients may make the gateway hold, where the configuration does not say."""
+"""The default of `[memory] limit`: what clients may make the gateway hold."""
 
 from pathlib import Path
 

@@ -5,26 +5,26 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
-    from gateway.telemetry.http_door import HttpDoor, Pages
+    from gateway.telemetry.http_server import HttpServer, Pages
 
 logger = logging.getLogger(__name__)
 
 
-async def bind_metrics(gateway: "Gateway") -> "HttpDoor | None":
-    """Return the door at which they are asked for, not open yet; None if it is not configured.
+async def bind_metrics(gateway: "Gateway") -> "HttpServer | None":
+    """Return the server at which they are asked for, not open yet; None if it is not configured.
 
     Raises StartError if its address cannot be had.
     """
     config = gateway.configuration.metrics
     if config is None:
         return None
-    from gateway.telemetry.http_door import HttpDoor
+    from gateway.telemetry.http_server import HttpServer
 
-    door = HttpDoor(config.host, config.port, _pages(gateway), gateway.counters)
-    gateway.stack.push_async_callback(door.close)
-    await door.bind()
-    logger.info("metrics at http://%s/metrics", door.address)
-    return door
+    server = HttpServer(config.host, config.port, _pages(gateway), gateway.counters)
+    gateway.stack.push_async_callback(server.close)
+    await server.bind()
+    logger.info("metrics at http://%s/metrics", server.address)
+    return server
 
 
 def _pages(gateway: "Gateway") -> "Pages":
@@ -32,7 +32,7 @@ def _pages(gateway: "Gateway") -> "Pages":
 
     from gateway.telemetry.health import trouble
     from gateway.telemetry.heartbeat import Heartbeat
-    from gateway.telemetry.http_door import Page
+    from gateway.telemetry.http_server import Page
     from gateway.telemetry.metrics import CONTENT_TYPE, exposition
 
     heartbeat = Heartbeat()

@@ -1,4 +1,4 @@
-"""A disk that took nothing at the start: publishers are refused, and the gateway waits for it."""
+"""Refuses publishers while the disk accepts no database at the start, and waits for it."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
 
 LOOK_SECONDS = 5.0
-"""Seconds between two looks whether the disk takes a database."""
+"""Seconds between two checks whether the disk accepts a database."""
 
 REFUSES = "the disk took nothing at the start"
 

@@ -1,4 +1,4 @@
-"""Measures what comes and goes, and says under `$SYS` how long an outage would be borne."""
+"""Measures message rates and shows under `$SYS` how long an outage may last."""
 
 import asyncio
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
 
 INTERVAL = 10.0
-"""Seconds between two looks."""
+"""Seconds between two measurements."""
 
 WINDOW = 600.0
 """Seconds over which the rate of new messages is averaged, exponentially."""
@@ -38,12 +38,12 @@ class Outage:
         self._warned = False
 
     def start(self) -> None:
-        """Look at each interval for as long as the gateway runs."""
+        """Measure at each interval while the gateway runs."""
         task = asyncio.get_running_loop().create_task(self._run())
         self._gateway.stack.callback(task.cancel)
 
     def look(self) -> None:
-        """Bring the figures and the alarm up to date."""
+        """Update the figures and the alarm."""
         self._measure()
         if not self._row_bytes:
             return

@@ -1,4 +1,4 @@
-"""The outbox as the configuration bounds it, and what ends by itself in it."""
+"""Makes the outbox with its configured bounds, and removes expired messages."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 1.0
-"""Seconds between two looks for what has expired or waited too long."""
+"""Seconds between two searches for expired messages."""
 
 
 async def start_outbox(
@@ -78,5 +78,5 @@ async def _sweep(gateway: "Gateway", outbox: Outbox) -> None:
         try:
             more = await outbox.sweep(gateway.clock.wall_ms(), gateway.clock.monotonic())
         except sqlite3.Error as error:
-            logger.warning("the outbox could not be searched for what has expired: %s", error)
+            logger.warning("the outbox could not be searched for expired messages: %s", error)
         await asyncio.sleep(0 if more else SWEEP_SECONDS)

@@ -76,7 +76,9 @@ class RecallDesk:
 
     def _answer_fleet(self, report: Report) -> None:
         if not self._uplink.control_messages.send(ControlMessage(RECALL_ANSWERS, _json(report))):
-            logger.warning("an answer to a recall was dropped: too much waits for the fleet")
+            logger.warning(
+                "an answer to a recall was dropped: too many control messages wait for the fleet"
+            )
 
     def _answer_to(self, request: Message) -> Callable[[Report], None]:
         """Return what answers the request; raise MqttError where no answer can go."""

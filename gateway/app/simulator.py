@@ -11,7 +11,7 @@ from gateway.errors import StartError
 logger = logging.getLogger(__name__)
 
 START_TIMEOUT = 2.0
-"""Seconds to wait for a simulator's port; without it the bridge waits and tries again."""
+"""Seconds to wait for a simulator's port at the start; the bridge retries later."""
 
 STOP_TIMEOUT = 3.0
 """Seconds that a simulator has to end after its standard input was closed."""
@@ -58,7 +58,7 @@ class Simulator:
             logger.warning("simulated node %s has made no port yet", self._settings.node)
 
     async def close(self) -> None:
-        """End the node."""
+        """Stop the node."""
         process = self._process
         if process is None or process.returncode is not None:
             return

@@ -1,4 +1,4 @@
-"""Database and writer of a gateway, and what is said of the state of its disk."""
+"""Opens the database and writer of a gateway, and raises alarms about its disk."""
 
 from functools import partial
 from typing import TYPE_CHECKING

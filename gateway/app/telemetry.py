@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Telemetry:
-    """Says what the gateway knows of itself for as long as it runs."""
+    """Publishes figures, alarms and log lines while the gateway runs."""
 
     def __init__(self, gateway: "Gateway") -> None:
         self._gateway = gateway
@@ -46,7 +46,7 @@ class Telemetry:
         self.sys_topics.refresh.append(refresh)
 
     def start(self) -> None:
-        """Begin to publish."""
+        """Start publishing."""
         logging.getLogger().addHandler(self._log_handler)
         self._turn_lines = gather_lines(self._gateway.turn)
         self.sys_topics.refresh.append(self._count_dropped)
@@ -54,7 +54,7 @@ class Telemetry:
         self.sys_topics.start()
 
     def stop(self) -> None:
-        """Publish no more."""
+        """Stop publishing."""
         self.sys_topics.stop()
         logging.getLogger().removeHandler(self._log_handler)
         for lines in self._turn_lines:

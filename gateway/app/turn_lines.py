@@ -1,4 +1,4 @@
-"""The log lines of one turn of the event loop, which leave together at its end."""
+"""Writes the log lines of a turn together at its end."""
 
 import asyncio
 import logging
@@ -28,12 +28,12 @@ class TurnLines:
         lines.holds_back = self._holds_back
 
     def flush(self, _committed: int, _now: Instant) -> int:
-        """Write them; return 0: they wait for no batch."""
+        """Write the buffered lines; return 0, as they wait for no batch."""
         self._lines.flush()
         return 0
 
     def stop(self) -> None:
-        """Hold back no more."""
+        """Stop buffering."""
         self._lines.holds_back = lambda: False
         self._lines.flush()
 
@@ -49,7 +49,7 @@ class TurnLines:
 
 
 def gather_lines(turn: Turn) -> list[TurnLines]:
-    """Let the log lines of a turn leave together, where its loop serves sockets itself."""
+    """Buffer the log lines of each turn, if the loop serves sockets itself."""
     loop = asyncio.get_running_loop()
     if not isinstance(loop, GatewayLoop):
         return []

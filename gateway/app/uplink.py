@@ -1,4 +1,4 @@
-"""The way up to the fleet: rules, outbox and uplink, joined to the broker."""
+"""Joins rules, outbox and uplink to the broker."""
 
 import logging
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LANDING = "landing"
-"""The folder in the data folder that stands in for a fleet."""
+"""The default destination: a directory in the data folder."""
 
 
 async def start_uplink(gateway: "Gateway", config: UplinkConfig) -> None:
@@ -79,7 +79,7 @@ async def start_uplink(gateway: "Gateway", config: UplinkConfig) -> None:
 
 
 def _leave(gateway: "Gateway", uplink: Uplink) -> None:
-    """Let the next run go on with the session at the fleet's broker, if it can."""
+    """Record whether the next run may resume the session at the fleet's broker."""
     if uplink.session.resumable:
         leave_resumable(gateway.writer)
 
@@ -140,7 +140,7 @@ async def _metering(gateway: "Gateway", config: UplinkConfig) -> Metering:
 
 
 def _schedule(config: UplinkConfig) -> Schedule | None:
-    """Return the windows that were checked before; none are no limit."""
+    """Return the schedule of the checked windows, None without any."""
     windows = [parse_window(text) for text in config.schedule]
     return Schedule(windows) if windows else None
 

@@ -1,4 +1,4 @@
-"""Watches what the gateway writes: figures, the budget, and how long the card lasts."""
+"""Watches the bytes written: figures, the write budget and the card's life."""
 
 import asyncio
 import logging
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 INTERVAL = 10.0
-"""Seconds between two looks."""
+"""Seconds between two measurements."""
 
 NOTE_SECONDS = 600.0
-"""Seconds between two notes in the database: they are written too."""
+"""Seconds between two records in the database, which are written too."""
 
 NOTE_WITHIN = 60.0
-"""Seconds that a note may wait for another commit to go with."""
+"""Seconds for which a record may wait for another commit."""
 
 
 class Wear:
@@ -42,12 +42,12 @@ class Wear:
         gateway.counters.set("tidegate/storage/write_budget", config.write_budget or 0)
 
     def start(self) -> None:
-        """Look now and then at each interval; do nothing where Linux does not count."""
+        """Measure now and at each interval; do nothing if Linux does not count."""
         if bytes_written() is not None:
             self._task = asyncio.get_running_loop().create_task(self._run())
 
     def stop(self) -> None:
-        """Look no more; gather the last note."""
+        """Stop measuring and add the last record to the pending batch."""
         if self._task is not None:
             self._task.cancel()
             self._note()
@@ -62,7 +62,7 @@ class Wear:
                 self._note()
 
     def look(self) -> None:
-        """Bring figures, budget and alarm up to date."""
+        """Update figures, budget and alarm."""
         written = bytes_written() or 0
         budget = self._budget
         budget.look(self._gateway.clock.monotonic(), written)
@@ -91,7 +91,7 @@ class Wear:
             rate = spell_bytes(self._budget.bytes_per_day)
             budget = spell_bytes(self._budget.budget or 0)
             text = f"{rate} a day are written, above the write budget of {budget} a day"
-            logger.warning("%s, although commits wait as long as they may", text)
+            logger.warning("%s, although commits wait for their whole window", text)
         self._gateway.telemetry.alarm("write_budget", text)
 
     def _note(self) -> None:

@@ -1,4 +1,4 @@
-"""What Linux knows of the disk or card under a folder: its size, what was written, its wear."""
+"""The disk or card under a folder: its size, bytes written and wear, as Linux reports them."""
 
 import os
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ SECTOR = 512
 """Bytes of a sector in /sys/block, whatever the device's own (Documentation/block/stat.rst)."""
 
 SECTORS_WRITTEN = 6
-"""Place of the sectors written in a device's `stat` (Documentation/block/stat.rst)."""
+"""Index of the sectors written in a device's `stat` (Documentation/block/stat.rst)."""
 
 FLUSHES = 15
-"""Place of the flush requests completed, which fsync makes; since Linux 5.5, whole devices only."""
+"""Index of the flush requests completed, which fsync makes; since Linux 5.5, whole devices only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class BlockDevice:
 
     @property
     def size(self) -> int:
-        """Bytes that it holds."""
+        """Size in bytes."""
         return int((self.folder / "size").read_text()) * SECTOR
 
     def written(self) -> int:
@@ -38,7 +38,7 @@ class BlockDevice:
         return int(fields[FLUSHES]) if len(fields) > FLUSHES else None
 
     def worn(self) -> int | None:
-        """Return the percent of its life that an eMMC says is used; None where nothing says so.
+        """Return the used percentage of an eMMC's life, None if the device does not report it.
 
         The device tells it in steps of a tenth, for two kinds of memory; this is the worse one,
         and its upper end (JEDEC eMMC 5.0, DEVICE_LIFE_TIME_EST).

@@ -1,4 +1,4 @@
-"""What the broker can tell of itself, put under the names that Mosquitto's users know."""
+"""Sets the broker's figures under the names that Mosquitto uses."""
 
 from gateway.broker.broker import Broker
 from gateway.clock import Clock
@@ -25,7 +25,7 @@ OTHER_LOADS = ("connections", "sockets")
 
 
 class BrokerFigures:
-    """Brings the counters up to date with what the broker counts for itself."""
+    """Copies the broker's own counts into the counters."""
 
     def __init__(self, broker: Broker, counters: Counters, clock: Clock) -> None:
         self._broker = broker
@@ -38,7 +38,7 @@ class BrokerFigures:
         self._show_loads()
 
     def refresh(self) -> None:
-        """Set every gauge to what it is now."""
+        """Set every gauge to its present value."""
         self._refresh_clients()
         self._refresh_messages()
         self._refresh_own()

@@ -1,4 +1,4 @@
-"""The table of figures that Mosquitto's users know, with what each is to a scraper."""
+"""Prometheus metadata of the figures that Mosquitto has too."""
 
 from gateway.telemetry.figure import Figure, Kind
 

@@ -1,4 +1,4 @@
-"""How long a card lasts at the rate at which it is written to."""
+"""Estimates how long a card lasts at its present write rate."""
 
 CYCLES = 500
 """Times that each cell of a consumer's SD card (TLC) can be written: the low end of data sheets."""
@@ -9,11 +9,11 @@ between the 2 of long sequential writes and the 10 and more of single pages."""
 
 DAYS_OF_A_YEAR = 365.25
 LONG = 100 * DAYS_OF_A_YEAR
-"""Beyond this many days it is not the writing that ends a card."""
+"""Maximum days shown; beyond them, something else ends a card."""
 
 
 def default_endurance(size: int) -> int:
-    """Return the bytes that a device of `size` bytes bears, where no data sheet says it."""
+    """Return the estimated endurance in bytes of a device of `size` bytes."""
     return size * CYCLES // AMPLIFICATION
 
 
@@ -23,7 +23,7 @@ def life_days(endurance: int, bytes_per_day: int) -> float:
 
 
 def spell_days(days: float) -> str:
-    """Return the days as a person says them: `11 days`, `8 months`, `12 years`."""
+    """Return the days as text: `11 days`, `8 months`, `12 years`."""
     if days > LONG:
         return "more than 100 years"
     for unit, length in (("year", DAYS_OF_A_YEAR), ("month", DAYS_OF_A_YEAR / 12)):

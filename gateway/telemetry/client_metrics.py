@@ -1,4 +1,4 @@
-"""The table of the figures of clients: connections, sessions, topic aliases and filters."""
+"""Prometheus metadata of the figures of connections, sessions, topic aliases and filters."""
 
 from gateway.telemetry.figure import Kind, own
 

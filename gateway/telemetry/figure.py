@@ -1,4 +1,4 @@
-"""What one figure of `$SYS` is to a program that scrapes it: its name, type and labels."""
+"""Prometheus metadata of a `$SYS` figure: its name, type and labels."""
 
 import re
 from dataclasses import dataclass

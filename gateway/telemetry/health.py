@@ -1,11 +1,11 @@
-"""Whether the gateway does its work, in one line for who watches over it."""
+"""The health of the gateway as one line of text."""
 
 from gateway.storage.engine.writer import Writer
 from gateway.telemetry.heartbeat import Heartbeat
 
 
 def trouble(writer: Writer, heartbeat: Heartbeat) -> str:
-    """Return why the gateway does not do what it is for; an empty text while it does.
+    """Return why the gateway is unhealthy, an empty text if it is healthy.
 
     A gateway whose loop stands still gives no answer at all: who asks needs a time-out.
     """

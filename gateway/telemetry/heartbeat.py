@@ -1,19 +1,19 @@
-"""Whether the event loop turns: how late a timer of its own comes."""
+"""Detects a blocked event loop by how late a timer fires."""
 
 import asyncio
 
 INTERVAL = 0.5
-"""Seconds between two beats."""
+"""Seconds between two timers."""
 
 STILL = 5.0
-"""Seconds without a beat from which the loop stood still; systemd's watchdog waits for 30."""
+"""Seconds without a timer after which the loop counts as blocked; systemd's watchdog waits 30."""
 
 REMEMBERED = 60.0
-"""Seconds for which that is told: who asks once a minute hears of it."""
+"""Seconds for which a block is reported, so that a scrape once a minute sees it."""
 
 
 class Heartbeat:
-    """Beats on the loop, from `start` to `stop`; `late` says how long it last stood still."""
+    """Runs a timer from `start` to `stop`; `late` says how long the loop was last blocked."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -24,17 +24,17 @@ class Heartbeat:
 
     @property
     def late(self) -> float:
-        """Seconds for which the loop stood still in the last minute, 0.0 if it turned."""
+        """Longest block of the loop in the last minute in seconds, 0.0 for none."""
         recent = self._loop.time() - self._ended < REMEMBERED
         return self._stood_still if recent else 0.0
 
     def start(self) -> None:
-        """Beat from now on."""
+        """Start the timer."""
         self._due = self._loop.time() + INTERVAL
         self._timer = self._loop.call_at(self._due, self._beat)
 
     def stop(self) -> None:
-        """Beat no more."""
+        """Stop the timer."""
         if self._timer is not None:
             self._timer.cancel()
 

@@ -10,7 +10,7 @@ TARGET = re.compile(r"(?:https?://[^/?#]+)?(/[^?#]*)?(?:\?[^#]*)?", re.IGNORECAS
 
 
 class RequestError(Exception):
-    """A request that gets `status` for an answer."""
+    """A request that is answered with `status`."""
 
     def __init__(self, status: HTTPStatus) -> None:
         super().__init__(status.phrase)
@@ -19,14 +19,14 @@ class RequestError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked for; `path` is without the query, which means nothing here."""
+    """A request; `path` excludes the query, which is ignored."""
 
     method: str
     path: str
 
 
 def parse(head: bytes) -> Request:
-    """Return the request whose head this is, up to its empty line; raise RequestError."""
+    """Parse the head of a request, up to its empty line; raise RequestError."""
     first, *fields = head.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
     line = REQUEST_LINE.fullmatch(first)
     if line is None:

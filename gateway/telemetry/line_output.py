@@ -1,4 +1,4 @@
-"""Log lines on their way to standard error: alone, or those of a turn as one write."""
+"""Writes log lines to standard error, singly or those of a turn together."""
 
 import io
 import logging
@@ -10,24 +10,24 @@ from typing import TextIO
 from gateway.telemetry.patient_output import PatientOutput
 
 HELD_CHARACTERS = 8_000
-"""Characters of held back lines that are written at once: no more than one write takes."""
+"""Maximum characters of buffered lines; more are written at once."""
 
 
 class WithoutLock(logging.Handler):
     """A handler whose `emit` any threads may run at the same time."""
 
     def createLock(self) -> None:  # noqa: N802 - the base class's name
-        """Do without."""
+        """Create no lock."""
         self.lock = None
 
     def handle(self, record: logging.LogRecord) -> bool:
-        """Emit the record, whatever it is: there are no filters."""
+        """Emit the record without filters."""
         self.emit(record)
         return True
 
 
 class HeldLines(io.TextIOBase):
-    """A stream that writes each line at once, unless it may hold it back until it is flushed.
+    """A stream that writes each line at once or buffers lines until it is flushed.
 
     `holds_back` is asked before each line; it returns True only where `flush` is sure to follow.
     Lines keep their order, whatever thread they come from; those that cannot be written are lost.
@@ -41,7 +41,7 @@ class HeldLines(io.TextIOBase):
         self._writing = threading.RLock()  # a line may be written while garbage is collected
 
     def write(self, text: str) -> int:
-        """Write what was held back and this, or hold this back, too."""
+        """Write the buffered lines and this one, or buffer it."""
         holds_back = self.holds_back()  # it may write other lines before
         self._held.append(text)
         self._characters += len(text)
@@ -50,7 +50,7 @@ class HeldLines(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Write what was held back, as one piece."""
+        """Write the buffered lines in one call."""
         with self._writing:  # what one thread has taken is written before another takes more
             self._characters = 0
             lines = []
@@ -64,7 +64,7 @@ class HeldLines(io.TextIOBase):
 
 
 class LineOutput(WithoutLock, logging.StreamHandler[HeldLines]):
-    """Writes a line as one piece, which leaves without being flushed unless it is held back."""
+    """Writes each line in one call, unless the stream buffers it."""
 
     def __init__(self, stream: TextIO | PatientOutput) -> None:
         if isinstance(stream, io.TextIOWrapper):
@@ -76,21 +76,21 @@ class LineOutput(WithoutLock, logging.StreamHandler[HeldLines]):
 
     @property
     def dropped(self) -> int:
-        """Lines that were given up because nobody took them."""
+        """Lines dropped because standard error was blocked."""
         return 0 if self._patient is None else self._patient.dropped
 
     def flush(self) -> None:
-        """Do nothing: the stream knows when."""
+        """Do nothing; the stream flushes itself."""
 
     def close(self) -> None:
-        """Write what is held back, and wait a little for what was not taken yet."""
+        """Write the buffered lines, and wait briefly for blocked output."""
         self.stream.flush()
         if self._patient is not None:
             self._patient.finish()
         super().close()
 
     def _gap(self, count: int) -> str:
-        """Return the line that stands where lines were dropped."""
+        """Return the line that is written in place of dropped ones."""
         text = "log lines dropped here, since standard error took none: %d"
         record = logging.LogRecord(__name__, logging.WARNING, "", 0, text, (count,), None)
         return self.format(record) + self.terminator

@@ -1,13 +1,13 @@
-"""Load averages, computed as Mosquitto computes those that its users watch."""
+"""Load averages, computed as Mosquitto does."""
 
 import math
 
 MINUTES = (1, 5, 15)
-"""What the averages look back on."""
+"""Minutes of the averages."""
 
 
 class LoadAverage:
-    """How much a count rises in a minute: exponential averages over 1, 5 and 15 minutes.
+    """The rise of a count per minute, as exponential averages over 1, 5 and 15 minutes.
 
     `values` are the averages in the order of MINUTES, 0 at the beginning.
     """
@@ -19,7 +19,7 @@ class LoadAverage:
         self.values = [0.0] * len(MINUTES)
 
     def update(self, count: int, seconds: float) -> None:
-        """Take what the count is `seconds` after the last update, which is more than 0."""
+        """Update with the count `seconds` after the last update, which must be more than 0."""
         rate = (count - self._last) * 60 / seconds
         self._last = count
         for place, minutes in enumerate(MINUTES):

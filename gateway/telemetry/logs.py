@@ -53,7 +53,7 @@ class Line(logging.LogRecord):
 
 
 class ClockFormatter(logging.Formatter):
-    """Begins each line with the time of day, which is put into words once a second."""
+    """Starts each line with the time of day, which is formatted once a second."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)-8s %(message)s")
@@ -77,7 +77,7 @@ class ClockFormatter(logging.Formatter):
 
 
 class JournalFormatter(logging.Formatter):
-    """Begins a line with the priority that systemd's journal reads (sd-daemon(3))."""
+    """Starts a line with the priority that systemd's journal reads (sd-daemon(3))."""
 
     PRIORITIES: ClassVar = {
         logging.CRITICAL: 2,
@@ -107,7 +107,7 @@ def set_up(level: str = "INFO") -> None:
 
 
 def _to(stream: TextIO) -> LineOutput:
-    """Return a handler for standard error; where that may block, all else said there goes along."""
+    """Return a handler for standard error; if it may block, all other output there uses it too."""
     output = patient(stream)
     handler = LineOutput(output)
     if output is not stream:

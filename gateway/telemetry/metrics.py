@@ -10,7 +10,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 INFO = Figure("tidegate/info", Kind.GAUGE, "Always 1; its labels say who this is.")
 INFO_LABELS = ("id", "version", "epoch")
-"""Texts below `tidegate/gateway/`."""
+"""Text figures below `tidegate/gateway/`, shown as labels."""
 
 FIGURES = (*BROKER_FIGURES, *OWN_FIGURES)
 FIXED = {figure.name: figure for figure in FIGURES if not figure.varies}
@@ -42,7 +42,7 @@ def exposition(values: Mapping[str, Value]) -> str:
 
 
 def _find(name: str) -> tuple[Figure, Labels] | None:
-    """Return the figure that a name stands for, with the parts that vary; None for a text."""
+    """Return the figure of a name with its variable parts, None for a text."""
     if name in FIXED:
         return FIXED[name], {}
     for pattern, figure in VARYING:
@@ -57,7 +57,7 @@ def _info(values: Mapping[str, Value]) -> Labels:
 
 
 def _family(figure: Figure, readings: list[Reading]) -> Iterator[str]:
-    """Give the lines of one metric; none while nothing of it is a number."""
+    """Yield the lines of one metric, none if it has no number."""
     metric = figure.metric
     samples = [
         f"{metric}{_listed(labels)} {number}"
@@ -81,7 +81,7 @@ def _numbers(figure: Figure, labels: Labels, value: Value) -> Iterator[tuple[Lab
 
 
 def _number(value: Value) -> float | None:
-    """Return the number that a figure is: some are said with fixed decimals, or with a unit.
+    """Return a figure as a number; some have fixed decimals or a unit.
 
     None where there is none for the time being, which a word says.
     """

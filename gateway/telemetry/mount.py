@@ -23,7 +23,7 @@ UNKNOWN = Mount(Path("/"), "unknown", "unknown", frozenset())
 
 
 def mount_of(path: Path, mount_info: Path = MOUNT_INFO) -> Mount:
-    """Return the file system of `path`; UNKNOWN where Linux does not say."""
+    """Return the file system of `path`, UNKNOWN if Linux does not report it."""
     try:
         lines = mount_info.read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""The table of Tidegate's own figures, with what each is to a scraper."""
+"""Prometheus metadata of Tidegate's own figures."""
 
 from gateway.telemetry.client_metrics import CLIENT_FIGURES
 from gateway.telemetry.figure import Figure, Kind, own

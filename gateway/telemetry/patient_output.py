@@ -1,4 +1,4 @@
-"""Standard error that nobody waits for: a pipe, a terminal or a socket may take nothing for hours.
+"""Writes to standard error without blocking, even if a pipe or terminal is not read for hours.
 
 What it does not take at once waits here, up to a bound, for a thread that writes it later.
 """
@@ -20,17 +20,17 @@ WAITING_BYTES = 65_536
 come when there are more are dropped and counted, until half of it is free again."""
 
 LAST_WAIT = 2.0
-"""Seconds for which the end of the process waits for the last lines to be taken."""
+"""Seconds for which the end of the process waits for the last lines to be written."""
 
 RETRY = 1.0
-"""Seconds after which a descriptor is tried again that does not say that it takes more."""
+"""Seconds before retrying a descriptor that does not report that it is writable."""
 
 PAUSE = 0.05
-"""Seconds until one is tried again that said so and took nothing."""
+"""Seconds before retrying a descriptor that was writable and accepted nothing."""
 
 
 class PatientOutput(io.TextIOBase):
-    """Writes text in order and never blocks who writes; for any thread.
+    """Writes text in order and never blocks the caller; safe in any thread.
 
     `send` writes bytes to the descriptor and returns how many it took. If it is not `direct` it may
     block: then the thread alone calls it. `dropped` counts the lines that were given up, and
@@ -53,7 +53,7 @@ class PatientOutput(io.TextIOBase):
         self._thread: threading.Thread | None = None
 
     def write(self, text: str) -> int:
-        """Write the text or as much of it as is taken at once; the rest waits, or is dropped."""
+        """Write as much of the text as possible at once; buffer or drop the rest."""
         data = text.encode(errors="backslashreplace")
         with self._lock:
             if self._untold or (self._waiting and self._bytes + len(data) > WAITING_BYTES):
@@ -69,12 +69,12 @@ class PatientOutput(io.TextIOBase):
         return len(text)
 
     def finish(self) -> None:
-        """Wait until all was taken, LAST_WAIT seconds at most."""
+        """Wait until all is written, LAST_WAIT seconds at most."""
         with self._lock:
             self._changed.wait_for(lambda: not self._waiting, LAST_WAIT)
 
     def _rest(self, data: bytes) -> bytes:
-        """Write the data and return what of it is still to be written."""
+        """Write the data and return the unwritten rest."""
         try:
             return data[self._send(data) :]
         except BlockingIOError:
@@ -88,7 +88,7 @@ class PatientOutput(io.TextIOBase):
         self._bytes += len(data)
 
     def _advance(self, rest: bytes) -> None:
-        """Leave of the first that waits this rest; say what was dropped once there is room."""
+        """Replace the first buffered piece by its rest; report dropped lines once there is room."""
         taken = len(self._waiting[0]) - len(rest)
         self._bytes -= taken
         if rest:
@@ -138,7 +138,7 @@ class PatientOutput(io.TextIOBase):
 
 
 def patient(stream: TextIO) -> TextIO | PatientOutput:
-    """Return what writes where this stream does without blocking; itself if it never blocks.
+    """Return a stream that writes to the same place without blocking.
 
     The descriptor may be shared with other processes, and so is whether it blocks: that stays as
     it is. Linux opens a pipe or a terminal again where its owner allows it, a socket is asked not

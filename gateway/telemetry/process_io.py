@@ -1,4 +1,4 @@
-"""What this process has had written to disks (proc(5), /proc/self/io)."""
+"""Bytes that this process wrote to disks (proc(5), /proc/self/io)."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ PROC_SELF_IO = Path("/proc/self/io")
 
 
 def bytes_written(file: Path = PROC_SELF_IO) -> int | None:
-    """Return the bytes that this process sent to storage since its start, less what it took back.
+    """Return the bytes written to storage since the start, less cancelled writes.
 
     None where the kernel does not account for it, or does not let us read it.
     """

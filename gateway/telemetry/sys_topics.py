@@ -37,21 +37,21 @@ class SysTopics:
         counters.set("tidegate/gateway/version", VERSION)
 
     def start(self) -> None:
-        """Publish now and then at each interval."""
+        """Publish now and at each interval."""
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     def stop(self) -> None:
-        """Publish no more."""
+        """Stop publishing."""
         if self._task is not None:
             self._task.cancel()
 
     def update(self) -> None:
-        """Bring every figure up to date."""
+        """Update every figure."""
         for refresh in self.refresh:
             refresh()
 
     def say(self) -> None:
-        """Publish what has changed since the last time."""
+        """Publish figures that changed since the last call."""
         self.update()
         for name, value in list(self._counters.values.items()):
             if self._said.get(name) != value:

@@ -1,4 +1,4 @@
-"""Tell systemd how the service is: ready, alive, stopping (sd_notify's protocol)."""
+"""Reports to systemd that the service is ready, alive or stopping (sd_notify's protocol)."""
 
 import asyncio
 import logging
@@ -17,13 +17,13 @@ class SystemdNotify:
         self._task: asyncio.Task[None] | None = None
 
     def ready(self, status: str) -> None:
-        """Say that the service is up, and from now on that it is alive."""
+        """Report that the service is ready, and start the watchdog messages."""
         self._send(f"READY=1\nSTATUS={status}")
         if self._address and self._watchdog:
             self._task = asyncio.get_running_loop().create_task(self._keep_alive())
 
     def stopping(self) -> None:
-        """Say that the service is about to end."""
+        """Report that the service is stopping."""
         if self._task is not None:
             self._task.cancel()
         self._send("STOPPING=1")

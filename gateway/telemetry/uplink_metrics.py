@@ -1,4 +1,4 @@
-"""The table of the figures of the uplink: rules, outbox, ledger, recalls and the link itself."""
+"""Prometheus metadata of the figures of rules, outbox, ledger, recalls and the link."""
 
 from gateway.telemetry.figure import Figure, Kind, own
 

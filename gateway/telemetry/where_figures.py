@@ -1,4 +1,4 @@
-"""What subscription filters cost and say, all together and those that took the most time."""
+"""Figures of subscription filters: totals, and the filters that took the most time."""
 
 import json
 from heapq import nlargest
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from gateway.routing.where.compile import Where
 
 BUSIEST = 5
-"""Filters that are shown one by one."""
+"""Filters shown singly."""
 
 
 class WhereFigures:
-    """Brings `tidegate/where/…` up to date; `look` costs a look at every filter in use."""
+    """Updates `tidegate/where/…`; `look` visits every filter in use."""
 
     def __init__(self, broker: Broker, counters: Counters) -> None:
         self._broker = broker
         self._counters = counters
 
     def refresh(self) -> None:
-        """Set what is known at once."""
+        """Set the totals."""
         budget, counters = self._broker.budget, self._counters
         counters.set("tidegate/where/evaluated", budget.evaluated)
         counters.set("tidegate/where/passed", budget.passed)

@@ -1,28 +1,28 @@
-"""How much a gateway may write in a day, and how long answers may wait so that it keeps to it."""
+"""Delays commits so that a gateway writes no more than its daily budget."""
 
 DAY = 86_400.0
 """Seconds."""
 
 LOOK_BACK = 600.0
-"""Seconds over which the rate of writing is averaged: a burst is no reason to wait longer."""
+"""Seconds over which the write rate is averaged, so that a burst delays nothing."""
 
 SHORTEST_LOOK = 0.001
 """Seconds below which a look is left to the next one: a rate over less means nothing, and a rate
 over almost nothing is beyond every number."""
 
 LEAST_STRETCH = 0.1
-"""The part of a promised window that is always used: some gathering costs nobody anything."""
+"""Minimum part of a `batch(<ms>)` window that is used."""
 
 STRETCH_UP = 1.5
 STRETCH_DOWN = 0.9
-"""Factors of one step: up in a minute when too much is written, down in some when it is not."""
+"""Factors of one step: up within a minute over budget, down over several minutes below it."""
 
 COMFORTABLE = 0.7
-"""The part of the budget below which answers come sooner again."""
+"""The part of the budget below which delays shrink again."""
 
 
 class WriteBudget:
-    """Follows what is written and sets `stretch`, the part of its window that a commit waits.
+    """Sets `stretch`, the part of its window that a commit waits, from the bytes written.
 
     `budget` is bytes a day, None for no bound. Without one `stretch` stays 1.0: the class
     `batch` then waits as long as it may, which is kindest to the card. With one it falls while
@@ -39,12 +39,12 @@ class WriteBudget:
 
     @property
     def bytes_per_day(self) -> int:
-        """The rate of writing of the last LOOK_BACK seconds, as bytes a day."""
+        """Bytes a day at the write rate of the last LOOK_BACK seconds."""
         return int(self._rate * DAY)
 
     @property
     def exceeded(self) -> bool:
-        """True when the rate is above the budget although commits wait as long as they may."""
+        """Whether the rate is above the budget although commits wait for their whole window."""
         return (
             self.budget is not None
             and self._seconds >= LOOK_BACK
@@ -53,7 +53,7 @@ class WriteBudget:
         )
 
     def look(self, now: float, written: int) -> None:
-        """Take the bytes written since the start at `now` (monotonic seconds), rising both."""
+        """Update with the bytes written since the start at `now` (monotonic seconds)."""
         last = self._last
         if last is None:
             self._last = (now, written)

@@ -11,16 +11,16 @@ from gateway.errors import StartError
 from gateway.telemetry.http_request import Request, RequestError, parse
 
 MAXIMUM_REQUEST = 8 * 1024
-"""Bytes of a request's line and fields; a longer one gets 431."""
+"""Maximum bytes of a request's line and fields; a longer one gets 431."""
 
 MAXIMUM_CONNECTIONS = 8
-"""Connections at one time: some scrapers and a person. One more is closed at once."""
+"""Maximum connections at one time; a further one is closed at once."""
 
 EXCHANGE_TIMEOUT = 10.0
-"""Seconds from the connection to the last byte of the answer; then it is cut off."""
+"""Maximum seconds from the connection to the last byte of the response."""
 
 BACKLOG = 16
-"""Connections that the kernel holds until they are accepted."""
+"""Backlog of the listening socket."""
 
 TEXT = "text/plain; charset=utf-8"
 
@@ -29,7 +29,7 @@ METHODS = ("GET", "HEAD")
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """An answer to a request."""
+    """A response."""
 
     body: str
     status: HTTPStatus = HTTPStatus.OK
@@ -37,10 +37,10 @@ class Page:
 
 
 Pages = Mapping[str, Callable[[], Page]]
-"""What makes each page, by its path; called for each request, on the loop."""
+"""A function for each path that returns the page; called on the loop for each request."""
 
 
-class HttpDoor:
+class HttpServer:
     """Answers GET and HEAD, one request a connection: no body is read, nothing is kept alive."""
 
     def __init__(self, host: str, port: int, pages: Pages, counters: Counters) -> None:
@@ -53,11 +53,11 @@ class HttpDoor:
 
     @property
     def address(self) -> str:
-        """Where it answers, as in a URL."""
+        """Host and port, as in a URL."""
         return f"[{self._host}]:{self.port}" if ":" in self._host else f"{self._host}:{self.port}"
 
     async def bind(self) -> None:
-        """Take the address, but no connection yet; raise StartError if it cannot be had."""
+        """Bind the address without listening; raise StartError if that fails."""
         try:
             self._server = await asyncio.start_server(
                 self._accept,
@@ -72,7 +72,7 @@ class HttpDoor:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def serve(self) -> None:
-        """Answer from now on; raise StartError if another took the address first."""
+        """Start listening; raise StartError if another process has the address."""
         if self._server is None:
             return
         try:
@@ -81,7 +81,7 @@ class HttpDoor:
             raise self._cannot_listen(error) from error
 
     async def close(self) -> None:
-        """Accept no more and cut off who is still here."""
+        """Stop listening and close all connections."""
         if self._server is not None:
             self._server.close()
         for exchange in self._exchanges:
@@ -116,7 +116,7 @@ class HttpDoor:
             writer.transport.abort()
 
     async def _answer(self, reader: asyncio.StreamReader) -> bytes:
-        """Read a request and return what to answer; raise EOFError if there is none."""
+        """Read a request and return the response; raise EOFError if there is none."""
         try:
             request = parse(await reader.readuntil(b"\r\n\r\n"))
         except asyncio.LimitOverrunError:

@@ -1,0 +1,176 @@
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+import pytest
+
+from gateway.counters import Counters
+from gateway.errors import StartError
+from gateway.telemetry import http_server
+from gateway.telemetry.http_server import MAXIMUM_CONNECTIONS, MAXIMUM_REQUEST, HttpServer, Page
+from tests.support.storage import until
+
+GET = b"GET /page HTTP/1.1\r\nHost: here\r\n\r\n"
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[HttpServer]:
+    """Give an open server with one page."""
+    opened = HttpServer("127.0.0.1", 0, {"/page": lambda: Page("öffen\n")}, Counters())
+    await opened.bind()
+    await opened.serve()
+    yield opened
+    await opened.close()
+
+
+def count(server: HttpServer, name: str) -> int:
+    return server._counters.count(f"tidegate/metrics/{name}")
+
+
+async def answer(server: HttpServer, request: bytes) -> bytes:
+    """Return all that is answered, up to the end of the connection."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(request)
+    try:
+        return await reader.read()
+    finally:
+        writer.close()
+
+
+async def test_a_page(server: HttpServer) -> None:
+    head, _, body = (await answer(server, GET)).partition(b"\r\n\r\n")
+    assert head.split(b"\r\n") == [
+        b"HTTP/1.1 200 OK",
+        b"Content-Type: text/plain; charset=utf-8",
+        b"Content-Length: 7",
+        b"Cache-Control: no-store",
+        b"Connection: close",
+    ]
+    assert body.decode() == "öffen\n"
+    await until(lambda: count(server, "requests") == 1)
+    assert count(server, "refused") == 0
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (GET.replace(b"/page", b"/other"), b"404 Not Found"),
+        (GET.replace(b"GET", b"DELETE"), b"405 Method Not Allowed"),
+        (GET.replace(b"1.1", b"3.0"), b"505 HTTP Version Not Supported"),
+        (GET.replace(b"Host", b"Guest"), b"400 Bad Request"),
+        (b"POST /page HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc", b"405 Method"),
+        (b"\x16\x03\x01 TLS\r\n\r\n", b"400 Bad Request"),
+    ],
+)
+async def test_what_gets_no_page(server: HttpServer, request_: bytes, status: bytes) -> None:
+    answered = await answer(server, request_)
+    assert answered.startswith(b"HTTP/1.1 " + status)
+    assert (b"\r\nAllow: GET, HEAD\r\n" in answered) == status.startswith(b"405")
+    await until(lambda: count(server, "requests") == 1)
+
+
+async def test_an_answer_to_head_has_no_body(server: HttpServer) -> None:
+    answered = await answer(server, GET.replace(b"GET /page", b"HEAD /other"))
+    assert answered.startswith(b"HTTP/1.1 404 Not Found")
+    assert b"\r\nContent-Length: 10\r\n" in answered
+    assert answered.endswith(b"\r\n\r\n")
+
+
+async def test_a_request_in_pieces(server: HttpServer) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    for byte in GET:
+        writer.write(bytes([byte]))
+        await writer.drain()
+        await asyncio.sleep(0)
+    assert (await reader.read()).startswith(b"HTTP/1.1 200 OK")
+    writer.close()
+
+
+async def test_the_head_is_bounded(server: HttpServer) -> None:
+    field = b"a: " + MAXIMUM_REQUEST * b"x" + b"\r\n"
+    answered = await answer(server, GET[:-2] + field + b"\r\n")
+    assert answered.startswith(b"HTTP/1.1 431 Request Header Fields Too Large")
+
+
+async def test_only_one_request_is_answered(server: HttpServer) -> None:
+    assert (await answer(server, GET + GET)).count(b"HTTP/1.1 ") == 1
+
+
+async def test_connections_are_bounded(server: HttpServer) -> None:
+    held = [
+        await asyncio.open_connection("127.0.0.1", server.port) for _ in range(MAXIMUM_CONNECTIONS)
+    ]
+    await until(lambda: len(server._exchanges) == MAXIMUM_CONNECTIONS)
+    with contextlib.suppress(ConnectionError):
+        assert await answer(server, GET) == b""
+    assert count(server, "refused") == 1
+    reader, writer = held[0]
+    writer.write(GET)
+    assert (await reader.read()).startswith(b"HTTP/1.1 200 OK")
+    await until(lambda: len(server._exchanges) == MAXIMUM_CONNECTIONS - 1)
+    assert (await answer(server, GET)).startswith(b"HTTP/1.1 200 OK")
+    for _, writer in held:
+        writer.close()
+
+
+async def test_who_says_nothing_is_cut_off(
+    server: HttpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "EXCHANGE_TIMEOUT", 0.05)
+    with contextlib.suppress(ConnectionError):
+        assert await answer(server, GET[:-1]) == b""
+    assert count(server, "refused") == 1
+
+
+async def test_who_does_not_read_is_cut_off(
+    server: HttpServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "EXCHANGE_TIMEOUT", 0.2)
+    server._pages = {"/page": lambda: Page(32 * 1024 * 1024 * "x")}
+    _, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024)
+    writer.write(GET)
+    await until(lambda: count(server, "refused") == 1)
+    await until(lambda: not server._exchanges)
+    writer.close()
+
+
+async def test_who_leaves_in_the_middle_is_forgotten(server: HttpServer) -> None:
+    _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    writer.write(GET[:10])
+    writer.close()
+    await until(lambda: count(server, "refused") == 1)
+    await until(lambda: not server._exchanges)
+
+
+async def test_the_stop_waits_for_nobody(server: HttpServer) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    await until(lambda: bool(server._exchanges))
+    await server.close()
+    with contextlib.suppress(ConnectionError):
+        assert await reader.read() == b""
+    writer.close()
+    with pytest.raises(ConnectionError):
+        await asyncio.open_connection("127.0.0.1", server.port)
+
+
+async def test_an_address_that_cannot_be_had(server: HttpServer) -> None:
+    second = HttpServer("127.0.0.1", server.port, {}, Counters())
+    with pytest.raises(StartError, match=f"at 127.0.0.1:{server.port}: Address already in use"):
+        await second.bind()
+
+
+async def test_an_address_that_another_takes_first() -> None:
+    first, second = (HttpServer("127.0.0.1", 0, {}, Counters()) for _ in range(2))
+    await second.serve()  # not bound: there is nothing to open
+    await first.bind()
+    second.port = first.port
+    await second.bind()
+    await first.serve()
+    with pytest.raises(StartError, match="Address already in use"):
+        await second.serve()
+    await first.close()
+    await second.close()
+
+
+def test_the_address_as_in_a_url() -> None:
+    assert HttpServer("::1", 1, {}, Counters()).address == "[::1]:1"
