@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 class _Either:
     """Lets in those without a user name, and of the others those whose password is right."""
 
+    proves = True
+
     def __init__(self, password_file: "PasswordFile") -> None:
         self._password_file = password_file
 
@@ -36,6 +38,8 @@ def authenticator(configuration: Configuration, place: int) -> Authenticator:
 
 class Nobody:
     """Lets nobody in: anonymous access is forbidden and no user is named."""
+
+    proves = False
 
     def check(self, username: str | None, password: bytes | None) -> bool:  # noqa: ARG002 - a shape
         """Return False."""

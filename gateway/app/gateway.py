@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 
+from gateway.app.access import access_policies
 from gateway.app.allocator import give_back_regularly, keep_buffers
 from gateway.app.broker_settings import broker_settings, subscription_filters
 from gateway.app.control import Control
@@ -26,6 +27,7 @@ from gateway.app.sensors import start_sensors
 from gateway.app.storage import open_storage
 from gateway.app.telemetry import Telemetry
 from gateway.app.wear import Wear
+from gateway.broker import access
 from gateway.broker.broker import Broker
 from gateway.broker.restore import restore
 from gateway.broker.store import Store
@@ -176,6 +178,10 @@ class Gateway:
             new_client_id=lambda: f"auto-{os.urandom(8).hex()}",
             timer=self.clock.nanoseconds,
         )
+        self.policies = access_policies(self.configuration)
+        if len(set(self.policies)) == 1:  # else who is away is asked about when it is back
+            self.broker.access = self.policies[0]
+        access.apply(self.broker, self.policies)
         for warning in drop_warnings(self.configuration):
             logger.warning("%s", warning)
         self.turn = Turn(self.broker, self.writer, self.clock)

@@ -3,6 +3,7 @@
 import logging
 from typing import TYPE_CHECKING
 
+from gateway.app.access import access_policies
 from gateway.app.authenticators import authenticator
 from gateway.app.descriptors import connection_limit
 from gateway.config.errors import ConfigurationError
@@ -30,6 +31,7 @@ def make_listeners(gateway: "Gateway") -> list[Listener]:
             gateway.turn,
             tls=_tls(settings, configuration.file, place),
             room=room,
+            access=gateway.policies[place],
         )
         for place, settings in enumerate(configuration.listeners)
     ]
@@ -58,6 +60,7 @@ def reload_listeners(gateway: "Gateway") -> None:
 
 def check_listeners(configuration: Configuration) -> None:
     """Raise ConfigurationError or StartError at the first listener that cannot work."""
+    access_policies(configuration)
     for place, settings in enumerate(configuration.listeners):
         authenticator(configuration, place)
         _tls(settings, configuration.file, place)

@@ -1,13 +1,23 @@
-"""Who may connect, and which topics a client may write."""
+"""Who may connect, and what becomes of access rules that change while clients are connected."""
 
-from typing import Protocol
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Protocol
 
-CONTROL = "$CONTROL/tidegate/"
-"""Below this clients ask the gateway itself for something (docs/configuration.md)."""
+from gateway.access.access import Access
+from gateway.access.policy import AccessPolicy
+from gateway.mqtt.packets import Connect
+from gateway.session.session import Session
+
+if TYPE_CHECKING:
+    from gateway.broker.broker import Broker
+    from gateway.broker.client import Client
 
 
 class Authenticator(Protocol):
     """Decides about the user name and password of a CONNECT."""
+
+    proves: bool
+    """Whether a client that it lets in is who its user name says."""
 
     def check(self, username: str | None, password: bytes | None) -> bool:
         """Return True if the client may connect."""
@@ -17,11 +27,39 @@ class Authenticator(Protocol):
 class Anonymous:
     """Lets everyone in, whatever user name they give."""
 
+    proves = False
+
     def check(self, username: str | None, password: bytes | None) -> bool:  # noqa: ARG002 - a shape
         """Return True."""
         return True
 
 
-def may_publish(topic: str) -> bool:
-    """Return whether clients may write the topic: `$` topics are the gateway's own."""
-    return not topic.startswith("$") or topic.startswith(CONTROL)
+def access_of(client: "Client", packet: Connect) -> Access:
+    """Return what a client that was let in may do."""
+    arrival = client.arrival
+    proven = (
+        arrival.username is not None
+        or client.authentication is not None
+        or client.authenticator.proves
+    )
+    return arrival.access.access(
+        packet.username, packet.client_id, local=arrival.local, proven=proven
+    )
+
+
+def access_of_restored(broker: "Broker", session: Session) -> Access:
+    """Return what a session may do whose client has not been here since the start."""
+    return broker.access.access(session.username, session.client_id, local=False, proven=False)
+
+
+def apply(broker: "Broker", policies: Iterable[AccessPolicy]) -> None:
+    """Let the rules of all listeners hold, as they are now, also for what is subscribed already."""
+    broker.router.restricts = any(policy.restricted for policy in policies)
+    for session in broker.sessions.values():
+        old = session.access
+        session.grant(
+            old.policy.access(
+                session.username, session.client_id, local=old.local, proven=old.proven
+            )
+        )
+    broker.admissions.forget_all()

@@ -14,6 +14,7 @@ from gateway.session.traffic cimport Traffic
 cdef class Broker:
     cdef object _packets_received
     cdef object _packets_sent
+    cdef public object access
     cdef public TopicAdmissions admissions
     cdef public list admitted
     cdef public object alias_budget

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterable
 from functools import partial
 
+from gateway.access.policy import OPEN
 from gateway.broker import bounds, sessions
 from gateway.broker.access import Authenticator
 from gateway.broker.arrival import PLAIN, Arrival
@@ -63,6 +64,7 @@ class Broker:
     __slots__ = (
         "_packets_received",
         "_packets_sent",
+        "access",
         "admissions",
         "admitted",
         "alias_budget",
@@ -108,6 +110,7 @@ class Broker:
         timer: Callable[[], int] | None = None,
     ) -> None:
         self.settings = settings
+        self.access = OPEN  # of sessions whose client has not been here since the start
         self.counters = counters
         self.durability: Durability = durability or InMemory()
         self.store: Store = store or KeepsNothing()

@@ -35,7 +35,8 @@ cdef tuple _forward(
     broker, Client client, Session session, Publication publication, Py_ssize_t first,
     TopicAdmission admission, instant)
 
-cdef _refusal(broker, Publication publication, TopicAdmission admission)
+cdef _refusal(
+    broker, Session session, Publication publication, TopicAdmission admission)
 
 @cython.locals(connection=Connection)
 cdef _answer(

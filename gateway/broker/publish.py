@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from gateway.access.rule import WRITE
 from gateway.broker.client import Client
 from gateway.broker.forward import Outcome, forward
 from gateway.broker.instant import Instant
@@ -116,9 +117,9 @@ def _publish(
     needed any more, unless their durability class promises nothing.
     """
     qos = publication.qos
-    refusal = admission.refusal
-    if refusal is not None or broker.settings.check_payload_format:
-        refusal = _refusal(broker, publication, admission)
+    refusal = None
+    if admission.asks or session.access.restricted or broker.settings.check_payload_format:
+        refusal = _refusal(broker, session, publication, admission)
     if refusal is not None:
         count = publication.packets.count - first
         if qos:
@@ -180,15 +181,17 @@ def _forward(
 
 
 def _refusal(
-    broker: "Broker", publication: Publication, admission: TopicAdmission
+    broker: "Broker", session: Session, publication: Publication, admission: TopicAdmission
 ) -> ReasonCode | None:
     """Return why messages of this topic are not taken, None if they are; count it.
 
     Raises ProtocolError for a QoS 0 message that the client has to be told of all the same.
     """
     code = admission.refusal
+    if code is None and not broker.admissions.rights(admission, session.access) & WRITE:
+        code = ReasonCode.NOT_AUTHORIZED
     if code is None:
-        if is_what_it_says(publication):
+        if not broker.settings.check_payload_format or is_what_it_says(publication):
             return None
         broker.counters.add("tidegate/refused/payload_formats")
         return _not_taken(publication, ReasonCode.PAYLOAD_FORMAT_INVALID, "payload is not UTF-8")

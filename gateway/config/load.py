@@ -12,6 +12,7 @@ from gateway.config.errors import ConfigurationError
 from gateway.config.listener import find_mistake
 from gateway.config.metrics import find_metrics_mistake
 from gateway.config.settings import (
+    AccessConfig,
     BrokerConfig,
     Configuration,
     DurabilityConfig,
@@ -20,6 +21,7 @@ from gateway.config.settings import (
     MemoryConfig,
     MetricsConfig,
     OutboxConfig,
+    RoleConfig,
     RuleConfig,
     SerialConfig,
     SimulatorConfig,
@@ -77,6 +79,7 @@ class Reader:
             file=self._file,
             gateway_id=gateway.get("id") or self._host_name(),
             listeners=listeners or (ListenerConfig(),),
+            access=self._access(document),
             broker=self._broker(document),
             uplink=self._uplink(document),
             outbox=self._outbox(document),
@@ -123,6 +126,15 @@ class Reader:
                 key, value, allowed = mistake
                 raise ConfigurationError(self._file, f"listener[{place}].{key}", value, allowed)
         return tuple(ListenerConfig(**settings) for settings in tables)
+
+    def _access(self, document: dict[str, Any]) -> AccessConfig:
+        table = dict(self._is_table(document.get("access", {}), "access"))
+        roles = tuple(
+            RoleConfig(**settings)
+            for settings in self._array(table, "role", schema.ROLE, "access.", needed=("name",))
+        )
+        table.pop("role", None)
+        return AccessConfig(**self._checked(table, schema.ACCESS, "access."), roles=roles)
 
     def _broker(self, document: dict[str, Any]) -> BrokerConfig:
         broker = BrokerConfig(**self._table(document, "broker", schema.BROKER))

@@ -34,6 +34,7 @@ LISTENER: Section = {
     "port": whole_number(1, 65_535),
     "allow_anonymous": boolean,
     "password_file": text,
+    "acl_file": text,
     "path": unix_path,
     "mode": permissions,
     "tls_certificate": text,
@@ -55,6 +56,7 @@ BROKER: Section = {
     "maximum_packet_size": PACKET_SIZE,
     "maximum_connect_size": PACKET_SIZE,
     "connect_timeout": whole_number(1, 3600),
+    "failed_login_delay": number(0, 60),
     "topic_alias_maximum": whole_number(0, 65_535),
     "topic_alias_maximum_out": whole_number(0, 65_535),
     "topic_alias_client_bytes": whole_number(0, 1024**3),
@@ -82,6 +84,18 @@ BROKER: Section = {
 }
 
 MEMORY: Section = {"limit": size_from(16 * 1024 * 1024)}
+
+ACCESS: Section = {"operators": texts}
+
+ROLE: Section = {
+    "name": text,
+    "users": texts,
+    "anonymous": boolean,
+    "read": texts,
+    "write": texts,
+    "readwrite": texts,
+    "deny": texts,
+}
 
 STORAGE: Section = {
     "durability": durability,
@@ -164,5 +178,15 @@ SERIAL: Section = {
 
 SIMULATOR: Section = {"port": text, "node": text, "interval": number(0.01, 3600)}
 
-TABLES = ("gateway", "broker", "uplink", "outbox", "memory", "storage", "history", "metrics")
+TABLES = (
+    "gateway",
+    "access",
+    "broker",
+    "uplink",
+    "outbox",
+    "memory",
+    "storage",
+    "history",
+    "metrics",
+)
 ARRAYS = ("durability", "listener", "serial", "simulator", "subscription_filter")

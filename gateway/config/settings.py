@@ -29,6 +29,7 @@ class ListenerConfig:
     connection_rate: float | None = None  # a second
     connection_burst: int | None = None  # None: what the rate gives in a second, at least 1
     durability: str | None = None
+    acl_file: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,31 @@ class BrokerConfig:
     check_payload_format: bool = False
     response_information: str | None = None
     p2p: bool = False
+    failed_login_delay: float = 1.0  # seconds, the first; it doubles
+
+
+@dataclass(frozen=True, slots=True)
+class RoleConfig:
+    """Topic filters that some users may read or write; in a name of `users` `*` is anything.
+
+    In the filters `%c` and `%u` stand for the client identifier and the user name.
+    """
+
+    name: str
+    users: tuple[str, ...] = ()
+    anonymous: bool = False
+    read: tuple[str, ...] = ()
+    write: tuple[str, ...] = ()
+    readwrite: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AccessConfig:
+    """Who may command the gateway and read its log from anywhere, and the roles of users."""
+
+    operators: tuple[str, ...] = ()
+    roles: tuple[RoleConfig, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +243,7 @@ class Configuration:
     file: str
     gateway_id: str
     listeners: tuple[ListenerConfig, ...] = (ListenerConfig(),)
+    access: AccessConfig = field(default_factory=AccessConfig)
     broker: BrokerConfig = field(default_factory=BrokerConfig)
     uplink: UplinkConfig | None = None
     outbox: OutboxConfig = field(default_factory=OutboxConfig)

@@ -50,6 +50,8 @@ class PasswordFile:
 
     __slots__ = ("_decoy", "_passwords")
 
+    proves = True
+
     def __init__(self, passwords: dict[str, _Password]) -> None:
         self._passwords = passwords
         self._decoy = max(passwords.values(), key=lambda entry: entry.iterations, default=_NOBODY)

@@ -29,6 +29,8 @@ FULL = "the listener holds its 3 connections"
 class NoOne:
     """Lets nobody in."""
 
+    proves = True
+
     def check(self, username: str | None, password: bytes | None) -> bool:
         return False
 

@@ -14,6 +14,8 @@ from tests.support.versions import VERSIONS
 class Users:
     """Knows one user."""
 
+    proves = True
+
     def check(self, username: str | None, password: bytes | None) -> bool:
         return (username, password) == ("anna", b"secret")
 

@@ -15,7 +15,7 @@ LONG = "x" * 65
 
 MISTAKES: list[tuple[str, str, object, str]] = [
     # unknown keys
-    ("[gatway]\nid = 'a'", "gatway", {"id": "a"}, "there are broker, durability, gateway,"),
+    ("[gatway]\nid = 'a'", "gatway", {"id": "a"}, "there are access, broker, durability, gateway,"),
     ("[gateway]\nname = 'a'", "gateway.name", "a", "unknown key; there are id"),
     (
         "[[listener]]\nprot = 1",
