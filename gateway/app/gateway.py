@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gateway.app.access import access_policies
 from gateway.app.allocator import give_back_regularly, keep_buffers
@@ -26,6 +27,7 @@ from gateway.app.metrics import bind_metrics
 from gateway.app.sensors import start_sensors
 from gateway.app.storage import open_storage
 from gateway.app.telemetry import Telemetry
+from gateway.app.watched_files import watch
 from gateway.app.wear import Wear
 from gateway.broker import access
 from gateway.broker.broker import Broker
@@ -44,6 +46,9 @@ from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
 from gateway.telemetry.systemd_notify import SystemdNotify
 from gateway.version import VERSION
+
+if TYPE_CHECKING:
+    from gateway.server.password_logins import PasswordThread
 
 logger = logging.getLogger(__name__)
 
@@ -111,6 +116,7 @@ class Gateway:
         self.database: Database
         self.writer: Writer
         self.starts: int
+        self._password_thread: PasswordThread | None = None
         self.ended = asyncio.Event()
         self.fault = ""
         """Why the gateway ends by itself."""
@@ -143,8 +149,18 @@ class Gateway:
             await listener.serve()
         await start_sensors(self)
         self._give_memory_back()
+        self._watch_files()
         if metrics is not None:
             await metrics.serve()
+
+    def password_thread(self) -> "PasswordThread":
+        """Return the thread in which passwords are checked, which begins with the first."""
+        if self._password_thread is None:
+            from gateway.server.password_logins import PasswordThread
+
+            self._password_thread = PasswordThread(self.turn.loop, self.turn.now)
+            self.stack.callback(self._password_thread.close)
+        return self._password_thread
 
     def end(self, fault: str = "") -> None:
         """Let the gateway end, because of a `fault` or because it was asked to."""
@@ -208,6 +224,10 @@ class Gateway:
         from gateway.app.uplink import start_uplink
 
         await start_uplink(self, config)
+
+    def _watch_files(self) -> None:
+        watching = asyncio.get_running_loop().create_task(watch(self))
+        self.stack.callback(watching.cancel)
 
     def _give_memory_back(self) -> None:
         keep_buffers()

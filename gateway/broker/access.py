@@ -1,10 +1,11 @@
 """Who may connect, and what becomes of access rules that change while clients are connected."""
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from gateway.access.access import Access
 from gateway.access.policy import AccessPolicy
+from gateway.broker.instant import Instant
 from gateway.mqtt.packets import Connect
 from gateway.session.session import Session
 
@@ -13,14 +14,24 @@ if TYPE_CHECKING:
     from gateway.broker.client import Client
 
 
+Decide: TypeAlias = Callable[[bool | None, Instant], None]
+"""Takes whether a password is right, None if there was no room to look, and the instant."""
+
+
 class Authenticator(Protocol):
     """Decides about the user name and password of a CONNECT."""
 
     proves: bool
     """Whether a client that it lets in is who its user name says."""
 
-    def check(self, username: str | None, password: bytes | None) -> bool:
-        """Return True if the client may connect."""
+    def check(
+        self, username: str | None, password: bytes | None, instant: Instant, decide: Decide
+    ) -> None:
+        """Call `decide`, now or in a later turn, with whether the client may connect."""
+        ...
+
+    def knows(self, earlier: "Authenticator", username: str | None) -> bool:
+        """Return whether a client that an earlier one let in need not log in again."""
         ...
 
 
@@ -29,7 +40,17 @@ class Anonymous:
 
     proves = False
 
-    def check(self, username: str | None, password: bytes | None) -> bool:  # noqa: ARG002 - a shape
+    def check(
+        self,
+        username: str | None,  # noqa: ARG002 - a shape
+        password: bytes | None,  # noqa: ARG002
+        instant: Instant,
+        decide: Decide,
+    ) -> None:
+        """Decide at once that the client may."""
+        decide(True, instant)  # noqa: FBT003 - the answer
+
+    def knows(self, earlier: Authenticator, username: str | None) -> bool:  # noqa: ARG002 - a shape
         """Return True."""
         return True
 

@@ -11,8 +11,6 @@ cpdef greet(Client client, packet)
 
 cdef bint _may_be_assigned(packet) except -1
 
-cpdef identify(Client client, packet)
-
 cdef _examine_will(broker, Client client, packet)
 
 @cython.locals(session=Session, present=bint)

@@ -62,17 +62,6 @@ def _may_be_assigned(packet: Connect) -> bool:
     return packet.protocol_version == MQTT_5
 
 
-def identify(client: Client, packet: Connect) -> Refusal | None:
-    """Return why the client is not who it says, by user name and password or its certificate."""
-    if client.arrival.username is not None:
-        packet.username = client.arrival.username
-    elif not client.authenticator.check(packet.username, packet.password):
-        if packet.username is None:
-            return Refusal(ReasonCode.NOT_AUTHORIZED, "this listener wants a user name")
-        return Refusal(ReasonCode.BAD_USER_NAME_OR_PASSWORD, "user name or password is wrong")
-    return None
-
-
 def _examine_will(broker: "Broker", client: Client, packet: Connect) -> Refusal | None:
     """Refuse now what could not be published later."""
     will = packet.will

@@ -29,6 +29,7 @@ cdef class Broker:
     cdef public object durability_classes
     cdef public object ended_subscriptions
     cdef public object expressions
+    cdef public object failed_logins
     cdef public object inbound_alias_figures
     cdef public object memory
     cdef public object new_client_id

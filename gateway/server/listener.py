@@ -43,8 +43,7 @@ PROBES = (
 class Listener:
     """Accepts connections at one address and keeps track of them.
 
-    `reception.authenticator` and `layers.tls` can be replaced: who connects from then on gets the
-    new ones.
+    `layers.tls` can be replaced: who connects from then on gets the new one.
     """
 
     def __init__(

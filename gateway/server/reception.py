@@ -10,6 +10,7 @@ from gateway.broker.access import Authenticator
 from gateway.broker.arrival import Arrival
 from gateway.config.durability import commit_within
 from gateway.config.settings import ListenerConfig
+from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server.gate import Gate, Verdict
 from gateway.server.layers import Layers
 from gateway.server.peer import is_local
@@ -21,7 +22,7 @@ from gateway.session.durability_class import DurabilityClass
 class Reception:
     """Makes a client of each connection that its listener's gate lets in, and keeps track of them.
 
-    `authenticator` can be replaced: who connects from then on is asked by the new one.
+    Who connects is asked by its `authenticator`.
     """
 
     __slots__ = (
@@ -66,6 +67,14 @@ class Reception:
             local if is_local(transport) else remote
         )
         self._on_lost = self._lost  # one object for all connections
+
+    def replace_authenticator(self, authenticator: Authenticator) -> None:
+        """Ask another one from now on; users whose password changed are to log in again."""
+        old, self.authenticator = self.authenticator, authenticator
+        for client in list(self.clients):
+            if not authenticator.knows(old, client.username):
+                reason = "the user's password has changed, or the user is gone"
+                client.disconnect(ReasonCode.NOT_AUTHORIZED, reason)
 
     def accept(self) -> Any:
         """Return the protocol of a new connection; its socket closes if it is not let in."""

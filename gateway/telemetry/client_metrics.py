@@ -22,6 +22,8 @@ CLIENTS = (
             "subscriptions": "Topic filters of which the client may read nothing.",
             "wills": "Wills to topics that their client may not write.",
             "withheld": "Queued messages that their client may not read any more.",
+            "logins_failed": "Logins with a wrong user name or password.",
+            "logins_delayed": "Times that a login waited because of earlier failures.",
         },
     ),
     *own(

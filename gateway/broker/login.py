@@ -1,0 +1,81 @@
+"""User name and password of a CONNECT: looked at now or later, and answered."""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from gateway.broker.admission import Refusal
+from gateway.broker.client import Client
+from gateway.broker.connack import admit, refuse
+from gateway.broker.instant import Instant
+from gateway.broker.pieces import HELD
+from gateway.mqtt.packets import Connect
+from gateway.mqtt.reason_codes import ReasonCode
+
+if TYPE_CHECKING:
+    from gateway.broker.broker import Broker
+
+
+def log_in(broker: "Broker", client: Client, packet: Connect, instant: Instant) -> None:
+    """Let the client in if its password is right, else refuse it.
+
+    It is held until that is known, and for as long as its last failures cost.
+    """
+    wait = broker.failed_logins.wait(_who(client, packet), instant.monotonic)
+    if wait:
+        broker.counters.add("tidegate/access/logins_delayed")
+        again = partial(log_in, broker)
+        due = instant.monotonic + wait
+        broker.deadlines.set(client, due, lambda one, later: again(one, packet, later))
+    else:
+        broker.deadlines.discard(client)
+    client.pieces = HELD
+    if not wait:
+        decide = partial(_decide, broker, client, packet)
+        client.authenticator.check(packet.username, packet.password, instant, decide)
+
+
+def _decide(
+    broker: "Broker", client: Client, packet: Connect, right: bool | None, instant: Instant
+) -> None:
+    """Go on with a client whose password is right or wrong; None if nobody has looked at it."""
+    if client.closing:
+        return
+    who = _who(client, packet)
+    if right:
+        broker.failed_logins.forget(who)
+        _release(client)
+        admit(broker, client, packet, instant)
+    elif right is None:
+        _release(client)
+        refusal = Refusal(ReasonCode.QUOTA_EXCEEDED, "too many others are logging in")
+        refuse(broker, client, packet, refusal)
+    else:
+        broker.counters.add("tidegate/access/logins_failed")
+        wait = broker.failed_logins.add(who, instant.monotonic) if packet.username else 0.0
+        if wait:
+            due = instant.monotonic + wait
+            broker.deadlines.set(client, due, lambda one, _: _refuse(broker, one, packet))
+        else:
+            _refuse(broker, client, packet)
+
+
+def _refuse(broker: "Broker", client: Client, packet: Connect) -> None:
+    """Tell the client that its user name or password is wrong."""
+    _release(client)
+    if packet.username is None:
+        refusal = Refusal(ReasonCode.NOT_AUTHORIZED, "this listener wants a user name")
+    else:
+        code = ReasonCode.BAD_USER_NAME_OR_PASSWORD
+        refusal = Refusal(code, "user name or password is wrong")
+    refuse(broker, client, packet, refusal)
+
+
+def _release(client: Client) -> None:
+    """Handle what the client has sent behind its CONNECT."""
+    client.pieces = None
+    client.connection.on_output()
+
+
+def _who(client: Client, packet: Connect) -> tuple[str, str | None]:
+    """Return whom failures are counted for: the address without its port, and the user name."""
+    return client.peer.rpartition(":")[0], packet.username
