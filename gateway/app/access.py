@@ -31,6 +31,16 @@ def access_policies(configuration: Configuration) -> list[AccessPolicy]:
     return [shared[listener.acl_file] for listener in configuration.listeners]
 
 
+def access_warnings(configuration: Configuration) -> list[str]:
+    """Return a line for each listener whose rules go by names that anybody can give."""
+    text = "rules go by user names that nobody proves here, without password_file or tls_identity"
+    return [
+        f"listener[{place}].acl_file: {text}"
+        for place, listener in enumerate(configuration.listeners)
+        if listener.acl_file and not listener.password_file and not listener.tls_identity
+    ]
+
+
 def read_acl(listener: ListenerConfig) -> AclRules | None:
     """Return the rules of a listener's ACL file, None if it has none; raise ConfigurationError."""
     if listener.acl_file is None:

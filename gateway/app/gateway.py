@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gateway.app.access import access_policies
+from gateway.app.access import access_policies, access_warnings
 from gateway.app.allocator import give_back_regularly, keep_buffers
 from gateway.app.broker_settings import broker_settings, subscription_filters
 from gateway.app.control import Control
@@ -198,7 +198,7 @@ class Gateway:
         if len(set(self.policies)) == 1:  # else who is away is asked about when it is back
             self.broker.access = self.policies[0]
         access.apply(self.broker, self.policies)
-        for warning in drop_warnings(self.configuration):
+        for warning in [*drop_warnings(self.configuration), *access_warnings(self.configuration)]:
             logger.warning("%s", warning)
         self.turn = Turn(self.broker, self.writer, self.clock)
         self.stack.push_async_callback(self._finish)

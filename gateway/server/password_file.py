@@ -32,6 +32,10 @@ class PasswordFile:
     def __len__(self) -> int:
         return len(self._passwords)
 
+    def users(self) -> list[tuple[str, str]]:
+        """Return every user name, in the file's order, with the kind of its hash."""
+        return [(name, password.description) for name, password in self._passwords.items()]
+
     def check(self, username: str | None, password: bytes | None) -> bool:
         """Tell whether the user exists and this is the password; False if either is None.
 

@@ -55,6 +55,13 @@ class Password:
         return hmac.compare_digest(hashed, self.hashed)
 
     @property
+    def description(self) -> str:
+        """What it is, for people."""
+        if self.kind == "scrypt":
+            return f"scrypt, N = 2^{self.cost}"
+        return f"PBKDF2, {self.cost} rounds" if self.kind == "7" else "SHA-512, which is weak"
+
+    @property
     def work(self) -> float:
         """About the rounds of PBKDF2 that one check takes the time of."""
         return 2.0**self.cost * 2 if self.kind == "scrypt" else self.cost
