@@ -8,10 +8,10 @@ from gateway.routing.router cimport Router
 @cython.final
 cdef class TopicAdmission:
     cdef public object addressee
-    cdef public bint asks
     cdef public object durability
     cdef public long long epoch
     cdef public object fault
+    cdef public bint guarded
     cdef public object refusal
     cdef public dict rights
     cdef readonly Route route
@@ -39,7 +39,7 @@ cdef class TopicAdmissions:
     @cython.locals(admission=TopicAdmission)
     cpdef TopicAdmission find(self, bytes topic_name)
     @cython.locals(rights=dict)
-    cpdef rights(self, TopicAdmission admission, access)
+    cpdef int rights(self, TopicAdmission admission, access) except -1
     cpdef reader(self, TopicAdmission admission)
     cpdef forget_all(self)
     @cython.locals(admission=TopicAdmission, match=tuple, route=Route)

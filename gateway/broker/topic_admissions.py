@@ -34,18 +34,18 @@ class TopicAdmission:
     """One topic name: whether messages may be published to it, and where they go.
 
     `refusal` is the reason code of a topic that no client may publish to, with `fault` where the
-    client is told more, else None. It `asks` where that is so, and where some clients may not,
-    access rules or none: `TopicAdmissions.rights` says which. `durability` is the class that the
+    client is told more, else None. Of the other topics not every client may publish to one that
+    is `guarded`: `TopicAdmissions.rights` says who. `durability` is the class that the
     configuration names for the topic, None where it names none. `addressee` is the client
     identifier of a peer to peer topic.
     """
 
     __slots__ = (
         "addressee",
-        "asks",
         "durability",
         "epoch",
         "fault",
+        "guarded",
         "refusal",
         "rights",
         "route",
@@ -60,7 +60,7 @@ class TopicAdmission:
         self.fault = ""
         self.durability: DurabilityClass | None = None
         self.addressee: str | None = None
-        self.asks = False
+        self.guarded = False
         self.epoch = 0  # that of the admissions while it is counted among them
         self.rights: dict[Access, int] | None = None  # made for the first who is asked about
         self.size = ADMISSION_OVERHEAD + 2 * text_size(topic)
@@ -195,7 +195,7 @@ class TopicAdmissions:
             admission.refusal = ReasonCode.TOPIC_NAME_INVALID
         elif not may_publish(topic):
             admission.refusal = ReasonCode.NOT_AUTHORIZED
-        admission.asks = admission.refusal is not None or is_guarded(topic)
+        admission.guarded = is_guarded(topic)
         admission.durability = self._durability_classes.of_topic(topic)
         if self._p2p:
             admission.addressee = peer_to_peer.addressee(topic)
