@@ -8,11 +8,15 @@ from gateway.broker.client import Client
 from gateway.broker.connack import admit, refuse
 from gateway.broker.instant import Instant
 from gateway.broker.pieces import HELD
+from gateway.mqtt.message_size import USER_PROPERTY_OVERHEAD, will_size
 from gateway.mqtt.packets import Connect
 from gateway.mqtt.reason_codes import ReasonCode
 
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
+
+CONNECT_OVERHEAD = 1_000
+"""Bytes of a CONNECT beside its texts: the objects of the packet and of what waits for it."""
 
 
 def log_in(broker: "Broker", client: Client, packet: Connect, instant: Instant) -> None:
@@ -32,6 +36,9 @@ def log_in(broker: "Broker", client: Client, packet: Connect, instant: Instant) 
     if not wait:
         decide = partial(_decide, broker, client, packet)
         client.authenticator.check(packet.username, packet.password, instant, decide)
+    if client.pieces is HELD:
+        client.held_connect = _size(packet)
+        broker.memory.note(client, client.held_below)
 
 
 def _decide(
@@ -70,9 +77,19 @@ def _refuse(broker: "Broker", client: Client, packet: Connect) -> None:
     refuse(broker, client, packet, refusal)
 
 
+def _size(packet: Connect) -> int:
+    """Return about the bytes that a CONNECT takes while it waits."""
+    texts = (packet.client_id, packet.username or "", packet.password or b"")
+    size = CONNECT_OVERHEAD + sum(len(text) for text in texts)
+    for name, value in packet.properties.user_properties:
+        size += USER_PROPERTY_OVERHEAD + len(name) + len(value)
+    return size if packet.will is None else size + will_size(packet.will)
+
+
 def _release(client: Client) -> None:
     """Handle what the client has sent behind its CONNECT."""
     client.pieces = None
+    client.held_connect = 0
     client.connection.on_output()
 
 

@@ -1,7 +1,8 @@
 """Logins that wait: for a password that is hashed elsewhere, or for the failures before them."""
 
 from gateway.broker.settings import BrokerSettings
-from gateway.mqtt.packets import ConnAck, Connect, PingReq, PingResp, PubAck, Publish
+from gateway.mqtt.packets import ConnAck, Connect, PingReq, PingResp, PubAck, Publish, Will
+from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker_harness import Harness
 from tests.support.memory_client import MemoryClient
@@ -102,3 +103,32 @@ def test_where_too_many_wait(harness: Harness) -> None:
     harness.settle()
     assert code(client) == ReasonCode.QUOTA_EXCEEDED
     assert client.closed()
+
+
+def test_a_connect_that_waits_is_counted(harness: Harness) -> None:
+    users = Users(later=True, anna="secret")
+    memory = harness.broker.memory
+    client = harness.open(authenticator=users)
+    will = Will("a", b"x" * 5_000)
+    properties = Properties(user_properties=(("a", "b"),) * 10)
+    client.send(Connect("c", username="anna", password=b"secret", will=will, properties=properties))
+    assert 7_500 < memory.buffers < 9_000
+    users.answer(harness.instant)
+    harness.settle()
+    assert code(client) == ReasonCode.SUCCESS
+    memory.note(client.client, 0)
+    assert memory.buffers == 0
+
+
+def test_where_memory_has_no_room_logins_do_not_wait(harness: Harness) -> None:
+    harness.broker.memory.limit = 20_000
+    harness.broker.memory.allot()
+    users = Users(later=True, anna="secret")
+    clients = [harness.open(authenticator=users) for _ in range(10)]
+    for client in clients:
+        client.send(Connect("c", username="anna", will=Will("a", b"x" * 5_000)))
+        harness.settle()
+    assert 0 < harness.broker.memory.buffers <= 20_000
+    assert harness.broker.memory.closed == sum(client.client.closing for client in clients) > 3
+    while users.waiting:
+        users.answer(harness.instant)
