@@ -17,18 +17,25 @@ MAXIMUM_ROLES = 1_000
 
 
 def access_policies(configuration: Configuration) -> list[AccessPolicy]:
-    """Return the policy of each listener; those with the same ACL file share one.
+    """Return the policy of each listener; those with the same rules share one.
 
     Raises ConfigurationError at the first rule that cannot be used.
     """
-    access = configuration.access
-    roles = _roles(configuration)
-    shared: dict[str | None, AccessPolicy] = {}
+    operators, roles = configuration.access.operators, _roles(configuration)
+    shared: dict[tuple[str | None, bool], AccessPolicy] = {}
+    policies = []
     for listener in configuration.listeners:
-        if listener.acl_file not in shared:
+        key = (listener.acl_file, _is_private(listener))
+        if key not in shared:
             acl = read_acl(listener)
-            shared[listener.acl_file] = AccessPolicy(acl, roles, access.operators)
-    return [shared[listener.acl_file] for listener in configuration.listeners]
+            shared[key] = AccessPolicy(acl, () if key[1] else roles, operators)
+        policies.append(shared[key])
+    return policies
+
+
+def _is_private(listener: ListenerConfig) -> bool:
+    """Return whether the permissions of a Unix socket are all that says who may use it."""
+    return listener.path is not None and not listener.acl_file and not listener.password_file
 
 
 def access_warnings(configuration: Configuration) -> list[str]:

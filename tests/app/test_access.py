@@ -22,6 +22,9 @@ def test_listeners_with_the_same_file_share_a_policy(tmp_path: Path) -> None:
     assert "olga" in second.operators
     roles = (RoleConfig("all", ("*",), read=("x",), deny=("y",)),)
     (policy,) = access_policies(configuration(ListenerConfig(), roles=roles))
+    sockets = ListenerConfig(path="a"), ListenerConfig(path="b", password_file="users")
+    private, public = access_policies(configuration(*sockets, roles=roles))
+    assert (private.restricted, public.restricted) == (False, True)
     anna = policy.access("anna", "c", local=True, proven=True)
     assert policy.restricted
     assert [anna.rights(topic) for topic in "xyz"] == [1, 0, 0]
