@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gateway.broker.access import Anonymous, Authenticator, Decide
+from gateway.broker.access import Anonymous, Authenticator, Credentials, Decide
 from gateway.broker.instant import Instant
 from gateway.config.settings import ListenerConfig
 
@@ -42,13 +42,7 @@ class Nobody:
 
     proves = False
 
-    def check(
-        self,
-        username: str | None,  # noqa: ARG002 - a shape
-        password: bytes | None,  # noqa: ARG002
-        instant: Instant,
-        decide: Decide,
-    ) -> None:
+    def check(self, credentials: Credentials, instant: Instant, decide: Decide) -> None:  # noqa: ARG002 - a shape
         """Decide at once that the client may not."""
         decide(False, instant)  # noqa: FBT003 - the answer
 

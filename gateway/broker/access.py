@@ -1,7 +1,7 @@
 """Who may connect, and what becomes of access rules that change while clients are connected."""
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from gateway.access.access import Access
 from gateway.access.policy import AccessPolicy
@@ -18,15 +18,21 @@ Decide: TypeAlias = Callable[[bool | None, Instant], None]
 """Takes whether a password is right, None if there was no room to look, and the instant."""
 
 
+class Credentials(NamedTuple):
+    """What a CONNECT says of its client, and the address that it comes from, without a port."""
+
+    address: str
+    username: str | None
+    password: bytes | None
+
+
 class Authenticator(Protocol):
     """Decides about the user name and password of a CONNECT."""
 
     proves: bool
     """Whether a client that it lets in is who its user name says."""
 
-    def check(
-        self, username: str | None, password: bytes | None, instant: Instant, decide: Decide
-    ) -> None:
+    def check(self, credentials: Credentials, instant: Instant, decide: Decide) -> None:
         """Call `decide`, now or in a later turn, with whether the client may connect."""
         ...
 
@@ -40,13 +46,7 @@ class Anonymous:
 
     proves = False
 
-    def check(
-        self,
-        username: str | None,  # noqa: ARG002 - a shape
-        password: bytes | None,  # noqa: ARG002
-        instant: Instant,
-        decide: Decide,
-    ) -> None:
+    def check(self, credentials: Credentials, instant: Instant, decide: Decide) -> None:  # noqa: ARG002 - a shape
         """Decide at once that the client may."""
         decide(True, instant)  # noqa: FBT003 - the answer
 

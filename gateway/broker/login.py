@@ -3,6 +3,7 @@
 from functools import partial
 from typing import TYPE_CHECKING
 
+from gateway.broker.access import Credentials
 from gateway.broker.admission import Refusal
 from gateway.broker.client import Client
 from gateway.broker.connack import admit, refuse
@@ -24,7 +25,8 @@ def log_in(broker: "Broker", client: Client, packet: Connect, instant: Instant) 
 
     It is held until that is known, and for as long as its last failures cost.
     """
-    wait = broker.failed_logins.wait(_who(client, packet), instant.monotonic)
+    credentials = _credentials(client, packet)
+    wait = broker.failed_logins.wait(credentials[:2], instant.monotonic)
     if wait:
         broker.counters.add("tidegate/access/logins_delayed")
         again = partial(log_in, broker)
@@ -35,7 +37,7 @@ def log_in(broker: "Broker", client: Client, packet: Connect, instant: Instant) 
     client.pieces = HELD
     if not wait:
         decide = partial(_decide, broker, client, packet)
-        client.authenticator.check(packet.username, packet.password, instant, decide)
+        client.authenticator.check(credentials, instant, decide)
     if client.pieces is HELD:
         client.held_connect = _size(packet)
         broker.memory.note(client, client.held_below)
@@ -47,7 +49,7 @@ def _decide(
     """Go on with a client whose password is right or wrong; None if nobody has looked at it."""
     if client.closing:
         return
-    who = _who(client, packet)
+    who = _credentials(client, packet)[:2]
     if right:
         broker.failed_logins.forget(who)
         _release(client)
@@ -93,6 +95,6 @@ def _release(client: Client) -> None:
     client.connection.on_output()
 
 
-def _who(client: Client, packet: Connect) -> tuple[str, str | None]:
-    """Return whom failures are counted for: the address without its port, and the user name."""
-    return client.peer.rpartition(":")[0], packet.username
+def _credentials(client: Client, packet: Connect) -> Credentials:
+    """Return who wants to be let in; failures are counted by address and user name."""
+    return Credentials(client.peer.rpartition(":")[0], packet.username, packet.password)

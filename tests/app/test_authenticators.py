@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from gateway.app.authenticators import authenticator
+from gateway.broker.access import Credentials
 from gateway.broker.instant import Instant
 from gateway.config.errors import ConfigurationError
 from gateway.config.settings import ListenerConfig
@@ -52,7 +53,8 @@ async def decision(
     found = []
     for _ in range(2):
         instant = Instant(0.0, 0)
-        who.check(username, password, instant, lambda right, _: answers.put_nowait(right))
+        credentials = Credentials("192.0.2.7", username, password)
+        who.check(credentials, instant, lambda right, _: answers.put_nowait(right))
         found.append(await answers.get())
     gateway.thread.close()
     assert found[0] == found[1]

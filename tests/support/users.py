@@ -1,6 +1,6 @@
 """Who may log in, in a test's hands."""
 
-from gateway.broker.access import Authenticator, Decide
+from gateway.broker.access import Authenticator, Credentials, Decide
 from gateway.broker.instant import Instant
 
 
@@ -14,9 +14,8 @@ class Users:
         self._later = later
         self.waiting: list[tuple[bool, Decide]] = []
 
-    def check(
-        self, username: str | None, password: bytes | None, instant: Instant, decide: Decide
-    ) -> None:
+    def check(self, credentials: Credentials, instant: Instant, decide: Decide) -> None:
+        _, username, password = credentials
         right = username is not None and self._passwords.get(username) == (password or b"").decode()
         if self._later:
             self.waiting.append((right, decide))
