@@ -1,6 +1,6 @@
 # The only entry point: every target sets up what it needs in .venv.
 .DEFAULT_GOAL := help
-.PHONY: help run install install-pipeline tui pipeline test compile test-compiled check format coverage fuzz crashtest hostile bench bench-full package clean
+.PHONY: help run install install-pipeline tui pipeline test compile test-compiled check format reference coverage fuzz mutants crashtest hostile bench bench-full screenshot package clean
 
 BIN := .venv/bin
 # The environment is made anew when what it is made from has changed.
@@ -12,6 +12,9 @@ DEVELOP := .venv/.develop
 # For each of the three fuzz targets.
 FUZZ_SECONDS := 300
 CRASH_ROUNDS := 200
+# Changes to try, in the modules that differ from a commit.
+MUTANTS := 100
+MUTANTS_SINCE := HEAD~30
 BENCH_CONNECTS := 20000
 BENCH_ROUNDS := 3
 BENCH_MQTT_5 := qos0,qos0_fanout,qos1,qos1_durable,qos2,connect,retained
@@ -57,6 +60,9 @@ format: $(DEVELOP) ## format and fix what can be fixed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+reference: $(DEVELOP) ## write what docs/configuration.md and the JSON Schema say of each key
+	@PYTHONPATH=. $(BIN)/python tools/reference.py
+
 coverage: test ## run every test and show the lines that none reached
 	$(BIN)/coverage report
 
@@ -64,6 +70,10 @@ fuzz: $(DEVELOP) ## random bytes for FUZZ_SECONDS, then the property tests with 
 	@TIDEGATE_CYTHON=off tools/setup.sh install serial,tui,websocket,pipeline "dev fuzz"
 	$(BIN)/python fuzz/run.py $(FUZZ_SECONDS)
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest tests/fuzz tests/mqtt tests/routing tests/session tests/bridges --timeout 3600
+
+mutants: $(DEVELOP) ## change modules that changed lately, MUTANTS times; show what no test notices
+	@TIDEGATE_CYTHON=off tools/setup.sh install serial,tui,websocket,pipeline "dev mutants"
+	$(BIN)/python tools/mutants.py --since $(MUTANTS_SINCE) --mutants $(MUTANTS)
 
 crashtest: $(DEVELOP) ## kill gateways CRASH_ROUNDS times, by signal and at their system calls, and compare
 	@exec $(BIN)/tidegate crashtest --data ./var --rounds $(CRASH_ROUNDS)
@@ -90,6 +100,9 @@ bench-full: $(DEVELOP) ## the same and real traffic in two hours: BENCH_ROUNDS r
 	$(BIN)/python -m bench.growth --write
 	$(BIN)/python -m bench.soak --write
 	$(BIN)/python -m bench.topic_matching --write
+
+screenshot: $(DEVELOP) ## take the picture of the terminal UI that the README shows
+	PYTHONPATH=. $(BIN)/python tools/screenshot.py
 
 package: $(DEVELOP) ## build the wheel and the source distribution into dist/
 	$(BIN)/pip install --quiet build

@@ -75,7 +75,7 @@ async def fill(data: Path, rows: int) -> None:
     for number in range(1, rows + 1):
         topic = f"sensors/n{number % TOPICS}/temperature"
         time_ms = 1_763_740_000_000 + number
-        outbox.add(OutboxRow(EPOCH, "main", number, "live", time_ms, topic, payload(number)))
+        outbox.add(OutboxRow(EPOCH, "main", number, "live", topic, payload(number), time=time_ms))
         if number % TURN == 0:
             outbox.end_turn()
             await _pending(writer, 20 * TURN)

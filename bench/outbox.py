@@ -61,7 +61,7 @@ async def closed(database: Database, writer: Writer, outbox: Outbox) -> None:
 
 def message(number: int) -> OutboxRow:
     """Return a row like many."""
-    return OutboxRow("00a1b2c3d4", "main", number, "live", number, "a/b/c", bytes(PAYLOAD))
+    return OutboxRow("00a1b2c3d4", "main", number, "live", "a/b/c", bytes(PAYLOAD), time=number)
 
 
 async def commit(writer: Writer) -> None:

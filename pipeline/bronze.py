@@ -15,6 +15,9 @@ from pyspark.sql.functions import col, collect_set, when
 from pipeline.arrow_batches import record_batches
 from pipeline.columns import BRONZE, QUARANTINE, arrow_schema, ddl, names
 from pipeline.landing_file import Row, read_landing_file
+from pipeline.landing_parquet import read_landing_parquet
+
+PARQUET = ".parquet"
 
 
 def landing_rows(spark: SparkSession, landing: Path, files: Sequence[str]) -> DataFrame:
@@ -25,7 +28,12 @@ def landing_rows(spark: SparkSession, landing: Path, files: Sequence[str]) -> Da
     folder = str(landing)
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return record_batches(rows_of(Path(folder), batches), arrow_schema(QUARANTINE))
+        names = [name for batch in batches for name in batch.column(0).to_pylist()]
+        lines = [name for name in names if not name.endswith(PARQUET)]
+        yield from record_batches(rows_of(Path(folder), lines), arrow_schema(QUARANTINE))
+        for name in names:
+            if name.endswith(PARQUET):
+                yield from read_landing_parquet(Path(folder, name), name)
 
     listed = spark.createDataFrame([(name,) for name in files], "landing_file string")
     return listed.mapInArrow(read, ddl(QUARANTINE))
@@ -44,9 +52,8 @@ def faults(rows: DataFrame) -> DataFrame:
     return rows.where(col("reason").isNotNull())
 
 
-def rows_of(landing: Path, batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
-    """Yield the rows of the landing files that the batches' first column names."""
-    for batch in batches:
-        for name in batch.column(0).to_pylist():
-            with (landing / name).open("rb") as file:
-                yield from read_landing_file(file, name)
+def rows_of(landing: Path, names: Iterable[str]) -> Iterator[Row]:
+    """Yield the rows of these landing files of lines."""
+    for name in names:
+        with (landing / name).open("rb") as file:
+            yield from read_landing_file(file, name)

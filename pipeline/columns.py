@@ -44,7 +44,11 @@ SILVER: Columns = (
     ("stream", "string"),
     ("seq", "bigint"),
     ("event_time", "timestamp"),
+    ("time_source", "string"),
+    ("time_uncertainty_ms", "bigint"),
     ("time", "bigint"),
+    ("received", "bigint"),
+    ("reading_time", "bigint"),
     ("node", "string"),
     ("quantity", "string"),
     ("topic", "string"),
@@ -53,10 +57,89 @@ SILVER: Columns = (
     ("unit", "string"),
     ("quality", "string"),
     ("lateness_ms", "bigint"),
+    ("resent", "boolean"),
+    ("bytes", "bigint"),
     ("decode_error", "string"),
+    ("digest", "binary"),
+    ("landing_file", "string"),
+    ("line", "bigint"),
+    ("batch", "bigint"),
     ("event_date", "date"),
 )
-"""One typed row a message; event_date is the folder it lies in."""
+"""One row a key: typed, with the time that holds and where the row came from."""
+
+ISLANDS: Columns = (
+    ("gateway_id", "string"),
+    ("epoch", "string"),
+    ("stream", "string"),
+    ("first", "bigint"),
+    ("last", "bigint"),
+    ("first_time", "bigint"),
+    ("last_time", "bigint"),
+)
+"""A closed range of numbers that are all in silver, and the event times (ms) of its two ends."""
+
+CLOCKS: Columns = (
+    ("gateway_id", "string"),
+    ("epoch", "string"),
+    ("offset_ms", "bigint"),
+    ("uncertainty_ms", "bigint"),
+    ("begins", "bigint"),
+    ("ends", "bigint"),
+    ("numbers", "string"),
+    ("boot", "string"),
+    ("uptime_ms", "bigint"),
+    ("landing_file", "string"),
+    ("line", "bigint"),
+    ("batch", "bigint"),
+)
+"""Clock records as they came (docs/clock-record.schema.json); `numbers` is JSON."""
+
+LEDGER: Columns = (
+    ("gateway_id", "string"),
+    ("epoch", "string"),
+    ("start", "bigint"),
+    ("stream", "string"),
+    ("first", "bigint"),
+    ("last", "bigint"),
+    ("outcome", "string"),
+    ("cause", "string"),
+    ("landing_file", "string"),
+    ("line", "bigint"),
+    ("batch", "bigint"),
+)
+"""What ledgers tell, a row a range. Without an outcome `last` is the last number that was given;
+both are null where an entry only says that a start was."""
+
+GAPS: Columns = (
+    ("gateway", "string"),
+    ("epoch", "string"),
+    ("stream", "string"),
+    ("first", "bigint"),
+    ("last", "bigint"),
+    ("outcome", "string"),
+    ("cause", "string"),
+    ("after", "timestamp"),
+    ("before", "timestamp"),
+)
+"""Numbers that did not arrive, how they ended, and the event times of the rows around them."""
+
+STREAMS: Columns = (
+    ("gateway", "string"),
+    ("epoch", "string"),
+    ("stream", "string"),
+    ("emitted", "bigint"),
+    ("delivered", "bigint"),
+    ("filtered", "bigint"),
+    ("expired", "bigint"),
+    ("evicted", "bigint"),
+    ("rejected", "bigint"),
+    ("lost", "bigint"),
+    ("missing", "bigint"),
+    ("not_told", "bigint"),
+    ("last_time", "timestamp"),
+)
+"""The numbers of a stream by outcome, which add up to `emitted`; the newest event."""
 
 _ARROW_TYPES: dict[str, pa.DataType] = {
     "string": pa.string(),
@@ -64,9 +147,11 @@ _ARROW_TYPES: dict[str, pa.DataType] = {
     "binary": pa.binary(),
     "tinyint": pa.int8(),
     "boolean": pa.bool_(),
+    "int": pa.int32(),
     "double": pa.float64(),
     "date": pa.date32(),
     "timestamp": pa.timestamp("us", tz="UTC"),
+    "map<string,bigint>": pa.map_(pa.string(), pa.int64()),
     "array<struct<name:string,value:string>>": pa.list_(
         pa.struct([("name", pa.string()), ("value", pa.string())])
     ),

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipeline.errors import PipelineError
+from pipeline.state import Mark
 
-SUFFIX = ".jsonl"
+SUFFIXES = (".jsonl", ".parquet")
 OTHER_FOLDERS = ("ledger", "clock")
 """The folders within a gateway's folder that hold what it says of itself, not its records."""
 
@@ -15,8 +16,8 @@ OTHER_FOLDERS = ("ledger", "clock")
 class Listing:
     """What a landing folder holds; names are paths below it, with `/`."""
 
-    files: dict[str, int] = field(default_factory=dict)
-    """The landing files and their sizes in bytes, in the order of their names."""
+    files: dict[str, Mark] = field(default_factory=dict)
+    """The landing files, ledgers and clock records too, in the order of their names."""
     left: dict[str, str] = field(default_factory=dict)
     """What is not read, and why."""
 
@@ -33,10 +34,30 @@ def list_landing(landing: Path) -> Listing:
         if not entry.is_dir():
             _add(listing, entry, entry.name)
             continue
-        for inner in _entries(landing / entry.name):
-            if not (inner.name in OTHER_FOLDERS and inner.is_dir()):
-                _add(listing, inner, f"{entry.name}/{inner.name}")
+        _add_gateway(listing, landing, entry.name)
     return listing
+
+
+def kind(name: str) -> str:
+    """Return `ledger` or `clock` for a file of what gateways say of themselves, else `records`."""
+    parts = name.split("/")
+    return parts[1] if len(parts) == 3 and parts[1] in OTHER_FOLDERS else "records"
+
+
+def _add_gateway(listing: Listing, landing: Path, gateway: str) -> None:
+    """Add a gateway's files; those that tell of others first, so that these are there, too."""
+    told = []
+    for other in OTHER_FOLDERS:
+        if (landing / gateway / other).is_dir():
+            told += [
+                (each, f"{gateway}/{other}/{each.name}")
+                for each in _entries(landing / gateway / other)
+            ]
+    for inner in _entries(landing / gateway):
+        if not (inner.name in OTHER_FOLDERS and inner.is_dir()):
+            _add(listing, inner, f"{gateway}/{inner.name}")
+    for each, name in told:
+        _add(listing, each, name)
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
@@ -53,18 +74,20 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def _add(listing: Listing, entry: os.DirEntry[str], name: str) -> None:
-    reason = _reason_to_leave(entry)
+    reason = _reason_to_leave(entry, name)
     if reason is None:
-        listing.files[name] = entry.stat().st_size
+        state = entry.stat()
+        listing.files[name] = Mark(state.st_size, state.st_mtime_ns)
     else:
         listing.left[name] = reason
 
 
-def _reason_to_leave(entry: os.DirEntry[str]) -> str | None:
+def _reason_to_leave(entry: os.DirEntry[str], name: str) -> str | None:
     if entry.is_dir():
         return "a folder deeper than a gateway's"
-    if not entry.name.endswith(SUFFIX):
-        return f"its name does not end in {SUFFIX}"
+    suffixes = SUFFIXES if kind(name) == "records" else SUFFIXES[:1]
+    if not entry.name.endswith(suffixes):
+        return f"its name does not end in {' or '.join(suffixes)}"
     if not entry.is_file():
         return "not a regular file"
     if not os.access(entry.path, os.R_OK):

@@ -25,6 +25,10 @@ _NAME = re.compile(
 )
 
 
+_COLLECTED = re.compile(r"[0-9]{8}/.*\.(?P<lines>[0-9]{1,19})\.jsonl", re.DOTALL)
+"""A collector's file of what is no record: its name says how many lines there are."""
+
+
 class LandingName(NamedTuple):
     """What `<gateway_id>/<epoch>.<stream>.<first>-<last>.<lines>.jsonl` says."""
 
@@ -44,6 +48,9 @@ class _Tally:
     half: Line | None = None
     strangers: int = 0
     stranger: object = None
+    unnamed: int = 0
+    """Records whose epoch, stream or seq the file's name does not cover."""
+    first_unnamed: str = ""
 
 
 def parse_name(name: str) -> LandingName | None:
@@ -63,14 +70,17 @@ def read_landing_file(file: BinaryIO, name: str, limit: int = LINE_BYTES_MAX) ->
     of an object is one; else it is half a line, which the row `truncated` carries.
     """
     tally = _Tally()
-    folder = name.rpartition("/")[0]
+    folder = "" if _COLLECTED.fullmatch(name) else name.rpartition("/")[0]
+    named = parse_name(name)
     for line in read_lines(file, limit):
         if line.content and not line.content.isspace():
-            yield from _line_row(line, name, folder, tally)
-    yield from _file_rows(name, parse_name(name), tally)
+            yield from _line_row(line, name, folder, tally, named)
+    yield from _file_rows(name, named, tally)
 
 
-def _line_row(line: Line, name: str, folder: str, tally: _Tally) -> Iterator[Row]:
+def _line_row(
+    line: Line, name: str, folder: str, tally: _Tally, named: LandingName | None
+) -> Iterator[Row]:
     values, fault = _read(line)
     if not line.ended and fault is not None and values is NOTHING:
         tally.half = line
@@ -82,7 +92,19 @@ def _line_row(line: Line, name: str, folder: str, tally: _Tally) -> Iterator[Row
     if folder and values[0] != folder:
         tally.stranger = tally.stranger or values[0]
         tally.strangers += 1
+    elif named is not None and not _covers(named, values):
+        tally.first_unnamed = tally.first_unnamed or f"{values[1]}.{values[2]}.{values[3]}"
+        tally.unnamed += 1
     yield (*values, name, line.number, None, None, None)
+
+
+def _covers(named: LandingName, values: Values) -> bool:
+    seq = values[3]
+    return (
+        values[1:3] == (named.epoch, named.stream)
+        and isinstance(seq, int)
+        and named.first <= seq <= named.last
+    )
 
 
 def _read(line: Line) -> tuple[Values, Fault | None]:
@@ -95,14 +117,15 @@ def _read(line: Line) -> tuple[Values, Fault | None]:
 def _file_rows(name: str, named: LandingName | None, tally: _Tally) -> Iterator[Row]:
     known = (named.gateway_id, named.epoch, named.stream) if named else ()
     values = (*known, *NOTHING[len(known) :])
-    for fault in _file_faults(named, tally):
+    collected = _COLLECTED.fullmatch(name)
+    expected = int(collected["lines"]) if collected else named.lines if named else None
+    for fault in _file_faults(expected, tally):
         half = tally.half if fault.reason == reasons.TRUNCATED else None
         place = (half.number, half.content[:RAW_BYTES_MAX]) if half else (None, None)
         yield (*values, name, place[0], *fault, place[1])
 
 
-def _file_faults(named: LandingName | None, tally: _Tally) -> Iterator[Fault]:
-    expected = named.lines if named else None
+def _file_faults(expected: int | None, tally: _Tally) -> Iterator[Fault]:
     counted = f"{tally.whole} whole lines, its name says {expected}"
     if expected is None:
         form = "<gateway_id>/<epoch>.<stream>.<first>-<last>.<lines>.jsonl"
@@ -114,3 +137,8 @@ def _file_faults(named: LandingName | None, tally: _Tally) -> Iterator[Fault]:
     if tally.strangers:
         detail = f"{tally.strangers} records of other gateways, the first of {tally.stranger}"
         yield Fault(reasons.FOLDER_MISMATCH, detail)
+    if tally.unnamed and (expected is None or tally.whole <= expected):
+        detail = (
+            f"{tally.unnamed} records that its name leaves out, the first {tally.first_unnamed}"
+        )
+        yield Fault(reasons.NAME_MISMATCH, detail)

@@ -4,21 +4,22 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
+from functools import cache
+from typing import TYPE_CHECKING
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
-
-from pipeline import staging, tables
-from pipeline.checkpoint import Commit, forget_commit, locked, read_commits
+from pipeline import staging, state, tables
+from pipeline.derive import derive
 from pipeline.errors import JobError, PipelineError
-from pipeline.landing import Listing, list_landing
+from pipeline.landing import Listing, kind, list_landing
 from pipeline.plan import Plan, make_plan
-from pipeline.run_batch import run_batch
 from pipeline.settings import Settings
 from pipeline.spark_errors import cause
+from pipeline.state import State, locked
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+JAVA_ENDED = "Spark's Java process ended (out of memory?)"
 
 
 @dataclass(frozen=True)
@@ -36,68 +37,84 @@ class Totals:
     """What lies in the landing folder and was not read, and why."""
 
 
-def run_once(settings: Settings, open_session: Callable[[], SparkSession]) -> Totals:
+def run_once(
+    settings: Settings,
+    open_session: "Callable[[], SparkSession]",
+    *,
+    verify: bool = False,
+    gold: bool = True,
+) -> Totals:
     """Read every landing file that is not in the tables yet; return what they then hold.
 
-    Spark is started only when there is something to do. Raises PipelineError when it cannot
-    begin, JobError when Spark gives up; batches that were committed by then stay.
+    Spark is started only when there are records to read. `verify` also counts the rows of every
+    batch; without `gold` the gold tables are left for a later run. Raises PipelineError when it
+    cannot begin, JobError when Spark gives up; batches that were committed by then stay.
     """
-    _check_folder(settings.tables)
+    if settings.tables.exists() and not settings.tables.is_dir():
+        raise PipelineError(f"tables folder {settings.tables} is a file, not a folder")
+    if "%" in str(settings.tables):  # the library takes it for an escape, whatever one writes
+        raise PipelineError(f"tables folder {settings.tables} has a % in its path: rename it")
     with locked(settings.checkpoints):
         listing = list_landing(settings.landing)
         settings.tables.mkdir(parents=True, exist_ok=True)
         staging.clear(settings.tables)
+        staging.clear(settings.checkpoints)
         tables.create(settings.tables)
-        commits = read_commits(settings.checkpoints)
-        plan = _plan(settings, commits, listing)
-        _forget(settings, plan)
+        committed = state.load(settings.checkpoints)
+        session = cache(open_session)
+        plan = _plan(settings, committed, listing, verify=verify)
+        if plan.forget:
+            _forget(settings, committed, plan)
         if plan.batches:
-            _run_batches(settings, plan, commits, open_session)
-        return _totals(settings.tables, plan, listing)
+            with spark_errors(settings):
+                _run_batches(settings, plan, committed, session)
+        if committed.compared < committed.last or (gold and committed.golden < committed.last):
+            with spark_errors(settings):
+                derive(settings, committed, session, gold=gold)
+        if len(committed.loose) >= state.SNAPSHOT_EVERY:
+            state.fold(settings.checkpoints, committed)
+        return _totals(committed, plan, listing)
 
 
-def _check_folder(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise PipelineError(f"tables folder {folder} is a file, not a folder")
+def _plan(settings: Settings, committed: State, listing: Listing, *, verify: bool) -> Plan:
+    wrong = tables.damaged(settings.tables, committed, verify=verify)
+    return make_plan(wrong, committed.new(listing.files), listing.files, committed.last)
 
 
-def _plan(settings: Settings, commits: dict[int, Commit], listing: Listing) -> Plan:
-    found = tables.rows_by_batch(settings.tables)
-    return make_plan(commits, found, listing.files, partial(tables.landing_files, settings.tables))
-
-
-def _forget(settings: Settings, plan: Plan) -> None:
+def _forget(settings: Settings, committed: State, plan: Plan) -> None:
     for batch in plan.forget:
-        staging.discard(settings.tables, tables.batch_folders(settings.tables, batch))
-        forget_commit(settings.checkpoints, batch)
+        tables.remove_batch(settings.tables, batch)
+    left = tables.silver_islands(settings.tables)
+    state.forget(settings.checkpoints, committed, plan.forget, left)
 
 
 def _run_batches(
-    settings: Settings,
-    plan: Plan,
-    commits: dict[int, Commit],
-    open_session: Callable[[], SparkSession],
+    settings: Settings, plan: Plan, committed: State, session: "Callable[[], SparkSession]"
 ) -> None:
-    spark = open_session()
-    done = {number: commit for number, commit in commits.items() if number not in plan.forget}
-    with _spark_errors(settings):
-        for batch in plan.batches:
-            earlier = [commit for number, commit in done.items() if number < batch.number]
-            done[batch.number] = run_batch(spark, settings, batch, earlier)
+    from pipeline.run_batch import run_batch
+
+    tables.remove_batch(settings.tables, committed.last + 1)  # what a kill left of it
+    for batch in plan.batches:
+        committed.add(run_batch(session, settings, batch, committed))
 
 
 @contextmanager
-def _spark_errors(settings: Settings) -> Iterator[None]:
+def spark_errors(settings: Settings) -> Iterator[None]:
+    """Raise JobError, in one line, for whatever Spark raises."""
+    from py4j.protocol import Py4JError, Py4JNetworkError
+    from pyspark.errors import PySparkException
+
     try:
         yield
+    except (Py4JNetworkError, ConnectionError) as error:
+        raise JobError(f"{JAVA_ENDED} (Spark's log: {settings.spark_log})") from error
     except (PySparkException, Py4JError) as error:
         raise JobError(f"{cause(str(error))} (Spark's log: {settings.spark_log})") from error
 
 
-def _totals(root: Path, plan: Plan, listing: Listing) -> Totals:
-    rows = tables.rows_by_batch(root).values()
+def _totals(committed: State, plan: Plan, listing: Listing) -> Totals:
     bronze, silver, quarantined = (
-        sum(counts[table] for counts in rows) for table in ("bronze", "silver", "quarantine")
+        committed.rows(table) for table in ("bronze", "silver", "quarantine")
     )
-    files = sum(len(batch.files) for batch in plan.batches)
-    return Totals(bronze, silver, quarantined, tables.reasons(root), files, listing.left)
+    read = sum(kind(name) == "records" for batch in plan.batches for name in batch.files)
+    return Totals(bronze, silver, quarantined, committed.reasons, read, listing.left)

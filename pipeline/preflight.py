@@ -2,21 +2,32 @@
 
 import os
 import shutil
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 from pipeline.errors import PipelineError
 
-EXTRA = ("pyspark", "pyarrow", "pandas")
+EXTRA = ("pyspark", "pyarrow", "pandas", "deltalake", "msgspec")
 INSTALL_JAVA = "install openjdk-17-jre-headless (or openjdk-21-jre-headless)"
 
 
 def check_installed() -> None:
     """Raise PipelineError, with what to type, unless the extra and a Java runtime are there."""
-    missing = [name for name in EXTRA if find_spec(name) is None]
+    check_python()
+    find_java()
+
+
+def check_python(needed: Sequence[str] | None = None) -> None:
+    """Raise PipelineError, with what to type, unless the extra's packages are there."""
+    missing = [name for name in needed or EXTRA if find_spec(name) is None]
     if missing:
         raise PipelineError(f"{', '.join(missing)} not installed: run `make install-pipeline`")
-    find_java()
+
+
+def check_arrow() -> None:
+    """Raise PipelineError unless what a collector needs is there; it needs no Spark."""
+    check_python(("pyarrow",))
 
 
 def find_java() -> str:

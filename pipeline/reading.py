@@ -4,7 +4,7 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
-from pipeline.record import TIME_MAX, TIME_MIN
+from pipeline.record import INT64_MAX, INT64_MIN
 from pipeline.strict_json import NotJsonError, parse
 
 TOPICS_REMEMBERED = 4_096
@@ -12,9 +12,9 @@ TOPICS_REMEMBERED = 4_096
 
 
 class Reading(NamedTuple):
-    """The decoded columns of a silver row; `event_time` is in milliseconds since 1970, UTC."""
+    """The decoded columns of a silver row; `reading_time` is in ms since 1970, by its clock."""
 
-    event_time: int
+    reading_time: int | None = None
     node: str | None = None
     quantity: str | None = None
     value: float | None = None
@@ -24,22 +24,21 @@ class Reading(NamedTuple):
     decode_error: str | None = None
 
 
-def decode(topic: str, payload: bytes, time: int) -> Reading:
+def decode(topic: str, payload: bytes) -> Reading:
     """Return the reading in a message, or its text, or the reason why it has neither.
 
-    A reading is a JSON object with a `value` on `sensors/<node>/<quantity>`. `time`, the
-    gateway's, stands in where the reading has no time of its own. Whatever was wrong with a
-    reading is in `decode_error`, and what was right is kept.
+    A reading is a JSON object with a `value` on `sensors/<node>/<quantity>`. Whatever was wrong
+    with it is in `decode_error`, and what was right is kept.
     """
     place = node_and_quantity(topic)
     if place is not None:
         body = _object(payload)
         if body is not None and "value" in body:
-            return _reading(*place, body, time)
+            return _reading(*place, body)
     try:
-        return Reading(time, value_text=payload.decode("utf-8"))
+        return Reading(value_text=payload.decode("utf-8"))
     except UnicodeDecodeError as error:
-        return Reading(time, decode_error=f"not UTF-8 at byte {error.start + 1}")
+        return Reading(decode_error=f"not UTF-8 at byte {error.start + 1}")
 
 
 @lru_cache(TOPICS_REMEMBERED)
@@ -59,11 +58,11 @@ def _object(payload: bytes) -> dict[str, object] | None:
     return body if isinstance(body, dict) else None
 
 
-def _reading(node: str, quantity: str, body: dict[str, object], time: int) -> Reading:
+def _reading(node: str, quantity: str, body: dict[str, object]) -> Reading:
     errors: list[str] = []
     value, value_text = _value(body["value"], errors)
     return Reading(
-        event_time=_event_time(body.get("time"), time, errors),
+        reading_time=_time(body.get("time"), errors),
         node=node,
         quantity=quantity,
         value=value,
@@ -97,13 +96,13 @@ def _number(value: float, errors: list[str]) -> float | None:
     return None
 
 
-def _event_time(own: object, time: int, errors: list[str]) -> int:
+def _time(own: object, errors: list[str]) -> int | None:
     if own is None:
-        return time
-    if type(own) is int and TIME_MIN <= own <= TIME_MAX:
+        return None
+    if type(own) is int and INT64_MIN <= own <= INT64_MAX:
         return own
-    errors.append("time is not in milliseconds from 2000 to 2099")
-    return time
+    errors.append("time is not an integer of milliseconds")
+    return None
 
 
 def _text(name: str, value: object, errors: list[str]) -> str | None:

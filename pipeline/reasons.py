@@ -13,6 +13,10 @@ TRUNCATED = "truncated"
 SURPLUS_LINES = "surplus_lines"
 FILE_NAME = "file_name"
 FOLDER_MISMATCH = "folder_mismatch"
+NAME_MISMATCH = "name_mismatch"
+FILE_UNREADABLE = "file_unreadable"
+LEDGER_INVALID = "ledger_invalid"
+CLOCK_INVALID = "clock_invalid"
 
 OF_A_LINE = (
     NOT_JSON,
@@ -23,9 +27,11 @@ OF_A_LINE = (
     TIME_INVALID,
     PAYLOAD_INVALID,
     FIELD_INVALID,
+    LEDGER_INVALID,
+    CLOCK_INVALID,
 )
 """The line is here instead of in bronze."""
 OF_A_RECORD = (KEY_CONFLICT,)
 """The record is in bronze too."""
-OF_A_FILE = (TRUNCATED, SURPLUS_LINES, FILE_NAME, FOLDER_MISMATCH)
+OF_A_FILE = (TRUNCATED, SURPLUS_LINES, FILE_NAME, FOLDER_MISMATCH, NAME_MISMATCH, FILE_UNREADABLE)
 """One row a file, beside the rows that its lines gave."""

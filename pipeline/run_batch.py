@@ -1,78 +1,149 @@
 """One batch from its landing files to a commit."""
 
 import shutil
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Observation, SparkSession
-from pyspark.sql.functions import lit
+from pyspark.sql.functions import broadcast, expr
 
-from pipeline import staging, tables
+from pipeline import delta, islands, staging, tables
 from pipeline.bronze import faults, landing_rows, records
-from pipeline.checkpoint import Commit, write_commit
-from pipeline.columns import BRONZE
-from pipeline.plan import Batch, overlapping
+from pipeline.clock.known import corrections_for
+from pipeline.columns import BRONZE, KEY, SILVER
+from pipeline.landing import kind
+from pipeline.plan import Batch
 from pipeline.settings import Settings
-from pipeline.silver import conflicts, judged, silver
-from pipeline.spark_files import read_folders, write_folder
+from pipeline.silver import EARLIER, conflicts, digested, firsts, judged, silver
+from pipeline.spark_files import read_files, read_folders, write_folder
+from pipeline.state import Commit, State, write_commit
+from pipeline.told import note_told
+
+OpenSession = Callable[[], SparkSession]
 
 
-def run_batch(
-    spark: SparkSession, settings: Settings, batch: Batch, earlier: Iterable[Commit]
-) -> Commit:
-    """Write a batch into all tables and commit it, in place of what it may have left there.
+def run_batch(open_session: OpenSession, settings: Settings, batch: Batch, state: State) -> Commit:
+    """Write a batch into all tables and commit it.
 
-    `earlier` are the commits of lower numbers. Doing it again gives the same rows, so it may
-    stop anywhere: before the commit nothing of it counts.
+    `state` is what was committed before. Doing it again after `tables.remove_batch` gives the
+    same rows, so it may stop anywhere: before the commit nothing of it counts.
     """
     staged = staging.stage(settings.tables)
-    _write_bronze(spark, settings.landing, batch, staged)
-    ranges = tables.key_ranges(staged / "bronze")
-    if ranges:
-        known = overlapping(ranges, earlier)
-        rows = _bronze_rows(spark, settings.tables / "bronze", batch.number, staged, known)
-        _write_silver(rows, batch.number, staged)
-    counts = {table: tables.count_rows(staged / table) for table in tables.TABLES}
-    _put_in_place(settings.tables, batch.number, staged, counts)
-    commit = Commit(batch.number, batch.files, counts, ranges)
+    told = note_told(settings, batch)
+    names = [name for name in batch.files if kind(name) == "records"]
+    if names:
+        _write_records(open_session(), settings, batch.number, names, staged, state)
+    if told.faults:
+        tables.write_rows(staged / "quarantine", "quarantine", told.faults)
+    counts = {
+        table: tables.count_rows(staged / table) for table in ("bronze", "quarantine", "silver")
+    }
+    reasons = Counter(
+        tables.read_columns(staged / "quarantine", tables.IN_BATCHES["quarantine"], ["reason"])[
+            "reason"
+        ].to_pylist()
+    )
+    added = _keys(staged / "silver")
+    dates = pc.unique(added["event_date"].cast(pa.string())).to_pylist()
+    _put_in_place(settings.tables, batch.number, staged)
+    commit = Commit(
+        batch.number,
+        batch.files,
+        counts,
+        dict(reasons),
+        tuple(islands.each(islands.islands_of(added))),
+        tuple(sorted(date or "" for date in dates)),
+        told.streams,
+        told.epochs,
+    )
     write_commit(settings.checkpoints, commit)
     return commit
 
 
-def _write_bronze(spark: SparkSession, landing: Path, batch: Batch, staged: Path) -> None:
+def _write_records(
+    spark: SparkSession,
+    settings: Settings,
+    batch: int,
+    names: list[str],
+    staged: Path,
+    state: State,
+) -> None:
+    _write_bronze(spark, settings.landing, names, staged)
+    arrived = tables.read_columns(staged / "bronze", BRONZE, list(KEY))
+    if not arrived.num_rows:
+        return
+    times = pa.nulls(arrived.num_rows, pa.int64())
+    found = islands.islands_of(arrived.append_column("event_ms", times))
+    rows = digested(read_folders(spark, staged, [staged / "bronze"], BRONZE))
+    known = islands.overlap(state.islands, found)
+    if known or islands.numbers(found) < arrived.num_rows:
+        rows = _first_rows(spark, settings.tables, rows, found if known else None, staged)
+        if known and state.trimmed:
+            rows = _never_seen(rows, islands.of_epochs(state.islands, pc.unique(found["epoch"])))
+    corrections = corrections_for(settings.tables, found)
+    write_folder(silver(rows, corrections, batch), staged / "silver", partition="event_date")
+
+
+def _write_bronze(spark: SparkSession, landing: Path, names: list[str], staged: Path) -> None:
     """Write the records, and then, out of only the files that have any, the faults."""
     faulty = Observation()
-    rows = landing_rows(spark, landing, list(batch.files))
+    rows = landing_rows(spark, landing, names)
     write_folder(records(rows, faulty), staged / "bronze")
     files = sorted(faulty.get["files"])
     if files:
         write_folder(faults(landing_rows(spark, landing, files)), staged / "quarantine")
 
 
-def _write_silver(rows: DataFrame, batch: int, staged: Path) -> None:
-    """Write the first row of each key and then, if there are any, the conflicting ones."""
+def _first_rows(
+    spark: SparkSession, root: Path, rows: DataFrame, found: pa.Table | None, staged: Path
+) -> DataFrame:
+    """Return the rows that come first under their keys, once the conflicting ones are written.
+
+    `found` are the batch's islands if silver has some of its keys.
+    """
+    earlier = None if found is None else _earlier(spark, root, found)
+    placed = judged(rows, earlier)
     conflicting = Observation()
-    placed = judged(rows, batch)
-    write_folder(silver(placed, conflicting), staged / "silver", partition=tables.DATE)
+    kept = firsts(placed, conflicting).localCheckpoint()
     if conflicting.get["rows"]:
         write_folder(conflicts(placed), staged / "quarantine")
+    return kept
 
 
-def _bronze_rows(
-    spark: SparkSession, bronze: Path, batch: int, staged: Path, known: list[int]
-) -> DataFrame:
-    """Return the batch's rows from its staging folder and those of the known batches."""
-    rows = read_folders(spark, staged, [staged / "bronze"], BRONZE)
-    rows = rows.withColumn("batch", lit(batch).cast("bigint"))
-    if not known:
-        return rows
-    folders = [bronze / f"batch={number}" for number in known]
-    return rows.unionByName(read_folders(spark, bronze, folders, (*BRONZE, ("batch", "bigint"))))
+def _never_seen(rows: DataFrame, known: pa.Table) -> DataFrame:
+    """Return the rows whose numbers silver never had, though it may have deleted some."""
+    ranges = [island[:5] for island in islands.each(known)]
+    schema = "gateway_id string, epoch string, stream string, first bigint, last bigint"
+    spans = broadcast(rows.sparkSession.createDataFrame(ranges, schema)).alias("span")
+    same = " AND ".join(f"row.{name} = span.{name}" for name in ("gateway_id", "epoch", "stream"))
+    condition = expr(f"{same} AND row.seq BETWEEN span.first AND span.last")
+    return rows.alias("row").join(spans, condition, "left_anti")
 
 
-def _put_in_place(root: Path, batch: int, staged: Path, rows: dict[str, int]) -> None:
-    staging.discard(root, tables.batch_folders(root, batch))
-    for table, count in rows.items():
-        if count:
+def _earlier(spark: SparkSession, root: Path, found: pa.Table) -> DataFrame:
+    """Return silver's rows in those files which may share a key with the islands."""
+    folder = root / "silver"
+    near = [folder / each["path"] for each in delta.files(folder) if delta.may_hold(each, found)]
+    return read_files(spark, folder, near, SILVER).select([name for name, _ in EARLIER])
+
+
+def _keys(folder: Path) -> pa.Table:
+    """Return the keys, the time and the date of silver's new rows."""
+    wanted = [*KEY, "event_time"]
+    parts = [tables.read_columns(folder, SILVER, wanted)]
+    rows = tables.with_ms(pa.concat_tables(parts))
+    days = rows["event_ms"].cast(pa.timestamp("ms")).cast(pa.date32())
+    return rows.append_column("event_date", days)
+
+
+def _put_in_place(root: Path, batch: int, staged: Path) -> None:
+    for table in tables.IN_BATCHES:
+        if tables.count_rows(staged / table):
             staging.put_in_place(staged / table, tables.batch_folder(root, table, batch))
+    added = delta.adopt(staged / "silver", root / "silver", delta.prefix(batch))
+    if added:
+        delta.commit(root / "silver", added, batch=batch)
     shutil.rmtree(staged, ignore_errors=True)  # a job of Spark's may still be tidying up

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -34,26 +35,31 @@ EVERYWHERE = {
 }
 LOCALLY = {
     "spark.driver.memory": DRIVER_MEMORY,
-    # A run is short: the first compiler and the plain collector halve its time.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""A run is short: the first compiler and the plain collector halve its time."""
 
 
 def open_session(settings: Settings, extra: Mapping[str, str] | None = None) -> SparkSession:
     """Start Spark; what it would write on the terminal goes to `settings.spark_log`.
 
-    `extra` adds to the configuration. Raises PipelineError when Java does not start Spark.
+    The folder `settings.scratch` is cleared first, so the caller holds the lock of the
+    checkpoints. `extra` adds to the configuration. Raises PipelineError when
+    Java does not start Spark.
     """
     java = find_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers else take PATH's python3
     if settings.local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # else it looks the host's name up
+    shutil.rmtree(settings.scratch, ignore_errors=True)  # what killed runs left
+    settings.scratch.mkdir(parents=True)
     for repeater in ("DataFrameQueryContextLogger", "py4j"):  # they print what is raised anyway
         logging.getLogger(repeater).setLevel(logging.CRITICAL)
     settings.spark_log.parent.mkdir(parents=True, exist_ok=True)
-    options = EVERYWHERE | (LOCALLY if settings.local else {}) | dict(extra or {})
+    options = EVERYWHERE | (_locally(settings.scratch) if settings.local else {})
+    options |= dict(extra or {})
     builder = SparkSession.builder.master(settings.master)
     for name, value in options.items():
         builder = builder.config(name, value)
@@ -69,6 +75,14 @@ def open_session(settings: Settings, extra: Mapping[str, str] | None = None) -> 
         partitions = PARTITIONS_PER_CORE * spark.sparkContext.defaultParallelism
         spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
     return spark
+
+
+def _locally(scratch: Path) -> dict[str, str]:
+    """Return the settings of a Spark in this machine, with its working files in `scratch`."""
+    return LOCALLY | {
+        "spark.local.dir": str(scratch),
+        "spark.driver.extraJavaOptions": f'{JAVA_OPTIONS} "-Djava.io.tmpdir={scratch}"',
+    }
 
 
 @contextmanager

@@ -27,6 +27,11 @@ class Settings:
         return self.master.startswith("local")
 
     @property
+    def scratch(self) -> Path:
+        """Spark's working files; cleared at each start, since a kill leaves them behind."""
+        return self.checkpoints / "scratch"
+
+    @property
     def spark_log(self) -> Path:
         """The file that takes what Spark would write on the terminal; one run's at a time."""
         return self.checkpoints / "spark.log"

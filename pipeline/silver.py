@@ -1,50 +1,117 @@
 """Bronze to silver: the first row of each key, typed; the conflicting ones to the quarantine."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Observation, Window
-from pyspark.sql.functions import col, count_if, first, format_string, lit, row_number
+from pyspark.sql.functions import col, count_if, expr, first, format_string, lit, row_number
 
 from pipeline import reasons
-from pipeline.columns import BRONZE, KEY, SILVER, arrow_schema, ddl, names
-from pipeline.reading import decode
+from pipeline.clock.spans import Correction
+from pipeline.clock.timing import TIME_MAX, TIME_MIN, timed
+from pipeline.columns import BRONZE, KEY, SILVER, Columns, arrow_schema, ddl, names
+from pipeline.reading import Reading, decode
 
-ORDER = ("batch", "received", "landing_file", "line")
-"""What makes a row of a key the first: the earlier batch, and within one the time of receipt
-(none stands last), then the file's name and the line."""
+ORDER = ("received", "landing_file", "line")
+"""What makes a row of a batch the first of its key: the time of receipt (none stands last), then
+the file's name and the line."""
 
-MESSAGE = ("topic", "payload", "time")
-"""The arguments of `decode`."""
+READING: Columns = tuple(
+    (name, dict(SILVER)[name])
+    for name in (
+        *("reading_time", "node", "quantity", "value", "value_text", "unit", "quality"),
+        "decode_error",
+    )
+)
+"""The columns that `decode` gives."""
 
-DECODED = ("node", "quantity", "value", "value_text", "unit", "quality", "decode_error")
-"""The columns that are a reading's fields."""
+CARRIED: Columns = tuple(
+    (name, dict(SILVER)[name])
+    for name in (
+        *KEY,
+        "time",
+        "received",
+        "topic",
+        "resent",
+        "bytes",
+        "digest",
+        "landing_file",
+        "line",
+    )
+)
+DECODED: Columns = (*CARRIED, *READING)
+
+_ERRORS = f"""CASE WHEN reading_time NOT BETWEEN {TIME_MIN} AND {TIME_MAX}
+        AND time BETWEEN {TIME_MIN} AND {TIME_MAX}
+    THEN concat_ws('; ', decode_error, 'time is not in milliseconds from 2000 to 2099')
+    ELSE decode_error END"""
+"""A wrong time is an error of the reading if its gateway's clock was set."""
+
+_FIELDS = {name: place for place, name in enumerate(Reading._fields)}
+
+DIGEST = "substring(unhex(sha2(payload, 256)), 1, 8)"
+"""The first 8 bytes of the payload's SHA-256: two rows of a key conflict if theirs differ."""
+
+EARLIER: Columns = tuple(
+    (name, dict(SILVER)[name]) for name in (*KEY, "digest", "landing_file", "line")
+)
+"""What is read of silver's rows to judge rows that come after them."""
 
 
-def judged(rows: DataFrame, batch: int) -> DataFrame:
-    """Return the rows of `batch` with their place among all rows of their key.
+def digested(bronze: DataFrame) -> DataFrame:
+    """Return bronze's rows with their payload's `digest`."""
+    return bronze.withColumn("digest", expr(DIGEST))
 
-    `rows` has bronze's columns and `batch`; it holds the batch's rows and at least those of
-    earlier batches that share a key with them. Added are `place` (1 for the first row of its
-    key) and `first_payload`, `first_file`, `first_line` of that first row.
+
+def judged(rows: DataFrame, earlier: DataFrame | None) -> DataFrame:
+    """Return a batch's digested rows with the row that came first under their key.
+
+    `earlier` are silver's rows (EARLIER) of other batches, at least those that share a key with
+    the batch; None if no row does. Added are `place` (1 for the row that silver keeps) and
+    `first_digest`, `first_file`, `first_line`.
     """
-    order = [col(name).asc_nulls_last() for name in ORDER]
-    of_key = Window.partitionBy(*KEY).orderBy(*order)
-    return rows.select(
+    of_key = Window.partitionBy(*KEY).orderBy(*(col(name).asc_nulls_last() for name in ORDER))
+    placed = rows.select(
         "*",
         row_number().over(of_key).alias("place"),
-        first("payload").over(of_key).alias("first_payload"),
+        first("digest").over(of_key).alias("first_digest"),
         first("landing_file").over(of_key).alias("first_file"),
         first("line").over(of_key).alias("first_line"),
-    ).where(col("batch") == batch)
+    )
+    return placed if earlier is None else _after(placed, rows, earlier)
 
 
-def silver(rows: DataFrame, conflicting: Observation) -> DataFrame:
-    """Return silver's rows of judged ones; `conflicting` then tells how many `rows` conflict."""
+def _after(placed: DataFrame, rows: DataFrame, earlier: DataFrame) -> DataFrame:
+    """Let the earlier rows of the same keys be the first ones."""
+    renamed = {"digest": "known_digest", "landing_file": "known_file", "line": "known_line"}
+    shared = earlier.join(rows.select(*KEY).distinct(), list(KEY), "left_semi")
+    joined = placed.join(shared.withColumnsRenamed(renamed), list(KEY), "left")
+    return joined.withColumns(
+        {
+            "place": expr("IF(known_file IS NULL, place, place + 1)"),
+            "first_digest": expr("coalesce(known_digest, first_digest)"),
+            "first_file": expr("coalesce(known_file, first_file)"),
+            "first_line": expr("IF(known_file IS NULL, first_line, known_line)"),
+        }
+    ).drop(*renamed.values())
+
+
+def firsts(rows: DataFrame, conflicting: Observation) -> DataFrame:
+    """Return the rows that silver keeps; `conflicting` then tells how many `rows` conflict."""
     observed = rows.observe(conflicting, count_if(_conflicts()).alias("rows"))
-    firsts = observed.where(col("place") == 1).select(*KEY, "received", *MESSAGE)
-    return firsts.mapInArrow(_decode, ddl(SILVER))
+    return observed.where(col("place") == 1)
+
+
+def silver(rows: DataFrame, known: Sequence[Correction], batch: int) -> DataFrame:
+    """Return silver's rows of digested ones, with the times that clock records correct."""
+    carried = rows.withColumn("bytes", expr("CAST(octet_length(payload) AS BIGINT)"))
+    decoded = carried.select(*names(CARRIED), "payload").mapInArrow(_decode, ddl(DECODED))
+    typed = (
+        timed(decoded, known)
+        .withColumn("decode_error", expr(_ERRORS))
+        .withColumn("batch", lit(batch).cast("bigint"))
+    )
+    return typed.select(names(SILVER))
 
 
 def conflicts(rows: DataFrame) -> DataFrame:
@@ -59,20 +126,16 @@ def conflicts(rows: DataFrame) -> DataFrame:
 
 
 def decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the silver rows of messages: columns KEY, `received` and MESSAGE."""
-    messages = zip(*(batch.column(name).to_pylist() for name in MESSAGE), strict=True)
-    readings = [decode(*message) for message in messages]
-    times = pa.array([reading.event_time for reading in readings], pa.int64())
-    columns = {name: batch.column(name) for name in (*KEY, "time", "topic")}
-    columns["event_time"] = times.cast(pa.timestamp("ms", tz="UTC"))
-    columns["event_date"] = times.cast(pa.timestamp("ms")).cast(pa.date32())
-    columns["lateness_ms"] = pc.subtract(batch.column("received"), times)
-    schema = arrow_schema(SILVER)
-    for name in DECODED:
-        values = [getattr(reading, name) for reading in readings]
-        columns[name] = pa.array(values, schema.field(name).type)
-    arrays = [columns[field.name].cast(field.type) for field in schema]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    """Return the rows of messages (CARRIED and `payload`) with what their payloads say."""
+    schema = arrow_schema(DECODED)
+    messages = zip(batch["topic"].to_pylist(), batch["payload"].to_pylist(), strict=True)
+    readings = list(zip(*(decode(*message) for message in messages), strict=True))
+    columns = [batch[name] for name in names(CARRIED)]
+    for name, _ in READING:
+        place = _FIELDS[name]
+        values = readings[place] if readings else ()
+        columns.append(pa.array(values, schema.field(name).type))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -80,4 +143,4 @@ def _decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _conflicts() -> Column:
-    return col("payload") != col("first_payload")
+    return col("digest") != col("first_digest")

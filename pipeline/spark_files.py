@@ -19,6 +19,15 @@ def read_folders(
     return reader.parquet(*(_GLOB.sub(r"\\\g<0>", _uri(folder)) for folder in folders))
 
 
+def read_files(
+    spark: SparkSession, base: Path, files: Sequence[Path], columns: Columns
+) -> DataFrame:
+    """Return the rows of some files below `base`; no files give no rows."""
+    if not files:
+        return spark.createDataFrame([], ddl(columns))
+    return read_folders(spark, base, files, columns)
+
+
 def write_folder(frame: DataFrame, folder: Path, partition: str | None = None) -> None:
     """Add the rows to a folder as Parquet, in sub-folders by the values of `partition`."""
     writer = frame.write.mode("append")

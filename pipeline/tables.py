@@ -1,113 +1,201 @@
-"""The tables on disk, `<tables>/<table>/batch=<number>/`, and what their files say."""
+"""The tables on disk, and what their files say.
+
+Bronze and quarantine are Parquet in `<tables>/<table>/batch=<number>/`; the others are Delta.
+"""
 
 import shutil
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipeline.checkpoint import Range
-from pipeline.columns import BRONZE, QUARANTINE, SILVER, Columns, arrow_schema
-from pipeline.staging import put_in_place, stage
+from pipeline import delta, islands
+from pipeline.columns import (
+    BRONZE,
+    CLOCKS,
+    GAPS,
+    KEY,
+    LEDGER,
+    QUARANTINE,
+    SILVER,
+    STREAMS,
+    Columns,
+    arrow_schema,
+)
+from pipeline.errors import PipelineError
+from pipeline.plan import Damaged
+from pipeline.staging import discard, put_in_place, stage
+from pipeline.state import State
 
-TABLES: dict[str, Columns] = {"bronze": BRONZE, "quarantine": QUARANTINE, "silver": SILVER}
+IN_BATCHES: dict[str, Columns] = {"bronze": BRONZE, "quarantine": QUARANTINE}
 """In the order in which a batch is put in place."""
 
-DATE = "event_date"
-"""The column that is a folder's name in silver, not a column in its files."""
+IN_DELTA: dict[str, tuple[Columns, str | None]] = {
+    "silver": (SILVER, "event_date"),
+    "ledger": (LEDGER, None),
+    "clocks": (CLOCKS, None),
+    "streams": (STREAMS, None),
+    "gaps": (GAPS, None),
+}
+"""Each with the column that is a folder's name."""
 
 DAMAGED = -1
 """The rows of a batch with an unreadable file; no commit has this number."""
 
-Rows = dict[str, int]
-"""The rows of a batch in each table."""
-
 
 def create(root: Path) -> None:
-    """Give each missing table its columns, in a batch 0 without rows, so that it can be read."""
-    for table, columns in TABLES.items():
-        folder = batch_folder(root, table, 0)
-        if folder.exists():
-            continue
-        staging = stage(root)
-        part = staging / "batch" / (f"{DATE}=1970-01-01" if (DATE, "date") in columns else "")
-        part.mkdir(parents=True)
-        in_files = tuple(column for column in columns if column[0] != DATE)
-        pq.write_table(arrow_schema(in_files).empty_table(), part / "empty.parquet")
-        put_in_place(staging / "batch", folder)
-        shutil.rmtree(staging)
+    """Give each table its columns, so that it can be read before it has a row.
+
+    A column of a later version of this program is added to tables that lack it.
+    """
+    if (root / "silver").is_dir() and not delta.exists(root / "silver"):
+        if any((root / "silver").glob("batch=*")):
+            raise PipelineError(f"{root / 'silver'} is of an earlier version: move {root} away")
+        shutil.rmtree(root / "silver")
+    for table, columns in IN_BATCHES.items():
+        _create_batch_0(root, table, arrow_schema(columns))
+    for table, (columns, partition) in IN_DELTA.items():
+        delta.create(root / table, columns, partition)
+
+
+def _create_batch_0(root: Path, table: str, schema: pa.Schema) -> None:
+    """Put a batch without rows in place, from which readers take the table's columns."""
+    folder = batch_folder(root, table, 0)
+    if folder.exists():
+        if pq.read_schema(folder / "empty.parquet").equals(schema):
+            return
+        discard(root, [folder])
+    staging = stage(root)
+    (staging / "batch").mkdir()
+    pq.write_table(schema.empty_table(), staging / "batch" / "empty.parquet")
+    put_in_place(staging / "batch", folder)
+    shutil.rmtree(staging)
 
 
 def batch_folder(root: Path, table: str, batch: int) -> Path:
-    """Return where the rows of a batch lie in a table."""
+    """Return where the rows of a batch lie in bronze or quarantine."""
     return root / table / f"batch={batch}"
 
 
-def batch_folders(root: Path, batch: int) -> list[Path]:
-    """Return where the rows of a batch lie in all tables."""
-    return [batch_folder(root, table, batch) for table in TABLES]
+def remove_batch(root: Path, batch: int) -> None:
+    """Take the rows of a batch out of all tables, and the files that a kill left of it."""
+    discard(root, [batch_folder(root, table, batch) for table in IN_BATCHES])
+    for table in ("silver", "ledger", "clocks"):
+        delta.remove_rows(root / table, batch)
 
 
-def rows_by_batch(root: Path) -> dict[int, Rows]:
-    """Return the rows of each batch that has a folder in any table, by the files' footers."""
-    found: dict[int, Rows] = {}
-    for table in TABLES:
-        for folder in (root / table).glob("batch=*"):
-            number = folder.name.removeprefix("batch=")
-            if number.isdecimal() and number != "0":
-                counts = found.setdefault(int(number), dict.fromkeys(TABLES, 0))
-                counts[table] = count_rows(folder)
-    return found
+def damaged(root: Path, state: State, *, verify: bool) -> list[Damaged]:
+    """Return the batches whose rows are not there, and those that were never committed.
+
+    Without `verify` the names of the batches are looked at, with it the rows of each.
+    """
+    wrong = _by_rows(root, state) if verify else _by_names(root, state)
+    known = state.numbers()
+    return [_damage(root, state, number, known) for number in sorted(wrong)]
+
+
+def _damage(root: Path, state: State, number: int, known: set[int]) -> Damaged:
+    committed = number in known
+    files = state.files_of(number) if committed else landing_files(root, number)
+    rows = any(batch_folder(root, table, number).exists() for table in IN_BATCHES)
+    return Damaged(number, frozenset(files), rows, committed)
+
+
+def _by_names(root: Path, state: State) -> set[int]:
+    wrong: set[int] = set()
+    for table in IN_BATCHES:
+        holds = state.batches.filter(pc.field(table) > 0)["batch"].to_pylist()
+        wrong |= set(holds) ^ _batches(root / table)
+    if state.rows("silver") and not delta.has_rows(root / "silver"):
+        wrong |= set(state.batches.filter(pc.field("silver") > 0)["batch"].to_pylist())
+    return wrong
+
+
+def _by_rows(root: Path, state: State) -> set[int]:
+    counted: dict[str, Counter[int]] = {table: Counter() for table in IN_BATCHES}
+    for table in IN_BATCHES:
+        for number in _batches(root / table):
+            counted[table][number] = count_rows(batch_folder(root, table, number))
+    in_silver = Counter(_silver_batches(root))
+    wrong = {number for table in counted.values() for number in table} - state.numbers()
+    for row in state.batches.to_pylist():
+        number = row["batch"]
+        found = {table: counted[table][number] for table in IN_BATCHES}
+        if found | {"silver": in_silver[number]} != {
+            name: row[name] for name in row if name != "batch"
+        }:
+            wrong.add(number)
+    return wrong
+
+
+def _silver_batches(root: Path) -> list[int]:
+    try:
+        column: list[int] = delta.read(root / "silver", ["batch"])["batch"].to_pylist()
+    except (OSError, pa.ArrowInvalid) as error:
+        raise PipelineError(f"{root / 'silver'} cannot be read: {error}") from error
+    return column
+
+
+def silver_islands(root: Path) -> pa.Table:
+    """Return the islands of silver's rows, by the rows themselves."""
+    rows = delta.read(root / "silver", [*KEY, "event_time"])
+    return islands.islands_of(with_ms(rows))
+
+
+def with_ms(rows: pa.Table) -> pa.Table:
+    """Return the rows with `event_ms` in place of `event_time`."""
+    ms = rows["event_time"].cast(pa.timestamp("ms", tz="UTC"), safe=False).cast(pa.int64())
+    return rows.drop_columns(["event_time"]).append_column("event_ms", ms)
+
+
+def _batches(folder: Path) -> set[int]:
+    """Return the batches but batch 0 that have a folder."""
+    if not folder.is_dir():
+        return set()
+    names = (path.name.removeprefix("batch=") for path in folder.glob("batch=*"))
+    return {int(name) for name in names if name.isdecimal()} - {0}
 
 
 def count_rows(folder: Path) -> int:
     """Return the rows below a folder, 0 if there is none, DAMAGED if a file cannot be read."""
     try:
-        return sum(pq.read_metadata(file).num_rows for file in _files(folder))
-    except pa.ArrowInvalid:
+        return sum(pq.read_metadata(file).num_rows for file in parquet_files(folder))
+    except (pa.ArrowInvalid, OSError):
         return DAMAGED
-
-
-def key_ranges(folder: Path) -> tuple[Range, ...]:
-    """Return the least and the greatest seq of each gateway, epoch and stream in bronze rows."""
-    keys = ["gateway_id", "epoch", "stream"]
-    rows = _read(folder, BRONZE, [*keys, "seq"])
-    spans = rows.group_by(keys).aggregate([("seq", "min"), ("seq", "max")])
-    return tuple(sorted(Range(**span) for span in spans.to_pylist()))
 
 
 def landing_files(root: Path, batch: int) -> set[str]:
     """Return the landing files that the rows of a batch came from, as far as they are readable."""
     found: set[str] = set()
-    for table in ("bronze", "quarantine"):
+    for table in IN_BATCHES:
         try:
-            rows = _read(batch_folder(root, table, batch), BRONZE, ["landing_file"])
+            rows = read_columns(batch_folder(root, table, batch), BRONZE, ["landing_file"])
         except pa.ArrowInvalid:
             continue
         found.update(pc.unique(rows["landing_file"]).to_pylist())
-    return found
+    return found - {None}
 
 
-def reasons(root: Path) -> Counter[str]:
-    """Return how many rows are in the quarantine for each reason."""
-    column = _read(root / "quarantine", QUARANTINE, ["reason"])["reason"]
-    return Counter(
-        {count["values"]: count["counts"] for count in pc.value_counts(column).to_pylist()}
-    )
-
-
-def _read(folder: Path, columns: Columns, wanted: list[str]) -> pa.Table:
+def read_columns(folder: Path, columns: Columns, wanted: list[str]) -> pa.Table:
+    """Return some columns of the Parquet files below a folder."""
     schema = arrow_schema(tuple(column for column in columns if column[0] in wanted))
-    parts = [pq.ParquetFile(file).read(columns=wanted) for file in _files(folder)]
-    return pa.concat_tables([schema.empty_table(), *(part.cast(schema) for part in parts)])
-
-
-def _files(folder: Path) -> list[Path]:
-    """List the Parquet files that readers of tables see."""
-    return [
-        path
-        for path in sorted(folder.rglob("*.parquet"))
-        if not any(part.startswith(("_", ".")) for part in path.relative_to(folder).parts)
+    parts = [
+        pq.read_table(file, columns=schema.names, partitioning=None).cast(schema)
+        for file in parquet_files(folder)
     ]
+    return pa.concat_tables([schema.empty_table(), *parts])
+
+
+def write_rows(folder: Path, table: str, rows: list[dict[str, object]]) -> None:
+    """Add a few rows to a staged folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = pa.Table.from_pylist(rows, schema=arrow_schema(IN_BATCHES[table]))
+    pq.write_table(found, folder / "told.parquet", compression="zstd")
+
+
+def parquet_files(folder: Path) -> Iterable[Path]:
+    """Return the Parquet files below a folder; none if there is none."""
+    return sorted(folder.rglob("[!._]*.parquet"))

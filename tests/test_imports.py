@@ -63,7 +63,7 @@ def imported_by(*packages: str) -> set[str]:
 
 def test_no_module_of_the_gateway_imports_a_heavy_one() -> None:
     names = imported_by("gateway")
-    assert {"asyncio", "aiosqlite"} <= names
+    assert {"asyncio", "sqlite3"} <= names
     assert names & HEAVY == set()
 
 
@@ -105,7 +105,7 @@ def test_a_bare_broker_runs_without_them(tmp_path: Path) -> None:
         gateway.wait()
     modules = set(re.findall(r"^import time:.*\| +([\w.]+)", report.read_text(), re.MULTILINE))
     names = {name.partition(".")[0] for name in modules}
-    assert {"gateway", "aiosqlite"} <= names
+    assert {"gateway", "sqlite3"} <= names
     assert names & (HEAVY | UPLINK_ONLY | LISTENER_ONLY) == set()
     assert all(find_spec(name) for name in NOT_AT_START)
     too_early = tuple(f"{name}." for name in NOT_AT_START)

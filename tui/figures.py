@@ -24,7 +24,7 @@ UPLINK_RECONNECTS = "tidegate/uplink/reconnects"
 UPLINK_PACE = "tidegate/uplink/backlog_messages_per_second"
 UPLINK_BUDGET = "tidegate/uplink/budget"
 UPLINK_BUDGET_USED = "tidegate/uplink/budget_used"
-RULES_TAKEN = "tidegate/rules/taken"
+RULES_ACCEPTED = "tidegate/rules/accepted"
 RULES_FILTERED = "tidegate/rules/filtered"
 RULES_SAVED = "tidegate/rules/bytes_saved"
 SERIAL_READINGS = "tidegate/serial/readings"
@@ -42,7 +42,7 @@ COUNTS = frozenset({
     OUTBOX_SURVIVES, OUTBOX_DRAINS,
     UPLINK_ACKNOWLEDGED, UPLINK_RESENT, UPLINK_REFUSED, UPLINK_INFLIGHT, UPLINK_RECONNECTS,
     UPLINK_PACE, UPLINK_BUDGET, UPLINK_BUDGET_USED,
-    RULES_TAKEN, RULES_FILTERED, RULES_SAVED,
+    RULES_ACCEPTED, RULES_FILTERED, RULES_SAVED,
     SERIAL_READINGS, SERIAL_DUPLICATES, SERIAL_REJECTED, SERIAL_CRC_ERRORS,
     STORAGE_PENDING, STORAGE_FAILURES, STORAGE_WRITTEN_PER_DAY, STORAGE_CARD_DAYS,
 })  # fmt: skip

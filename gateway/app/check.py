@@ -1,99 +1,143 @@
 """What a configuration says beyond its form: files, topic filters and expressions work."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
-from gateway.app.listeners import check_listeners
+from gateway.app.access import access_policies
+from gateway.app.listeners import check_listener
 from gateway.broker.durability_classes import MAXIMUM_ENTRIES
 from gateway.broker.subscription_filters import MAXIMUM_SUBSCRIPTION_FILTERS
-from gateway.config.errors import ConfigurationError
-from gateway.config.settings import Configuration, RuleConfig, UplinkConfig
+from gateway.config import checks
+from gateway.config.described import Check
+from gateway.config.errors import ConfigurationError, raise_all
+from gateway.config.settings import Configuration
+from gateway.config.values import values_of
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter
 from gateway.routing.where.errors import WhereError
 
 
-def check_configuration(configuration: Configuration) -> None:
-    """Raise ConfigurationError, or StartError, at the first thing that cannot work."""
-    check_listeners(configuration)
-    _check_subscription_filters(configuration)
-    _check_durability(configuration)
+def check_configuration(
+    configuration: Configuration, mistakes: Sequence[ConfigurationError] = ()
+) -> None:
+    """Raise ConfigurationError, or StartError, if something in it cannot work.
+
+    The error tells `mistakes`, which were found in its form, and all others.
+    """
+    raise_all([*mistakes, *_mistakes(configuration, [each.key for each in mistakes])])
     if configuration.uplink is not None:
-        _check_uplink(configuration, configuration.uplink)
+        from gateway.app.headroom import check_promise
+
+        check_promise(configuration)
 
 
-def _check_uplink(configuration: Configuration, uplink: UplinkConfig) -> None:
-    from gateway.app.headroom import check_promise
-
-    _check_rules(configuration.file, uplink.rules)
-    _check_schedule(configuration.file, uplink.schedule)
-    check_promise(configuration)
-
-
-def _check_rules(file: str, rules: Sequence[RuleConfig]) -> None:
-    from gateway.routing.where.rule import compile_rule
-
-    for place, rule in enumerate(rules):
-        key = f"uplink.rule[{place}]"
-        _check_topic_filter(file, f"{key}.topic", rule.topic)
-        if rule.topic.startswith(SHARED_PREFIX):
-            raise ConfigurationError(
-                file, f"{key}.topic", rule.topic, "a rule's topic is not shared"
-            )
-        if rule.where is not None:
-            _check_expression(file, f"{key}.where", rule.where, compile_rule)
+def _mistakes(configuration: Configuration, keys: Sequence[str]) -> Iterator[ConfigurationError]:
+    """Give what cannot work; `keys` are known to be wrong."""
+    yield from _too_many(configuration)
+    wrong = list(keys)
+    for error in _meaningless(configuration):
+        wrong.append(error.key)
+        yield error
+    for place in range(len(configuration.listeners)):
+        if not any(key.startswith(f"listener[{place}].") for key in wrong):
+            yield from _mistake_of_listener(configuration, place)
+    if not any(key.endswith(".acl_file") for key in wrong):
+        yield from _mistake_of_access(configuration)
 
 
-def _check_schedule(file: str, windows: Sequence[str]) -> None:
-    from gateway.uplink.cron import parse_window
-
-    for place, text in enumerate(windows):
-        try:
-            parse_window(text)
-        except ValueError as error:
-            key = f"uplink.schedule[{place}]"
-            raise ConfigurationError(file, key, text, str(error)) from error
-
-
-def _check_subscription_filters(configuration: Configuration) -> None:
-    file, filters = configuration.file, configuration.subscription_filters
-    _check_number(file, "subscription_filter", len(filters), MAXIMUM_SUBSCRIPTION_FILTERS)
-    for place, each in enumerate(filters):
-        key = f"subscription_filter[{place}]"
-        _check_topic_filter(file, f"{key}.filter", each.filter)
-        from gateway.routing.where.compile import compile_where
-
-        _check_expression(file, f"{key}.where", each.where, compile_where)
+def _too_many(configuration: Configuration) -> Iterator[ConfigurationError]:
+    filters = len(configuration.subscription_filters)
+    for key, count, maximum in (
+        ("subscription_filter", filters, MAXIMUM_SUBSCRIPTION_FILTERS),
+        ("durability", len(configuration.durability), MAXIMUM_ENTRIES),
+    ):
+        if count > maximum:
+            yield ConfigurationError(configuration.file, key, count, f"at most {maximum} of them")
 
 
-def _check_durability(configuration: Configuration) -> None:
-    file, entries = configuration.file, configuration.durability
-    _check_number(file, "durability", len(entries), MAXIMUM_ENTRIES)
-    for place, each in enumerate(entries):
-        if each.topic is not None:
-            key = f"durability[{place}].topic"
-            _check_topic_filter(file, key, each.topic)
-            if each.topic.startswith(SHARED_PREFIX):
-                allowed = "messages are not shared, subscriptions are"
-                raise ConfigurationError(file, key, each.topic, allowed)
+def _meaningless(configuration: Configuration) -> Iterator[ConfigurationError]:
+    """Give the values that are well-formed and yet mean nothing."""
+    for name, key, value in values_of(configuration):
+        meaning = MEANINGS.get(key.check)
+        if meaning is None:
+            continue
+        found = [(name, value)]
+        if isinstance(value, tuple):
+            found = [(f"{name}[{number}]", each) for number, each in enumerate(value)]
+        for place, each in found:
+            try:
+                meaning(each)
+            except ValueError as error:
+                yield ConfigurationError(configuration.file, place, each, str(error))
 
 
-def _check_number(file: str, key: str, count: int, maximum: int) -> None:
-    if count > maximum:
-        raise ConfigurationError(file, key, count, f"at most {maximum} of them")
+def _mistake_of_listener(configuration: Configuration, place: int) -> Iterator[ConfigurationError]:
+    try:
+        check_listener(configuration, place)
+    except ConfigurationError as error:
+        yield error
 
 
-def _check_topic_filter(file: str, key: str, topic_filter: str) -> None:
+def _mistake_of_access(configuration: Configuration) -> Iterator[ConfigurationError]:
+    try:
+        access_policies(configuration)
+    except ConfigurationError as error:
+        yield error
+
+
+def _readable_file(path: str) -> None:
+    try:
+        with Path(path).open("rb"):
+            pass
+    except OSError as error:
+        raise ValueError(error.strerror or str(error)) from error
+
+
+def _topic_filter(topic_filter: str) -> None:
     try:
         check_topic_filter(topic_filter)
     except MqttError as error:
-        raise ConfigurationError(file, key, topic_filter, error.reason) from error
+        raise ValueError(error.reason) from error
 
 
-def _check_expression(
-    file: str, key: str, expression: str, compile_one: Callable[[str], object]
-) -> None:
+def _unshared_filter(topic_filter: str) -> None:
+    _topic_filter(topic_filter)
+    if topic_filter.startswith(SHARED_PREFIX):
+        raise ValueError("messages are not shared, subscriptions are")
+
+
+def _expression(expression: str) -> None:
+    from gateway.routing.where.compile import compile_where
+
+    _compile(compile_where, expression)
+
+
+def _rule_expression(expression: str) -> None:
+    from gateway.routing.where.rule import compile_rule
+
+    _compile(compile_rule, expression)
+
+
+def _compile(compile_one: Callable[[str], object], expression: str) -> None:
     try:
         compile_one(expression)
     except WhereError as error:
-        allowed = f"position {error.position}: {error.message}"
-        raise ConfigurationError(file, key, expression, allowed) from error
+        raise ValueError(f"position {error.position}: {error.message}") from error
+
+
+def _window(text: str) -> None:
+    from gateway.uplink.cron import parse_window
+
+    parse_window(text)
+
+
+MEANINGS: dict[Check[Any], Callable[[str], None]] = {
+    checks.readable_file: _readable_file,
+    checks.topic_filter: _topic_filter,
+    checks.unshared_filter: _unshared_filter,
+    checks.expression: _expression,
+    checks.rule_expression: _rule_expression,
+    checks.windows: _window,
+}
+"""What values of a kind are looked at for; each raises ValueError with what is allowed."""

@@ -8,7 +8,7 @@ from gateway.routing.where.message import Message
 from gateway.storage.ledger.starts import Starts
 from gateway.storage.state.clock_store import ClockStore
 from gateway.uplink.clock_reports import ClockReports
-from gateway.uplink.own_messages import OwnMessages
+from gateway.uplink.control_messages import ControlMessages
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
@@ -40,7 +40,7 @@ class ClockWatch:
         self._measure()
         self._keep()
 
-    def report(self, own: OwnMessages) -> None:
+    def report(self, own: ControlMessages) -> None:
         """Begin to tell the fleet, first of the span that runs."""
         gateway = self._gateway
         self._reports = ClockReports(self._store, own, gateway.counters, gateway.clock)

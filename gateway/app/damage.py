@@ -5,7 +5,11 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gateway.storage.engine.database import Database
+from gateway.errors import StartError
+from gateway.storage.engine.damage import is_unreadable, note_damage
+from gateway.storage.engine.database import FILE_NAME, Database
+from gateway.storage.engine.refusal import cannot_start
+from gateway.storage.engine.replace import set_aside_since
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
@@ -18,6 +22,11 @@ TELL_SECONDS = 1.0
 SALVAGE_INTERVAL = 3600.0
 """Seconds between a start that salvaged and the next. A disk that spoils at once what was written
 to it would otherwise be filled with files that were set aside."""
+
+CANNOT_READ = (
+    "{path}: {error}; what could be salvaged of it cannot be read either: move the file away, start"
+    " again without what is in it, and report this"
+)
 
 ENDS = "the gateway ends; its next start sets the database aside and salvages what can be read"
 ENDS_LATER = "since it was salvaged within the hour, the gateway ends when that is over"
@@ -47,3 +56,20 @@ def watch_for_damage(
         logger.critical("%s", what)
 
     database.on_damage.append(found)
+
+
+def have_it_salvaged(gateway: "Gateway", error: Exception) -> None:
+    """Leave a note that the database could not be read, for a start that follows at once.
+
+    Raises StartError where that would not help: what was salvaged within the hour is no better
+    for being salvaged again, and an error that is no damage has another remedy.
+    """
+    path = gateway.data / FILE_NAME
+    now = gateway.clock.wall_ms() / 1000
+    if not is_unreadable(error, path):
+        raise cannot_start(error, path) from error
+    if not path.is_file() or set_aside_since(path, now - SALVAGE_INTERVAL):
+        raise StartError(CANNOT_READ.format(path=path, error=error)) from error
+    if not note_damage(path, f"{type(error).__name__}: {error}"):
+        raise StartError(f"{path}: {error}; {STAYS}") from error
+    logger.critical("%s could not be read (%s): it is salvaged", path, error, exc_info=error)

@@ -66,13 +66,30 @@ class Patient:
 
 def look(patient: Patient) -> Iterator[Finding]:
     """Give every finding, in the order of the report."""
-    if not patient.data.is_dir():
+    try:
+        there = patient.data.is_dir()
+    except OSError as error:
+        yield _closed(error)
+        return
+    if not there:
         yield Finding(
             Health.BAD, f"data folder {patient.data} does not exist: start the gateway once"
         )
         return
     for examine in EXAMINATIONS:
-        yield from examine(patient)
+        try:
+            yield from examine(patient)
+        except OSError as error:
+            yield _closed(error)
+
+
+def _closed(error: OSError) -> Finding:
+    """Return that something cannot be looked at, as the data folder of a service by other users."""
+    reason = error.strerror or str(error)
+    hint = (
+        ": try it as root, or as the gateway's user" if isinstance(error, PermissionError) else ""
+    )
+    return Finding(Health.BAD, f"{error.filename or 'something'} cannot be read, {reason}{hint}")
 
 
 def _folder(patient: Patient) -> Iterator[Finding]:

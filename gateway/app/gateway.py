@@ -4,7 +4,6 @@ import asyncio
 import logging
 import os
 import signal
-import sqlite3
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -15,6 +14,7 @@ from gateway.app.access import access_policies, access_warnings
 from gateway.app.allocator import give_back_regularly, keep_buffers
 from gateway.app.broker_settings import broker_settings, subscription_filters
 from gateway.app.control import Control
+from gateway.app.damage import have_it_salvaged
 from gateway.app.data_folder import DataFolder
 from gateway.app.descriptors import make_room, raise_limit
 from gateway.app.drop_warnings import drop_warnings
@@ -37,11 +37,12 @@ from gateway.clock import Clock
 from gateway.config.durability import commit_within
 from gateway.config.settings import Configuration
 from gateway.counters import Counters
-from gateway.errors import RestartError, StartError
+from gateway.errors import RestartError
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
 from gateway.server.listener import Listener
 from gateway.server.turn import Turn
+from gateway.storage.engine.damage import UNREADABLE
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
 from gateway.telemetry.systemd_notify import SystemdNotify
@@ -87,8 +88,9 @@ async def _serve_once(
             loop.add_signal_handler(number, gateway.end)
         try:
             await gateway.start(durable=durable)
-        except sqlite3.Error as error:  # what was found to be damaged is set aside next time
-            raise StartError(f"{data}: {error}; start again") from error
+        except UNREADABLE as error:
+            have_it_salvaged(gateway, error)
+            return True
         loop.add_signal_handler(signal.SIGHUP, reload_listeners, gateway)
         notify.ready(gateway.status)
         logger.info("tidegate %s: %s", VERSION, gateway.status)

@@ -74,7 +74,7 @@ def check_promise(configuration: Configuration, free: int | None = None) -> str 
     config = configuration.outbox
     if not config.survive or configuration.uplink is None:
         return None
-    row = OutboxRow("0" * 10, "main", 1, "live", 0, "", bytes(config.expected_bytes or 0))
+    row = OutboxRow("0" * 10, "main", 1, "live", "", bytes(config.expected_bytes or 0))
     load = Load(config.expected_rate or 0.0, row_size(row))
     room = Room(
         for_rows(config.maximum_bytes),

@@ -33,7 +33,7 @@ def report_ledger(gateway: "Gateway", ledger: Ledger, outbox: Outbox, uplink: Up
         gateway.database, gateway.writer, gateway.counters, ledger, lambda: outbox.rows
     )
     reports = LedgerReports(
-        pages, ledger.starts, uplink.own_messages, gateway.counters, gateway.clock
+        pages, ledger.starts, uplink.control_messages, gateway.counters, gateway.clock
     )
     reports.start()
     gateway.stack.push_async_callback(reports.close)

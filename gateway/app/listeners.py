@@ -3,7 +3,7 @@
 import logging
 from typing import TYPE_CHECKING
 
-from gateway.app.access import access_policies, read_acl
+from gateway.app.access import read_acl
 from gateway.app.authenticators import authenticator, password_file
 from gateway.app.descriptors import connection_limit
 from gateway.broker import access
@@ -63,14 +63,13 @@ def reload_listeners(gateway: "Gateway") -> None:
         logger.info("certificates, password files and access rules are read again")
 
 
-def check_listeners(configuration: Configuration) -> None:
-    """Raise ConfigurationError or StartError at the first listener that cannot work."""
-    access_policies(configuration)
-    for place, settings in enumerate(configuration.listeners):
-        password_file(settings)
-        _tls(settings, configuration.file, place)
-        if settings.websocket:
-            load_websocket()
+def check_listener(configuration: Configuration, place: int) -> None:
+    """Raise ConfigurationError or StartError if the listener at this place cannot work."""
+    settings = configuration.listeners[place]
+    password_file(settings)
+    _tls(settings, configuration.file, place)
+    if settings.websocket:
+        load_websocket()
 
 
 def _tls(settings: ListenerConfig, file: str, place: int) -> "ssl.SSLContext | None":

@@ -30,7 +30,7 @@ class Outage:
     def __init__(self, gateway: "Gateway", outbox: Outbox) -> None:
         self._gateway = gateway
         self._outbox = outbox
-        self._taken = self._acknowledged = 0
+        self._accepted = self._acknowledged = 0
         self._rate = 0.0
         self._best = 0.0
         self._row_bytes = 0.0
@@ -64,13 +64,13 @@ class Outage:
 
     def _measure(self) -> None:
         now, counters = self._gateway.clock.monotonic(), self._gateway.counters
-        taken = counters.count("tidegate/rules/taken")
+        accepted = counters.count("tidegate/rules/accepted")
         acknowledged = counters.count("tidegate/uplink/acknowledged")
         elapsed = max(now - self._looked, 1e-3)
         weight = min(1.0, elapsed / min(WINDOW, max(now - self._started, elapsed)))
-        self._rate += weight * ((taken - self._taken) / elapsed - self._rate)
+        self._rate += weight * ((accepted - self._accepted) / elapsed - self._rate)
         self._best = max(self._best, (acknowledged - self._acknowledged) / elapsed)
-        self._taken, self._acknowledged, self._looked = taken, acknowledged, now
+        self._accepted, self._acknowledged, self._looked = accepted, acknowledged, now
         if self._outbox.rows:
             self._row_bytes = self._outbox.bytes / self._outbox.rows
 

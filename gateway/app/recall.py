@@ -12,7 +12,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import check_topic_name
 from gateway.routing.where.message import Message
 from gateway.storage.outbox.outbox import Outbox
-from gateway.uplink.own_messages import OwnMessage
+from gateway.uplink.control_messages import ControlMessage
 from gateway.uplink.recall import Recall, Report
 from gateway.uplink.recall_request import RecallError, parse_request
 from gateway.uplink.requests import RECALL_ANSWERS
@@ -75,7 +75,7 @@ class RecallDesk:
         return ReasonCode.SUCCESS
 
     def _answer_fleet(self, report: Report) -> None:
-        if not self._uplink.own_messages.send(OwnMessage(RECALL_ANSWERS, _json(report))):
+        if not self._uplink.control_messages.send(ControlMessage(RECALL_ANSWERS, _json(report))):
             logger.warning("an answer to a recall was dropped: too much waits for the fleet")
 
     def _answer_to(self, request: Message) -> Callable[[Report], None]:

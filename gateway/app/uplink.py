@@ -75,7 +75,7 @@ async def start_uplink(gateway: "Gateway", config: UplinkConfig) -> None:
     await uplink.start()
     gateway.stack.push_async_callback(uplink.close)
     report_ledger(gateway, ledger, outbox, uplink)
-    watch.report(uplink.own_messages)
+    watch.report(uplink.control_messages)
 
 
 def _leave(gateway: "Gateway", uplink: Uplink) -> None:

@@ -24,7 +24,7 @@ DEFAULT_COLUMNS = 80
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; return what it returns, or 2 with one line on standard error.
+    """Run the command; return what it returns, or 2 with what is wrong on standard error.
 
     A gateway that wants to be started again ends with 3.
     """
@@ -32,7 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(options.command(options) or 0)
     except (ConfigurationError, TidegateError) as error:
-        print(f"tidegate: {error}", file=sys.stderr)
+        for line in str(error).splitlines():  # several where a file has several mistakes
+            print(f"tidegate: {line}", file=sys.stderr)
         return START_AGAIN if isinstance(error, RestartError) else CANNOT_START
     except KeyboardInterrupt:
         return 130  # what a shell reports for SIGINT
@@ -105,7 +106,11 @@ def _add_run(commands: "Commands") -> None:
 
 def _add_check(commands: "Commands") -> None:
     check = commands.add_parser("check", help="check a configuration file and start nothing")
-    check.add_argument("file", type=Path, metavar="FILE")
+    what = check.add_mutually_exclusive_group(required=True)
+    what.add_argument("file", type=Path, metavar="FILE", nargs="?")
+    what.add_argument(
+        "--schema", action="store_true", help="print the JSON Schema of the file, for editors"
+    )
     check.add_argument(
         "--data",
         type=Path,
@@ -167,16 +172,24 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
+    if options.schema:
+        from gateway.config.json_schema import schema_text
+
+        print(schema_text(), end="")
+        return 0
     from gateway.app.access import access_warnings
     from gateway.app.check import check_configuration
     from gateway.app.drop_warnings import drop_warnings
     from gateway.app.headroom import check_promise
-    from gateway.config.load import load
+    from gateway.config.load import read
     from gateway.storage.engine.damage import free_bytes
 
-    configuration = load(options.file)
-    check_configuration(configuration)
-    free = None if options.data is None else free_bytes(options.data)
+    configuration, mistakes = read(options.file)
+    check_configuration(configuration, mistakes)
+    try:
+        free = None if options.data is None else free_bytes(options.data)
+    except OSError as error:
+        raise TidegateError(f"{options.data}: {error.strerror}") from error
     promise = check_promise(configuration, free)
     if promise is not None:
         print(f"{options.file}: {promise}")

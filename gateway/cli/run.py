@@ -3,11 +3,13 @@
 import dataclasses
 import gc
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
 from gateway.cli.lean_asyncio import import_asyncio, needs_tls
-from gateway.config.load import bare, load
+from gateway.config.errors import ConfigurationError
+from gateway.config.load import bare, read
 from gateway.config.settings import Configuration
 from gateway.errors import StartError
 
@@ -29,15 +31,27 @@ HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - listeners named so,
 
 def run(config: Path | None, port: int | None, data: Path, *, durable: bool) -> int:
     """Run until SIGINT or SIGTERM; raise TidegateError if the gateway cannot start."""
-    configuration = bare(port or DEFAULT_PORT) if config is None else load(config)
+    configuration, mistakes = _configuration(config, port)
     if port is not None:
         configuration = _with_port(configuration, port)
     import_asyncio(tls=needs_tls(configuration))
-    _serve(configuration, data, durable=durable)
+    _serve(configuration, mistakes, data, durable=durable)
     return 0
 
 
-def _serve(configuration: Configuration, data: Path, *, durable: bool) -> None:
+def _configuration(
+    config: Path | None, port: int | None
+) -> tuple[Configuration, Sequence[ConfigurationError]]:
+    return read(config) if config is not None else (bare(port or DEFAULT_PORT), ())
+
+
+def _serve(
+    configuration: Configuration,
+    mistakes: Sequence[ConfigurationError],
+    data: Path,
+    *,
+    durable: bool,
+) -> None:
     import asyncio
 
     from gateway.app.check import check_configuration
@@ -46,7 +60,7 @@ def _serve(configuration: Configuration, data: Path, *, durable: bool) -> None:
     from gateway.telemetry.logs import set_up
 
     set_up()
-    check_configuration(configuration)
+    check_configuration(configuration, mistakes)
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.set_threshold(YOUNG_OBJECTS)
     gc.freeze()  # what was imported stays: the collector need not look at it again

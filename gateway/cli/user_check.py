@@ -6,7 +6,7 @@ from gateway.access.rule import READ, WRITE
 from gateway.access.topics import is_guarded, may_publish
 from gateway.app.access import access_policies
 from gateway.app.authenticators import password_file
-from gateway.config.listener import is_loopback
+from gateway.config.loopback import is_loopback
 from gateway.config.settings import Configuration, ListenerConfig
 from gateway.errors import TidegateError
 from gateway.mqtt.errors import MqttError

@@ -2,6 +2,8 @@
 
 import re
 
+from gateway.config.described import check
+
 MAXIMUM_WINDOW = 60_000
 """Milliseconds that a commit may be put off by `batch(<ms>)`: a publisher waits all that time."""
 
@@ -10,6 +12,11 @@ _BATCH = re.compile(r"batch\(([1-9][0-9]{0,4})\)")
 ALLOWED = f'"commit", "memory" or "batch(<ms>)" with 1 to {MAXIMUM_WINDOW} ms'
 
 
+@check(
+    '`"commit"`, `"memory"`, `"batch(<ms>)"`',
+    type="string",
+    pattern=r"^(commit|memory|batch\([1-9][0-9]{0,4}\))$",
+)
 def durability(value: object) -> str:
     """Accept the name of a durability class; raise ValueError with what is allowed."""
     if not isinstance(value, str):

@@ -1,17 +1,43 @@
 """What is wrong with a configuration, told so that its author can mend it."""
 
+from collections.abc import Sequence
+
 
 class ConfigurationError(Exception):
     """A setting that cannot be used: names the file, the key, the value and what is allowed.
 
-    With an empty key the whole file cannot be used, and `allowed` says why.
+    With an empty key the whole file cannot be used, and `allowed` says why. The value is None where
+    the key is not given.
     """
 
     def __init__(self, file: str, key: str, value: object, allowed: str) -> None:
         shown = list(value) if isinstance(value, tuple) else value  # as TOML writes it
-        found = f"{file}: {key} = {shown!r} is not allowed" if key else file
-        super().__init__(f"{found}: {allowed}")
+        if not key:
+            text = f"{file}: {allowed}"
+        elif value is None:
+            text = f"{file}: {key}: {allowed}"
+        else:
+            text = f"{file}: {key} = {shown!r} is not allowed: {allowed}"
+        super().__init__(text)
         self.file = file
         self.key = key
         self.value = value
         self.allowed = allowed
+
+
+class ManyConfigurationErrors(ConfigurationError):  # noqa: N818 - several
+    """Everything that is wrong, a line each; key and value are those of the first."""
+
+    def __init__(self, errors: Sequence[ConfigurationError]) -> None:
+        first = errors[0]
+        super().__init__(first.file, first.key, first.value, first.allowed)
+        self.args = ("\n".join(map(str, errors)),)
+        self.errors = tuple(errors)
+
+
+def raise_all(errors: Sequence[ConfigurationError]) -> None:
+    """Raise one error that tells all of these; nothing if there is none."""
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        raise ManyConfigurationErrors(errors)

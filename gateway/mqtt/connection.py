@@ -373,8 +373,8 @@ class Connection:
     def held(self) -> int:
         """Bytes that are kept for the peer: of packets that are not whole, aliases, output."""
         aliases = 0 if self._aliases is None else self._aliases.bytes
-        # what grows piece by piece leaves holes in the heap: half as much again, measured
-        return self.framer.held + aliases + self.output.size * 3 // 2
+        # what grows piece by piece leaves holes in the heap: up to as much again, measured
+        return self.framer.held + aliases * 9 // 8 + self.output.size * 2
 
     def discard(self) -> None:
         """Give up what came and what was to be sent."""

@@ -27,7 +27,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
 
 JSON_COLUMNS = frozenset({"user_properties", "remembered", "rules"})
-"""Texts that whoever reads them takes for JSON."""
+"""Texts that whoever reads them takes for an array in JSON."""
 
 DISTINCT_COLUMNS = 5
 """Columns that a record has in no index of ours."""
@@ -160,9 +160,8 @@ def _default(connection: sqlite3.Connection, expression: str | None) -> Value:
 
 
 def is_json(value: object) -> bool:
-    """Return whether the text of a value is JSON."""
+    """Return whether the text of a value is an array in JSON."""
     try:
-        json.loads(str(value))
-    except ValueError:
+        return isinstance(json.loads(str(value)), list)
+    except (ValueError, RecursionError):
         return False
-    return True

@@ -19,6 +19,7 @@ from gateway.salvage.pages import (
     NEXT_OVERFLOW,
     ROOT,
     TREE,
+    UNKNOWN,
     Pages,
     holds_nothing,
 )
@@ -44,11 +45,13 @@ class Places:
     """The pages with rows of each table, and those that cannot be read.
 
     `unknown` are pages of which not even the table is known; some may belong to long records.
+    `torn` are tables whose trees do not lead to all of their pages, or lead to those of others.
     """
 
     pages: dict[str, list[int]] = field(default_factory=dict)
     lost: dict[str, list[int]] = field(default_factory=dict)
     unknown: list[int] = field(default_factory=list)
+    torn: set[str] = field(default_factory=set)
 
 
 class Search:
@@ -70,12 +73,16 @@ class Search:
         self._tables = tables
         self._down: dict[int, str] = {}
         self._parents: set[int] = set()
-        for root, name in roots.items():
-            self._walk_down(root, name)
+        self._torn: set[str] = set()
+        # A damaged inner page may be a sound one of another tree and point at that tree's pages.
+        # The pointer map knows better, unless it is damaged itself: it decides first.
+        for by_map in (True, False):
+            for root, name in roots.items():
+                self._walk_down(root, name, by_map=by_map)
 
     def places(self) -> Places:
         """Look at every page once."""
-        places = Places()
+        places = Places(torn=self._torn)
         for number in range(FIRST_PAGE_OF_TABLES, self._pages.count + 1):
             if not holds_nothing(number):
                 self._place(places, number, self._pages.read(number))
@@ -83,15 +90,24 @@ class Search:
             places.lost[name] = [number for number in lost if number not in self._parents]
         return places
 
-    def _walk_down(self, root: int, name: str) -> None:
-        waiting = [root]
+    def _walk_down(self, root: int, name: str, *, by_map: bool) -> None:
+        """Note the pages of a tree, with `by_map` only those that the pointer map has there too."""
+        if not self._is_inside(root):
+            return
+        waiting, seen = [root], {root}
         while waiting:
             number = waiting.pop()
-            foreign = number in self._roots and number != root
-            inside = FIRST_PAGE_OF_TABLES <= number <= self._pages.count
-            if inside and not foreign and number not in self._down:
-                self._down[number] = name
-                waiting.extend(children(self._pages.read(number), number))
+            self._down[number] = name
+            for child in children(self._pages.read(number), number):
+                foreign = child in self._roots or self._down.get(child, name) != name
+                if child in seen or foreign or not self._is_inside(child):
+                    self._torn.add(name)
+                elif not by_map or self._pages.map_entry(child) in ((TREE, number), UNKNOWN):
+                    seen.add(child)
+                    waiting.append(child)
+
+    def _is_inside(self, number: int) -> bool:
+        return FIRST_PAGE_OF_TABLES <= number <= self._pages.count
 
     def _place(self, places: Places, number: int, page: bytes) -> None:
         kind = kind_of(page, number)
@@ -124,6 +140,7 @@ class Search:
             candidates = [str(owner)]
         if len(candidates) == 1:
             places.pages.setdefault(candidates[0], []).append(number)
+            self._torn.add(candidates[0])
         elif owner is not None:
             places.lost.setdefault(owner, []).append(number)
 
@@ -139,7 +156,7 @@ class Search:
         if kind == ROOT:
             return self._roots.get(number), number in self._roots
         for _ in range(LONGEST_WAY):
-            if kind != TREE or not FIRST_PAGE_OF_TABLES <= parent <= self._pages.count:
+            if kind != TREE or not self._is_inside(parent):
                 break
             self._parents.add(parent)
             found = self._roots.get(parent) or self._down.get(parent)

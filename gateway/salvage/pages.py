@@ -16,6 +16,9 @@ PENDING_PAGE = 0x40000000 // PAGE_BYTES + 1
 ROOT, FREE, FIRST_OVERFLOW, NEXT_OVERFLOW, TREE = range(1, 6)
 """What a pointer map says that a page is."""
 
+UNKNOWN = (0, 0)
+"""What a damaged pointer map says of a page: nothing."""
+
 FIRST_PAGE_OF_TABLES = 3
 """Before it are the page of the schema and the first one of the pointer map."""
 
@@ -31,7 +34,7 @@ class Pages:
         self._log = read_log(self._log_path)
         self._file = _open(path)
         self._log_file = _open(self._log_path)
-        self._map = (0, b"")
+        self._maps: dict[int, bytes] = {}  # by page: one for 819 others
         self.of_long_records: set[int] = set()
         """Pages that were found to hold the rest of a long record."""
         size = 0 if self._file is None else os.fstat(self._file).st_size
@@ -60,15 +63,16 @@ class Pages:
         return page if len(page) == PAGE_BYTES else b""
 
     def map_entry(self, number: int) -> tuple[int, int]:
-        """Return (kind, parent) of a page as the pointer map says, (0, 0) when it does not."""
+        """Return (kind, parent) of a page as the pointer map says, UNKNOWN when it does not."""
         map_number = _map_page_of(number)
-        if self._map[0] != map_number:
-            page = self.read(map_number)
-            self._map = (map_number, page if self._is_sound_map(map_number, page) else b"")
+        page = self._maps.get(map_number)
+        if page is None:
+            found = self.read(map_number)
+            page = self._maps[map_number] = found if self._is_sound_map(map_number, found) else b""
         place = 5 * (number - map_number - 1)
-        if not self._map[1] or not 0 <= place <= PAGE_BYTES - 5:
-            return 0, 0
-        kind, parent = struct.unpack_from(">BI", self._map[1], place)
+        if not page or not 0 <= place <= PAGE_BYTES - 5:
+            return UNKNOWN
+        kind, parent = struct.unpack_from(">BI", page, place)
         return kind, parent
 
     def _is_sound_map(self, number: int, page: bytes) -> bool:
@@ -112,7 +116,8 @@ def _map_page_of(number: int) -> int:
 
 def _open(path: Path) -> int | None:
     with contextlib.suppress(OSError):
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        if path.is_file():  # to open a FIFO would wait for somebody who writes to it
+            return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     return None
 
 

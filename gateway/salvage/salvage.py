@@ -166,7 +166,11 @@ class _Copy:
         result = self._result
         skipped, numbers = self._in_order(name, places.pages.get(name, []))
         insert = Insert(self._target, self._old[name], self._new[name])
-        read = sum(self._copy_group(name, group, insert) for group in self._groups(name, numbers))
+        is_torn = name in places.torn
+        read = sum(
+            self._copy_group(name, group, insert, is_torn=is_torn)
+            for group in self._groups(name, numbers)
+        )
         insert.flush()
         per_page = max(1, round(read / len(numbers))) if numbers else 1
         lost = insert.lost + len(places.lost.get(name, ())) * per_page
@@ -184,7 +188,9 @@ class _Copy:
         for group, start, following in zip_longest(groups, starts, starts[1:]):
             yield group, start, ALL[1] if following is None else following - 1
 
-    def _copy_group(self, name: str, group: tuple[list[int], int, int], insert: Insert) -> int:
+    def _copy_group(
+        self, name: str, group: tuple[list[int], int, int], insert: Insert, *, is_torn: bool
+    ) -> int:
         """Copy the rows of some pages; return how many there should be.
 
         SQLite reads them if it finds as many as the pages say that they have; what it reads
@@ -192,7 +198,8 @@ class _Copy:
         """
         numbers, first, last = group
         expected = self._count_cells(numbers)
-        if self._copy_by_sqlite(name, first, last, insert) == expected:
+        # SQLite reads what the tree of a table leads to, whatever it is.
+        if not is_torn and self._copy_by_sqlite(name, first, last, insert) == expected:
             if name == "outbox":
                 self._spans.append((first, last))
         else:

@@ -14,8 +14,8 @@ class Shortcut:
     """Reads the rows of a range with SQLite; who asks counts them, and reads pages otherwise."""
 
     def __init__(self, path: Path) -> None:
+        uri = f"{path.absolute().as_uri()}?mode=ro" if _is_safe(path) else ":memory:"
         try:
-            uri = f"{path.absolute().as_uri()}?mode=ro"
             self._connection = sqlite3.connect(uri, uri=True, isolation_level=None)
         except sqlite3.Error:
             self._connection = sqlite3.connect(":memory:")
@@ -41,3 +41,13 @@ class Shortcut:
                 if row[place] is not None and not is_json(row[place]):
                     raise ValueError("not JSON")
             yield row
+
+
+def _is_safe(path: Path) -> bool:
+    """Return whether SQLite does no harm by opening it.
+
+    It waits for ever at a FIFO, and deletes the log of a database that is empty.
+    """
+    beside = [path.with_name(path.name + suffix) for suffix in ("-wal", "-shm")]
+    is_odd = any(each.exists() and not each.is_file() for each in beside)
+    return path.is_file() and path.stat().st_size > 0 and not is_odd

@@ -45,8 +45,9 @@ def read_log(path: Path) -> Log:
     """Return what the log at `path` holds; nothing when there is none or it cannot be read."""
     log = Log()
     try:
-        with path.open("rb") as file:
-            _read_frames(file, log)
+        if path.is_file():  # to open a FIFO would wait for somebody who writes to it
+            with path.open("rb") as file:
+                _read_frames(file, log)
     except OSError:
         return log  # what was read is of use
     return log

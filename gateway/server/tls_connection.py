@@ -16,6 +16,9 @@ logger = logging.getLogger(__name__)
 BUFFER_BYTES = 17 * 1024
 """Bytes that are read at a time: a whole TLS record."""
 
+MAXIMUM_HANDSHAKE = 64 * 1024
+"""Bytes that a peer may send before the handshake is over: certificates have a few thousand."""
+
 _BUFFER = bytearray(BUFFER_BYTES)
 _VIEW = memoryview(_BUFFER)
 
@@ -43,6 +46,7 @@ class TlsConnection(SSLProtocol):
         self._counters = counters
         self._on_handshake_over = on_handshake_over
         self._peer = "unknown"
+        self._read = 0  # bytes before the handshake is over
         self._socket_transport: asyncio.Transport | None = None
         self._handshake: asyncio.Future[None] = loop.create_future()
         self._handshake.add_done_callback(self._note_handshake)
@@ -62,6 +66,21 @@ class TlsConnection(SSLProtocol):
         self._peer = peer_name(transport)
         self._socket_transport = cast("asyncio.Transport", transport)
         super().connection_made(transport)
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Go on with what was read, unless it is more than any handshake has."""
+        if not self._handshake.done():
+            self._read += nbytes
+            if self._read > MAXIMUM_HANDSHAKE:
+                self._counters.add("tidegate/connections/tls_refused")
+                logger.info(
+                    "no TLS with %s: a handshake of more than %d bytes",
+                    self._peer,
+                    MAXIMUM_HANDSHAKE,
+                )
+                self.abort()
+                return
+        super().buffer_updated(nbytes)
 
     def connection_lost(self, error: BaseException | None) -> None:
         """Tell the inner protocol, also if the handshake was never finished."""

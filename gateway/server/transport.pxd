@@ -22,6 +22,7 @@ cdef class ClientTransport:
     cdef bint _rest
     cdef readonly object _transport
     cdef Turn _turn
+    cdef bytes _unhandled
 
     @cython.locals(client=Client, turn=Turn, connection=Connection, unknown=bint, unread=bint)
     cpdef data_received(self, bytes data)

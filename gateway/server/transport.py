@@ -24,6 +24,11 @@ CLOSE_TIMEOUT = 5.0
 SLICE = 0.005
 """Seconds for which the packets of one client are handled before all others have their turn."""
 
+SMALL = 256
+"""Bytes of one read that are handled at once, though other clients have taken all the time."""
+
+_SMALL = SMALL  # compiled, a C name
+
 MISTAKE = "unexpected error; closing client at %s"
 
 
@@ -47,6 +52,7 @@ class ClientTransport:
         "_rest",
         "_transport",
         "_turn",
+        "_unhandled",
         "heard",
     )
 
@@ -69,6 +75,7 @@ class ClientTransport:
         self._held = False  # nothing is handled until it is decided who the peer is
         self._held_back = False  # the peer reads no answers: its packets stay in the socket
         self._rest = False  # packets that were read wait until others have had their turn
+        self._unhandled = b""  # what was read and waits as a whole
         self._finished = False  # everything is written, nothing will be
         self._abort: asyncio.TimerHandle | None = None
 
@@ -116,6 +123,11 @@ class ClientTransport:
         turn = self._turn
         broker, traffic, instant = turn.broker, turn.broker.traffic, turn.now()
         turn.client = client  # to be named should the turn be a long one
+        if turn.overrun and len(data) > _SMALL:  # another client has taken all the time
+            self._unhandled = data
+            self._rest = True
+            turn.later(self._go_on)
+            return
         until, turns = instant.monotonic + SLICE, traffic.turns
         while broker.receive(client, data, instant):
             data = b""
@@ -125,7 +137,7 @@ class ClientTransport:
                 turns = traffic.turns
             if late or traffic.behind:
                 self._rest = True
-                turn.loop.call_soon(self._go_on)
+                turn.later(self._go_on)
                 return
             instant = turn.now()
 
@@ -133,7 +145,8 @@ class ClientTransport:
         """Handle more of what was read, also where the connection was lost meanwhile."""
         self._rest = False
         if self._client is not None:
-            self.data_received(b"")
+            data, self._unhandled = self._unhandled, b""
+            self.data_received(data)
         if self._transport is None:
             self._end()
         else:
@@ -234,8 +247,12 @@ class ClientTransport:
     def note_below(self, size: int) -> None:
         """Note how many bytes a protocol between this and the socket keeps of what came."""
         self._below = size
-        if self._client is not None and (size or self._client.held):
-            self._note_held(self._client)
+        client = self._client
+        if client is None or not (size or client.held):
+            return
+        if client.session is None and size > self._turn.broker.settings.maximum_connect_size:
+            client.disconnect(ReasonCode.PACKET_TOO_LARGE)
+        self._note_held(client)
 
     def _note_held(self, client: Client) -> None:
         """Tell the budget of memory what this connection holds."""

@@ -17,6 +17,7 @@ cdef class Turn:
     cdef dict _late
     cdef object _promises
     cdef readonly object _timer
+    cdef object _waiting
     cdef WakeUp _wake_up
     cdef object _waking
     cdef object _writer
@@ -25,6 +26,7 @@ cdef class Turn:
     cdef readonly object longest
     cdef readonly object loop
     cdef readonly object monotonic
+    cdef readonly bint overrun
     cdef readonly bint scheduled
     cdef readonly SocketSelector sockets
     cdef readonly dict touched
@@ -34,6 +36,8 @@ cdef class Turn:
     cpdef touch(self, connection)
     @cython.locals(batch="long long")
     cpdef write_early(self, connection)
+    cpdef later(self, go_on)
+    cpdef _serve_waiting(self)
     cpdef when_on_disk(self, callback)
     cpdef end(self)
     cdef _note_longest(self, took)

@@ -22,6 +22,9 @@ from gateway.server.longest_turn import LongestTurn
 from gateway.server.socket_selector import SocketSelector
 from gateway.storage.engine.writer import Writer
 
+SLICE = 0.005
+"""Seconds of one round of the loop for packets that were put off, of all clients together."""
+
 AT_ONCE = 128
 """Connections that are written to at the end of a turn, however long that takes: some 3 ms."""
 
@@ -59,6 +62,7 @@ class Turn:
         "_late",
         "_promises",
         "_timer",
+        "_waiting",
         "_wake_up",
         "_waking",
         "_writer",
@@ -67,6 +71,7 @@ class Turn:
         "longest",
         "loop",
         "monotonic",
+        "overrun",
         "scheduled",
         "sockets",
         "touched",
@@ -84,6 +89,8 @@ class Turn:
         self.wall_ms = clock.wall_ms
         self.loop = asyncio.get_running_loop()
         self._instant: Instant | None = None
+        self.overrun = False  # the clients of this round have taken all the time there is
+        self._waiting: deque[Callable[[], None]] = deque()  # what goes on with those that wait
         self.client: Client | None = None  # whose packets were handled last in this turn
         self.longest = LongestTurn()
         self.scheduled = False
@@ -131,6 +138,25 @@ class Turn:
         batch = connection.flush(self._writer.committed, self.now())
         if batch:
             self._held[connection] = batch
+
+    def later(self, go_on: Callable[[], None]) -> None:
+        """Go on with a client's packets when all others have had their turn."""
+        self.overrun = True
+        self._waiting.append(go_on)
+        if len(self._waiting) == 1:
+            self.loop.call_soon(self._serve_waiting)
+
+    def _serve_waiting(self) -> None:
+        """Let those that wait go on, one after the other, for SLICE; the rest in the next round."""
+        self.overrun = False
+        until = self.monotonic() + SLICE
+        for _ in range(len(self._waiting)):
+            self._waiting[0]()  # which may put it off once more
+            self._waiting.popleft()
+            if self.monotonic() >= until:
+                break
+        if self._waiting:
+            self.loop.call_soon(self._serve_waiting)
 
     def when_on_disk(self, callback: Callable[[], None]) -> None:
         """Call back once everything that was gathered up to now is on disk."""

@@ -100,6 +100,7 @@ class WebSocketConnection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         """Tell the inner protocol."""
+        self._core.reader.discard()  # the core refers to itself, and would keep it for a while
         self.inner.connection_lost(error)
 
     def pause_writing(self) -> None:

@@ -23,7 +23,7 @@ CLOCK = (
         COUNTER,
         {
             "steps": "Times that the wall clock was set.",
-            "acknowledged": "Clock records that the fleet has taken.",
+            "acknowledged": "Clock records that the fleet acknowledged.",
             "refused": "Refusals of clock records.",
             "dropped": "Clock records given up because too many waited.",
         },

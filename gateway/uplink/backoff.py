@@ -1,4 +1,4 @@
-"""How long to wait before the next attempt: longer each time, and never in step with others."""
+"""Delays between attempts to connect: each longer than the last, with random jitter."""
 
 from collections.abc import Callable
 
@@ -25,5 +25,5 @@ class Backoff:
         return seconds
 
     def reset(self) -> None:
-        """Begin again with the shortest delay: something has worked."""
+        """Start again with the shortest delay, after a success."""
         self._next = self._first

@@ -1,4 +1,4 @@
-"""How many bytes a day the uplink may use on a link that is paid for by the byte."""
+"""The daily budget in bytes of an uplink that is paid for by the byte."""
 
 from datetime import datetime, time, timedelta, tzinfo
 
@@ -20,17 +20,17 @@ class Budget:
         self._zone = zone
 
     def spend(self, size: int, now: float) -> None:
-        """Count bytes that went or came."""
+        """Count bytes sent or received."""
         self._turn_over(now)
         self.used += size
 
     def spent(self, now: float) -> bool:
-        """Return whether nothing more may go today."""
+        """Return whether today's budget is used up."""
         self._turn_over(now)
         return self.used >= self.limit
 
     def backlog_spent(self, now: float) -> bool:
-        """Return whether what is left of today is for live messages alone."""
+        """Return whether the rest of today's budget is reserved for live messages."""
         self._turn_over(now)
         return self.used >= self.limit * BACKLOG_SHARE
 
@@ -40,7 +40,7 @@ class Budget:
         return datetime.combine(tomorrow, time(), self._zone).timestamp()
 
     def _turn_over(self, now: float) -> None:
-        """Begin a new day; a clock that was set back does not give a day a second budget."""
+        """Start a new day; a clock that was set back does not give the same day a second budget."""
         day = self._local(now).toordinal()
         if day > self.day:
             self.day, self.used = day, 0

@@ -1,4 +1,4 @@
-"""Tells the fleet how far off the gateway's wall clock was, and how well that is known."""
+"""Reports to the fleet how far off the gateway's wall clock was, and with what uncertainty."""
 
 import json
 from collections.abc import Sequence
@@ -8,8 +8,8 @@ from gateway.clock import Clock
 from gateway.clock.spans import Finding, Span
 from gateway.counters import Counters
 from gateway.storage.state.clock_store import ClockStore
+from gateway.uplink.control_messages import ControlMessages
 from gateway.uplink.kept_messages import KeptMessages
-from gateway.uplink.own_messages import OwnMessages
 
 SUFFIX = "clock"
 
@@ -30,26 +30,26 @@ def clock_record(finding: Finding) -> dict[str, object]:
 
 
 class ClockReports:
-    """Keeps each record until the fleet has it, in order."""
+    """Keeps each record on disk, in order, until the fleet has acknowledged it."""
 
     def __init__(
-        self, store: ClockStore, own: OwnMessages, counters: Counters, clock: Clock
+        self, store: ClockStore, own: ControlMessages, counters: Counters, clock: Clock
     ) -> None:
         self._store = store
         self._messages = KeptMessages(SUFFIX, own, counters, clock)
-        self._messages.on_taken.append(self.send)
+        self._messages.on_room.append(self.send)
         self._sent = 0
 
     def note(self, findings: Sequence[Finding]) -> None:
-        """Keep what was found, and send it."""
+        """Store the findings and send them."""
         for finding in findings:
             self._store.add(json.dumps(clock_record(finding), separators=(",", ":")))
         self._store.end_turn()
         self.send()
 
     def send(self) -> None:
-        """Send what there is room for, and again what was refused a while ago."""
-        self._messages.again()
+        """Send as many records as there is room for, and resend refused ones."""
+        self._messages.resend()
         for identifier in [known for known in self._store.records if known > self._sent]:
             if not self._messages.room:
                 return

@@ -1,4 +1,4 @@
-"""How a connection to the fleet's broker begins: its CONNECT, and TLS around it."""
+"""The CONNECT and the TLS context of a connection to the fleet's broker."""
 
 import ssl
 
@@ -7,10 +7,10 @@ from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.uplink.settings import UplinkSettings
 
 KEEP_ALIVE = 30
-"""Seconds between two signs of life; half a minute more finds a dead link."""
+"""Keep Alive in seconds; a dead link is found half a minute later at most."""
 
 MAXIMUM_PACKET_SIZE = 256 * 1024
-"""Bytes of a packet that we take: requests of the fleet are far smaller."""
+"""Maximum Packet Size that we announce; requests of the fleet are far smaller."""
 
 PORTS = {"mqtt": 1883, "mqtts": 8883}
 
@@ -44,6 +44,6 @@ def connect_packet(
 
 
 def tls_context(settings: UplinkSettings) -> ssl.SSLContext:
-    """Return what checks the server's certificate; raise OSError, of which ssl.SSLError is one."""
+    """Return the context that checks the server's certificate; raise OSError or ssl.SSLError."""
     ca_file = settings.ca_file
     return ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, tzinfo
 
-from gateway.config.checks import duration
+from gateway.config.quantities import duration
 
 LONGEST_SECONDS = 24 * 3600
 """The longest window; two that touch are one to the link."""

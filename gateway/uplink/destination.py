@@ -1,4 +1,4 @@
-"""What an uplink and the place it sends to share."""
+"""The interface between an uplink and the destination that it sends to."""
 
 import asyncio
 from collections.abc import Callable
@@ -23,22 +23,22 @@ class Link:
         self._trouble: str | None = None
 
     def connected(self) -> None:
-        """Report that the destination takes messages now."""
+        """Report that the destination accepts messages now."""
         self.trouble("")
 
     def trouble(self, text: str) -> None:
-        """Report what is wrong though the link is up, "" when nothing is."""
+        """Report a problem that leaves the link up, "" for none."""
         if text != self._trouble:
             self._trouble = text
             self._report(text)
 
     def stop(self) -> None:
-        """Ask the destination to finish what is under way and to return."""
+        """Ask the destination to finish the messages in flight and to return."""
         self.stopping = True
         self.wake.set()
 
     async def wait(self, seconds: float | None = None) -> None:
-        """Return when the link was woken since the last wait, or after `seconds`."""
+        """Return once the link was woken since the last wait, or after `seconds`."""
         timer = None
         if seconds is not None:  # asyncio.timeout would be a third of an idle uplink's work
             timer = asyncio.get_running_loop().call_later(seconds, self.wake.set)
@@ -51,12 +51,12 @@ class Link:
 
 
 class Destination(Protocol):
-    """A place that takes the outbox: the fleet's broker or a directory."""
+    """Where the rows of the outbox go: the fleet's broker or a directory."""
 
     name: str
 
     async def run(self, link: Link) -> None:
-        """Send until `link.stopping`, then leave in good order and return.
+        """Send until `link.stopping`, then disconnect cleanly and return.
 
         Raises LinkError when the link is down or does not come up.
         """
@@ -64,6 +64,6 @@ class Destination(Protocol):
 
 
 async def removals_on_disk(outbox: Outbox, link: Link) -> None:
-    """Return when the outbox shows no row that was removed already, or when the link stops."""
+    """Return once every removal is on disk, or when the link stops."""
     while outbox.removing and not link.stopping:
         await link.wait()

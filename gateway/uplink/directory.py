@@ -1,4 +1,4 @@
-"""The directory destination: landing files that are complete as soon as they have their name."""
+"""The directory destination: landing files, renamed into place only when complete."""
 
 import asyncio
 import itertools
@@ -12,11 +12,11 @@ from gateway.storage.engine.sync_folder import sync_folder
 from gateway.storage.outbox.fate import Fate
 from gateway.storage.outbox.lane import RECALL
 from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.uplink.context import UplinkContext
+from gateway.uplink.control_messages import ControlMessage
 from gateway.uplink.destination import Link, removals_on_disk
 from gateway.uplink.errors import LinkError
 from gateway.uplink.landing import landing_file_name, landing_line, landing_record
-from gateway.uplink.own_messages import OwnMessage
-from gateway.uplink.parts import UplinkParts
 
 FILE_LINES = 1_000
 """Lines at which a landing file is closed."""
@@ -44,16 +44,16 @@ class DirectoryDestination:
     between repeats rows in a later file under the same numbers.
     """
 
-    def __init__(self, parts: UplinkParts) -> None:
-        settings = parts.settings
+    def __init__(self, context: UplinkContext) -> None:
+        settings = context.settings
         if settings.directory is None:
             raise ValueError("a directory destination needs settings.directory")
         self.name = str(settings.directory)
         self._settings = settings
-        self._outbox = parts.outbox
-        self._counters = parts.counters
-        self._clock = parts.clock
-        self._own_messages = parts.own_messages
+        self._outbox = context.outbox
+        self._counters = context.counters
+        self._clock = context.clock
+        self._control_messages = context.control_messages
         self._folder = settings.directory / settings.gateway_id
         self._gathering: dict[tuple[str, str, bool], _Gathering] = {}
         self._bytes = 0
@@ -61,7 +61,7 @@ class DirectoryDestination:
         self._own_files = 0
 
     async def run(self, link: Link) -> None:
-        """Land rows until the link stops; what was gathered by then lands before it returns.
+        """Write rows to files until the link stops; rows in memory are written before it returns.
 
         Raises LinkError when a file cannot be written.
         """
@@ -87,7 +87,7 @@ class DirectoryDestination:
             for row in rows:
                 position = row.id
                 await self._gather_row(row)
-            await self._land_own_messages()
+            await self._land_control_messages()
             await self._land_due()
             if not rows and not stopping:
                 await link.wait(self._seconds_left())
@@ -150,10 +150,10 @@ class DirectoryDestination:
         )
         _write_file(self._folder, landing_file_name(rows), lines)
 
-    async def _land_own_messages(self) -> None:
+    async def _land_control_messages(self) -> None:
         """Write ledger and clock records: a file for each folder, one line for each message."""
-        folders: dict[str, list[OwnMessage]] = {}
-        while (message := self._own_messages.next()) is not None:
+        folders: dict[str, list[ControlMessage]] = {}
+        while (message := self._control_messages.next()) is not None:
             folders.setdefault(message.suffix, []).append(message)
         try:
             while folders:
@@ -162,15 +162,15 @@ class DirectoryDestination:
                 del folders[suffix]
         finally:
             for message in itertools.chain(*folders.values()):
-                self._own_messages.put_back(message)
+                self._control_messages.put_back(message)
 
-    async def _land_folder(self, suffix: str, messages: list[OwnMessage]) -> None:
+    async def _land_folder(self, suffix: str, messages: list[ControlMessage]) -> None:
         self._own_files += 1
         name = f"{self._settings.epoch}.{self._own_files}.jsonl"
         lines = [message.payload + b"\n" for message in messages]
         await asyncio.to_thread(self._write_own, self._folder / suffix, name, lines)
         for message in messages:
-            self._own_messages.answered(message, ReasonCode.SUCCESS)
+            self._control_messages.answered(message, ReasonCode.SUCCESS)
 
     def _write_own(self, folder: Path, name: str, lines: list[bytes]) -> None:
         _prepare(folder)

@@ -1,4 +1,4 @@
-"""A message as the fleet sees it: topic and properties around an untouched payload."""
+"""The topic and properties of a message that goes up; its payload is untouched."""
 
 from gateway.mqtt.fields import write_byte, write_string
 from gateway.storage.outbox.outbox_row import OutboxRow
@@ -10,7 +10,7 @@ _RESENT = _USER_PROPERTY + write_string("resent") + write_string("1")
 
 
 def write_user_properties(row: OutboxRow, *, identity: bool, resent: bool) -> bytes:
-    """Return the user properties that go up: ours first, then the publisher's unchanged.
+    """Return the user properties to send: ours first, then the publisher's unchanged.
 
     Ours are `seq`, `time`, `resent`, `was`, and with identity `clientid` and `username`, each
     only where it says something (docs/fleet.md).

@@ -1,4 +1,4 @@
-"""Why a destination cannot take messages now."""
+"""Errors of a destination that cannot accept messages now."""
 
 from gateway.errors import TidegateError
 from gateway.mqtt.reason_codes import ReasonCode
@@ -27,5 +27,5 @@ class OldBrokerError(LinkError):
 
 
 def in_words(reason: ReasonCode) -> str:
-    """Return what a reason code of the fleet's broker is called, and its number."""
+    """Return the name and number of a reason code of the fleet's broker."""
     return f"{reason.name.replace('_', ' ').capitalize()} (0x{reason.value:02X})"

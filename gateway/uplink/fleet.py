@@ -6,25 +6,25 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from gateway.uplink.backoff import Backoff
+from gateway.uplink.context import UplinkContext
 from gateway.uplink.destination import Link, removals_on_disk
 from gateway.uplink.errors import LinkError, OldBrokerError
 from gateway.uplink.fleet_client import FleetClient
 from gateway.uplink.inflight import Inflight
 from gateway.uplink.pacing import Pacing
-from gateway.uplink.parts import UplinkParts
 from gateway.uplink.publisher import Publisher
 from gateway.uplink.requests import RECALL_TOPIC
 from gateway.uplink.sender import Sender
 from gateway.uplink.server_limits import ServerLimits
 
 CONNACK_SECONDS = 30.0
-"""How long all of connecting may take, each address of the broker's name included."""
+"""Maximum seconds for connecting, over all addresses of the broker's name."""
 
 LEAVE_SECONDS = 2.0
-"""How long a stop waits for the PUBACKs that are still out."""
+"""Seconds for which a stop waits for outstanding PUBACKs."""
 
 TICK_SECONDS = 1.0
-"""The longest time between two looks at deadlines and the keep alive."""
+"""Maximum seconds between two checks of deadlines and keep alive."""
 
 HOLD_FIRST, HOLD_LONGEST = 1.0, 60.0
 """Seconds without sending after a PUBACK that asks to wait (Backoff)."""
@@ -36,26 +36,26 @@ class FleetDestination:
     With batches it goes on with MQTT 3.1.1 at a broker that does not speak MQTT 5.
     """
 
-    def __init__(self, parts: UplinkParts, random: Callable[[], float]) -> None:
-        if parts.settings.url is None:
+    def __init__(self, context: UplinkContext, random: Callable[[], float]) -> None:
+        if context.settings.url is None:
             raise ValueError("a fleet destination needs settings.url")
-        target = urlsplit(parts.settings.url)
+        target = urlsplit(context.settings.url)
         self.name = f"{target.scheme}://{target.netloc.rpartition('@')[2]}"
-        self._parts = parts
-        self._settings = parts.settings
-        self._clock = parts.clock
+        self._context = context
+        self._settings = context.settings
+        self._clock = context.clock
         self._hold = Backoff(HOLD_FIRST, HOLD_LONGEST, random)
-        self._pacing = Pacing(parts.settings.pacing, parts.clock.monotonic())
+        self._pacing = Pacing(context.settings.pacing, context.clock.monotonic())
         self._mqtt_5 = True
-        self._session = parts.session
+        self._session = context.session
 
     async def run(self, link: Link) -> None:
         """Connect and send until the link stops; raise LinkError when the connection fails."""
-        inflight = Inflight(self._parts, self._pacing, self._hold)
+        inflight = Inflight(self._context, self._pacing, self._hold)
         client = FleetClient(
             self._settings, link.wake.set, inflight.acknowledged, mqtt_5=self._mqtt_5
         )
-        self._parts.metering.begin()
+        self._context.metering.begin()
         try:
             limits = await self._connect(client, link)
             if limits is not None:
@@ -71,19 +71,19 @@ class FleetDestination:
             raise
         finally:
             await client.close(farewell=link.stopping)
-            self._parts.metering.count(client.bytes_carried)
+            self._context.metering.count(client.bytes_carried)
             self._session.end(inflight.close(), client.packet_identifiers.last)
 
     def _failed(self, client: FleetClient) -> None:
-        """Go more slowly after a lost connection; after one that never was, ask for MQTT 5."""
+        """Reduce the rate after a lost connection; ask for MQTT 5 again after one that failed."""
         if client.limits is None:
             self._mqtt_5 = True
         else:
             self._pacing.slow_down(self._clock.monotonic())
 
     async def _connect(self, client: FleetClient, link: Link) -> ServerLimits | None:
-        """Return what the CONNACK said, None when the link stops before it came."""
-        recall = self._parts.requests.recall
+        """Return the limits of the CONNACK, None if the link stops before it arrives."""
+        recall = self._context.requests.recall
         if recall is not None:
             client.listen(recall)  # what waited in the session comes right behind the CONNACK
         client.connect(will=self._status("offline"), clean_start=not self._session.known)
@@ -100,12 +100,12 @@ class FleetDestination:
     async def _send(
         self, client: FleetClient, limits: ServerLimits, inflight: Inflight, link: Link
     ) -> None:
-        await removals_on_disk(self._parts.outbox, link)
-        publisher = Publisher(self._parts, self._pacing, client, limits, inflight)
+        await removals_on_disk(self._context.outbox, link)
+        publisher = Publisher(self._context, self._pacing, client, limits, inflight)
         self._session.begin(present=client.session_present)
         client.packet_identifiers.last = self._session.last_packet_identifier
-        sender = Sender(self._parts, self._pacing, publisher, limits, inflight, self._session)
-        if self._parts.requests.recall is not None:
+        sender = Sender(self._context, self._pacing, publisher, limits, inflight, self._session)
+        if self._context.requests.recall is not None:
             # ahead of the status: whoever reads "online" may ask at once
             client.subscribe(self._settings.topic(RECALL_TOPIC))
         publisher.status(self._status("online"))
@@ -118,7 +118,7 @@ class FleetDestination:
                 await asyncio.sleep(0)  # there is more, but others have a turn, and PUBACKs
                 continue
             self._show_pacing()
-            self._parts.metering.count(client.bytes_carried)
+            self._context.metering.count(client.bytes_carried)
             await link.wait(min(TICK_SECONDS, sender.wait() or TICK_SECONDS))
 
     async def _wait_for_acknowledgements(
@@ -130,7 +130,7 @@ class FleetDestination:
             await link.wait(LEAVE_SECONDS / 10)
 
     def _show_pacing(self) -> None:
-        counters, pacing = self._parts.counters, self._pacing
+        counters, pacing = self._context.counters, self._pacing
         messages, size = round(pacing.messages_per_second), round(pacing.bytes_per_second)
         counters.set("tidegate/uplink/backlog_messages_per_second", messages)
         counters.set("tidegate/uplink/backlog_bytes_per_second", size)
@@ -145,7 +145,7 @@ class FleetDestination:
 
 
 def _take_in(client: FleetClient, inflight: Inflight, link: Link) -> None:
-    """Do what the network asks for, and what the PUBACKs that came mean for the outbox."""
+    """Handle received packets, and remove acknowledged rows from the outbox."""
     client.service()
     inflight.settle()
     link.trouble(inflight.trouble)

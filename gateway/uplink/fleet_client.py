@@ -1,4 +1,4 @@
-"""One network connection to the fleet's broker: an MQTT client that sends QoS 1 and little else."""
+"""One network connection to the fleet's broker: an MQTT client for QoS 1 messages."""
 
 import asyncio
 import logging
@@ -55,7 +55,7 @@ _OLD_CONNACK = b"\x00\x01"
 
 
 class FleetClient:
-    """A connection, used once: what is not acknowledged when it ends is sent on the next one.
+    """A connection, used once; messages not acknowledged at its end are sent on the next one.
 
     The session at the server outlives it for `settings.session_expiry`: what the fleet asks of
     the gateway waits there. `session_present` says after the CONNACK that it was kept, and then
@@ -119,16 +119,16 @@ class FleetClient:
         return mid
 
     def publish_again(self, mid: int, message: FleetMessage) -> None:
-        """Send a message again, under its old packet identifier, with the next `flush`."""
+        """Resend a message under its old packet identifier with the next `flush`."""
         self.packet_identifiers.hold(mid)
         self._write(message.packet(mid, dup=True))
 
     def listen(self, on_message: Callable[[bytes], None]) -> None:
-        """Have each message that comes from the server taken; retained ones are passed over."""
+        """Set the handler of messages from the server; retained ones are ignored."""
         self._on_message = on_message
 
     def subscribe(self, topic: str) -> None:
-        """Ask for the messages of one topic, with QoS 1.
+        """Subscribe to one topic with QoS 1.
 
         Whether the broker grants it is logged; the uplink does not depend on it.
         """
@@ -136,12 +136,12 @@ class FleetClient:
         self._send(Subscribe(self.packet_identifiers.take(), [request]))
 
     def flush(self) -> None:
-        """Send what was published."""
+        """Send the queued packets."""
         if self._stream is not None and self._stream.flush():
             self._keep_alive.sent(self._loop.time())
 
     def service(self) -> None:
-        """Take in what came, show a sign of life; raise LinkError when the connection is over."""
+        """Handle received packets and keep alive; raise LinkError if the connection has ended."""
         stream = self._stream
         if stream is not None:
             try:
@@ -155,7 +155,7 @@ class FleetClient:
 
     @property
     def bytes_carried(self) -> int:
-        """Bytes that the connection has carried both ways, TLS included."""
+        """Bytes sent and received on the connection, TLS included."""
         return 0 if self._stream is None else self._stream.bytes_carried
 
     async def close(self, *, farewell: bool = False) -> None:
@@ -183,7 +183,7 @@ class FleetClient:
         tls: ssl.SSLContext | None,
         connect: Connect,
     ) -> None:
-        """Put the protocol on a connected socket, with TLS if that is asked for."""
+        """Start the protocol on a connected socket, with TLS if configured."""
         stream = self._stream = FleetStream(sock, self._wake)
         try:
             await self._loop.create_connection(
@@ -207,7 +207,7 @@ class FleetClient:
             self._stream.write(data)
 
     def _look_at(self, stream: FleetStream) -> None:
-        """Notice the end of the connection, and keep it alive."""
+        """Raise LinkError if the connection has ended, and send PINGREQ when due."""
         now = self._loop.time()
         if stream.lost is not None:
             self._lost(stream.lost)

@@ -1,4 +1,4 @@
-"""What goes to the fleet's broker as the bytes of a PUBLISH, all but its packet identifier."""
+"""The bytes of a PUBLISH to the fleet's broker, without its packet identifier."""
 
 from typing import NamedTuple
 
@@ -29,7 +29,7 @@ _TOPIC_ALIAS = write_byte(0x23)
 
 
 class FleetMessage(NamedTuple):
-    """A QoS 1 PUBLISH: what stands before and behind its packet identifier, and all its bytes."""
+    """A QoS 1 PUBLISH: the bytes before and after its packet identifier, and its size."""
 
     head: bytes
     tail: bytes
@@ -53,7 +53,7 @@ def fleet_message(
 
 
 class FleetMessages:
-    """Makes the messages of one connection out of rows, each with a topic of its own.
+    """Encodes rows as messages of one connection, with topic aliases.
 
     With `aliases`, those of the connection, what `of` returns has to be sent there next. What
     `again` returns, as well on this connection, has none.
@@ -84,7 +84,7 @@ class FleetMessages:
         return self._with(topic, alias, row, now, resent=resent)
 
     def again(self, row: OutboxRow, now: int) -> FleetMessage:
-        """Return the message of a row whose packet is repeated."""
+        """Return the message of a row whose packet is resent."""
         return self._with(
             write_string(f"{self._prefix.decode()}{row.topic}"), b"", row, now, resent=True
         )

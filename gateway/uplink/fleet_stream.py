@@ -1,4 +1,4 @@
-"""The bytes of one network connection: gathered until they are wanted, written together."""
+"""The bytes of one network connection: received ones are buffered, sent ones written at once."""
 
 import asyncio
 import socket
@@ -7,21 +7,21 @@ from collections.abc import Callable
 from gateway.uplink.traffic import bytes_carried
 
 READ_BYTES = 64 * 1024
-"""Bytes that one read takes at most."""
+"""Maximum bytes of one read."""
 
 MAX_RECEIVED_BYTES = 1024 * 1024
-"""Bytes received and not taken, beyond which nothing is read for a while."""
+"""Bytes received and not yet handled, beyond which reading is paused."""
 
 
 class FleetStream(asyncio.BufferedProtocol):
-    """A protocol that decides nothing: what came, and the end, wait for who was woken.
+    """A protocol that only buffers: received bytes and the end wait until the reader asks.
 
     Packets given to `write` leave in their order with the next `flush`, in one system call.
     """
 
     def __init__(self, sock: socket.socket, wake: Callable[[], None]) -> None:
         self.lost: str | None = None
-        """Why the connection is at its end, None while it is not."""
+        """Why the connection ended, None while it is open."""
         self._socket = sock
         self._wake = wake
         self._loop = asyncio.get_running_loop()
@@ -36,17 +36,17 @@ class FleetStream(asyncio.BufferedProtocol):
 
     @property
     def bytes_carried(self) -> int:
-        """Bytes that the connection has carried both ways so far, or had when it ended."""
+        """Bytes sent and received so far, or until the end of the connection."""
         self._carried = max(self._carried, bytes_carried(self._socket))
         return self._carried
 
     @property
     def blocked(self) -> bool:
-        """Whether something waits that the network does not take."""
+        """Whether bytes wait because the peer does not read."""
         return self._transport is not None and self._transport.get_write_buffer_size() > 0
 
     def take(self) -> list[bytes]:
-        """Return what came since the last call."""
+        """Return the bytes received since the last call."""
         received, self._received = self._received, []
         self._received_bytes = 0
         if self._paused and self._transport is not None and self.lost is None:
@@ -55,11 +55,11 @@ class FleetStream(asyncio.BufferedProtocol):
         return received
 
     def write(self, data: bytes) -> None:
-        """Add a packet to those that leave with the next `flush`."""
+        """Queue a packet for the next `flush`."""
         self._waiting.append(data)
 
     def flush(self) -> bool:
-        """Send all that waits; return whether there was anything."""
+        """Send all queued packets; return whether there were any."""
         if not self._waiting or self._transport is None:
             return False
         data = b"".join(self._waiting)
@@ -78,18 +78,18 @@ class FleetStream(asyncio.BufferedProtocol):
         await self._ended.wait()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the transport, as asyncio does it."""
+        """Keep the transport."""
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - asyncio promises it
         self._transport = transport
         self._wake()
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Give asyncio room for what comes."""
+        """Return the buffer for the next read."""
         del sizehint
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Keep what came."""
+        """Buffer the received bytes."""
         self._received.append(bytes(self._buffer[:nbytes]))
         self._received_bytes += nbytes
         if self._received_bytes > MAX_RECEIVED_BYTES and self._transport is not None:
@@ -98,13 +98,13 @@ class FleetStream(asyncio.BufferedProtocol):
         self._wake()
 
     def eof_received(self) -> bool:
-        """Note that the server has closed its side; ours is of no use then."""
+        """Record that the server has closed its side, which ends the connection."""
         self._carried = self.bytes_carried
         self._lose("the server closed it")
         return False
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Note the end."""
+        """Record why the connection ended."""
         self._carried = self.bytes_carried
         self._lose(str(error) if error is not None else "closed")
         self._ended.set()

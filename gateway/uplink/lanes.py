@@ -5,7 +5,7 @@ from collections import deque
 from gateway.storage.outbox.lane import BACKLOG, LIVE, RECALL
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.outbox_row import OutboxRow
-from gateway.uplink.strand import Strand
+from gateway.uplink.row_cursor import RowCursor
 
 
 class Lanes:
@@ -21,13 +21,13 @@ class Lanes:
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
         self._boundary = outbox.last_id
-        self._live = Strand(outbox, self._boundary, lane=LIVE)
+        self._live = RowCursor(outbox, self._boundary, lane=LIVE)
         self._waited = deque(
-            [Strand(outbox, 0, self._boundary, stream=stream) for stream in streams]
+            [RowCursor(outbox, 0, self._boundary, stream=stream) for stream in streams]
             for streams in outbox.by_priority()
         )
-        self._backlog = Strand(outbox, self._boundary, lane=BACKLOG)
-        self._recalled = Strand(outbox, 0, lane=RECALL)
+        self._backlog = RowCursor(outbox, self._boundary, lane=BACKLOG)
+        self._recalled = RowCursor(outbox, 0, lane=RECALL)
 
     def waited(self, row: OutboxRow) -> bool:
         """Return whether `row` was in the outbox before the connection came up, or is recalled."""
@@ -44,8 +44,8 @@ class Lanes:
 
     def next_waited(self) -> OutboxRow | None:
         """Return what `backlog` does if that is clear without a look at the disk, else None."""
-        strands = self._waited[0] if self._waited else ()
-        return strands[0].ready() if len(strands) == 1 else None
+        cursors = self._waited[0] if self._waited else ()
+        return cursors[0].ready() if len(cursors) == 1 else None
 
     async def live(self) -> OutboxRow | None:
         """Return the next live row that is on disk, None when there is none at the moment."""
@@ -56,24 +56,24 @@ class Lanes:
         """Whether the backlog, or the lane behind it, may have another row."""
         if self._waited and self._waited[0][0].is_read:
             return True
-        if (strands := self._next_strands()) is not None:
-            return any(strand.waits for strand in strands)
+        if (cursors := self._next_cursors()) is not None:
+            return any(cursor.waits for cursor in cursors)
         return self._has_backlog or self._has_recalled
 
     async def backlog(self) -> OutboxRow | None:
         """Return the next row of the backlog, None when there is none at the moment."""
-        while (strands := self._next_strands()) is not None:
-            row = await _first_of(strands)
-            if row is not None or self._next_strands() is strands:
+        while (cursors := self._next_cursors()) is not None:
+            row = await _first_of(cursors)
+            if row is not None or self._next_cursors() is cursors:
                 return row
         row = await self._backlog.next() if self._has_backlog else None
         if row is None and self._has_recalled:
             row = await self._recalled.next()
         return row
 
-    def _next_strands(self) -> list[Strand] | None:
+    def _next_cursors(self) -> list[RowCursor] | None:
         """Return the streams of the highest priority of which something waited."""
-        while self._waited and all(strand.ended for strand in self._waited[0]):
+        while self._waited and all(cursor.ended for cursor in self._waited[0]):
             self._waited.popleft()
         return self._waited[0] if self._waited else None
 
@@ -86,11 +86,11 @@ class Lanes:
         return self._outbox.recalled > 0 and self._recalled.waits
 
 
-async def _first_of(strands: list[Strand]) -> OutboxRow | None:
-    """Return the row that was accepted first of several strands."""
-    found: list[tuple[int, Strand]] = []
-    for strand in strands:
-        row = await strand.first()
+async def _first_of(cursors: list[RowCursor]) -> OutboxRow | None:
+    """Return the row that was accepted first of several cursors."""
+    found: list[tuple[int, RowCursor]] = []
+    for cursor in cursors:
+        row = await cursor.first()
         if row is not None:
-            found.append((row.id, strand))
+            found.append((row.id, cursor))
     return min(found, key=lambda each: each[0])[1].pop() if found else None

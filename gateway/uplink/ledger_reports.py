@@ -10,9 +10,9 @@ from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.storage.ledger.pages import LedgerPages
 from gateway.storage.ledger.starts import Start, Starts
+from gateway.uplink.control_messages import ControlMessages
 from gateway.uplink.kept_messages import KeptMessages
 from gateway.uplink.ledger_entry import announcement, ledger_entries
-from gateway.uplink.own_messages import OwnMessages
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class LedgerReports:
         self,
         pages: LedgerPages,
         starts: Starts,
-        own: OwnMessages,
+        own: ControlMessages,
         counters: Counters,
         clock: Clock,
     ) -> None:
@@ -47,7 +47,7 @@ class LedgerReports:
         self._clock = clock
         self._counters = counters
         self._messages = KeptMessages(SUFFIX, own, counters, clock)
-        self._messages.on_taken.append(self._wake)
+        self._messages.on_room.append(self._wake)
         self._woken = asyncio.Event()
         self._pass_at = 0.0
         self._task: asyncio.Task[None] | None = None
@@ -65,7 +65,7 @@ class LedgerReports:
 
     async def look(self) -> None:
         """Send what is due and what there is room for."""
-        self._messages.again()
+        self._messages.resend()
         await self._pages.shorten()
         while self._messages.room and self._is_due():
             page = await self._pages.next_page(PAGE_RANGES)

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 CONNECT_SECONDS = 10.0
-"""How long one address may take for the TCP connection, and then for the TLS handshake."""
+"""Maximum seconds for the TCP connection to one address, and then for the TLS handshake."""
 
 
 def open_socket(

@@ -1,11 +1,11 @@
-"""How fast the backlog may go: as fast as the way to the fleet bears, live messages unharmed."""
+"""Adapts the rate of the backlog to the link, without delaying live messages."""
 
 from dataclasses import dataclass
 
 from gateway.uplink.token_bucket import TokenBucket
 
 BURST = 0.1
-"""Seconds' worth of the rate that may go at once."""
+"""Seconds' worth of the rate that may be sent in one burst."""
 
 INTERVAL = 1.0
 """Seconds between two steps up once there was trouble, and between two steps down."""
@@ -40,7 +40,7 @@ UNLIMITED = float("inf")
 
 
 def lately(before: float, amount: float, seconds: float) -> float:
-    """Return how much it was a second lately, given `amount` in the last `seconds`.
+    """Return the recent rate a second, given `amount` in the last `seconds`.
 
     A quarter of a second in which nothing could go does not make it 0: what was `before` counts
     until INTERVAL has passed, a little less with each step.
@@ -51,22 +51,24 @@ def lately(before: float, amount: float, seconds: float) -> float:
 
 
 class AdaptiveRate:
-    """One rate that grows while it is what holds the backlog up, and is cut on trouble (AIMD).
+    """A rate that grows while it limits the backlog and is cut when delays rise (AIMD).
 
-    Up to the threshold, what the last trouble left of it, it doubles with each step; from there
-    on it grows by a fixed amount. It stays between `least` and `most`.
+    Below the threshold, the rate after the last cut, it doubles with each step; above it, it
+    grows by a fixed amount. It stays between `minimum` and `maximum`.
     """
 
-    def __init__(self, start: float, step: float, least: float, most: float, now: float) -> None:
+    def __init__(
+        self, start: float, step: float, minimum: float, maximum: float, now: float
+    ) -> None:
         self._start = start
-        self._least_step = step
-        self._least = min(least, most)
-        self._most = most
+        self._minimum_step = step
+        self._minimum = min(minimum, maximum)
+        self._maximum = maximum
         self._threshold = UNLIMITED
         self._spent = 0.0
         self._used = UNLIMITED  # a second, in the last interval
         self._short = False
-        self.bucket = TokenBucket(min(start, most), BURST, now)
+        self.bucket = TokenBucket(min(start, maximum), BURST, now)
 
     def begin(self, now: float) -> None:
         """Begin a connection: at the start rate, or slower if it was slower."""
@@ -74,48 +76,48 @@ class AdaptiveRate:
         self.bucket.set_rate(min(self._start, self.bucket.rate), now)
 
     def ready(self, now: float) -> bool:
-        """Return whether something may go; note when it may not."""
+        """Return whether something may be sent now; remember a refusal, so that the rate grows."""
         if self.bucket.ready(now):
             return True
         self._short = True
         return False
 
     def spend(self, amount: float) -> None:
-        """Take in what went."""
+        """Count what was sent."""
         self.bucket.spend(amount)
         self._spent += amount
 
     def cut(self, share: float, now: float) -> None:
-        """Step down, to a share of what was used if that was less than what was allowed."""
+        """Reduce the rate to a share of what was used, or of what was allowed if that is less."""
         used = max(self._used, self._start)  # what was not needed says nothing
-        rate = max(self._least, min(self.bucket.rate, used) * share)
+        rate = max(self._minimum, min(self.bucket.rate, used) * share)
         self._threshold = rate
         self._short = False
         self.bucket.set_rate(rate, now)
 
     def grow(self, seconds: float, now: float) -> None:
-        """End an interval of `seconds` without trouble: step up if the rate held us up."""
+        """End an interval of `seconds` without delays; raise the rate if it was the limit."""
         self._used = lately(self._used, self._spent, seconds)
         self._spent = 0.0
         if self._short:
             rate = self.bucket.rate
-            self.bucket.set_rate(min(self._most, 2 * rate, self._next(rate)), now)
+            self.bucket.set_rate(min(self._maximum, 2 * rate, self._next(rate)), now)
         self._short = False
 
     @property
     def starting(self) -> bool:
-        """Whether it is below what the last trouble left of it, or there was none."""
+        """Whether the rate is below its threshold, or was never cut."""
         return self.bucket.rate < self._threshold
 
     def _next(self, rate: float) -> float:
         if rate < self._threshold:
             return self._threshold
-        return rate + max(self._least_step, self._threshold / STEPS)
+        return rate + max(self._minimum_step, self._threshold / STEPS)
 
 
 @dataclass(frozen=True, slots=True)
 class PacingLimits:
-    """What the backlog may use of the link at most, a second; None for as much as goes."""
+    """Configured maximum rates of the backlog, a second; None for no maximum."""
 
     messages: int | None = None
     bytes: int | None = None
@@ -125,7 +127,7 @@ NO_LIMITS = PacingLimits()
 
 
 class Pacing:
-    """Paces the backlog in messages and bytes a second; live messages don't ask.
+    """Limits the backlog in messages and bytes a second; live messages are not limited.
 
     Steps down when the fleet's broker wants less (`slow_down`), when a connection that carried
     something is lost, and when PUBACKs become slow, which is how a full link shows before
@@ -160,12 +162,12 @@ class Pacing:
 
     @property
     def messages_per_second(self) -> float:
-        """Messages a second that the backlog may send now."""
+        """Current limit of the backlog in messages a second."""
         return self._messages.bucket.rate
 
     @property
     def bytes_per_second(self) -> float:
-        """Bytes a second that the backlog may send now."""
+        """Current limit of the backlog in bytes a second."""
         return self._bytes.bucket.rate
 
     def begin(self, delay: float, now: float) -> None:
@@ -178,25 +180,25 @@ class Pacing:
         self._step_at = now
 
     def ready(self, now: float) -> bool:
-        """Return whether something of the backlog may go now."""
+        """Return whether a backlog message may be sent now."""
         self._grow(now)
         messages, size = self._messages.ready(now), self._bytes.ready(now)
         return messages and size and self._fits()
 
     def wait(self, now: float) -> float | None:
-        """Return the seconds until something may go; None until a PUBACK has come."""
+        """Return the seconds until a backlog message may be sent; None until the next PUBACK."""
         if not self._fits():
             return None
         return max(self._messages.bucket.wait(now), self._bytes.bucket.wait(now))
 
     def sent(self, messages: int, size: int) -> None:
-        """Take in that so much of the backlog went."""
+        """Count backlog messages and bytes that were sent."""
         self._messages.spend(messages)
         self._bytes.spend(size)
         self._inflight += size
 
     def answered(self, size: int, delay: float, now: float) -> None:
-        """Take in a PUBACK after `delay` seconds, of a message with `size` bytes of backlog."""
+        """Handle a PUBACK after `delay` seconds, of a message with `size` bytes of backlog."""
         self._inflight -= size
         self._acknowledged += size
         self.last_delay = delay

@@ -1,17 +1,17 @@
-"""The packet identifiers of what a connection to the fleet's broker has not had answered."""
+"""The packet identifiers in use on a connection to the fleet's broker."""
 
 LAST_PACKET_IDENTIFIER = 65_535
 
 
 class PacketIdentifiers:
-    """Gives out identifiers that are not in use, after the `last` one that it gave."""
+    """Assigns identifiers that are not in use, upwards from `last`."""
 
     def __init__(self) -> None:
         self.last = 0
         self._in_use: set[int] = set()
 
     def take(self) -> int:
-        """Return one that nothing without an answer has [MQTT-2.2.1-3]; it is in use from now."""
+        """Return an unused identifier [MQTT-2.2.1-3] and mark it as used."""
         mid = self.last % LAST_PACKET_IDENTIFIER + 1
         while mid in self._in_use:
             mid = mid % LAST_PACKET_IDENTIFIER + 1
@@ -20,9 +20,9 @@ class PacketIdentifiers:
         return mid
 
     def hold(self, mid: int) -> None:
-        """Take this one, which an earlier connection gave out."""
+        """Mark an identifier of an earlier connection as used."""
         self._in_use.add(mid)
 
     def release(self, mid: int) -> None:
-        """Let an identifier be used again: the answer has come."""
+        """Free an identifier after its answer."""
         self._in_use.discard(mid)

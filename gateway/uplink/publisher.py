@@ -1,4 +1,4 @@
-"""Puts what a connection has to carry into PUBLISH packets, and accounts for each."""
+"""Sends rows and control messages in PUBLISH packets, and counts each."""
 
 from typing import NamedTuple
 
@@ -7,18 +7,18 @@ from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.uplink.batch import SUFFIX, Batch, batch_line, batch_payload
+from gateway.uplink.context import UplinkContext
+from gateway.uplink.control_messages import ControlMessage
 from gateway.uplink.fleet_client import FleetClient
 from gateway.uplink.fleet_message import LONGEST_TOPIC, FleetMessage, FleetMessages, fleet_message
 from gateway.uplink.inflight import Inflight
-from gateway.uplink.own_messages import OwnMessage
 from gateway.uplink.pacing import Pacing
-from gateway.uplink.parts import UplinkParts
 from gateway.uplink.sent import Sent
 from gateway.uplink.server_limits import ServerLimits
 
 
 class Picked(NamedTuple):
-    """A row that is next, and how it goes."""
+    """The next row to send, whether it was sent before, and whether the pacing limits it."""
 
     row: OutboxRow
     resent: bool
@@ -26,36 +26,36 @@ class Picked(NamedTuple):
 
 
 class Publisher:
-    """One connection's way out; every packet leaves with QoS 1 and is noted as in flight."""
+    """Sends on one connection; every packet has QoS 1 and is recorded as in flight."""
 
     def __init__(
         self,
-        parts: UplinkParts,
+        context: UplinkContext,
         pacing: Pacing,
         client: FleetClient,
         limits: ServerLimits,
         inflight: Inflight,
     ) -> None:
-        self._settings = parts.settings
-        self._parts = parts
+        self._settings = context.settings
+        self._context = context
         self._pacing = pacing
         self._client = client
         self._limits = limits
         self._inflight = inflight
-        self._batch_topic = parts.settings.topic(SUFFIX)
+        self._batch_topic = context.settings.topic(SUFFIX)
         self._aliases = self._make_aliases()
-        self._messages = FleetMessages(parts.settings, self._aliases)
+        self._messages = FleetMessages(context.settings, self._aliases)
 
     def status(self, status: bytes) -> None:
         """Send the retained status message."""
         message = self._status(status)
         self._inflight.sent(self._client.publish(message), Sent(message.size, status=status))
 
-    def own(self, message: OwnMessage) -> None:
-        """Send a message of the gateway's own; end it if it is too large for the server."""
+    def own(self, message: ControlMessage) -> None:
+        """Send a control message; end it if it is too large for the server."""
         made = self._own(message)
         if self._too_large(made.size):
-            self._parts.own_messages.answered(message, ReasonCode.PACKET_TOO_LARGE)
+            self._context.control_messages.answered(message, ReasonCode.PACKET_TOO_LARGE)
             return
         self._inflight.sent(self._client.publish(made), Sent(made.size, own=message))
 
@@ -91,13 +91,13 @@ class Publisher:
         self._inflight.sent(mid, Sent(message.size, batch.rows, paced=paced, batched=True))
         self._pacing.sent(0, paced)
         self._count(len(batch.rows), batch.resent)
-        self._parts.counters.add("tidegate/uplink/batches")
+        self._context.counters.add("tidegate/uplink/batches")
 
     def again(self, mid: int, sent: Sent) -> None:
-        """Repeat a packet of an earlier connection under its identifier, without an alias.
+        """Resend a packet of an earlier connection under its identifier, without an alias.
 
         One that has become too large for the server meanwhile goes on like a new one: its rows
-        are refused, or taken apart.
+        are refused, or split.
         """
         message = self._repetition(sent)
         sent.size, sent.paced = message.size, 0
@@ -110,8 +110,8 @@ class Publisher:
             self._count(len(sent.rows), len(sent.rows))
 
     def _repetition(self, sent: Sent) -> FleetMessage:
-        """Return what a packet carries as it is now."""
-        now = self._parts.clock.wall_ms()
+        """Return the packet for its present rows or control message."""
+        now = self._context.clock.wall_ms()
         if sent.own is not None:
             return self._own(sent.own)
         if not sent.rows:
@@ -126,7 +126,7 @@ class Publisher:
         topic = self._settings.topic("status")
         return self._plain(topic, status, retain=self._limits.retain_available)
 
-    def _own(self, message: OwnMessage) -> FleetMessage:
+    def _own(self, message: ControlMessage) -> FleetMessage:
         return self._plain(self._settings.topic(message.suffix), message.payload)
 
     def _plain(self, topic: str, payload: bytes, *, retain: bool = False) -> FleetMessage:
@@ -137,11 +137,11 @@ class Publisher:
         return OutboundAliases(maximum, AliasBudget()) if maximum else None
 
     def _count(self, sent: int, resent: int) -> None:
-        self._parts.counters.add("tidegate/uplink/sent", sent)
+        self._context.counters.add("tidegate/uplink/sent", sent)
         if resent:
-            self._parts.counters.add("tidegate/uplink/resent", resent)
+            self._context.counters.add("tidegate/uplink/resent", resent)
 
     def _too_large(self, size: int) -> bool:
-        """Return whether the server cannot be given this at all [MQTT-3.2.2-15]."""
+        """Return whether the packet is larger than the server accepts [MQTT-3.2.2-15]."""
         maximum = self._limits.maximum_packet_size
         return maximum is not None and size > maximum

@@ -1,4 +1,4 @@
-"""Sends messages of the history up again, under the numbers that they had."""
+"""Sends messages of the history again, under their original numbers."""
 
 import asyncio
 import logging
@@ -17,19 +17,19 @@ from gateway.uplink.recall_request import RecallError, RecallRequest
 logger = logging.getLogger(__name__)
 
 MAX_RECALL_MESSAGES = 100_000
-"""Messages of one request; the answer says where to go on."""
+"""Maximum messages of one request; the answer says where to continue."""
 
 MAX_WAITING = 256
 """Recalled messages in the outbox at a time: little is written twice when nobody takes them."""
 
 ROOM_SECONDS = 1.0
-"""Seconds between two looks whether a full outbox has room again."""
+"""Seconds between two checks whether a full outbox has room."""
 
 Report = dict[str, object]
 
 
 class Recall:
-    """Copies what a request asks for into the lowest lane of the outbox, a little at a time.
+    """Copies the requested messages into the recall lane of the outbox, a few at a time.
 
     One request at a time. It ends with the gateway: what is in the outbox by then goes up after
     the next start, the rest has to be asked for again. A recalled message takes nobody's room
@@ -51,7 +51,7 @@ class Recall:
         counters.set("tidegate/recall/running", 0)
 
     def begin(self, request: RecallRequest, on_end: Callable[[Report], None]) -> None:
-        """Carry out a request and call `on_end` with what became of it; raise RecallError."""
+        """Start a request and call `on_end` with its result; raise RecallError."""
         if not self._history:
             raise RecallError("this gateway keeps no history: [history] keep is 0")
         if self._task is not None:
@@ -61,7 +61,7 @@ class Recall:
         self._task = asyncio.get_running_loop().create_task(self._run(request, on_end))
 
     async def close(self) -> None:
-        """End a request that runs."""
+        """Cancel a running request."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

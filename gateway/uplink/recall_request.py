@@ -1,4 +1,4 @@
-"""What the fleet asks for again, as JSON: docs/fleet.md says which keys there are."""
+"""Parses the fleet's requests for a recall (docs/fleet.md, "Recall")."""
 
 import json
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class RecallRequest:
 
 
 def parse_request(payload: bytes) -> RecallRequest:
-    """Return what the payload asks for; raise RecallError."""
+    """Return the request in a payload; raise RecallError."""
     if len(payload) > MAX_REQUEST_BYTES:
         raise RecallError(f"{len(payload)} bytes; a request has at most {MAX_REQUEST_BYTES}")
     try:

@@ -1,8 +1,8 @@
-"""What this side keeps of the session at the fleet's broker, from connection to connection."""
+"""The client's part of the session at the fleet's broker, kept between connections."""
 
 from collections import deque
 
-from gateway.uplink.own_messages import OwnMessages
+from gateway.uplink.control_messages import ControlMessages
 from gateway.uplink.sent import Sent
 
 
@@ -17,26 +17,28 @@ class RemoteSession:
     connection goes on, so that it gives nobody an identifier that is in use [MQTT-2.2.1-3].
     """
 
-    def __init__(self, own_messages: OwnMessages, *, kept: bool, known: bool = False) -> None:
+    def __init__(
+        self, control_messages: ControlMessages, *, kept: bool, known: bool = False
+    ) -> None:
         self.kept = kept
         self.known = kept and known
         self.unanswered: deque[tuple[int, Sent]] = deque()
         self.last_packet_identifier = 0
-        self._own_messages = own_messages
+        self._own_messages = control_messages
 
     @property
     def resumable(self) -> bool:
-        """Whether a later run may resume it: it knows of no packet that would be missing."""
+        """Whether a later run may resume it: no packet without PUBACK would be missing."""
         return self.known and not self.unanswered
 
     def begin(self, *, present: bool) -> None:
-        """Take in what the CONNACK says of the session."""
+        """Compare the CONNACK's Session Present with what is kept."""
         self.known = self.kept
         if not present:
             self._forget()
 
     def end(self, sent: list[tuple[int, Sent]], last_packet_identifier: int) -> None:
-        """Take in what a connection had sent and was not answered."""
+        """Keep the packets of a connection that had no PUBACK at its end."""
         self.last_packet_identifier = last_packet_identifier
         self.unanswered.extendleft(reversed(sent))
         if not self.kept:

@@ -1,4 +1,4 @@
-"""What the fleet asks of the gateway, by its own broker."""
+"""Requests that the fleet sends to the gateway over its broker."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ RECALL_TOPIC = "control/recall"
 """Below `<prefix>/<gateway_id>/`: requests for messages of the history."""
 
 RECALL_ANSWERS = "recall"
-"""Where they are answered."""
+"""The topic of the answers."""
 
 
 @dataclass(slots=True)
 class Requests:
-    """Who answers; None where the fleet may not ask, and nothing is subscribed to."""
+    """The handlers of requests; without one the gateway does not subscribe."""
 
     recall: Callable[[bytes], None] | None = None

@@ -1,4 +1,4 @@
-"""One uplink rule at work: what it says of a message, what it remembers and counts."""
+"""Evaluates one uplink rule, with its memory and figures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from gateway.storage.state.rule_states import RuleKey, RuleState
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One `[[uplink.rule]]`; without `where` it takes every message of its topic filter.
+    """One `[[uplink.rule]]`; without `where` it accepts every message of its topic filter.
 
     `lane` is `live`, or `backlog` for messages that are always sent behind live ones.
     """
@@ -26,38 +26,38 @@ class Rule:
 
 
 DEFAULT_RULES = (Rule("sensors/#"),)
-"""What goes up when the configuration has no rule."""
+"""The rules of a configuration that has none."""
 
 
-def key_of(rules: Sequence[Rule], place: int) -> RuleKey | None:
-    """Return by what the state of a rule is found again; None for one that remembers nothing."""
-    rule = rules[place]
+def key_of(rules: Sequence[Rule], index: int) -> RuleKey | None:
+    """Return the key of a rule's stored state, None for a rule that remembers nothing."""
+    rule = rules[index]
     if rule.where is None or not rule.where.slots:
         return None
     repeat = sum(
         other.where is not None
         and (other.stream, other.topic, other.where.text)
         == (rule.stream, rule.topic, rule.where.text)
-        for other in rules[:place]
+        for other in rules[:index]
     )
     return RuleKey(rule.stream, rule.topic, rule.where.text, repeat)
 
 
-def name_of(rule: Rule, place: int) -> str:
-    """Return how the ledger names a rule: `<place>@<version>`.
+def name_of(rule: Rule, index: int) -> str:
+    """Return how the ledger names a rule: `<index>@<version>`.
 
     The version is the beginning of a hash of what the rule says: it is the same after each start
     until somebody changes the rule's topic, expression or stream.
     """
     where = "" if rule.where is None else rule.where.text
     text = f"{rule.stream}\0{rule.topic}\0{where}"
-    return f"{place}@{sha256(text.encode()).hexdigest()[:8]}"
+    return f"{index}@{sha256(text.encode()).hexdigest()[:8]}"
 
 
 class ActiveRule:
-    """A rule with its memory, the state of it on disk, and its figures under `rules/<place>`.
+    """A rule with its memory, the state of it on disk, and its figures under `rules/<index>`.
 
-    A message is evaluated first and recorded once it is certain that it is taken in. What
+    A message is evaluated first and recorded only when it is certain to be accepted. What
     is remembered of a message that passes goes to disk in the batch of its outbox row.
     What is remembered of others is in memory alone until `save`: it would be a write for each
     message. The state on disk is marked so, once, and after a crash the rule starts empty, with
@@ -67,32 +67,32 @@ class ActiveRule:
 
     def __init__(
         self,
-        place: int,
+        index: int,
         rule: Rule,
         counters: Counters,
         budget: Budget,
         state: RuleState | None = None,
     ) -> None:
         self.rule = rule
-        self.name = name_of(rule, place)
-        self._place = place
+        self.name = name_of(rule, index)
+        self._index = index
         self._where = rule.where
         self._state = state
         self._counters = counters
         self._budget = budget
         self._unsaved: set[str] = set()
-        self._prefix = f"tidegate/rules/{place}/"
+        self._prefix = f"tidegate/rules/{index}/"
         self._restore()
         self._show()
 
     def evaluate(self, message: Message) -> bool | None:
-        """Return whether the rule wants the message, None where its expression is NULL."""
+        """Return whether the rule accepts the message, None if its expression is NULL."""
         where = self._where
         if where is None:
             return True
         result = where.evaluate(message)
         if not where.figures.evaluated % SAMPLED:
-            self._budget.look(where, message, f"uplink.rule[{self._place}]")
+            self._budget.look(where, message, f"uplink.rule[{self._index}]")
             microseconds = f"{where.figures.mean / 1000:.1f}"
             self._counters.set(f"{self._prefix}microseconds", microseconds)
         where.figures.evaluated += 1
@@ -109,16 +109,16 @@ class ActiveRule:
             self._counters.add(f"{self._prefix}null")
         if self._where is not None and self._where.slots:
             return self._remember(self._where, message, result)
-        return RuleResult(self._place, 0, result)
+        return RuleResult(self._index, 0, result)
 
     def count_saved(self, message: Message) -> None:
-        """Count the bytes of a message that this rule was the last one not to take."""
+        """Count the bytes of a message that no rule of the stream accepted; this was the last."""
         saved = len(message.payload) + len(message.topic.encode())
         self._counters.add(f"{self._prefix}bytes_saved", saved)
         self._counters.add("tidegate/rules/bytes_saved", saved)
 
     def save(self) -> None:
-        """Gather what is remembered and not on disk yet; the gateway stops."""
+        """Add what is remembered and not on disk yet to the pending batch, before a stop."""
         if self._where is None or self._state is None:
             return
         for topic in self._unsaved:
@@ -133,7 +133,7 @@ class ActiveRule:
         self._counters.set(f"{self._prefix}topics", len(where.memory))
         self._counters.set(f"{self._prefix}state_overflow", where.memory.overflows)
         epoch = 0 if self._state is None else self._state.epoch
-        return RuleResult(self._place, epoch, result, where.memory.overflows > overflows)
+        return RuleResult(self._index, epoch, result, where.memory.overflows > overflows)
 
     def _keep(self, where: RuleWhere, message: Message, result: bool | None) -> None:
         if self._state is None:

@@ -1,4 +1,4 @@
-"""Which messages go up: numbers them, asks the rules, fills the outbox."""
+"""Numbers messages, evaluates the rules, and adds accepted messages to the outbox."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -15,11 +15,11 @@ from gateway.storage.state.rule_states import RuleKey, RuleState
 from gateway.uplink.rule import DEFAULT_RULES, ActiveRule, Rule, key_of
 
 NO_STATES: Mapping[RuleKey, RuleState] = {}
-"""What a gateway restores that keeps nothing on disk of what its rules remember."""
+"""The restored states of a gateway that stores none."""
 
 
 class Verdict:
-    """What the rules of one stream say of a message: each that was asked, and its answer.
+    """The results of one stream's rules for a message: each evaluated rule with its result.
 
     They are asked in order, until one answers TRUE.
     """
@@ -37,12 +37,12 @@ class Verdict:
 
     @property
     def last(self) -> ActiveRule:
-        """The rule that was asked last."""
+        """The rule that was evaluated last."""
         return self.asked[-1][0]
 
     @property
-    def taken(self) -> bool:
-        """Whether a rule takes the message: then it is the last that was asked."""
+    def accepted(self) -> bool:
+        """Whether a rule accepts the message; it is the last that was evaluated."""
         return self.asked[-1][1] is True
 
 
@@ -52,13 +52,13 @@ class RuleSet:
     The broker subscribes it to `topic_filters` and calls `receive` with each message that
     matches, once, with the filters that matched. In each stream that has a rule for one of
     them the message gets the next number, from 1 in each `epoch`; the stream's rules are then
-    asked in order, and the first whose `where` is TRUE takes it. A message that none takes has
-    used up its number all the same: the ledger explains every gap (docs/fleet.md).
+    evaluated in order, and the first whose `where` is TRUE accepts it. A message that no rule
+    accepts uses up a number too: the ledger explains every gap (docs/fleet.md).
 
     `states` is what `RuleStates.restore` found of the rules that remember something; `numbers`
-    are those that the last message was given. `budget` measures what expressions take.
-    `ledger` keeps account of every number, where there is one; `before_numbers` are called with
-    each message before it gets its first.
+    are those that the last message was given. `budget` measures expressions.
+    `ledger`, if any, records how every number ended; `before_numbers` are called with each message
+    before it gets its first number.
     """
 
     client_id = "$uplink"
@@ -84,10 +84,10 @@ class RuleSet:
         self._streams: dict[str, list[ActiveRule]] = {}
         self._last: dict[str, int] = {}
         rules = rules or DEFAULT_RULES
-        for place, rule in enumerate(rules):
-            key = key_of(rules, place)
+        for index, rule in enumerate(rules):
+            key = key_of(rules, index)
             state = None if key is None else states.get(key)
-            active = ActiveRule(place, rule, counters, budget or Budget(), state)
+            active = ActiveRule(index, rule, counters, budget or Budget(), state)
             self._streams.setdefault(rule.stream, []).append(active)
             self._last[rule.stream] = 0
 
@@ -98,9 +98,9 @@ class RuleSet:
         return list(dict.fromkeys(topics))
 
     def receive(self, message: Message, topic_filters: list[str]) -> ReasonCode:
-        """Take `message` into the outbox where a rule wants it.
+        """Add `message` to the outbox once for each stream with a rule that accepts it.
 
-        Returns QUOTA_EXCEEDED, with no number used and nothing remembered, when a rule wants it
+        Returns QUOTA_EXCEEDED, with no number used and nothing remembered, if a rule accepts it
         and the outbox is full; the publisher may try again later.
         """
         for look in self.before_numbers:
@@ -110,7 +110,7 @@ class RuleSet:
             matching = [active for active in rules if active.rule.topic in topic_filters]
             if matching:
                 verdicts.append(Verdict(stream, matching, message))
-        rows = [self._row(message, verdict) for verdict in verdicts if verdict.taken]
+        rows = [self._row(message, verdict) for verdict in verdicts if verdict.accepted]
         if rows and not self._outbox.admits(rows):
             self._outbox.refuse()
             return ReasonCode.QUOTA_EXCEEDED
@@ -120,13 +120,13 @@ class RuleSet:
         return ReasonCode.SUCCESS
 
     def save(self) -> None:
-        """Gather what rules remember and is not on disk yet; the gateway stops."""
+        """Add what rules remember and is not on disk yet to the pending batch, before a stop."""
         for rules in self._streams.values():
             for active in rules:
                 active.save()
 
     def _row(self, message: Message, verdict: Verdict) -> OutboxRow:
-        """Return what goes into the outbox under the next number of the stream."""
+        """Return the outbox row with the next number of the stream."""
         number = self._last[verdict.stream] + 1
         return row_of_message(message, self._epoch, verdict.stream, number, verdict.last.rule.lane)
 
@@ -135,8 +135,8 @@ class RuleSet:
         number = self._last[stream] = self._last[stream] + 1
         self._counters.add("tidegate/rules/matched")
         results = tuple(active.record(message, result) for active, result in verdict.asked)
-        if verdict.taken:
-            self._counters.add("tidegate/rules/taken")
+        if verdict.accepted:
+            self._counters.add("tidegate/rules/accepted")
             if self._ledger is not None:
                 self._ledger.taken(stream, number)
         else:

@@ -1,12 +1,12 @@
-"""Sends the rows of the outbox over one connection, as far as the window has room."""
+"""Sends the rows of the outbox over one connection, up to the window."""
 
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.uplink.batch import SUFFIX, Batch, batch_line
 from gateway.uplink.batch_limits import BatchLimits
+from gateway.uplink.context import UplinkContext
 from gateway.uplink.inflight import Inflight
 from gateway.uplink.lanes import Lanes
 from gateway.uplink.pacing import Pacing
-from gateway.uplink.parts import UplinkParts
 from gateway.uplink.publisher import Picked, Publisher
 from gateway.uplink.remote_session import RemoteSession
 from gateway.uplink.server_limits import ServerLimits
@@ -15,29 +15,29 @@ BATCHES_IN_FLIGHT = 8
 """Full batches that fit into the window, however small that is set."""
 
 SMALL_SHARE = 4
-"""A message is small enough for a batch when so many of its size fit; larger ones go alone."""
+"""A batch must hold at least this many messages of a size; larger ones are sent singly."""
 
 PACKET_OVERHEAD = 64
 """Bytes of a batch's PUBLISH beside topic and payload, and what zlib adds to what it can't pack."""
 
 MESSAGES_AT_ONCE = 64
-"""Messages sent before the network, and the rest of the gateway, have their turn."""
+"""Messages sent before other tasks of the event loop run."""
 
 SHORTEST_WAIT = 0.005
-"""Seconds between two looks at the pacing: by then something worth waking up for may go."""
+"""Minimum seconds to sleep for the pacing, so that a wake-up sends several messages."""
 
 
 class Sender:
     """Made when a connection is up: what is in the outbox at that moment is its backlog.
 
     What an earlier connection of the same session left unanswered goes first, in its order
-    [MQTT-4.6.0-1]. Then own messages go, what was refused for now, live rows, and behind them the
-    backlog as its pacing allows. With batches rows gather until a batch is full or due.
+    [MQTT-4.6.0-1]. Control messages follow, then what was refused for now, live rows, and the
+    backlog as its pacing allows. With batches, rows wait until a batch is full or due.
     """
 
     def __init__(
         self,
-        parts: UplinkParts,
+        context: UplinkContext,
         pacing: Pacing,
         publisher: Publisher,
         limits: ServerLimits,
@@ -46,17 +46,17 @@ class Sender:
     ) -> None:
         self._session = session
         self._repeated = {row.id for _, sent in session.unanswered for row in sent.rows}
-        self._parts = parts
+        self._context = context
         self._pacing = pacing
         self._publisher = publisher
         self._inflight = inflight
         self._receive_maximum = limits.receive_maximum
         self._all_in_batches = not limits.mqtt_5
-        self._lanes = Lanes(parts.outbox)
+        self._lanes = Lanes(context.outbox)
         self._next: Picked | None = None
-        self._batch_limits = batch_limits(parts, limits)
+        self._batch_limits = batch_limits(context, limits)
         self._batch = None if self._batch_limits is None else Batch(self._batch_limits)
-        self._window = parts.settings.window
+        self._window = context.settings.window
         if self._batch_limits is not None:
             self._window = max(self._window, BATCHES_IN_FLIGHT * self._batch_limits.messages)
 
@@ -68,7 +68,7 @@ class Sender:
         if not self._may_send():
             return False
         inflight, window, receive_maximum = self._inflight, self._window, self._receive_maximum
-        now, wall = self._now(), self._parts.clock.wall_ms()
+        now, wall = self._now(), self._context.clock.wall_ms()
         for _ in range(MESSAGES_AT_ONCE):
             if not inflight.room(window, receive_maximum):
                 return False
@@ -81,23 +81,23 @@ class Sender:
         return False
 
     async def _send_one(self, now: float, wall: int) -> bool:
-        """Send or gather what is next, within one packet; return False when there is nothing."""
+        """Send the next message, or add it to the batch; return False if there is none."""
         if self._session.unanswered:
             self._publisher.again(*self._session.unanswered.popleft())
         elif self._batch is not None and self._batch.full:
             self._send_batch(self._batch)
-        elif (own := self._parts.own_messages.next()) is not None:
+        elif (own := self._context.control_messages.next()) is not None:
             self._publisher.own(own)
         elif (picked := self._next or await self._pick(now)) is not None:
             self._next = None
-            if self._parts.outbox.take(picked.row, wall):
+            if self._context.outbox.take(picked.row, wall):
                 self._send(picked, now, wall)
         else:
             return False
         return True
 
     def wait(self) -> float | None:
-        """Return the seconds until more may be sent though nobody wakes us, None for never."""
+        """Return the seconds until more may be sent without being woken, None for never."""
         if not (self._may_send() and self._inflight.room(self._window, self._receive_maximum)):
             return None
         now = self._now()
@@ -107,13 +107,13 @@ class Sender:
         return max(SHORTEST_WAIT, min(waits)) if waits else None
 
     def _now(self) -> float:
-        return self._parts.clock.monotonic()
+        return self._context.clock.monotonic()
 
     def _may_send(self) -> bool:
-        return not (self._inflight.held or self._parts.metering.spent)
+        return not (self._inflight.held or self._context.metering.spent)
 
     def _backlog_may_go(self) -> bool:
-        return self._lanes.backlog_waits and not self._parts.metering.backlog_spent
+        return self._lanes.backlog_waits and not self._context.metering.backlog_spent
 
     async def _pick(self, now: float) -> Picked | None:
         row = self._inflight.again()
@@ -132,7 +132,7 @@ class Sender:
         return None
 
     async def _backlog(self) -> OutboxRow | None:
-        """Return the next row of the backlog that was not repeated on this connection."""
+        """Return the next backlog row that was not resent on this connection."""
         lanes = self._lanes
         row = lanes.next_waited() or await lanes.backlog()
         while row is not None and row.id in self._repeated:
@@ -141,7 +141,7 @@ class Sender:
         return row
 
     def _send(self, picked: Picked, now: float, wall: int) -> None:
-        """Send a row, or gather it; what is gathered goes before one that cannot join it."""
+        """Send a row or add it to the batch; a batch is sent before a row that cannot join it."""
         batch, line = self._batch, self._line(picked, wall)
         if batch is not None and line is not None and batch.fits(len(line)):
             batch.add(picked.row, line, now, resent=picked.resent, paced=picked.paced)
@@ -158,22 +158,22 @@ class Sender:
         self._batch = Batch(batch.limits)
 
     def _line(self, picked: Picked, wall: int) -> bytes | None:
-        """Return the row as the line of a batch, None if it has to go alone."""
+        """Return the row as a line of a batch, None if it must be sent singly."""
         limits = self._batch_limits
         if limits is None or self._inflight.alone(picked.row):
             return None
         small = picked.row.size <= limits.bytes // SMALL_SHARE
         if not small and not self._all_in_batches:
             return None
-        identity = self._parts.settings.identity
+        identity = self._context.settings.identity
         return batch_line(picked.row, identity=identity, resent=picked.resent, now=wall)
 
 
-def batch_limits(parts: UplinkParts, server: ServerLimits) -> BatchLimits | None:
+def batch_limits(context: UplinkContext, server: ServerLimits) -> BatchLimits | None:
     """Return the limits of the settings, within what the server takes in one packet."""
-    limits, maximum = parts.settings.batch, server.maximum_packet_size
+    limits, maximum = context.settings.batch, server.maximum_packet_size
     if limits is None or maximum is None:
         return limits
-    topic = parts.settings.topic(SUFFIX)
+    topic = context.settings.topic(SUFFIX)
     room = maximum - maximum // 1000 - len(topic.encode()) - PACKET_OVERHEAD
     return BatchLimits(limits.messages, min(limits.bytes, room), limits.delay)

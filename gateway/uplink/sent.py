@@ -1,10 +1,10 @@
-"""A PUBLISH in flight, and what it carries."""
+"""A PUBLISH in flight with its rows or control message."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.storage.outbox.outbox_row import OutboxRow
-from gateway.uplink.own_messages import OwnMessage
+from gateway.uplink.control_messages import ControlMessage
 
 
 @dataclass(slots=True)
@@ -17,7 +17,7 @@ class Sent:
 
     size: int
     rows: Sequence[OutboxRow] = ()
-    own: OwnMessage | None = None
+    own: ControlMessage | None = None
     status: bytes = b""
     batched: bool = False
     paced: int = 0

@@ -1,4 +1,4 @@
-"""Whether the fleet's broker takes us, and what it takes, as its CONNACK says."""
+"""The limits of the fleet's broker, from its CONNACK."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,12 @@ from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.uplink.errors import LinkError, OldBrokerError, in_words
 
 RECEIVE_MAXIMUM = 65_535
-"""What a server without Receive Maximum takes [MQTT-3.2.2.3.3]."""
+"""Receive Maximum of a server that names none [MQTT-3.2.2.3.3]."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerLimits:
-    """What the fleet's broker said in its CONNACK; one of MQTT 3.1.1 has nothing to say."""
+    """Limits from a CONNACK; the defaults for MQTT 3.1.1, which names none."""
 
     receive_maximum: int = RECEIVE_MAXIMUM
     maximum_packet_size: int | None = None

@@ -1,4 +1,4 @@
-"""What an uplink needs to know, as plain values: the application fills it in."""
+"""The settings of an uplink as plain values, filled in by `gateway.app`."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,16 +8,16 @@ from gateway.uplink.pacing import NO_LIMITS, PacingLimits
 from gateway.uplink.schedule import Schedule
 
 WINDOW = 100
-"""Messages sent and not yet taken for good; bounds the duplicates that a crash can cause."""
+"""Maximum messages in flight; bounds the duplicates that a crash can cause."""
 
 PUBACK_SECONDS = 30.0
-"""How long a PUBACK may take, beside the time that a slow link needs for the bytes before it."""
+"""Seconds a PUBACK may take, beyond the time a slow link needs for the bytes before it."""
 
 SESSION_SECONDS = 86_400
-"""How long the fleet's broker keeps the session of a gateway that is away."""
+"""Seconds for which the fleet's broker keeps the session of a disconnected gateway."""
 
 TOPIC_ALIASES = 128
-"""Topic aliases that the uplink sets, where the server does not take fewer."""
+"""Topic aliases that the uplink sets, if the server allows as many."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A token bucket that may run into debt: how much may go, and when the next may."""
+"""A token bucket that may go into debt."""
 
 
 class TokenBucket:
@@ -24,25 +24,25 @@ class TokenBucket:
         return self._rate
 
     def set_rate(self, rate: float, now: float) -> None:
-        """Give out `rate` tokens a second from `now` on; a debt stays, savings are cut."""
+        """Set the rate from `now` on; a debt remains, saved tokens are capped."""
         self._fill(now)
         self._rate = rate
         self._most = max(1.0, rate * self._burst)
         self._balance = min(self._balance, self._most)
 
     def ready(self, now: float) -> bool:
-        """Return whether something may go."""
+        """Return whether a token is available."""
         if now > self._then:
             self._fill(now)
         return self._balance >= 1.0
 
     def wait(self, now: float) -> float:
-        """Return the seconds until something may go."""
+        """Return the seconds until a token is available."""
         self._fill(now)
         return max(0.0, (1.0 - self._balance) / self._rate)
 
     def spend(self, tokens: float) -> None:
-        """Take out what something cost."""
+        """Spend tokens; the balance may become negative."""
         self._balance -= tokens
 
     def _fill(self, now: float) -> None:

@@ -1,4 +1,4 @@
-"""Keeps the link to the fleet up, or says why it is not: the only loop that catches everything."""
+"""Keeps the link to the fleet up, and reports why it is not; catches every exception."""
 
 import asyncio
 import logging
@@ -11,13 +11,13 @@ from gateway.counters import Counters
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.rejected import Rejected
 from gateway.uplink.backoff import Backoff
+from gateway.uplink.context import UplinkContext
+from gateway.uplink.control_messages import ControlMessages
 from gateway.uplink.destination import Destination, Link
 from gateway.uplink.directory import DirectoryDestination
 from gateway.uplink.errors import LinkError
-from gateway.uplink.gate import LOOK_SECONDS, Gate
+from gateway.uplink.link_permit import LOOK_SECONDS, LinkPermit
 from gateway.uplink.metering import Metering
-from gateway.uplink.own_messages import OwnMessages
-from gateway.uplink.parts import UplinkParts
 from gateway.uplink.remote_session import RemoteSession
 from gateway.uplink.settings import UplinkSettings
 
@@ -27,7 +27,7 @@ RECONNECT_FIRST, RECONNECT_LONGEST = 1.0, 10.0
 """Seconds before the next attempt after one that failed (Backoff)."""
 
 LASTING_RECONNECT = 300.0
-"""Seconds before the next attempt when only a change at the other end helps."""
+"""Seconds before the next attempt after an error that only the other end can mend."""
 
 STABLE_SECONDS = 30.0
 """How long a link must have been up for the next wait to be the shortest again."""
@@ -39,9 +39,9 @@ class Uplink:
     The state (`connecting`, `connected`, `disconnected`, `waiting` for its schedule or the next
     day's budget, `paused`) and the reason are in
     `tidegate/uplink/state` and `tidegate/uplink/error`. No error of a destination leaves it:
-    the link is disconnected, and tried again after a while. What the gateway itself has to say
-    to the fleet goes through `own_messages.send`, to either destination; `requests` is who answers
-    what the fleet asks, to be set before `start`. With `resume` the session that an earlier run
+    the link is disconnected and tried again later. Messages from the gateway itself go through
+    `control_messages.send`, to either destination; `requests`, to be set before `start`, holds
+    the handlers of what the fleet asks. With `resume` the session that an earlier run
     left at the fleet's broker goes on; `session` says at the end whether a later run may do so.
     """
 
@@ -57,30 +57,30 @@ class Uplink:
         *,
         resume: bool = False,
     ) -> None:
-        self.own_messages = OwnMessages(self.wake)
+        self.control_messages = ControlMessages(self.wake)
         metering = metering or Metering(None, None, counters, clock)
         self.session = RemoteSession(
-            self.own_messages, kept=settings.session_expiry > 0, known=resume
+            self.control_messages, kept=settings.session_expiry > 0, known=resume
         )
-        parts = UplinkParts(
+        context = UplinkContext(
             settings,
             outbox,
             rejected,
             counters,
             clock,
-            self.own_messages,
+            self.control_messages,
             metering,
             self.session,
         )
-        self._gate = Gate(settings.schedule, metering, clock)
-        self.requests = parts.requests
+        self._permit = LinkPermit(settings.schedule, metering, clock)
+        self.requests = context.requests
         self.destination: Destination
         if settings.directory is not None:
-            self.destination = DirectoryDestination(parts)
+            self.destination = DirectoryDestination(context)
         else:
             from gateway.uplink.fleet import FleetDestination  # not for a directory
 
-            self.destination = FleetDestination(parts, random)
+            self.destination = FleetDestination(context, random)
         self.paused = False
         self.on_state: list[Callable[[], None]] = []
         self._counters = counters
@@ -106,12 +106,12 @@ class Uplink:
         self._task = asyncio.get_running_loop().create_task(self._keep_up())
 
     def wake(self) -> None:
-        """Have a look at the outbox: rows came to disk, or left it."""
+        """Wake the destination: rows of the outbox were committed or removed."""
         if self._link is not None:
             self._link.wake.set()
 
     def pause(self) -> None:
-        """Leave the destination in good order and stay away; rows stay in the outbox."""
+        """Disconnect cleanly and stay disconnected; rows stay in the outbox."""
         self.paused = True
         self._changed()
 
@@ -121,7 +121,7 @@ class Uplink:
         self._changed()
 
     async def close(self) -> None:
-        """Leave the destination in good order and end."""
+        """Disconnect cleanly and stop."""
         self._closing = True
         self._changed()
         if self._task is not None:
@@ -139,7 +139,7 @@ class Uplink:
                 self._show("paused", "")
                 await self._change.wait()
                 continue
-            if (closed := self._gate.closed()) is not None:
+            if (closed := self._permit.closed()) is not None:
                 self._show("waiting", closed.text)
                 await self._pause_for(closed.seconds)
                 continue
@@ -159,9 +159,11 @@ class Uplink:
         except LinkError as error:
             if not link.stopping:
                 return self._failed(str(error), lasting=error.lasting)
-            logger.info("uplink to %s: left without a farewell: %s", self.destination.name, error)
+            logger.info(
+                "uplink to %s: stopped without DISCONNECT: %s", self.destination.name, error
+            )
         except Exception as error:
-            logger.exception("the uplink failed in a way that nobody foresaw")
+            logger.exception("uplink: unexpected error")
             return self._failed(f"{type(error).__name__}: {error}", lasting=False)
         finally:
             self._link = None
@@ -170,7 +172,7 @@ class Uplink:
 
     async def _watch_gate(self, link: Link) -> None:
         """Stop a link whose window ends, or whose budget is used up."""
-        while self._gate.closed() is None:  # noqa: ASYNC110 - time has no event
+        while self._permit.closed() is None:  # noqa: ASYNC110 - time has no event
             await asyncio.sleep(LOOK_SECONDS)
         link.stop()
 
@@ -191,7 +193,7 @@ class Uplink:
                 await self._change.wait()
 
     def _report(self, trouble: str) -> None:
-        """Take in that the destination is up, with or without some trouble."""
+        """Record that the destination is up, with or without a problem."""
         if self._up_since is None:
             self._up_since = self._clock.monotonic()
             self._connections += 1

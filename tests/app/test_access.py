@@ -9,7 +9,7 @@ from gateway.config.settings import AccessConfig, Configuration, ListenerConfig,
 
 
 def configuration(*listeners: ListenerConfig, roles: tuple[RoleConfig, ...] = ()) -> Configuration:
-    return Configuration("file", "id", listeners, access=AccessConfig(("olga",), roles))
+    return Configuration("file", "id", listeners=listeners, access=AccessConfig(("olga",), roles))
 
 
 def test_listeners_with_the_same_file_share_a_policy(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from gateway.app.check import check_configuration
 from gateway.config.errors import ConfigurationError
-from gateway.config.load import load
+from gateway.config.load import load, read
 
 
 def check(folder: Path, text: str) -> None:
@@ -17,7 +17,13 @@ def check(folder: Path, text: str) -> None:
 MISTAKES = [
     ("a/#/b", None, "uplink.rule[1].topic", "a/#/b", "has a # that is not its whole last level"),
     ("a/b+", None, "uplink.rule[1].topic", "a/b+", "has a + that is not a whole level"),
-    ("$share/g/a", None, "uplink.rule[1].topic", "$share/g/a", "a rule's topic is not shared"),
+    (
+        "$share/g/a",
+        None,
+        "uplink.rule[1].topic",
+        "$share/g/a",
+        "messages are not shared, subscriptions are",
+    ),
     ("a", "payload.value >", "uplink.rule[1].where", "payload.value >", "position 15: "),
     ("a", "((", "uplink.rule[1].where", "((", "position 2: "),
 ]
@@ -69,7 +75,7 @@ def test_no_more_subscription_filters_than_are_looked_at(tmp_path: Path) -> None
 
 DURABILITY_MISTAKES = [
     ("a/#/b", "has a # that is not its whole last level"),
-    ("$share/g/a", "messages are not shared, subscriptions are"),
+    ("$share/g/a", "messages are not shared"),
 ]
 
 
@@ -92,3 +98,44 @@ def test_a_window_that_is_none_is_named(tmp_path: Path) -> None:
     schedule = "['0 2 * * * for 1h', '0 25 * * * for 1h']"
     with pytest.raises(ConfigurationError, match=r"schedule\[1\].*an? hour from 0 to 23"):
         check(tmp_path, f"[uplink]\nurl = 'mqtt://fleet'\nschedule = {schedule}\n")
+
+
+def test_everything_that_cannot_work_is_told_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "gateway.toml"
+    path.write_text(
+        f"""
+        x = 1
+        [[listener]]
+        port = 0
+        password_file = "{tmp_path}/users"
+        [[listener]]
+        tls_certificate = "{tmp_path}"
+        [uplink]
+        url = "mqtt://fleet"
+        ca_file = "{tmp_path}/ca.pem"
+        schedule = ["0 25 * * * for 1h"]
+        [[uplink.rule]]
+        topic = "a/#/b"
+        where = "payload.value >"
+        [[uplink.rule]]
+        where = "(("
+        """
+    )
+    configuration, mistakes = read(path)
+    with pytest.raises(ConfigurationError) as raised:
+        check_configuration(configuration, mistakes)
+    told = [line.split(": ")[1].split(" = ")[0] for line in str(raised.value).splitlines()]
+    assert told == [
+        "x",
+        "listener[0].port",
+        "uplink.rule[1].topic",
+        "listener[0].password_file",
+        "listener[1].tls_certificate",
+        "uplink.ca_file",
+        "uplink.schedule[0]",
+        "uplink.rule[0].topic",
+        "uplink.rule[0].where",
+        "uplink.rule[1].where",
+    ]
+    assert "users' is not allowed: No such file" in str(raised.value)
+    assert "Is a directory" in str(raised.value)

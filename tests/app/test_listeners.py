@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.app.listeners import check_listeners
+from gateway.app.listeners import check_listener
 from gateway.config.errors import ConfigurationError
 from gateway.config.settings import Configuration, ListenerConfig
 from gateway.mqtt.packets import Publish
@@ -142,11 +142,11 @@ def test_a_socket_that_a_killed_gateway_left_does_not_stop_the_next(
 def test_a_check_reads_the_files(tmp_path: Path, key: str) -> None:
     listener = ListenerConfig(**{key: str(tmp_path / "none")})  # type: ignore[arg-type]  # by name
     with pytest.raises(ConfigurationError, match="No such file"):
-        check_listeners(Configuration("file", "id", (ListenerConfig(), listener)))
+        check_listener(Configuration("file", "id", listeners=(ListenerConfig(), listener)), 1)
 
 
 def test_a_check_of_what_works(tmp_path: Path) -> None:
-    check_listeners(Configuration("file", "id", (ListenerConfig(websocket=True),)))
+    check_listener(Configuration("file", "id", listeners=(ListenerConfig(websocket=True),)), 0)
 
 
 WITHOUT_WEBSOCKETS = """

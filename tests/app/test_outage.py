@@ -47,7 +47,7 @@ async def test_the_figures_follow_the_load(tmp_path: Path) -> None:
         clock.step(10.0)
         for number in range(1, 21):
             outbox.add(outbox_row(number, payload=bytes(200)))
-        counters.add("tidegate/rules/taken", 20)
+        counters.add("tidegate/rules/accepted", 20)
         outage.look()
         row = outbox.bytes / 20
         expected = (QUOTA - outbox.bytes) / (2 * row)
@@ -56,7 +56,7 @@ async def test_the_figures_follow_the_load(tmp_path: Path) -> None:
         assert "tidegate/outbox/drains_seconds" not in counters.values  # nothing went up yet
 
         clock.step(10.0)
-        counters.add("tidegate/rules/taken", 20)
+        counters.add("tidegate/rules/accepted", 20)
         counters.add("tidegate/uplink/acknowledged", 1_000)
         outage.look()
         survived = counters.count("tidegate/outbox/survives_seconds")
@@ -67,7 +67,7 @@ async def test_the_figures_follow_the_load(tmp_path: Path) -> None:
         # far more comes than was promised for; then nothing any more
         for _ in range(60):
             clock.step(10.0)
-            counters.add("tidegate/rules/taken", 100)
+            counters.add("tidegate/rules/accepted", 100)
             outage.look()
         assert counters.count("tidegate/outbox/survives_seconds") < 10 * 3600
         (name, text), *more = alarms

@@ -10,7 +10,7 @@ def test_each_file_of_the_listeners_is_watched_once() -> None:
         ListenerConfig(password_file="users", acl_file="acl"),
         ListenerConfig(acl_file="acl", tls_certificate="pem", client_ca="ca"),
     )
-    files = [str(path) for path in watched(Configuration("file", "id", listeners))]
+    files = [str(path) for path in watched(Configuration("file", "id", listeners=listeners))]
     assert files == ["users", "acl", "pem", "ca"]
     assert not watched(Configuration("file", "id"))
 

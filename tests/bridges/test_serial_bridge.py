@@ -269,3 +269,40 @@ def test_the_name_of_a_port_can_stand_in_a_topic(port: str, name: str) -> None:
 def test_pyserial_is_imported_only_where_a_port_is_made() -> None:
     code = "import gateway.bridges.serial_bridge, sys; sys.exit('serial' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+class ScriptedPort(SerialPort):
+    """A port that can be opened, gives these bytes, and is lost."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self.pieces = list(pieces)
+
+    async def read(self) -> bytes:
+        if not self.pieces:
+            raise PortError("unplugged")
+        return self.pieces.pop(0)
+
+    def close(self) -> None:
+        """Do nothing: there is no device."""
+
+
+async def test_the_retry_grows_until_the_device_gives_data(
+    make: Callable[..., SerialBridge], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ports = [ScriptedPort(), ScriptedPort(), ScriptedPort(b"\0"), *(ScriptedPort(),) * 20]
+    delays: list[float] = []
+
+    async def opened_next(_path: str, _baud: int) -> SerialPort:
+        return ports.pop(0)
+
+    async def noted(seconds: float) -> None:
+        delays.append(seconds)
+        if not ports:
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr(SerialPort, "open", opened_next)
+    monkeypatch.setattr(asyncio, "sleep", noted)
+    with contextlib.suppress(asyncio.CancelledError):
+        await make().run()
+    assert delays[:4] == [0.25, 0.3125, 0.25, 0.3125]  # to be opened is not enough to begin anew
+    assert max(delays) == delays[-1] == 5.0

@@ -77,3 +77,18 @@ async def test_closing_without_bridges_or_before_the_start() -> None:
     supervisor.start()
     await supervisor.close()
     await Supervisor([Bridge("serial a", 0)]).close()
+
+
+async def test_the_delay_grows_up_to_its_maximum(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    sleep = asyncio.sleep
+    monkeypatch.setattr(asyncio, "sleep", lambda _seconds: sleep(0))
+    monkeypatch.setattr(supervisor_module, "RESTART_FIRST", 25.0)
+    bridge = Bridge("serial a", 4)
+    supervisor = Supervisor([bridge])
+    supervisor.start()
+    await until(lambda: bridge.starts == 5)
+    await supervisor.close()
+    delays = [record.message for record in caplog.records if "again" in record.message]
+    assert delays == [f"serial a: starts again in {delay} s" for delay in (25, 50, 60, 60)]

@@ -50,7 +50,7 @@ def test_a_clock_that_finds_the_time_expires_nothing(harness: DurableHarness) ->
     harness.publish("t", b"x", 1, message_expiry=1_000)
     harness.publish("r", b"x", 1, retain=True, message_expiry=1_000)
     harness.publish("t", b"for ever", 1)
-    times = "SELECT received_at FROM message WHERE message_expiry IS NULL"
+    times = "SELECT time FROM message WHERE message_expiry IS NULL"
     before = harness.disk.connection.execute(times).fetchone()
     harness.set_clock(1_000_000_000)
     assert harness.disk.connection.execute(times).fetchone() == before

@@ -2,7 +2,9 @@ import os
 import resource
 import shutil
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -184,3 +186,36 @@ def test_without_a_data_folder_something_is_bad(
 ) -> None:
     assert main(["doctor", "--data", str(tmp_path / "none")]) == 1
     assert "does not exist: start the gateway once" in capsys.readouterr().out
+
+
+NOBODY = 65_534
+
+
+@pytest.fixture
+def outside() -> Iterator[Path]:
+    """Give a folder that every user may enter; those that pytest makes are its own user's."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder)
+        path.chmod(0o755)
+        yield path
+
+
+def test_another_user_is_told_what_it_may_not_read(
+    outside: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = outside / "data"
+    data.mkdir()
+    write_diary(data, Written(10**8, 500, 43_200))
+    real = os.getresuid()
+    if 0 not in real:
+        pytest.skip("needs root, to act as another user")
+    for closed, named in ((data, "data/tidegate.db"), (outside, "data")):
+        closed.chmod(0o700)
+        os.setresuid(NOBODY, NOBODY, 0)
+        try:
+            code = main(["doctor", "--data", str(data)])
+        finally:
+            os.setresuid(*real)
+        told = capsys.readouterr().out
+        assert code == 1
+        assert f"{outside / named} cannot be read, Permission denied: try it as root" in told

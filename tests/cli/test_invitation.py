@@ -59,7 +59,7 @@ def test_the_address_is_one_that_this_machine_reaches(
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["tidegate"])
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    _invite(Configuration("file", "id", (ListenerConfig(host, port),)))
+    _invite(Configuration("file", "id", listeners=(ListenerConfig(host, port),)))
     lines = [line.strip() for line in capsys.readouterr().out.splitlines() if line[:2] == "  "]
     assert lines == [f"tidegate {command}{url}" for command in COMMANDS]
 
@@ -82,7 +82,7 @@ def test_the_first_address_is_told_at_which_the_commands_can_speak(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    _invite(Configuration("file", "id", tuple(listeners)))
+    _invite(Configuration("file", "id", listeners=tuple(listeners)))
     assert f"tui {url}\n" in capsys.readouterr().out
 
 
@@ -90,7 +90,7 @@ def test_without_one_no_commands_are_told(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    _invite(Configuration("file", "id", (ListenerConfig(path="/run/socket"),)))
+    _invite(Configuration("file", "id", listeners=(ListenerConfig(path="/run/socket"),)))
     assert capsys.readouterr().out == "\nTidegate is running.\n\nCtrl-C stops it.\n\n"
 
 

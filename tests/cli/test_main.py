@@ -153,5 +153,5 @@ def test_an_interrupt_is_reported_as_a_shell_does(monkeypatch: pytest.MonkeyPatc
     def interrupted(_: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gateway.config.load.load", interrupted)
+    monkeypatch.setattr("gateway.config.load.read", interrupted)
     assert main(["check", "any"]) == 130

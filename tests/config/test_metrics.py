@@ -1,12 +1,8 @@
-from pathlib import Path
-
 import pytest
 
 from gateway.config.errors import ConfigurationError
 from gateway.config.settings import MetricsConfig
 from tests.support.configurations import Load
-
-PAGE = Path(__file__).parents[2] / "docs" / "configuration.md"
 
 
 def test_without_the_section_there_is_no_endpoint(read: Load) -> None:
@@ -42,8 +38,3 @@ def test_mistakes(read: Load, settings: str, message: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         read(f"[metrics]\n{settings}")
     assert message in str(caught.value)
-
-
-def test_the_documented_default_is_the_real_one() -> None:
-    line = next(line for line in PAGE.read_text().splitlines() if "`[metrics] port`" in line)
-    assert line.split("|")[2].strip() == str(MetricsConfig().port)

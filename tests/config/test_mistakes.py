@@ -158,5 +158,47 @@ def test_a_mistake_names_file_key_value_and_what_is_allowed(
     error = raised.value
     assert (error.file, error.key, error.value) == (str(tmp_path / "gateway.toml"), key, value)
     assert allowed in error.allowed
-    assert str(error) == f"{error.file}: {key} = {value!r} is not allowed: {error.allowed}"
+    found = key if value is None else f"{key} = {value!r} is not allowed"
+    assert str(error) == f"{error.file}: {found}: {error.allowed}"
     assert "\n" not in str(error)
+
+
+def test_all_mistakes_are_told_at_once_each_in_a_line(read: Load, tmp_path: Path) -> None:
+    file = tmp_path / "gateway.toml"
+    with pytest.raises(ConfigurationError) as raised:
+        read(
+            """
+            [gatway]
+            [broker]
+            maximum_inflght = 5
+            connect_timeout = 0
+            queue_when_full = "drop_oldest"
+            [uplink]
+            url = "mqtt://anna:secret@fleet"
+            [[uplink.rule]]
+            topik = "a"
+            [[uplink.rule]]
+            lane = "Backlog"
+            [[uplink.stream]]
+            name = "main"
+            mode = "expire"
+            """
+        )
+    lines = str(raised.value).splitlines()
+    beginnings = [
+        "gatway = {} is not allowed: unknown key; there are access, broker, ",
+        "broker.maximum_inflght = 5 is not allowed: unknown key; there are ",
+        "broker.connect_timeout = 0 is not allowed: a whole number from 1 to 3600",
+        "broker.queue_when_full = 'drop_oldest' is not allowed: one of",
+        "uplink.url = 'mqtt://***@fleet' is not allowed: mqtt://host:port",
+        "uplink.rule[0].topik = 'a' is not allowed: unknown key; there are lane, stream",
+        "uplink.rule[1].topic: must be given",
+        "uplink.rule[1].lane = 'Backlog' is not allowed: one of",
+        "uplink.stream[0].expire_after = 0 is not allowed: a time such as",
+    ]
+    for line, beginning in zip(lines, beginnings, strict=True):
+        assert line.startswith(f"{file}: {beginning}")
+    assert lines[0].endswith("; did you mean gateway?")
+    assert lines[1].endswith("; did you mean maximum_inflight?")
+    assert lines[3].endswith('; did you mean "drop-oldest"?')
+    assert lines[7].endswith('; did you mean "backlog"?')

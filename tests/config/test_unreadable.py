@@ -1,6 +1,5 @@
 """Files that are no configuration at all."""
 
-import contextlib
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.config.errors import ConfigurationError
-from gateway.config.load import Reader, load
+from gateway.config.load import load, read_document
 from gateway.config.settings import Configuration
 from tests.support.configurations import Load
 
@@ -51,5 +50,6 @@ def test_not_toml(read: Load, tmp_path: Path, text: str) -> None:
     st.sampled_from(["gateway", "listener", "broker", "uplink", "serial", "simulator"]),
 )
 def test_whatever_a_file_holds_there_is_one_kind_of_error(value: object, section: str) -> None:
-    with contextlib.suppress(ConfigurationError):
-        assert isinstance(Reader("a file").configuration({section: value}), Configuration)
+    configuration, mistakes = read_document("a file", {section: value})
+    assert isinstance(configuration, Configuration)
+    assert all("a file: " in str(mistake) for mistake in mistakes)

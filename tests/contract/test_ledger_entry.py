@@ -12,8 +12,8 @@ from gateway.storage.outbox.fate import Fate
 from gateway.uplink.ledger_reports import LedgerReports
 from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.uplink import Uplink
-from pipeline.landing import list_landing
-from pipeline.ledger import accounts
+from pipeline.landing import kind, list_landing
+from pipeline.ledger.accounts import accounts
 from tests.support.fleet_broker import FleetBroker
 from tests.support.ledger import LedgerStore, open_ledger_store
 from tests.support.schemas import validator_of
@@ -48,7 +48,7 @@ async def _with_every_fate(kept: LedgerStore) -> None:
 
 def _reports(kept: LedgerStore, uplink: Uplink) -> LedgerReports:
     return LedgerReports(
-        kept.pages, kept.starts, uplink.own_messages, kept.store.counters, kept.clock
+        kept.pages, kept.starts, uplink.control_messages, kept.store.counters, kept.clock
     )
 
 
@@ -134,7 +134,8 @@ async def test_in_a_directory_beside_the_records(
         ),
     ]
     listing = list_landing(tmp_path / "landing")
-    assert (len(listing.files), listing.left) == (1, {})
+    records = [name for name in listing.files if kind(name) == "records"]
+    assert (len(records), listing.left) == (1, {})
 
 
 def test_every_fate_is_in_the_schema(validator: Draft202012Validator) -> None:

@@ -1,10 +1,9 @@
 """`routes/hits` and `routes/misses` count each message once, however it came."""
 
-import pytest
-
 from tests.conformance import wire
 from tests.judge.clients import join, reads
 from tests.judge.driver import Driver
+from tests.support.table import table
 
 WHERE = wire.user_property("$where", "payload.v >= 0")
 
@@ -17,11 +16,11 @@ SUBSCRIBERS = {
 }
 
 
-@pytest.mark.parametrize("who", SUBSCRIBERS)
-@pytest.mark.parametrize("topics", [1, 3])
-@pytest.mark.parametrize("n", [1, 2, 100])
-@pytest.mark.parametrize("qos", [0, 1, 2])
-@pytest.mark.parametrize("retain", [False, True])
+@table("who", SUBSCRIBERS)
+@table("topics", [1, 3])
+@table("n", [1, 2, 100])
+@table("qos", [0, 1, 2])
+@table("retain", [False, True])
 def test_each_message_is_a_hit_or_a_miss(
     who: str, topics: int, n: int, qos: int, retain: bool
 ) -> None:

@@ -1,11 +1,10 @@
 """What one turn gives all connections is bounded in bytes, whatever the payloads' sizes."""
 
-import pytest
-
 from gateway.session.traffic import TURN_BYTES
 from tests.conformance import wire
 from tests.judge.clients import join
 from tests.judge.driver import ALL, Driver
+from tests.support.table import table
 
 RECEIVERS = 300
 
@@ -47,9 +46,9 @@ def most_of_a_turn(large: int, shape: str, topics: int, qos: int) -> int:
     return most
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("topics", [1, 2])
-@pytest.mark.parametrize("large", [20_000, 200_000])
-@pytest.mark.parametrize("qos", [0, 1, 2])
+@table("shape", SHAPES)
+@table("topics", [1, 2])
+@table("large", [20_000, 200_000])
+@table("qos", [0, 1, 2])
 def test_a_turn_is_bounded_in_bytes(large: int, shape: str, topics: int, qos: int) -> None:
     assert most_of_a_turn(large, shape, topics, qos) <= TURN_BYTES + RECEIVERS * large

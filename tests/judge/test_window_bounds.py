@@ -7,6 +7,7 @@ from tests.conformance import wire
 from tests.conformance.answers import read_publish
 from tests.judge.clients import join, reads
 from tests.judge.driver import Driver
+from tests.support.table import table
 
 LARGE = 200_000
 
@@ -38,11 +39,11 @@ def sent(
     return lengths, [len(publish.payload) for publish in received]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("n", [1, 2, 100])
-@pytest.mark.parametrize("topics", [1, 3])
-@pytest.mark.parametrize(("qos", "durable"), [(1, False), (2, False), (1, True), (2, True)])
-@pytest.mark.parametrize("version", [wire.MQTT_3_1_1, wire.MQTT_5])
+@table("shape", SHAPES)
+@table("n", [1, 2, 100])
+@table("topics", [1, 3])
+@table(("qos", "durable"), [(1, False), (2, False), (1, True), (2, True)])
+@table("version", [wire.MQTT_3_1_1, wire.MQTT_5])
 def test_a_window_is_bounded_in_bytes(
     shape: str, n: int, topics: int, qos: int, durable: bool, version: int
 ) -> None:
@@ -50,9 +51,9 @@ def test_a_window_is_bounded_in_bytes(
     assert sum(received) <= MAXIMUM_BYTES + LARGE
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("n", [1, 2, 100])
-@pytest.mark.parametrize("qos", [1, 2])
+@table("shape", SHAPES)
+@table("n", [1, 2, 100])
+@table("qos", [1, 2])
 def test_a_window_is_used(shape: str, n: int, qos: int) -> None:
     """What is within the bound in bytes is sent, and no less because the first one is large."""
     lengths, received = sent(SHAPES[shape], n, 1, qos, wire.MQTT_5, durable=False)

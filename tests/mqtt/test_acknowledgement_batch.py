@@ -8,6 +8,7 @@ from gateway.mqtt.acknowledgement_batch import acknowledged_by, acknowledgements
 from gateway.mqtt.encode import encode
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, PubRec
 from gateway.mqtt.reason_codes import ReasonCode
+from tests.support.table import table
 
 PIECES = st.one_of(
     st.builds(lambda packet_id: b"\x40\2" + packet_id.to_bytes(2, "big"), st.integers(0, 65_535)),
@@ -31,9 +32,9 @@ def test_another_packet_is_none(data: bytes) -> None:
     assert not acknowledged_by(data, 0x40)
 
 
-@pytest.mark.parametrize("count", [1, 2, 100])
-@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
-@pytest.mark.parametrize("code", [ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED])
+@table("count", [1, 2, 100])
+@table("version", [MQTT_3_1_1, MQTT_5])
+@table("code", [ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED])
 def test_many_are_as_each_is_encoded(count: int, version: int, code: ReasonCode) -> None:
     for kind in (PubAck, PubRec):
         for identifiers in (range(200, 200 + count), tuple(range(65_535, 65_535 - count, -1))):

@@ -5,6 +5,7 @@ import pytest
 from gateway.mqtt.connect import PROTOCOL_NAMES, read_connect, read_protocol_version
 from gateway.mqtt.errors import MalformedPacket
 from gateway.mqtt.fields import write_string
+from tests.support.table import table
 
 WILL = b"\x00\x01w\x00\x01p"
 
@@ -32,8 +33,8 @@ def allowed(flags: int, version: int) -> bool:
     )
 
 
-@pytest.mark.parametrize("version", [3, 4, 5])
-@pytest.mark.parametrize("flags", range(256))
+@table("version", [3, 4, 5])
+@table("flags", range(256))
 def test_connect_flags(flags: int, version: int) -> None:
     body = connect(flags, version)
     if not allowed(flags, version):

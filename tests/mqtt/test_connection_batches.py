@@ -16,6 +16,7 @@ from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.publication import Publication
 from tests.mqtt.framed import body_of
 from tests.support.publications import packets, payloads
+from tests.support.table import table
 
 MAXIMUM = 300
 ALIASES = 2
@@ -170,8 +171,8 @@ def test_it_is_as_if_each_came_by_itself(
             break
 
 
-@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
-@pytest.mark.parametrize("last", NEVER, ids=bytes.hex)
+@table("version", [MQTT_3_1_1, MQTT_5])
+@table("last", NEVER, ids=bytes.hex)
 def test_an_error_is_the_same_both_ways(version: int, last: bytes) -> None:
     data = packets([b"1", b"22", b"3"], version=version) + last
     tested, other = opened(version), opened(version)
@@ -182,11 +183,11 @@ def test_an_error_is_the_same_both_ways(version: int, last: bytes) -> None:
     assert isinstance(found[-1], tuple)
 
 
-@pytest.mark.parametrize("count", [1, 2, 100])
-@pytest.mark.parametrize("version", [MQTT_3_1_1, MQTT_5])
-@pytest.mark.parametrize("qos", [0, 1, 2])
-@pytest.mark.parametrize("size", [2, 50])
-@pytest.mark.parametrize("properties", [NO_PROPERTIES, DESCRIBED])
+@table("count", [1, 2, 100])
+@table("version", [MQTT_3_1_1, MQTT_5])
+@table("qos", [0, 1, 2])
+@table("size", [2, 50])
+@table("properties", [NO_PROPERTIES, DESCRIBED])
 def test_what_is_alike_is_one_publication(
     count: int, version: int, qos: int, size: int, properties: Properties
 ) -> None:
@@ -210,8 +211,8 @@ DIFFERENT: dict[str, dict[str, object]] = {
 }
 
 
-@pytest.mark.parametrize("difference", DIFFERENT.values(), ids=DIFFERENT)
-@pytest.mark.parametrize("payload", [b"12", b"long"])
+@table("difference", DIFFERENT.values(), ids=DIFFERENT)
+@table("payload", [b"12", b"long"])
 def test_what_differs_is_another_publication(difference: dict[str, object], payload: bytes) -> None:
     connection = opened(MQTT_5)
     own = Properties(content_type="t", message_expiry_interval=9)
@@ -266,7 +267,7 @@ ACKNOWLEDGED = {
 }
 
 
-@pytest.mark.parametrize(("data", "identifiers"), ACKNOWLEDGED.values(), ids=ACKNOWLEDGED)
+@table(("data", "identifiers"), ACKNOWLEDGED.values(), ids=ACKNOWLEDGED)
 def test_acknowledgements_are_taken_together(data: bytes, identifiers: list[int]) -> None:
     connection = opened(MQTT_5)
     connection.receive(data)

@@ -12,6 +12,7 @@ from tests.mqtt.cases.case import MalformedCase, PacketCase
 from tests.mqtt.framed import body_of
 from tests.mqtt.packet_cases import MALFORMED_CASES, PACKET_CASES
 from tests.mqtt.packet_strategies import packets_of_a_version
+from tests.support.table import table
 
 SURROUNDINGS = [
     (b"", b""),
@@ -28,7 +29,7 @@ def decode_body(first_byte: int, body: bytes, version: int) -> Packet:
     return decode(body, first_byte, 0, len(body), version)
 
 
-@pytest.mark.parametrize("case", PACKET_CASES, ids=lambda case: case.name)
+@table("case", PACKET_CASES, ids=lambda case: case.name)
 def test_a_packet_is_read(case: PacketCase) -> None:
     first_byte, body = body_of(case.raw)
     for before, behind in SURROUNDINGS:
@@ -38,7 +39,7 @@ def test_a_packet_is_read(case: PacketCase) -> None:
         assert type(packet) is type(case.packet)
 
 
-@pytest.mark.parametrize("case", PACKET_CASES, ids=lambda case: case.name)
+@table("case", PACKET_CASES, ids=lambda case: case.name)
 def test_a_connect_tells_its_own_version(case: PacketCase) -> None:
     if isinstance(case.packet, Connect):
         first_byte, body = body_of(case.raw)
@@ -48,9 +49,7 @@ def test_a_connect_tells_its_own_version(case: PacketCase) -> None:
             decode_body(*body_of(case.raw), 0)
 
 
-@pytest.mark.parametrize(
-    ("case", "version"), VERSIONED_CASES, ids=lambda value: getattr(value, "name", str(value))
-)
+@table(("case", "version"), VERSIONED_CASES, ids=lambda value: getattr(value, "name", str(value)))
 def test_a_malformed_packet_is_refused(case: MalformedCase, version: int) -> None:
     for before, behind in SURROUNDINGS:
         buffer = before + case.body + behind
@@ -94,7 +93,7 @@ def test_mutated_packets_give_a_packet_or_one_of_two_errors(
     only_mqtt_errors(first_byte, data.draw(mutations(body)), version)
 
 
-@pytest.mark.parametrize("case", PACKET_CASES, ids=lambda case: case.name)
+@table("case", PACKET_CASES, ids=lambda case: case.name)
 def test_each_prefix_of_a_packet_gives_a_packet_or_one_of_two_errors(case: PacketCase) -> None:
     first_byte, body = body_of(case.raw)
     for end in range(min(len(body), 200)):

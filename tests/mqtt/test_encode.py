@@ -20,11 +20,12 @@ from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.mqtt.cases.case import PacketCase
 from tests.mqtt.packet_cases import PACKET_CASES
+from tests.support.table import table
 
 EXPLAINED = Properties(reason_string="why")
 
 
-@pytest.mark.parametrize("case", PACKET_CASES, ids=lambda case: case.name)
+@table("case", PACKET_CASES, ids=lambda case: case.name)
 def test_a_packet_is_written_in_its_shortest_form(case: PacketCase) -> None:
     encoded = encode(case.packet, case.version)
     assert (encoded == case.raw) == case.shortest
@@ -34,8 +35,8 @@ def test_each_packet_has_a_writer() -> None:
     assert {type(case.packet) for case in PACKET_CASES} == set(WRITERS)
 
 
-@pytest.mark.parametrize("version", [3, 4])
-@pytest.mark.parametrize(
+@table("version", [3, 4])
+@table(
     ("packet", "raw"),
     [
         (ConnAck(False, ReasonCode.SUCCESS, EXPLAINED), b"\x20\x02\x00\x00"),
@@ -59,7 +60,7 @@ def test_what_only_mqtt_5_can_say_is_left_out(packet: Packet, raw: bytes, versio
     assert encode(packet, version) == raw
 
 
-@pytest.mark.parametrize(
+@table(
     ("reason_code", "return_code"),
     [(0x00, 0), (0x84, 1), (0x85, 2), (0x86, 4), (0x87, 5), (0x8A, 5), (0x90, 5)]
     + [(other, 3) for other in (0x80, 0x81, 0x82, 0x83, 0x88, 0x89, 0x95, 0x97, 0x9F)],

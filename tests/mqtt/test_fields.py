@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from gateway.mqtt import fields
 from gateway.mqtt.errors import MalformedPacket, ProtocolError
+from tests.support.table import table
 
 VARIABLE_BYTE_INTEGERS = [
     (0, b"\x00"),
@@ -23,7 +24,7 @@ VARIABLE_BYTE_INTEGERS = [
 """The borders of table 1-1 of MQTT 5."""
 
 
-@pytest.mark.parametrize(("value", "raw"), VARIABLE_BYTE_INTEGERS)
+@table(("value", "raw"), VARIABLE_BYTE_INTEGERS)
 def test_a_variable_byte_integer(value: int, raw: bytes) -> None:
     assert fields.write_variable_byte_integer(value) == raw
     read = fields.read_variable_byte_integer(b"\xff" + raw + b"\xff", 1, len(raw) + 1, "n")

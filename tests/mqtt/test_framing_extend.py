@@ -5,6 +5,7 @@ import pytest
 from gateway.mqtt.errors import MalformedPacket
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.packet_batch import PacketBatch
+from tests.support.table import table
 
 
 def like(payload: bytes) -> bytes:
@@ -69,8 +70,8 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("last", ENDS.values(), ids=ENDS)
-@pytest.mark.parametrize("packets", BATCHES.values(), ids=BATCHES)
+@table("last", ENDS.values(), ids=ENDS)
+@table("packets", BATCHES.values(), ids=BATCHES)
 def test_what_is_not_taken_with_others(packets: list[bytes], last: bytes) -> None:
     framer = Framer(1 << 20)
     framer.feed(b"".join(packets) + last)

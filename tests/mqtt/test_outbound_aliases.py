@@ -2,17 +2,16 @@
 
 import tracemalloc
 
-import pytest
-
 from gateway.mqtt.alias_budget import AliasBudget
 from gateway.mqtt.fields import write_string
 from gateway.mqtt.outbound_aliases import MAXIMUM_PATIENCE, USES_OF_A_GOOD_MAPPING
 from tests.support.outbound_aliases import SIZE, held, name, opened
+from tests.support.table import table
 
 KNOWN, NEW, NONE = True, False, (0, False)
 
 
-@pytest.mark.parametrize("length", range(10))
+@table("length", range(10))
 def test_only_a_topic_of_five_bytes_or_more_has_an_alias(length: int) -> None:
     alias, _ = opened().choose(write_string("x" * length))
     assert alias == (1 if length >= 5 else 0)

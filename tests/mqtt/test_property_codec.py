@@ -13,12 +13,13 @@ from gateway.mqtt.property_codec import (
 )
 from gateway.mqtt.property_table import ALLOWED, FLAG, PROPERTIES
 from gateway.mqtt.reason_codes import ReasonCode
+from tests.support.table import table
 
 FLAGS = [identifier for identifier, row in PROPERTIES.items() if row.kind is FLAG]
 
 
-@pytest.mark.parametrize("identifier", FLAGS)
-@pytest.mark.parametrize("value", [2, 255])
+@table("identifier", FLAGS)
+@table("value", [2, 255])
 def test_a_flag_is_0_or_1(identifier: int, value: int) -> None:
     row = PROPERTIES[identifier]
     for packet in row.packets:

@@ -9,6 +9,7 @@ from gateway.mqtt.packets import PacketType
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.property_codec import read_properties, write_properties
 from gateway.mqtt.property_table import ALLOWED, PROPERTIES, WILL
+from tests.support.table import table
 
 ACKNOWLEDGEMENTS = "PUBACK PUBREC PUBREL PUBCOMP SUBACK UNSUBACK"
 
@@ -80,7 +81,7 @@ def test_each_packet_but_the_pings_can_carry_properties() -> None:
     assert set(ALLOWED) == set(PACKETS.values())
 
 
-@pytest.mark.parametrize(("identifier", "name"), ALLOWED_PAIRS, ids=str)
+@table(("identifier", "name"), ALLOWED_PAIRS, ids=str)
 def test_a_property_is_read_and_written(identifier: int, name: str) -> None:
     _, value, expected = TABLE_2_4[identifier]
     properties = read(bytes([identifier]) + value, PACKETS[name])
@@ -88,9 +89,7 @@ def test_a_property_is_read_and_written(identifier: int, name: str) -> None:
     assert read(write_properties(properties, PACKETS[name], 5)[1:], PACKETS[name]) == properties
 
 
-@pytest.mark.parametrize(
-    ("identifier", "name"), [pair for pair in EVERY if pair not in ALLOWED_PAIRS], ids=str
-)
+@table(("identifier", "name"), [pair for pair in EVERY if pair not in ALLOWED_PAIRS], ids=str)
 def test_a_property_in_another_packet_is_malformed(identifier: int, name: str) -> None:
     packet_name = "a will" if name == "WILL" else name
     with pytest.raises(MalformedPacket) as raised:
@@ -100,14 +99,14 @@ def test_a_property_in_another_packet_is_malformed(identifier: int, name: str) -
     )
 
 
-@pytest.mark.parametrize("identifier", sorted(set(range(256)) - set(TABLE_2_4)))
+@table("identifier", sorted(set(range(256)) - set(TABLE_2_4)))
 def test_an_unknown_property_is_malformed(identifier: int) -> None:
     for packet in PACKETS.values():
         with pytest.raises(MalformedPacket):
             read(bytes([identifier, 0, 0, 0, 0]), packet)
 
 
-@pytest.mark.parametrize(("identifier", "name"), REPEATABLE, ids=str)
+@table(("identifier", "name"), REPEATABLE, ids=str)
 def test_a_property_that_comes_more_than_once(identifier: int, name: str) -> None:
     _, value, expected = TABLE_2_4[identifier]
     properties = read((bytes([identifier]) + value) * 3, PACKETS[name])
@@ -115,9 +114,7 @@ def test_a_property_that_comes_more_than_once(identifier: int, name: str) -> Non
     assert getattr(properties, PROPERTIES[identifier].name) == expected * 3
 
 
-@pytest.mark.parametrize(
-    ("identifier", "name"), [pair for pair in ALLOWED_PAIRS if pair not in REPEATABLE], ids=str
-)
+@table(("identifier", "name"), [pair for pair in ALLOWED_PAIRS if pair not in REPEATABLE], ids=str)
 def test_any_other_property_comes_once(identifier: int, name: str) -> None:
     raw = (bytes([identifier]) + TABLE_2_4[identifier][1]) * 2
     with pytest.raises(ProtocolError) as raised:

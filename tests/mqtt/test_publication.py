@@ -18,6 +18,7 @@ from gateway.mqtt.publish_encoder import make_publication, publication_of
 from gateway.routing.where.message import Message, make_message, message_of
 from tests.support.outbound_aliases import DESCRIBED
 from tests.support.publications import packets, payloads, publish
+from tests.support.table import table
 
 SIZES = st.one_of(
     st.lists(st.sampled_from([0, 9, 1_000]), min_size=1, max_size=6),
@@ -86,7 +87,7 @@ FIELDS: dict[str, object] = {
 EMPTY: dict[str, object] = {"content_type": "", "payload_format": 0, "message_expiry": 0}
 
 
-@pytest.mark.parametrize(
+@table(
     "fields",
     [{}, FIELDS, *({name: value} for name, value in [*FIELDS.items(), *EMPTY.items()])],
     ids=",".join,

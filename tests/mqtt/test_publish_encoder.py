@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,6 +20,7 @@ from tests.mqtt.packet_strategies import properties as any_properties
 from tests.mqtt.packet_strategies import topic_names
 from tests.support.outbound_aliases import DESCRIBED, opened
 from tests.support.publications import payloads, publish
+from tests.support.table import table
 from tests.support.versions import VERSIONS
 
 PUBLISH = 3
@@ -128,7 +128,7 @@ def test_each_receiver_gets_the_messages(
 LENGTHS = [0, 1, 119, 120, 121, 16_374, 16_375, 16_376, 16_377, 2_097_141, 2_097_143, 2_097_145]
 
 
-@pytest.mark.parametrize("length", LENGTHS)
+@table("length", LENGTHS)
 def test_it_is_what_encode_says(length: int) -> None:
     payload = b"x" * length
     whole = encode_packet(Publish("a/ä", payload, 1, True), MQTT_3_1_1)
@@ -177,7 +177,7 @@ def test_what_an_alias_adds_and_saves() -> None:
     assert with_alias("a", b"x", 0x30, aliases) == b"\x30\x05\x00\x01a\x00x"
 
 
-@pytest.mark.parametrize("size", range(0, 300, 7))
+@table("size", range(0, 300, 7))
 def test_the_shortest_topic_with_an_alias_saves_bytes_whatever_its_properties(size: int) -> None:
     topic = "x" * (SHORTEST_TOPIC - 2)
     publication = publish([b""], 0, topic=topic, properties=Properties(content_type="x" * size))
@@ -187,10 +187,10 @@ def test_the_shortest_topic_with_an_alias_saves_bytes_whatever_its_properties(si
     assert len(packet.data) < len(publication.packets.data)
 
 
-@pytest.mark.parametrize("qos", [0, 1, 2])
-@pytest.mark.parametrize("properties", [NO_PROPERTIES, DESCRIBED])
-@pytest.mark.parametrize("identifiers", [(), (7, 300)])
-@pytest.mark.parametrize("count", [1, 2])
+@table("qos", [0, 1, 2])
+@table("properties", [NO_PROPERTIES, DESCRIBED])
+@table("identifiers", [(), (7, 300)])
+@table("count", [1, 2])
 def test_no_packet_is_larger_than_the_client_takes(
     qos: int, properties: Properties, identifiers: tuple[int, ...], count: int
 ) -> None:
@@ -210,8 +210,8 @@ def test_no_packet_is_larger_than_the_client_takes(
     assert max(with_alias) == len(plain) + 39
 
 
-@pytest.mark.parametrize("size", range(16_230, 16_260))
-@pytest.mark.parametrize("described", range(119, 125))
+@table("size", range(16_230, 16_260))
+@table("described", range(119, 125))
 def test_an_alias_may_lengthen_both_lengths(size: int, described: int) -> None:
     properties = Properties(content_type="x" * described)
     publication = publish([b"x" * size], 0, topic="a/longer", properties=properties)

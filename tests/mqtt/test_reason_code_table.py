@@ -1,10 +1,9 @@
 """Which reason codes go with which packets, against table 2-6 of MQTT 5."""
 
-import pytest
-
 from gateway.mqtt.packets import PacketType
 from gateway.mqtt.reason_code_table import REASON_CODES
 from gateway.mqtt.reason_codes import ReasonCode
+from tests.support.table import table
 
 TABLE_2_6 = {
     0x00: "CONNACK PUBACK PUBREC PUBREL PUBCOMP SUBACK UNSUBACK DISCONNECT AUTH",
@@ -57,7 +56,7 @@ def test_each_reason_code_has_a_packet() -> None:
     assert set(TABLE_2_6) == set(ReasonCode)
 
 
-@pytest.mark.parametrize("packet_type", REASON_CODES, ids=lambda packet_type: packet_type.name)
+@table("packet_type", REASON_CODES, ids=lambda packet_type: packet_type.name)
 def test_a_packet_carries_the_codes_of_the_table_alone(packet_type: PacketType) -> None:
     expected = {code for code, names in TABLE_2_6.items() if packet_type.name in names.split()}
     assert set(REASON_CODES[packet_type]) == expected

@@ -15,6 +15,7 @@ from tests.mqtt.cases.case import PacketCase
 from tests.mqtt.framed import body_of
 from tests.mqtt.packet_cases import PACKET_CASES
 from tests.mqtt.packet_strategies import packets_of_a_version
+from tests.support.table import table
 
 ILLEGAL = {
     (0, 0x10, 6): "CONNECT with a remaining length of 6; at least 7",
@@ -61,7 +62,7 @@ def error_of(connection: Connection, *pieces: bytes) -> tuple[type[MqttError], s
     return type(raised.value), raised.value.reason
 
 
-@pytest.mark.parametrize(("version", "first_byte", "length"), ILLEGAL)
+@table(("version", "first_byte", "length"), ILLEGAL)
 def test_it_is_refused_when_the_fixed_header_is_there(
     version: int, first_byte: int, length: int
 ) -> None:
@@ -83,7 +84,7 @@ def test_others_are_waited_for() -> None:
         assert connection.next_packet() is None
 
 
-@pytest.mark.parametrize("case", PACKET_CASES, ids=lambda case: case.name)
+@table("case", PACKET_CASES, ids=lambda case: case.name)
 def test_every_packet_of_the_tables_has_a_length_that_it_can_have(case: PacketCase) -> None:
     first_byte, body = body_of(case.raw)
     check_remaining_length(first_byte, len(body), case.version)

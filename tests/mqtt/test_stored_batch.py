@@ -9,6 +9,7 @@ from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Publish
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.stored_batch import stored_publication
 from tests.support.publications import packets, payloads, publish
+from tests.support.table import table
 
 DESCRIBED = Properties(content_type="t", message_expiry_interval=9)
 SIZES = st.one_of(
@@ -68,7 +69,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("data", BAD.values(), ids=BAD)
+@table("data", BAD.values(), ids=BAD)
 def test_what_is_no_batch_of_this_topic_is_an_error(data: bytes) -> None:
     with pytest.raises(ValueError, match="packets"):
         stored_publication(data, "a/b", mqtt5=True)

@@ -8,17 +8,18 @@ from gateway.mqtt.alias_figures import InboundFigures
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topic_aliases import InboundAliases
+from tests.support.table import table
 
 
 def opened(maximum: int, figures: InboundFigures | None = None) -> InboundAliases:
     return InboundAliases(maximum, figures or InboundFigures())
 
 
-@pytest.mark.parametrize(
+@table(
     ("maximum", "alias", "allowed"),
     [(3, 0, "1 to 3"), (3, 4, "1 to 3"), (3, 65535, "1 to 3"), (0, 1, "none"), (0, 0, "none")],
 )
-@pytest.mark.parametrize("topic", [b"", b"a"])
+@table("topic", [b"", b"a"])
 def test_an_alias_out_of_range_is_invalid(
     topic: bytes, maximum: int, alias: int, allowed: str
 ) -> None:

@@ -8,6 +8,7 @@ from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import check_topic_filter, check_topic_name, split_shared, topic_matches
 from tests.support.naive_matcher import matches
+from tests.support.table import table
 from tests.support.topics import TOPIC_FILTERS, TOPICS
 
 VALID_NAMES = ["a", "/", "//", "a/b", "/a", "a/", "a b", "$SYS/x", "$share/g/a", "°", "a" * 65_535]
@@ -62,12 +63,12 @@ INVALID_FILTERS = [
 ]
 
 
-@pytest.mark.parametrize("topic", VALID_NAMES, ids=lambda topic: topic[:12])
+@table("topic", VALID_NAMES, ids=lambda topic: topic[:12])
 def test_a_valid_topic_name(topic: str) -> None:
     check_topic_name(topic)
 
 
-@pytest.mark.parametrize(("topic", "fault"), INVALID_NAMES, ids=lambda text: repr(text[:12]))
+@table(("topic", "fault"), INVALID_NAMES, ids=lambda text: repr(text[:12]))
 def test_an_invalid_topic_name(topic: str, fault: str) -> None:
     with pytest.raises(ProtocolError) as raised:
         check_topic_name(topic)
@@ -75,14 +76,12 @@ def test_an_invalid_topic_name(topic: str, fault: str) -> None:
     assert raised.value.reason == f"topic name {topic[:80]!r} {fault}"
 
 
-@pytest.mark.parametrize("topic_filter", VALID_FILTERS, ids=lambda text: text[:12])
+@table("topic_filter", VALID_FILTERS, ids=lambda text: text[:12])
 def test_a_valid_topic_filter(topic_filter: str) -> None:
     check_topic_filter(topic_filter)
 
 
-@pytest.mark.parametrize(
-    ("topic_filter", "fault"), INVALID_FILTERS, ids=lambda text: repr(text[:12])
-)
+@table(("topic_filter", "fault"), INVALID_FILTERS, ids=lambda text: repr(text[:12]))
 def test_an_invalid_topic_filter(topic_filter: str, fault: str) -> None:
     with pytest.raises(ProtocolError) as raised:
         check_topic_filter(topic_filter)
@@ -174,7 +173,7 @@ MATCHES = [
 """Section 4.7's own examples and their neighbours; strings are not normalized [MQTT-4.7.3-4]."""
 
 
-@pytest.mark.parametrize(("topic_filter", "topic", "expected"), MATCHES)
+@table(("topic_filter", "topic", "expected"), MATCHES)
 def test_matching(topic_filter: str, topic: str, expected: bool) -> None:
     assert topic_matches(topic_filter, topic) is expected
 

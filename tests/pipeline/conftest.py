@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from pipeline.once import Totals
 
-    Run = Callable[[Path], Totals]
+    Run = Callable[..., Totals]
 
 FAST = {
     "spark.driver.memory": "1g",
@@ -49,8 +49,8 @@ def run(spark: "SparkSession") -> "Run":
     """Return a run of the pipeline on the data folder that it is given."""
     from pipeline.once import run_once
 
-    def run_in(data: Path) -> "Totals":
+    def run_in(data: Path, *, verify: bool = False, gold: bool = False) -> "Totals":
         settings = make_settings(data / "landing", data / "tables")
-        return run_once(settings, lambda: spark)
+        return run_once(settings, lambda: spark, verify=verify, gold=gold)
 
     return run_in

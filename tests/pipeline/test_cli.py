@@ -8,10 +8,10 @@ from typing import NoReturn
 
 import pytest
 
-from pipeline.checkpoint import locked
 from pipeline.cli import main
 from pipeline.errors import JobError, PipelineError
 from pipeline.settings import make_settings
+from pipeline.state import locked
 from tests.support.landing_files import put_records, record
 from tests.support.pipeline_tables import sizes
 
@@ -92,6 +92,10 @@ def test_a_missing_landing_folder_gives_zeros(
         "bronze": 0,
         "silver": 0,
         "quarantined": 0,
+        "reasons": {},
+        "files": 0,
+        "left": {},
+        "streams": [],
     }
 
 
@@ -108,11 +112,11 @@ def test_what_is_not_read_is_told(
     tmp_path: Path, java_command: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "landing" / "barn").mkdir(parents=True)
-    (tmp_path / "landing" / "barn" / "a.parquet").touch()
+    (tmp_path / "landing" / "barn" / "a.csv").touch()
     assert main(once(tmp_path)) == 0
     assert capsys.readouterr().err == (
         f"tidegate-pipeline: not read in {tmp_path}/landing: 1 "
-        "(first: barn/a.parquet, its name does not end in .jsonl)\n"
+        "(first: barn/a.csv, its name does not end in .jsonl or .parquet)\n"
     )
 
 
@@ -172,9 +176,13 @@ def test_a_kill_in_the_middle_and_then_a_quiet_run(tmp_path: Path) -> None:
     with subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
         wait_for(tmp_path / "tables", "_staging-*/bronze")
         first.kill()
+    left = tmp_path / "checkpoints" / "tables" / "scratch" / "of-a-killed-run"
+    left.touch()
     done = subprocess.run(arguments, capture_output=True, check=True, text=True)
-    assert done.stdout == '{"bronze": 1001, "silver": 1000, "quarantined": 2}\n'
+    told = json.loads(done.stdout)
+    assert (told["bronze"], told["silver"], told["quarantined"]) == (1001, 1000, 2)
     assert done.stderr == ""
+    assert not left.exists()
     assert sizes(tmp_path) == (1001, 1000, 2)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import PipelineError
-from pipeline.landing import Listing, list_landing
+from pipeline.landing import Listing, kind, list_landing
 
 
 def touch(path: Path, content: str = "") -> None:
@@ -23,17 +23,31 @@ def test_files_are_listed_by_name_with_their_size(tmp_path: Path) -> None:
     touch(tmp_path / "barn" / "a.jsonl")
     touch(tmp_path / "stray.jsonl", "123")
     listing = list_landing(tmp_path)
-    assert list(listing.files.items()) == [
+    assert [(name, mark.size) for name, mark in listing.files.items()] == [
         ("barn/a.jsonl", 0),
         ("barn/b.jsonl", 1),
         ("shed/b.jsonl", 2),
         ("stray.jsonl", 3),
     ]
     assert listing.left == {}
+    assert listing.files["stray.jsonl"].mtime == (tmp_path / "stray.jsonl").stat().st_mtime_ns
 
 
-def test_ledgers_and_work_in_hand_are_not_seen(tmp_path: Path) -> None:
-    touch(tmp_path / "barn" / "ledger" / "a.jsonl")
+def test_what_a_gateway_says_of_itself_is_listed_too(tmp_path: Path) -> None:
+    for name in ("barn/ledger/a.jsonl", "barn/clock/a.jsonl", "20251121/c-1.parquet"):
+        touch(tmp_path / name)
+    (tmp_path / "barn" / "ledger" / "x.jsonl").mkdir()
+    touch(tmp_path / "barn" / "ledger" / ".a.jsonl")
+    listing = list_landing(tmp_path)
+    assert {name: kind(name) for name in listing.files} == {
+        "20251121/c-1.parquet": "records",
+        "barn/clock/a.jsonl": "clock",
+        "barn/ledger/a.jsonl": "ledger",
+    }
+    assert listing.left == {"barn/ledger/x.jsonl": "a folder deeper than a gateway's"}
+
+
+def test_work_in_hand_is_not_seen(tmp_path: Path) -> None:
     touch(tmp_path / "barn" / ".a.jsonl.tmp")
     touch(tmp_path / "barn" / ".a.jsonl")
     touch(tmp_path / "barn" / "_a.jsonl")
@@ -58,8 +72,8 @@ def test_what_is_left_has_a_reason(tmp_path: Path) -> None:
     assert listing.files == {}
     assert listing.left == {
         "barn/deep": "a folder deeper than a gateway's",
-        "barn/a.jsonl.gz": "its name does not end in .jsonl",
-        "barn/ledger": "its name does not end in .jsonl",
+        "barn/a.jsonl.gz": "its name does not end in .jsonl or .parquet",
+        "barn/ledger": "its name does not end in .jsonl or .parquet",
         "barn/dangling.jsonl": "not a regular file",
         "barn/pipe.jsonl": "not a regular file",
         "barn/\udcff.jsonl": "its name is not UTF-8",
@@ -78,7 +92,7 @@ def test_links_are_followed(tmp_path: Path) -> None:
     touch(tmp_path / "disk" / "a.jsonl", "1")
     (tmp_path / "landing").mkdir()
     (tmp_path / "landing" / "barn").symlink_to(tmp_path / "disk")
-    assert list_landing(tmp_path / "landing").files == {"barn/a.jsonl": 1}
+    assert list_landing(tmp_path / "landing").files["barn/a.jsonl"].size == 1
 
 
 def test_a_file_is_no_landing_folder(tmp_path: Path) -> None:

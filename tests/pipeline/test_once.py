@@ -1,14 +1,13 @@
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
 from pipeline import plan, reasons
-from pipeline.checkpoint import Commit
 from pipeline.errors import JobError, PipelineError
-from pipeline.settings import Settings, make_settings
+from pipeline.settings import make_settings
 from tests.support.landing_files import (
     EPOCH,
     GATEWAY,
@@ -22,11 +21,11 @@ from tests.support.landing_files import (
 from tests.support.pipeline_tables import TABLES, rows, sizes
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from pipeline.once import Totals
 
-    Run = Callable[[Path], Totals]
+    Run = Callable[..., Totals]
 
 pytestmark = pytest.mark.spark
 
@@ -52,7 +51,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory, run: "Run") -> "tuple[Path, 
     landing = data / "landing"
     put_records(landing, [record(1), record(2), record(3)])
     put_records(landing, [BINARY, BIG, record(5, content=b"y"), b'{"seq":NaN}'], first=4)
-    put_records(landing, [record(3), record(6)], first=3)  # re-sent, under another name
+    put(landing, text_of([record(3), record(6)]), name_for(2, 3, 6))  # re-sent, another name
     put(landing, text_of([record(7)]) + b'{"gate', name_for(3, first=7))
     put(landing, text_of([record("8"), record(0)]), name_for(1, first=8))
     put_records(landing, [OF_SHED], gateway="shed")
@@ -68,12 +67,13 @@ def data(mixed: "tuple[Path, Totals]") -> Path:
 
 def test_the_totals_are_what_is_in_the_tables(mixed: "tuple[Path, Totals]") -> None:
     data, totals = mixed
-    assert counts(totals) == (10, 8, 6)
+    assert counts(totals) == (10, 8, 7)
     assert counts(totals) == sizes(data)
     assert totals.files == 6
     assert totals.reasons == {
         reasons.KEY_CONFLICT: 1,
         reasons.KEY_INVALID: 2,
+        reasons.LEDGER_INVALID: 1,
         reasons.NOT_JSON: 1,
         reasons.SURPLUS_LINES: 1,
         reasons.TRUNCATED: 1,
@@ -140,8 +140,9 @@ def test_running_again_changes_nothing_and_needs_no_spark(data: Path) -> None:
         raise AssertionError("there is nothing to do")
 
     before = {path: path.stat().st_mtime_ns for path in (data / "tables").rglob("*")}
-    totals = run_once(make_settings(data / "landing", data / "tables"), forbidden)
-    assert counts(totals) == (10, 8, 6)
+    settings = make_settings(data / "landing", data / "tables")
+    totals = run_once(settings, forbidden, gold=False)
+    assert counts(totals) == (10, 8, 7)
     assert totals.files == 0
     inside = {path: path.stat().st_mtime_ns for path in (data / "tables").rglob("*")}
     assert inside == before
@@ -187,7 +188,7 @@ def test_a_batch_knows_the_ones_before_it(
     monkeypatch.setattr(plan, "BATCH_FILES_MAX", 1)
     landing = tmp_path / "landing"
     put_records(landing, [record(1), record(2)])
-    put_records(landing, [record(2), record(1, content=b"z")], first=2)
+    put(landing, text_of([record(2), record(1, content=b"z")]), name_for(2, 1, 3))
     put_records(landing, [b"[]"], first=9)
     totals = run(tmp_path)
     assert counts(totals) == (4, 2, 2)
@@ -199,11 +200,33 @@ def test_a_batch_knows_the_ones_before_it(
 
 
 def test_any_folder_name_will_do(tmp_path: Path, run: "Run") -> None:
-    data = tmp_path / "a b[c]{d}*?%20ä'é#"
+    data = tmp_path / "a b[c]{d}*?ä'é#"
     put_records(data / "landing", [record(1)])
     assert counts(run(data)) == (1, 1, 0)
-    put_records(data / "landing", [record(1, resent=True), record(2)], first=2)
+    put(data / "landing", text_of([record(1, resent=True), record(2)]), name_for(2, 1))
     assert counts(run(data)) == (3, 2, 0)
+
+
+def test_what_a_collector_wrote_is_read_as_lines_are(tmp_path: Path, run: "Run") -> None:
+    from pipeline.collect.landing_writer import LandingWriter
+    from pipeline.collect.message import Landed
+    from pipeline.record import read_fields
+
+    put_records(tmp_path / "landing", [record(1), record(2)])
+    values = [read_fields(record(seq, properties=[["a", "1"]]))[0] for seq in (2, 3)]
+    told = (
+        "barn",
+        "ledger",
+        b'{"epoch":"00a1b2c3d4","start":1,"previous":null,"stream":"main","ranges":[]}',
+    )
+    landed = Landed(records=values, faults=[b'{"seq":"x"}'], told=[told])
+    assert len(LandingWriter(tmp_path / "landing", "c").write([landed])) == 3
+    totals = run(tmp_path)
+    assert (counts(totals), totals.reasons) == ((4, 3, 1), {reasons.KEY_INCOMPLETE: 1})
+    (cut,) = (tmp_path / "landing").glob("2*/*.parquet")
+    cut.write_bytes(cut.read_bytes()[:-9])
+    totals = run(tmp_path)
+    assert (counts(totals), totals.reasons[reasons.FILE_UNREADABLE]) == ((4, 3, 2), 1)
 
 
 # Nothing to read, and what cannot be read.
@@ -220,6 +243,11 @@ def test_a_file_of_faults_alone_leaves_bronze_and_silver_empty(tmp_path: Path, r
     assert run(tmp_path).files == 0
 
 
+def test_a_folder_that_delta_cannot_open_is_named(tmp_path: Path, run: "Run") -> None:
+    with pytest.raises(PipelineError, match=r"tables folder .*%20b/tables has a % in its path"):
+        run(tmp_path / "a%20b")
+
+
 def test_a_file_in_the_tables_place_is_named(tmp_path: Path, run: "Run") -> None:
     (tmp_path / "tables").write_text("")
     with pytest.raises(PipelineError, match="tables is a file, not a folder"):
@@ -231,16 +259,28 @@ def test_a_job_that_fails_is_told_in_a_line_and_can_be_done_again(
 ) -> None:
     put_records(tmp_path / "landing", [record(1)])
     with monkeypatch.context() as patch:
-        patch.setattr("pipeline.once.run_batch", reading_a_lost_file)
+        patch.setattr("pipeline.run_batch.landing_rows", of_a_lost_file)
         with pytest.raises(JobError, match=r"FileNotFoundError: .*lost.jsonl' \(Spark's log: "):
             run(tmp_path)
     assert counts(run(tmp_path)) == (1, 1, 0)
 
 
-def reading_a_lost_file(
-    spark: "SparkSession", settings: Settings, batch: plan.Batch, earlier: Iterable[Commit]
-) -> Commit:
-    from pipeline.run_batch import run_batch
+def of_a_lost_file(spark: "SparkSession", landing: Path, files: list[str]) -> "DataFrame":
+    from pipeline import bronze
 
-    lost = plan.Batch(batch.number, {"barn/lost.jsonl": 1})
-    return run_batch(spark, settings, lost, earlier)
+    return bronze.landing_rows(spark, landing, [*files, "barn/lost.jsonl"])
+
+
+def test_java_that_ended_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from py4j.protocol import Py4JNetworkError
+
+    from pipeline.once import run_once
+
+    put_records(tmp_path / "landing", [record(1)])
+    for error in (ConnectionRefusedError(111, "refused"), Py4JNetworkError("gone")):
+
+        def ended(error: Exception = error) -> NoReturn:
+            raise error
+
+        with pytest.raises(JobError, match=r"Spark's Java process ended \(out of memory\?\)"):
+            run_once(make_settings(tmp_path / "landing", tmp_path / "tables"), ended)

@@ -4,7 +4,7 @@ import pytest
 
 from pipeline import reasons
 from pipeline.columns import RECORD, names
-from pipeline.record import FIELDS, NOTHING, TIME_MAX, TIME_MIN, read_record
+from pipeline.record import FIELDS, INT64_MAX, INT64_MIN, NOTHING, read_record
 from tests.support.landing_files import ABSENT, EPOCH, GATEWAY, TIME, reading, record
 
 FAULTS: list[tuple[dict[str, object], str, str]] = [
@@ -32,10 +32,8 @@ FAULTS: list[tuple[dict[str, object], str, str]] = [
     ({"time": ABSENT}, reasons.TIME_INVALID, "time is missing"),
     ({"time": "now"}, reasons.TIME_INVALID, "not 'now'"),
     ({"time": TIME / 1}, reasons.TIME_INVALID, "time must be an integer"),
-    ({"time": TIME // 1000}, reasons.TIME_INVALID, "time must be an integer"),
-    ({"time": TIME * 1000}, reasons.TIME_INVALID, "time must be an integer"),
-    ({"time": TIME_MIN - 1}, reasons.TIME_INVALID, "from 946684800000"),
-    ({"time": TIME_MAX + 1}, reasons.TIME_INVALID, "to 4102444799999"),
+    ({"time": INT64_MIN - 1}, reasons.TIME_INVALID, "from -9223372036854775808"),
+    ({"time": INT64_MAX + 1}, reasons.TIME_INVALID, "to 9223372036854775807"),
     ({"payload": ABSENT}, reasons.PAYLOAD_INVALID, "payload is missing"),
     ({"payload": "21.5"}, reasons.PAYLOAD_INVALID, "payload is not base64"),
     ({"payload": {"value": 1}}, reasons.PAYLOAD_INVALID, "must be base64 text"),
@@ -120,7 +118,7 @@ def test_the_key_is_named_before_any_other_fault() -> None:
 
 
 @pytest.mark.parametrize("seq", [1, 2**63 - 1])
-@pytest.mark.parametrize("time", [TIME_MIN, TIME_MAX])
+@pytest.mark.parametrize("time", [INT64_MIN, 0, INT64_MAX])
 def test_the_limits_belong_to_the_range(seq: int, time: int) -> None:
     assert read_record(as_line(seq=seq, time=time))[1] is None
 

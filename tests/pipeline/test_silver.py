@@ -1,4 +1,5 @@
 from datetime import UTC, date, datetime
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -6,8 +7,18 @@ import pytest
 from pyspark.sql import Observation
 
 from pipeline import reasons
-from pipeline.columns import BRONZE, KEY, SILVER, arrow_schema, ddl, names
-from pipeline.silver import MESSAGE, conflicts, decoded, judged, silver
+from pipeline.columns import BRONZE, SILVER, arrow_schema, ddl, names
+from pipeline.silver import (
+    CARRIED,
+    DECODED,
+    EARLIER,
+    conflicts,
+    decoded,
+    digested,
+    firsts,
+    judged,
+    silver,
+)
 from tests.support.landing_files import EPOCH, GATEWAY, TIME, reading
 
 if TYPE_CHECKING:
@@ -64,23 +75,25 @@ CONFLICTS = {
 
 
 @pytest.fixture(scope="module")
-def bronze(spark: "SparkSession") -> "DataFrame":
-    frame = spark.createDataFrame(ROWS, ddl((*BRONZE, ("batch", "bigint"))))
-    return frame.repartition(3, "payload")
+def placed(spark: "SparkSession") -> "DataFrame":
+    frame = digested(spark.createDataFrame(ROWS, ddl((*BRONZE, ("batch", "bigint")))))
+    frame = frame.repartition(3, "payload").cache()
+    earlier = frame.where(f"batch = {OLD}").select(names(EARLIER))
+    return judged(frame.where(f"batch = {NEW}").drop("batch"), earlier)
 
 
 @pytest.mark.spark
-def test_silver_keeps_the_first_row_of_each_key(bronze: "DataFrame") -> None:
+def test_silver_keeps_the_first_row_of_each_key(placed: "DataFrame") -> None:
     conflicting = Observation()
-    rows = silver(judged(bronze, NEW), conflicting).collect()
+    rows = silver(firsts(placed, conflicting), [], NEW).collect()
     assert {found.seq: found.value for found in rows} == SILVER_VALUES
     assert len(rows) == len(SILVER_VALUES)
     assert conflicting.get == {"rows": len(CONFLICTS)}
 
 
 @pytest.mark.spark
-def test_a_known_key_with_another_payload_is_a_conflict(bronze: "DataFrame") -> None:
-    rows = conflicts(judged(bronze, NEW)).collect()
+def test_a_known_key_with_another_payload_is_a_conflict(placed: "DataFrame") -> None:
+    rows = conflicts(placed).collect()
     assert {
         (found.seq, found.landing_file, found.line, found.detail) for found in rows
     } == CONFLICTS
@@ -95,7 +108,7 @@ def test_silver_has_all_columns_typed(spark: "SparkSession") -> None:
         [row(1, NEW, "a", 1, 1, payload), row(2, NEW, "a", 2, None, b"\xff")],
         ddl((*BRONZE, ("batch", "bigint"))),
     )
-    frame = silver(judged(frame, NEW), Observation())
+    frame = silver(digested(frame), [], NEW)
     assert frame.columns == names(SILVER)
     first, second = sorted(frame.toArrow().to_pylist(), key=lambda found: found["seq"])
     assert first == {
@@ -104,7 +117,11 @@ def test_silver_has_all_columns_typed(spark: "SparkSession") -> None:
         "stream": "main",
         "seq": 1,
         "event_time": datetime(2025, 11, 20, 19, 46, 40, tzinfo=UTC),
+        "time_source": "reading",
+        "time_uncertainty_ms": None,
         "time": TIME,
+        "received": TIME + 1000,
+        "reading_time": TIME - 20 * 3_600_000,
         "node": "n1",
         "quantity": "temperature",
         "topic": "sensors/n1/temperature",
@@ -113,7 +130,13 @@ def test_silver_has_all_columns_typed(spark: "SparkSession") -> None:
         "unit": "°C",
         "quality": "good",
         "lateness_ms": 20 * 3_600_000 + 1000,
+        "resent": None,
+        "bytes": len(payload),
         "decode_error": None,
+        "digest": sha256(payload).digest()[:8],
+        "landing_file": "a",
+        "line": 1,
+        "batch": NEW,
         "event_date": date(2025, 11, 20),
     }
     assert second["event_date"] == date(2025, 11, 21)
@@ -126,17 +149,15 @@ def test_decoded_fills_the_schema_without_spark() -> None:
         {"seq": 1, "received": TIME + 5, "topic": "sensors/n1/a", "payload": reading("on")},
         {"seq": 2, "received": None, "topic": "else", "payload": b"\xff"},
     ]
-    kinds = arrow_schema(BRONZE)
-    names_in = (*KEY, "received", *MESSAGE)
+    kinds = arrow_schema((*CARRIED, ("payload", "binary")))
     batch = pa.RecordBatch.from_pylist(
         [
             {"gateway_id": GATEWAY, "epoch": EPOCH, "stream": "main", "time": TIME} | fields
             for fields in messages
         ],
-        pa.schema([kinds.field(name) for name in names_in]),
+        kinds,
     )
     rows = decoded(batch)
-    assert rows.schema == arrow_schema(SILVER)
+    assert rows.schema == arrow_schema(DECODED)
     assert rows.column("value_text").to_pylist() == ["on", None]
-    assert rows.column("lateness_ms").to_pylist() == [5, None]
     assert decoded(batch.slice(0, 0)).num_rows == 0

@@ -14,10 +14,11 @@ from gateway.routing.columns import (
     room_for,
     zeros,
 )
+from tests.support.table import table
 
 
-@pytest.mark.parametrize(("kind", "most"), [(WORDS, 2**32 - 1), (SHORTS, 65_535), (BYTES, 255)])
-@pytest.mark.parametrize("size", [1, LARGE - 1, LARGE, 3 * LARGE])
+@table(("kind", "most"), [(WORDS, 2**32 - 1), (SHORTS, 65_535), (BYTES, 255)])
+@table("size", [1, LARGE - 1, LARGE, 3 * LARGE])
 def test_a_column_holds_numbers_of_its_kind(kind: Kind, most: int, size: int) -> None:
     column = zeros(size, kind)
     assert (len(column), sum(column), column.format) == (size, 0, kind)

@@ -1,7 +1,6 @@
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from gateway.routing.where.compile import compile_where
 from gateway.routing.where.expression import PayloadPath
 from gateway.routing.where.message import Message
 from gateway.routing.where.terms import Term
+from tests.support.table import table
 
 NUMBERS: list[int | float] = [
     *(10, 10.0, 1, 1.0, 0, -0.0, 0.1, 2**53 + 1, float(2**53), 2**63 - 1, -(2**63), 1e308),
@@ -45,7 +45,7 @@ def found(index: OperandIndex, value: Any) -> list[Term | None]:
     return [entry.term for entry in entries]
 
 
-@pytest.mark.parametrize("value", VALUES, ids=repr)
+@table("value", VALUES, ids=repr)
 def test_what_is_found_is_true_by_the_comparison_rule(value: Any) -> None:
     every = terms()
     index = OperandIndex(every[0].reader())

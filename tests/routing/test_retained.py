@@ -6,6 +6,7 @@ from gateway.mqtt.publication import Publication
 from gateway.routing.retained import LEVEL_OVERHEAD, RetainedMessages
 from tests.support.naive_matcher import matches
 from tests.support.publications import retained as message
+from tests.support.table import table
 
 
 def kept(*topics: str) -> RetainedMessages:
@@ -36,7 +37,7 @@ MATCHES_OF_SHARED = [
 ]
 
 
-@pytest.mark.parametrize(("topic_filter", "topics"), MATCHES_OF_SHARED)
+@table(("topic_filter", "topics"), MATCHES_OF_SHARED)
 def test_match_where_topics_share_levels(topic_filter: str, topics: list[str]) -> None:
     for order in (SHARED, SHARED[::-1]):
         found = [each.topic for each in kept(*order).find(topic_filter, 0.0)]
@@ -67,8 +68,8 @@ def test_full_by_bytes_refuses_and_keeps_the_last_message() -> None:
     assert retained.bytes == retained.maximum_bytes
 
 
-@pytest.mark.parametrize(("spare", "accepted"), [(0, True), (-1, False)])
-@pytest.mark.parametrize(
+@table(("spare", "accepted"), [(0, True), (-1, False)])
+@table(
     ("others", "topic", "levels"),
     [
         (["a/b/c"], "a/b/d", 1),

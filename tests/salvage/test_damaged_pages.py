@@ -1,11 +1,13 @@
 """Whatever is damaged: every row whose pages are sound is salvaged, and nothing raises."""
 
+from itertools import permutations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from gateway.salvage.cells import children
 from tests.support.damaged_database import PAGE, Known
 from tests.support.salvaged import damage, missing, salvaged
 
@@ -22,8 +24,19 @@ def test_each_page_alone(tmp_path: Path, known: Known, how: str) -> None:
             assert result.lost["outbox"] >= 1, number
 
 
+def test_an_inner_page_that_is_a_copy_of_another(tmp_path: Path, known: Known) -> None:
+    """It points at pages of another tree, which stay that tree's."""
+    pages = {number: known.page(number) for number in range(3, known.page_count + 1)}
+    inner = [number for number, page in pages.items() if children(page, number)]
+    assert len(inner) > 3
+    for number, other in permutations(inner, 2):
+        _, rows = salvaged(tmp_path, known.with_page(number, pages[other]))
+        assert not missing(known.expected({number}), rows), (number, other)
+
+
 @pytest.mark.uncovered
 @settings(max_examples=60, deadline=None)
+@example(numbers=[305], how="other page", seed=269)
 @given(
     numbers=st.lists(st.integers(0, 10_000), min_size=1, max_size=4),
     how=st.sampled_from(["zeros", "noise", "bytes", "other page"]),

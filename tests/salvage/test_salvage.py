@@ -61,9 +61,9 @@ def test_lost_numbers_are_between_the_rows_that_are_left(tmp_path: Path, known: 
     assert gone == set(lost_rows)
     for row in gone:
         assert any(
-            each.epoch == row[1]
-            and each.stream == row[2]
-            and each.first <= int(str(row[3])) <= (each.last or ROWS)
+            each.epoch == row[2]
+            and each.stream == row[3]
+            and each.first <= int(str(row[4])) <= (each.last or ROWS)
             for each in result.numbers
         ), row
 

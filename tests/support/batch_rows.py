@@ -20,7 +20,7 @@ def publish(harness: Harness, count: int = COUNT, first: int = 1, topic: str = "
 
 def rows(disk: SqliteDisk) -> list[tuple[int, int]]:
     """Return place and number of messages of each row."""
-    return disk.connection.execute("SELECT place, messages FROM delivery ORDER BY 1").fetchall()
+    return disk.connection.execute("SELECT sequence, messages FROM delivery ORDER BY 1").fetchall()
 
 
 def sent(client: MemoryClient) -> list[tuple[int, bool]]:

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from importlib.metadata import distribution, version
+from importlib.metadata import version
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -73,9 +73,6 @@ class BootedSystemd:
         Python is brought along: the unit's sandbox hides what lies in somebody's home.
         """
         self.install(ROOT / "gateway", str(LIBRARY / "gateway"))
-        for file in distribution("aiosqlite").files or ():
-            if file.parts[0] == "aiosqlite":
-                self.install(Path(str(file.locate())), str(LIBRARY / file))
         # As installing would leave it; where this checkout keeps its own depends on how it is used.
         metadata = self.files / LIBRARY.relative_to("/") / "tidegate.dist-info" / "METADATA"
         metadata.parent.mkdir()

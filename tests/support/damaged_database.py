@@ -55,14 +55,14 @@ def _keep(store: Store, number: int) -> None:
     add = store.writer.add
     add("INSERT INTO session VALUES (?, ?, 3600, NULL, NULL)", (number, f"client-{number}"))
     add("INSERT INTO subscription VALUES (?, 'a/#', 1, 0, 0, NULL, NULL, 0, 0)", (number,))
-    statement = "INSERT INTO message (id, topic, payload, qos, retain, received_at)"
+    statement = "INSERT INTO message (id, topic, payload, qos, retain, time)"
     add(f"{statement} VALUES (?, 'a/b', ?, 1, 0, 1)", (number, bytes(number % 100)))
     add(
         "INSERT INTO delivery VALUES (?, 1, ?, 1, 0, 0, 0, NULL, NULL, 100, 0, NULL, 1, NULL)",
         (number, number),
     )
     add("INSERT INTO incoming VALUES (?, ?)", (number, number))
-    statement = "INSERT INTO retained (topic, payload, qos, retain, received_at)"
+    statement = "INSERT INTO retained (topic, payload, qos, retain, time)"
     add(f"{statement} VALUES (?, ?, 1, 1, 1)", (f"state/{number}", bytes(30)))
 
 
@@ -120,6 +120,13 @@ class Known:
     @property
     def page_count(self) -> int:
         return len(self.database) // PAGE
+
+    def page(self, number: int) -> bytes:
+        return self.database[(number - 1) * PAGE : number * PAGE]
+
+    def with_page(self, number: int, page: bytes) -> bytes:
+        """Return the database with another content of one page."""
+        return self.database[: (number - 1) * PAGE] + page + self.database[number * PAGE :]
 
     @property
     def frame_count(self) -> int:

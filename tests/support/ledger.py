@@ -11,8 +11,8 @@ from gateway.storage.engine.meta import COUNT_START, start_number
 from gateway.storage.ledger.ledger import Ledger
 from gateway.storage.ledger.pages import LedgerPages
 from gateway.storage.ledger.starts import Starts
+from gateway.uplink.control_messages import ControlMessages
 from gateway.uplink.ledger_reports import LedgerReports
-from gateway.uplink.own_messages import OwnMessages
 from tests.support.clocks import ManualClock
 from tests.support.storage import Store, open_store, outbox_row
 
@@ -26,7 +26,7 @@ class LedgerStore:
     starts: Starts
     ledger: Ledger
     pages: LedgerPages
-    own: OwnMessages
+    own: ControlMessages
     reports: LedgerReports
     clock: ManualClock
     last: dict[str, int] = field(default_factory=dict)
@@ -80,12 +80,12 @@ async def open_ledger_store(folder: Path, epoch: str = "00a1b2c3d4") -> LedgerSt
     pages = LedgerPages(
         store.database, store.writer, store.counters, ledger, lambda: store.outbox.rows
     )
-    own, clock = OwnMessages(), ManualClock()
+    own, clock = ControlMessages(), ManualClock()
     reports = LedgerReports(pages, starts, own, store.counters, clock)
     return LedgerStore(store, epoch, starts, ledger, pages, own, reports, clock)
 
 
-def answer_all(own: OwnMessages, code: ReasonCode = ReasonCode.SUCCESS) -> list[dict[str, Any]]:
+def answer_all(own: ControlMessages, code: ReasonCode = ReasonCode.SUCCESS) -> list[dict[str, Any]]:
     """Answer what waits as a fleet's broker would; return the payloads."""
     payloads = []
     while (message := own.next()) is not None:

@@ -3,15 +3,21 @@
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow.dataset as ds
+from deltalake import DeltaTable
 
 TABLES = ("bronze", "silver", "quarantine")
 
 
 def rows(data: Path, table: str) -> list[dict[str, object]]:
     """Return the rows of a table below a data folder, without the number of their batch."""
-    found = ds.dataset(data / "tables" / table, partitioning="hive").to_table()
+    folder = data / "tables" / table
+    if (folder / "_delta_log").is_dir():
+        found = DeltaTable(folder.as_uri()).to_pyarrow_table()
+    else:
+        found = ds.dataset(folder, partitioning="hive").to_table()
     listed: list[dict[str, object]] = found.drop_columns(["batch"]).to_pylist()
     return listed
 
@@ -27,3 +33,11 @@ def contents(data: Path) -> dict[str, Counter[str]]:
 def sizes(data: Path) -> tuple[int, ...]:
     """Return the rows of bronze, silver and the quarantine."""
     return tuple(len(rows(data, table)) for table in TABLES)
+
+
+def table_rows(data: Path, table: str) -> list[dict[str, Any]]:
+    """Return the rows of a Delta table below a data folder."""
+    found: list[dict[str, Any]] = (
+        DeltaTable((data / "tables" / table).as_uri()).to_pyarrow_table().to_pylist()
+    )
+    return found

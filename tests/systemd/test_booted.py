@@ -109,6 +109,17 @@ def test_a_stop_is_in_good_order(service: Service) -> None:
     assert "stopping" in service.log()
 
 
+def test_a_wrong_configuration_is_not_tried_again(service: Service) -> None:
+    write(service.systemd, "/etc/tidegate/gateway.toml", "[gatway]\n")
+    assert service.systemd.run("systemctl", "restart", "tidegate").returncode != 0
+    service.systemd.until(lambda: service.property("ActiveState") == "failed", "it is given up")
+    assert (service.property("ExecMainStatus"), service.property("NRestarts")) == ("2", "0")
+    assert "did you mean gateway?" in service.log()
+    write(service.systemd, "/etc/tidegate/gateway.toml", CONFIG)
+    service.order("start")
+    assert service.property("ActiveState") == "active"
+
+
 def test_one_that_hangs_is_started_anew(service: Service) -> None:
     write(service.systemd, "/run/systemd/system/tidegate.service.d/hurry.conf", HURRY)
     assert service.systemd.run("systemctl", "daemon-reload").returncode == 0

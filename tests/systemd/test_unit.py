@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.cli.main import CANNOT_START
 from tests.support.requirements import find_program
 
 SYSTEMD = Path(__file__).parents[2] / "systemd"
@@ -44,6 +45,10 @@ def test_the_command_is_the_documented_one() -> None:
     assert settings("ExecStart") == [
         "/usr/bin/tidegate run --config /etc/tidegate/gateway.toml --data /var/lib/tidegate"
     ]
+
+
+def test_a_wrong_configuration_is_not_tried_again() -> None:
+    assert settings("RestartPreventExitStatus") == [str(CANNOT_START)]
 
 
 def test_a_reload_reads_the_certificates_again() -> None:

@@ -1,6 +1,7 @@
 import pytest
 
 from gateway.telemetry.card_life import default_endurance, life_days, spell_bytes, spell_days
+from tests.support.table import table
 
 
 def test_a_card_lasts_as_long_as_what_it_bears_allows() -> None:
@@ -12,7 +13,7 @@ def test_nothing_written_wears_nothing() -> None:
     assert life_days(10**12, 0) == float("inf")
 
 
-@pytest.mark.parametrize(
+@table(
     ("days", "text"),
     [
         (0.2, "0 days"),

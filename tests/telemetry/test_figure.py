@@ -1,9 +1,8 @@
-import pytest
-
 from gateway.telemetry.figure import Figure, Kind
+from tests.support.table import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("name", "kind", "metric"),
     [
         ("clients/connected", Kind.GAUGE, "tidegate_clients_connected"),

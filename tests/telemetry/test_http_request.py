@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.telemetry.http_request import Request, RequestError, parse
+from tests.support.table import table
 
 HOST = b"Host: barn:9234\r\n"
 
@@ -30,7 +31,7 @@ def test_version_1_0_needs_no_host() -> None:
     assert parse(b"GET / HTTP/1.0\r\n\r\n") == Request("GET", "/")
 
 
-@pytest.mark.parametrize(
+@table(
     "head",
     [
         b"\r\n\r\n",

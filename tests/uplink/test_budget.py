@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-import gateway.uplink.gate as gate_module
+import gateway.uplink.link_permit as gate_module
 import gateway.uplink.uplink as uplink_module
 from gateway.clock import Clock
 from gateway.counters import Counters

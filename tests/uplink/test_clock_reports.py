@@ -10,8 +10,8 @@ from gateway.clock.spans import ClockSpans, Span
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.state.clock_store import ClockStore
 from gateway.uplink.clock_reports import ClockReports, clock_record
-from gateway.uplink.kept_messages import MAX_IN_HAND, REFUSED_SECONDS
-from gateway.uplink.own_messages import OwnMessages
+from gateway.uplink.control_messages import ControlMessages
+from gateway.uplink.kept_messages import MAX_UNANSWERED, REFUSED_SECONDS
 from tests.support.clocks import NOW, ManualClock
 from tests.support.ledger import answer_all
 from tests.support.schemas import validator_of
@@ -25,7 +25,9 @@ def validator() -> Draft202012Validator:
     return validator_of("clock-record")
 
 
-def _reports(store: Store, own: OwnMessages, clock: ManualClock) -> tuple[ClockStore, ClockReports]:
+def _reports(
+    store: Store, own: ControlMessages, clock: ManualClock
+) -> tuple[ClockStore, ClockReports]:
     kept = ClockStore(store.database, store.writer, store.counters)
     return kept, ClockReports(kept, own, store.counters, clock)
 
@@ -33,7 +35,7 @@ def _reports(store: Store, own: OwnMessages, clock: ManualClock) -> tuple[ClockS
 async def test_a_late_synchronization_in_three_records(
     store: Store, validator: Draft202012Validator
 ) -> None:
-    clock, own = ManualClock(wall_ms=0, uptime_ms=20_000), OwnMessages()
+    clock, own = ManualClock(wall_ms=0, uptime_ms=20_000), ControlMessages()
     kept, reports = _reports(store, own, clock)
     spans = ClockSpans(clock, "00a1b2c3d4", [])
     reports.note([spans.beginning()])
@@ -88,25 +90,25 @@ def test_numbers_of_a_span(
 async def test_records_wait_for_the_fleet_over_a_restart(tmp_path: Path) -> None:
     (tmp_path / "again").mkdir()
     store = await open_store(tmp_path / "again")
-    own, clock = OwnMessages(), ManualClock()
+    own, clock = ControlMessages(), ManualClock()
     _, reports = _reports(store, own, clock)
     finding = ClockSpans(clock, "00a1b2c3d4", []).beginning()
-    reports.note([finding] * (MAX_IN_HAND + 3))
-    assert len(own) == MAX_IN_HAND
-    assert len(answer_all(own, ReasonCode.NOT_AUTHORIZED)) == MAX_IN_HAND
+    reports.note([finding] * (MAX_UNANSWERED + 3))
+    assert len(own) == MAX_UNANSWERED
+    assert len(answer_all(own, ReasonCode.NOT_AUTHORIZED)) == MAX_UNANSWERED
     await store.close()
 
     store = await open_store(tmp_path / "again")
-    own = OwnMessages()
+    own = ControlMessages()
     kept, reports = _reports(store, own, clock)
     await kept.load(BOOT)
-    assert len(kept.records) == MAX_IN_HAND + 3
+    assert len(kept.records) == MAX_UNANSWERED + 3
     reports.send()
     answer_all(own, ReasonCode.NOT_AUTHORIZED)
     clock.step(REFUSED_SECONDS)
     reports.send()
     told = answer_all(own)
-    assert len(told) == MAX_IN_HAND + 3
+    assert len(told) == MAX_UNANSWERED + 3
     assert kept.records == {}
     await store.close()
 

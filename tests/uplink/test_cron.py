@@ -5,13 +5,14 @@ from datetime import date
 import pytest
 
 from gateway.uplink.cron import Window, parse_window
+from tests.support.table import table
 
 
 def _window(text: str) -> Window:
     return parse_window(f"{text} for 30m")
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "name", "numbers"),
     [
         ("0 2 * * *", "minutes", {0}),
@@ -38,7 +39,7 @@ def test_the_length_is_a_duration(text: str, seconds: int) -> None:
     assert parse_window(f"0 2 * * * for {text}").seconds == seconds
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "reason"),
     [
         ("", "five fields"),
@@ -68,7 +69,7 @@ def test_what_is_no_window_is_refused(text: str, reason: str) -> None:
         parse_window(text)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "day", "begins"),
     [
         ("0 0 13 * fri", date(2026, 11, 13), True),  # Friday

@@ -2,19 +2,18 @@
 
 from typing import Any
 
-import pytest
-
 from gateway.mqtt.fields import write_variable_byte_integer
 from gateway.mqtt.packets import MQTT_5, PacketType
 from gateway.mqtt.property_codec import read_properties
 from gateway.uplink.envelope import remaining_expiry, write_user_properties
 from tests.support.storage import outbox_row
+from tests.support.table import table
 
 SEQ = ("seq", "00a1b2c3d4.main.17")
 TIME = ("time", "1763740000017")
 
 
-@pytest.mark.parametrize(
+@table(
     ("fields", "identity", "resent", "expected"),
     [
         ({}, False, False, [SEQ, TIME]),
@@ -49,7 +48,7 @@ def test_user_properties(
     assert properties.user_properties == tuple(expected)
 
 
-@pytest.mark.parametrize(
+@table(
     ("expiry", "waited_ms", "expected"),
     [
         (None, 5_000, None),

@@ -142,7 +142,7 @@ async def test_rows_whose_removal_is_not_on_disk_fill_the_window(
         await connected(uplink)
         add_rows(store, 1, 20)
         await until(lambda: store.outbox.committed_id == 20)
-        await store.database.writer.execute("PRAGMA max_page_count = 1")
+        await store.database.writer.query("PRAGMA max_page_count = 1", (), list)
         store.writer.add("INSERT INTO node_frames VALUES ('x', 0, 0, 0, ?)", (bytes(100_000),))
         await until(lambda: store.writer.attempts.failing)
         await until(lambda: store.outbox.removing == 4)
@@ -151,7 +151,7 @@ async def test_rows_whose_removal_is_not_on_disk_fill_the_window(
         first, *_ = await again.outbox.fetch(0, 100)
         await again.close()
         assert arrived - first.seq + 1 <= 4
-        await store.database.writer.execute("PRAGMA max_page_count = 100000")
+        await store.database.writer.query("PRAGMA max_page_count = 100000", (), list)
         await until(lambda: store.outbox.rows == 0)
 
 

@@ -10,6 +10,7 @@ from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Publish
 from gateway.mqtt.properties import Properties
 from gateway.uplink.fleet_message import FleetMessage, FleetMessages, fleet_message
 from tests.support.storage import outbox_row
+from tests.support.table import table
 from tests.support.uplinks import EPOCH, uplink_settings
 
 NOW = 1_763_740_000_000
@@ -28,8 +29,8 @@ def _decoded(message: FleetMessage, version: int = MQTT_5, *, dup: bool = False)
     return publish
 
 
-@pytest.mark.parametrize("size", [0, 50, 100, 5_000, 70_000])
-@pytest.mark.parametrize(
+@table("size", [0, 50, 100, 5_000, 70_000])
+@table(
     ("fields", "properties"),
     [
         ({}, {}),

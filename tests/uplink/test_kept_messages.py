@@ -2,15 +2,15 @@
 
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.uplink.kept_messages import MAX_IN_HAND, REFUSED_SECONDS, KeptMessages
-from gateway.uplink.own_messages import MAX_OWN_MESSAGES, OwnMessage, OwnMessages
+from gateway.uplink.control_messages import MAX_CONTROL_MESSAGES, ControlMessage, ControlMessages
+from gateway.uplink.kept_messages import MAX_UNANSWERED, REFUSED_SECONDS, KeptMessages
 from tests.support.clocks import ManualClock
 
 REFUSAL = ReasonCode.NOT_AUTHORIZED
 
 
 def test_a_refused_message_is_kept_and_sent_again_after_a_while() -> None:
-    own, clock, counters = OwnMessages(), ManualClock(), Counters()
+    own, clock, counters = ControlMessages(), ManualClock(), Counters()
     kept = KeptMessages("ledger", own, counters, clock)
     taken: list[str] = []
     kept.send(b"{}", lambda: taken.append("first"))
@@ -18,10 +18,10 @@ def test_a_refused_message_is_kept_and_sent_again_after_a_while() -> None:
     assert message is not None
     assert (message.suffix, message.payload) == ("ledger", b"{}")
     own.answered(message, REFUSAL)
-    kept.again()
+    kept.resend()
     assert (own.next(), kept.idle, taken) == (None, False, [])
     clock.step(REFUSED_SECONDS)
-    kept.again()
+    kept.resend()
     message = own.next()
     assert message is not None
     own.answered(message, ReasonCode.SUCCESS)
@@ -33,12 +33,12 @@ def test_a_refused_message_is_kept_and_sent_again_after_a_while() -> None:
 
 
 def test_there_is_room_for_so_many() -> None:
-    own = OwnMessages()
+    own = ControlMessages()
     kept = KeptMessages("ledger", own, Counters(), ManualClock())
     woken: list[bool] = []
-    kept.on_taken.append(lambda: woken.append(kept.room))
+    kept.on_room.append(lambda: woken.append(kept.room))
     rooms = []
-    for _ in range(MAX_IN_HAND):
+    for _ in range(MAX_UNANSWERED):
         rooms.append(kept.room)
         kept.send(b"{}", lambda: None)
     assert (all(rooms), kept.room) == (True, False)
@@ -49,14 +49,14 @@ def test_there_is_room_for_so_many() -> None:
 
 
 def test_a_full_queue_puts_a_message_off() -> None:
-    own, clock = OwnMessages(), ManualClock()
-    for _ in range(MAX_OWN_MESSAGES):
-        assert own.send(OwnMessage("clock", b"{}"))
+    own, clock = ControlMessages(), ManualClock()
+    for _ in range(MAX_CONTROL_MESSAGES):
+        assert own.send(ControlMessage("clock", b"{}"))
     kept = KeptMessages("ledger", own, Counters(), clock)
     kept.send(b"{}", lambda: None)
     message = own.next()
     assert message is not None
     own.answered(message, ReasonCode.SUCCESS)
     clock.step(REFUSED_SECONDS)
-    kept.again()
-    assert len(own) == MAX_OWN_MESSAGES
+    kept.resend()
+    assert len(own) == MAX_CONTROL_MESSAGES

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-import gateway.uplink.strand as strand_module
+import gateway.uplink.row_cursor as cursor_module
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.retention import OutboxSettings, StreamSettings
 from gateway.uplink.lanes import Lanes
@@ -53,7 +53,7 @@ async def test_what_waited_goes_by_priority_and_age(
     expected: list[tuple[str, int]],
     fetched: int,
 ) -> None:
-    monkeypatch.setattr(strand_module, "FETCH_ROWS", fetched)
+    monkeypatch.setattr(cursor_module, "FETCH_ROWS", fetched)
     streams = tuple(StreamSettings(name, priority) for name, priority in priorities.items())
     store = await open_store(tmp_path, settings=OutboxSettings(streams=streams))
     for stream, seq in WAITED:

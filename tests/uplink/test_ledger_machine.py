@@ -220,7 +220,7 @@ class LedgerMachine(RuleBasedStateMachine):
     ) -> tuple[set[Name], dict[Name, tuple[str, str]], dict[str, dict[str, int]]]:
         """Return the waiting names, the ledger's, and the last numbers, as a crash leaves them."""
         reader = self.kept.store.database.reader
-        outbox, ledger, starts = await reader.run(lambda: at_one_moment(reader._conn))
+        outbox, ledger, starts = await reader.run(lambda: at_one_moment(reader._connection))
         waiting = {(*row,) for row in outbox}
         ranges: dict[Name, tuple[str, str]] = {}
         for epoch, stream, first, to, fate, cause in ledger:

@@ -15,6 +15,7 @@ from gateway.uplink.pacing import (
     Pacing,
     PacingLimits,
 )
+from tests.support.table import table
 
 SIZE = 200
 
@@ -141,8 +142,8 @@ def test_what_is_in_flight_is_bounded_by_what_was_carried() -> None:
 
 
 @pytest.mark.uncovered
-@pytest.mark.parametrize("bandwidth", [10_000, 50_000, 250_000, 1_000_000])
-@pytest.mark.parametrize("round_trip", [0.02, 0.6])
+@table("bandwidth", [10_000, 50_000, 250_000, 1_000_000])
+@table("round_trip", [0.02, 0.6])
 def test_live_messages_are_never_late_on_a_narrow_link(bandwidth: int, round_trip: float) -> None:
     """A link is a queue that empties at `bandwidth`; a live message a second stands behind it."""
     pacing = Pacing(NO_LIMITS, 0.0)

@@ -9,6 +9,7 @@ from gateway.routing.where.message import Message
 from gateway.storage.history.recall import EVER, Window
 from gateway.storage.history.row import HistoryRow, Numbered
 from gateway.uplink.recall_request import MAX_REQUEST_BYTES, RecallError, parse_request
+from tests.support.table import table
 
 MISTAKES = [
     (b"", "not JSON"),
@@ -29,7 +30,7 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize(("payload", "told"), MISTAKES)
+@table(("payload", "told"), MISTAKES)
 def test_a_mistake_is_named(payload: bytes, told: str) -> None:
     with pytest.raises(RecallError, match=re.escape(told)):
         parse_request(payload)
@@ -64,7 +65,7 @@ REQUESTS = [
 ]
 
 
-@pytest.mark.parametrize(("request_", "number"), REQUESTS)
+@table(("request_", "number"), REQUESTS)
 def test_a_message_goes_up_under_its_number_in_the_stream(
     request_: dict[str, object], number: int | None
 ) -> None:

@@ -9,7 +9,7 @@ from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.state.uplink_session import leave_resumable, take_resumable
 from gateway.uplink.batch_limits import BatchLimits
-from gateway.uplink.own_messages import OwnMessage
+from gateway.uplink.control_messages import ControlMessage
 from pipeline.batch import read_batch
 from tests.support.fleet_broker import FleetBroker
 from tests.support.storage import Store, open_store, until
@@ -85,7 +85,7 @@ async def test_without_a_session_there_they_come_as_new_messages(
         await until(lambda: store.counters.values["tidegate/uplink/inflight"] == 0)
         fleet_broker.puback = _silent
         add_rows(store, 1, 3)
-        uplink.own_messages.send(OwnMessage("ledger", b"{}", codes.append))
+        uplink.control_messages.send(ControlMessage("ledger", b"{}", codes.append))
         await until(lambda: len(fleet_broker.publishes) == 5)
         await _lose(fleet_broker, present=False)
         await until(lambda: store.outbox.rows == 0 and codes == [0])
@@ -100,7 +100,7 @@ async def test_own_messages_and_the_status_are_repeated_too(
     fleet_broker.puback = _silent
     async with running(store, uplink_settings(fleet_broker.port)) as uplink:
         await connected(uplink)
-        uplink.own_messages.send(OwnMessage("ledger", b"{}", codes.append))
+        uplink.control_messages.send(ControlMessage("ledger", b"{}", codes.append))
         await until(lambda: len(fleet_broker.publishes) == 2)
         before = await _lose(fleet_broker, present=True)
         await until(lambda: codes == [0])

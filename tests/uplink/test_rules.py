@@ -43,7 +43,7 @@ async def test_a_filtered_message_uses_a_number_and_writes_nothing(store: Store)
         rules.receive(_message(value), ["sensors/#"])
     assert await _rows(store) == [("main", 1, '{"value":21}'), ("main", 4, '{"value":30}')]
     figures = [
-        store.counters.count(f"tidegate/rules/{n}") for n in ("matched", "taken", "filtered")
+        store.counters.count(f"tidegate/rules/{n}") for n in ("matched", "accepted", "filtered")
     ]
     assert figures == [4, 2, 2]
 

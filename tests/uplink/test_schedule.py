@@ -104,3 +104,20 @@ def test_without_a_zone_it_goes_by_the_boards(zone: ZoneInfo | None) -> None:
     opens = schedule.opens(_at("2026-11-21 00:00", UTC))
     assert opens is not None
     assert datetime.fromtimestamp(opens, zone).hour == 12
+
+
+def test_a_day_long_window_whose_start_was_skipped_ends_two_days_later() -> None:
+    nuuk = ZoneInfo("America/Nuuk")  # from 23:00 on a Saturday to Sunday
+    schedule = _schedule("30 23 * * sat for 24h", zone=nuuk)
+    start, end = _at("2024-03-31 00:30", nuuk), _at("2024-04-01 00:30", nuuk)
+    assert schedule.opens(_at("2024-03-31 00:10", nuuk)) == start
+    assert schedule.open_until(start - 1) is None
+    assert schedule.open_until(_at("2024-04-01 00:10", nuuk)) == end
+
+
+def test_a_window_may_have_begun_tomorrow() -> None:
+    newfoundland = ZoneInfo("America/St_Johns")  # from 00:01 on a Sunday back to Saturday
+    schedule = _schedule("0 0 * * sun for 30m", zone=newfoundland)
+    start = _at("2010-11-07 00:00", newfoundland)
+    assert schedule.open_until(_at("2010-11-06 23:10", newfoundland, fold=1)) == start + 1800
+    assert schedule.open_until(_at("2010-11-06 23:10", newfoundland)) is None

@@ -1,4 +1,4 @@
-"""The loop around a destination: states, waits, pauses, and errors that nobody foresaw."""
+"""The loop around a destination: states, waits, pauses, and unexpected errors."""
 
 import asyncio
 import logging
@@ -202,5 +202,5 @@ async def test_a_link_lost_while_it_leaves_is_no_failure(
         fleet_broker.drop()
         await until(lambda: uplink.state == "paused")
     await uplink.close()
-    assert "left without a farewell" in caplog.text
+    assert "stopped without DISCONNECT" in caplog.text
     assert store.counters.values["tidegate/uplink/error"] == ""

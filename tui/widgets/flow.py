@@ -47,7 +47,7 @@ class Flow(Horizontal):
         stopped = uplink if uplink in STOPPED_STATES else ""
         into = (
             state.incoming(),
-            get_rate(figures.RULES_TAKEN),
+            get_rate(figures.RULES_ACCEPTED),
             get_rate(figures.UPLINK_ACKNOWLEDGED),
         )
         broker, outbox, fleet = into if connected else (None, None, None)
@@ -95,7 +95,7 @@ def _fleet_lines(state: GatewayState, width: int) -> list[Line]:
     if error:
         lines.append(("", Content.assemble((f"! {error}", "$text-error"))))
     else:
-        lines.append(("taken", rate(state.rates.get(figures.UPLINK_ACKNOWLEDGED))))
+        lines.append(("delivered", rate(state.rates.get(figures.UPLINK_ACKNOWLEDGED))))
     lines.append(("", Content.assemble((fit(destination, width), "$text-muted"))))
     return lines
 

@@ -23,7 +23,7 @@ class FlowSummary(Live):
         rows = f"{amount(count(figures.OUTBOX_ROWS))} rows {tendency(state)}".rstrip()
         oldest = span(count(figures.OUTBOX_OLDEST)) if count(figures.OUTBOX_ROWS) else "—"
         fleet = state_content(state.word(figures.UPLINK_STATE))
-        taken = f" {rate(rates.get(figures.UPLINK_ACKNOWLEDGED))}"
+        delivered = f" {rate(rates.get(figures.UPLINK_ACKNOWLEDGED))}"
         error = state.word(figures.UPLINK_ERROR)
         self.put(
             Content.assemble(
@@ -31,6 +31,6 @@ class FlowSummary(Live):
                 f"▶ outbox {rows}, oldest {oldest}\n",
                 ("▶ fleet ", ""),
                 fleet,
-                f" {error}" if error else taken,
+                f" {error}" if error else delivered,
             )
         )

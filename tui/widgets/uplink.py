@@ -9,7 +9,7 @@ from tui.widgets.pairs import pair_lines
 SHOWN = (
     ("in flight", figures.UPLINK_INFLIGHT),
     ("acknowledged", figures.UPLINK_ACKNOWLEDGED),
-    ("sent again", figures.UPLINK_RESENT),
+    ("resent", figures.UPLINK_RESENT),
     ("refused", figures.UPLINK_REFUSED),
     ("filtered", figures.RULES_FILTERED),
     ("backlog a second", figures.UPLINK_PACE),

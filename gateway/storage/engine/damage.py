@@ -7,12 +7,33 @@ import sqlite3
 from pathlib import Path
 
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT}
+_OF_THE_MACHINE = {
+    sqlite3.SQLITE_AUTH,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_NOLFS,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_PROTOCOL,
+}
+"""Errors that say nothing of what is in the file."""
+
 _READ_ERRORS = {
     sqlite3.SQLITE_IOERR_READ,
     sqlite3.SQLITE_IOERR_SHORT_READ,
     sqlite3.SQLITE_IOERR_CORRUPTFS,
 }
 _PERHAPS_FULL = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
+
+UNREADABLE = (sqlite3.Error, sqlite3.Warning, ArithmeticError, LookupError, TypeError, ValueError)
+"""What reading a damaged database raises, in SQLite, in Python's sqlite3 and where values are used;
+UnicodeDecodeError is a ValueError."""
+
+_NOT_UTF_8 = "Could not decode to UTF-8"
+"""How Python's sqlite3 begins what it says of a text that is none; it gives no error code."""
 
 LITTLE_ROOM = 1024 * 1024
 """Free bytes below which an error that may have another cause is put down to a full disk."""
@@ -25,7 +46,21 @@ class DamagedError(Exception):
 def is_damage(error: sqlite3.Error) -> bool:
     """Return whether the error says that the file itself is wrong, or cannot be read."""
     code = _code(error)
-    return code & 0xFF in _DAMAGE or code in _READ_ERRORS
+    return code & 0xFF in _DAMAGE or code in _READ_ERRORS or str(error).startswith(_NOT_UTF_8)
+
+
+def is_unreadable(error: Exception, path: Path) -> bool:
+    """Return whether opening or reading the database failed for what is in it.
+
+    Whatever is not known to come of the machine is put down to the file: it is set aside, and
+    what can be read is salvaged, where a start that ends would end the same way for ever.
+    """
+    if not isinstance(error, sqlite3.Error):
+        return isinstance(error, UNREADABLE)
+    code = _code(error)
+    if code & 0xFF == sqlite3.SQLITE_READONLY:  # a byte of the header says so, too
+        return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+    return is_damage(error) or code & 0xFF not in _OF_THE_MACHINE
 
 
 def is_no_room(error: Exception) -> bool:
@@ -76,8 +111,11 @@ def _existing(folder: Path) -> Path:
 
 def note_damage(path: Path, text: str) -> bool:
     """Leave a note beside a database so that the next start sets it aside; False if that failed."""
+    note = _note_of(path)
     try:
-        _note_of(path).write_text(text + "\n", encoding="utf-8")
+        if note.exists() and not note.is_file():
+            return False
+        note.write_text(text + "\n", encoding="utf-8")
     except OSError:
         return False
     return True
@@ -85,8 +123,10 @@ def note_damage(path: Path, text: str) -> bool:
 
 def noted_damage(path: Path) -> str | None:
     """Return what an earlier run found to be wrong, None when nothing."""
+    note = _note_of(path)
     with contextlib.suppress(OSError):
-        return _note_of(path).read_text(encoding="utf-8", errors="replace").strip()
+        if note.is_file():
+            return note.read_text(encoding="utf-8", errors="replace").strip()
     return None
 
 

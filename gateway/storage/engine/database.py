@@ -145,5 +145,5 @@ async def _connect(path: Path, pragma: str) -> Connection:
         return connection
 
     connection = Connection(connect)
-    await connection
+    await connection.open()
     return connection

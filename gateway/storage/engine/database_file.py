@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from gateway.clock import Clock
 from gateway.salvage.wal import PAGE_BYTES
-from gateway.storage.engine.damage import DamagedError, is_damage, is_read_only
+from gateway.storage.engine.damage import UNREADABLE, DamagedError, is_read_only, is_unreadable
 from gateway.storage.engine.migrations.migrate import migrate, missing_columns
 from gateway.storage.engine.refusal import ReadOnlyError, makes_room, refusal
 from gateway.storage.engine.replace import finish, replace
@@ -16,6 +16,7 @@ from gateway.storage.engine.reserve import Reserve
 from gateway.storage.engine.start_check import (
     SECONDS_AFTER_A_CRASH,
     SECONDS_AFTER_A_STOP,
+    check_files,
     check_log,
     check_note,
     check_pages,
@@ -78,6 +79,7 @@ def _make_ready_or_replace(path: Path, clock: Clock) -> "tuple[Path | None, Salv
 def _make_ready(path: Path) -> None:
     """Check and migrate; raise DamagedError, or sqlite3.Error for what is no damage."""
     try:
+        check_files(path)
         if path.exists():
             check_note(path)
             check_log(path)
@@ -88,9 +90,8 @@ def _make_ready(path: Path) -> None:
             if not _with_connection(uri, lambda connection: check_pages(connection, seconds)):
                 logger.info("%s: not all pages were looked at within %g s", path, seconds)
         _make(path)
-    except sqlite3.Error as error:
-        wrong_table = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_ERROR
-        if is_damage(error) or wrong_table:
+    except UNREADABLE as error:
+        if is_unreadable(error, path):
             raise DamagedError(str(error)) from error
         raise
 

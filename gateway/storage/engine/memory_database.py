@@ -39,5 +39,5 @@ async def open_in_memory(path: Path) -> tuple[Connection, Salvage | None]:
         return connection
 
     connection = Connection(connect)
-    await connection
+    await connection.open()
     return connection, results[0] if results else None

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from gateway.counters import Counters
 from gateway.storage.engine.connection import Connection
-from gateway.storage.engine.damage import is_damage
+from gateway.storage.engine.damage import UNREADABLE, is_damage
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class Reading:
     ) -> list[T]:
         """Return what `read` makes of each row, in the connection's thread.
 
-        `read` raises ValueError, TypeError or KeyError for a row that says nothing sensible. With
+        `read` raises one of UNREADABLE for a row that says nothing sensible. With
         the first that is `enough` the reading ends. A statement without `texts`, which gives them
         as BLOBs for `read` to decode, needs no look at each value.
         """
@@ -87,7 +87,7 @@ def _take(
                 found.append(each)
                 if enough(each):
                     break
-            except (ValueError, TypeError, KeyError) as error:
+            except UNREADABLE as error:
                 faults.append(f"{what} {values[:2]!r}: {type(error).__name__}: {error}")
     except sqlite3.Error as error:
         if is_damage(error):

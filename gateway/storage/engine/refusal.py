@@ -1,5 +1,7 @@
 """What a disk that refuses the database at the start leaves to be done."""
 
+import os
+import sqlite3
 from pathlib import Path
 
 from gateway.errors import StartError
@@ -28,4 +30,19 @@ def refusal(error: Exception, path: Path) -> Exception:
         return NoDiskError(f"no room for {path}: {error}")
     if is_write_error(error):
         return NoDiskError(f"{path} cannot be written: {error}")
-    return StartError(f"{path}: {error}")
+    return cannot_start(error, path)
+
+
+def cannot_start(error: Exception, path: Path) -> StartError:
+    """Return the error with what the person who reads it is to do."""
+    return StartError(f"{path}: {error}; {_remedy(error, path)}")
+
+
+def _remedy(error: Exception, path: Path) -> str:
+    if isinstance(error, sqlite3.Error) and "locked" in str(error):
+        return "end the program that uses it, and start again"
+    if isinstance(error, PermissionError) or not os.access(path.parent, os.W_OK | os.X_OK):
+        return f"let the gateway's user write to {path.parent} and what is in it"
+    if path.exists() and not os.access(path, os.R_OK | os.W_OK):
+        return "let the gateway's user read and write it"
+    return "look at the disk and the folder; to start without what is in it, move the file away"

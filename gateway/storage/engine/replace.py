@@ -29,8 +29,11 @@ def replace(path: Path, clock: Clock, create: Callable[[Path], None]) -> "tuple[
     begins again, or goes on with `finish`. Raises OSError, sqlite3.Error.
     """
     new = _new(path)
+    if not path.exists():  # `finish` tells by it that the new one is whole
+        path.touch()
+        sync_folder(path.parent)
     for suffix in ("", *BESIDE):
-        new.with_name(new.name + suffix).unlink(missing_ok=True)
+        _clear(new.with_name(new.name + suffix), clock)
     create(new)
     result = _fill(path, new)
     aside = _free_name(path, clock)
@@ -58,6 +61,13 @@ def finish(path: Path, clock: Clock, aside: Path | None = None) -> None:
     sync_folder(path.parent)
 
 
+def set_aside_since(path: Path, moment: float) -> bool:
+    """Return whether a database was set aside after `moment`, in seconds since 1970."""
+    return any(
+        each.lstat().st_ctime >= moment for each in path.parent.glob(f"{path.name}.corrupt-*[0-9Z]")
+    )
+
+
 def _fill(path: Path, new: Path) -> "Salvage":
     from gateway.salvage.salvage import salvage
 
@@ -77,6 +87,13 @@ def _fill(path: Path, new: Path) -> "Salvage":
 
 def _new(path: Path) -> Path:
     return path.with_name(path.name + SALVAGED)
+
+
+def _clear(left_over: Path, clock: Clock) -> None:
+    if left_over.is_dir():
+        left_over.rename(_free_name(left_over, clock))
+    else:
+        left_over.unlink(missing_ok=True)
 
 
 def _free_name(path: Path, clock: Clock) -> Path:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from gateway.salvage.wal import read_log
+from gateway.salvage.wal import HEADER_BYTES, read_log
 from gateway.storage.engine.damage import DamagedError, noted_damage
 from gateway.storage.engine.log_file import log_bytes, log_of
 from gateway.storage.engine.migrations.migrate import refuse_newer
@@ -22,6 +22,19 @@ MAXIMUM_LOG_BYTES = 64 * 1024 * 1024
 def was_left_open(path: Path) -> bool:
     """Return whether the last run did not close the database: its log is still there."""
     return log_bytes(log_of(path)) > 0
+
+
+def check_files(path: Path) -> None:
+    """Raise DamagedError when one of SQLite's files is something else, or the database is gone.
+
+    SQLite would wait for ever at a FIFO, and delete the log of a database that is empty.
+    """
+    for each in (path, log_of(path), path.with_name(f"{path.name}-shm")):
+        if each.exists() and not each.is_file():
+            raise DamagedError(f"{each.name} is not a file")
+    if log_bytes(log_of(path)) > HEADER_BYTES and not (path.exists() and path.stat().st_size):
+        what = "empty" if path.exists() else "gone"
+        raise DamagedError(f"it is {what} beside its write-ahead log")
 
 
 def check_log(path: Path) -> None:

@@ -39,7 +39,7 @@ async def give_space_back(
             step = min(STEP_PAGES, free - keep)
             # As a script: the statement has a row without columns for each page, and Python
             # ends anything else after the first of them.
-            await connection.executescript(f"PRAGMA incremental_vacuum({step})")
+            await connection.script(f"PRAGMA incremental_vacuum({step})")
             shrunk = True
     except sqlite3.Error as error:
         level = logging.DEBUG if is_no_room(error) else logging.WARNING  # the alarm says it

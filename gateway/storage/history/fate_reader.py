@@ -21,12 +21,12 @@ _LEDGER = (
 _SESSION = "SELECT id FROM session WHERE client_id = ?"
 _OWED = (
     "SELECT packet_id, released FROM delivery WHERE session = ? AND message IN"
-    " (SELECT id FROM message WHERE topic = ? AND received_at = ? AND payload = ?)"
+    " (SELECT id FROM message WHERE topic = ? AND time = ? AND payload = ?)"
 )
 _OWED_BATCHES = (
     "SELECT packet_id, released, m.payload, version, gone FROM delivery"
     " JOIN message AS m ON m.id = message"
-    " WHERE session = ? AND topic = ? AND received_at = ? AND version IS NOT NULL"
+    " WHERE session = ? AND topic = ? AND time = ? AND version IS NOT NULL"
 )
 
 

@@ -5,19 +5,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.routing.where.message import Message
-from gateway.storage.outbox.outbox_row import (
-    COLUMNS,
-    OutboxRow,
-    from_columns,
-    row_of_message,
-    to_columns,
+from gateway.storage.engine.message_columns import (
+    MESSAGE_COLUMNS,
+    fields_of,
+    to_fields,
+    to_values,
 )
+from gateway.storage.outbox.outbox_row import message_of, row_of_message
 from gateway.storage.outbox.row_size import row_size
 
-_MESSAGE = COLUMNS.index("time")
-"""From here on the columns of the outbox are those of a message."""
-
-HISTORY_COLUMNS = ("id", "start", "rules", "payload_is_json", "epoch", *COLUMNS[_MESSAGE:])
+HISTORY_COLUMNS = ("id", "start", "rules", "payload_is_json", "epoch", *MESSAGE_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,16 +58,15 @@ def size_of(message: Message) -> int:
 
 def to_history_columns(row: HistoryRow) -> tuple[object, ...]:
     """Return the values of HISTORY_COLUMNS."""
-    columns = to_columns(row_of_message(row.message, row.epoch, "", 0, ""))
     is_json = row.message.payload_is_json()
     rules = json.dumps([_numbered(each) for each in row.numbers], separators=(",", ":"))
-    return (row.id, row.start, rules, is_json, row.epoch, *columns[_MESSAGE:])
+    return (row.id, row.start, rules, is_json, row.epoch, *to_values(fields_of(row.message)))
 
 
 def from_history_columns(values: tuple[Any, ...]) -> HistoryRow:
     """Return the row that `to_history_columns` made `values` of."""
     identifier, start, rules, _, epoch, *columns = values
-    message = message_of_row(from_columns((0, 0, epoch, "", 0, "", *columns)))
+    message = message_of(to_fields(columns))
     numbers = tuple(
         Numbered(stream, number, tuple(RuleResult(*result) for result in results))
         for stream, number, results in json.loads(rules)
@@ -83,22 +79,3 @@ def _numbered(numbered: Numbered) -> list[object]:
         [each.place, each.rule_epoch, each.result, each.overflow] for each in numbered.results
     ]
     return [numbered.stream, numbered.number, results]
-
-
-def message_of_row(row: OutboxRow) -> Message:
-    """Return the message that `row_of_message` made the row of."""
-    return Message(
-        row.topic,
-        row.payload,
-        row.qos,
-        row.retain,
-        client_id=row.client_id,
-        username=row.username,
-        received_at=row.time,
-        content_type=row.content_type,
-        response_topic=row.response_topic,
-        correlation_data=row.correlation_data,
-        message_expiry=row.message_expiry,
-        payload_format=row.payload_format,
-        user_properties=row.user_properties,
-    )

@@ -137,7 +137,7 @@ class Ledger:
         self._counters.add(f"tidegate/ledger/{fate.value}", last - first + 1)
         if self._gathered.full:
             if self._writer.attempts.failing:
-                self._counters.add("tidegate/ledger/coarsened", self._gathered.make_coarse())
+                self._counters.add("tidegate/ledger/compacted", self._gathered.make_coarse())
             else:
                 self._write_now()
         elif self._timer is None:

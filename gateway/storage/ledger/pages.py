@@ -121,4 +121,4 @@ class LedgerPages:
         gone = [each for each in page if each.id in ends]
         if gone:
             self._ledger.replace(changed, gone)
-            self._counters.add("tidegate/ledger/coarsened", len(gone))
+            self._counters.add("tidegate/ledger/compacted", len(gone))

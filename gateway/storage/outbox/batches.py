@@ -26,15 +26,15 @@ class OutboxBatches:
             self._delivered[batch] = self._delivered.get(batch, 0) + delivered
             self.delivering += delivered
 
-    def committed(self, batch: int) -> bool:
-        """Take in that all up to `batch` is on disk; return whether that brought or took rows."""
+    def committed(self, batch: int) -> tuple[bool, bool]:
+        """Take in that all up to `batch` is on disk; return whether that brought and took rows."""
         last_ids = _pop_up_to(self._last_ids, batch)
         self.delivering -= sum(_pop_up_to(self._delivered, batch))
         removed = {number for number in self._removing if number <= batch}
         self._removing -= removed
         if last_ids:
             self.committed_id = last_ids[-1]
-        return bool(last_ids or removed)
+        return bool(last_ids), bool(removed)
 
 
 def _pop_up_to(by_batch: dict[int, int], batch: int) -> list[int]:

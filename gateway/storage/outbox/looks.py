@@ -1,4 +1,4 @@
-"""When the database is asked for the oldest rows of the outbox: beside all else, not often."""
+"""Asks the database for the oldest rows of the outbox: beside all else, not often."""
 
 import asyncio
 import logging
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from gateway.storage.outbox.batches import OutboxBatches
 from gateway.storage.outbox.heads import OutboxHeads
-from gateway.storage.outbox.oldest_row import OldestRow
+from gateway.storage.outbox.reader import OutboxReader
 from gateway.storage.outbox.streams import OutboxStreams
 
 logger = logging.getLogger(__name__)
@@ -15,19 +15,26 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 1.0
 """Between two looks for the oldest row: a drain removes it with each commit."""
 
+_OLDEST = "SELECT time FROM outbox ORDER BY id LIMIT 1"
+
 
 class OutboxLooks:
-    """Keeps `oldest` and `heads` known; `on_looked` is called after each look that succeeded."""
+    """Keeps `heads` and `oldest_time` known; `on_looked` is called after each look that succeeded.
+
+    `oldest_time` is when the oldest row was accepted (ms), None when none waits.
+    """
 
     def __init__(
         self,
-        oldest: OldestRow,
+        reader: OutboxReader,
         heads: OutboxHeads,
         streams: OutboxStreams,
         batches: OutboxBatches,
         on_looked: Callable[[], None],
     ) -> None:
-        self._oldest = oldest
+        self.oldest_time: int | None = None
+        self._stale = False
+        self._reader = reader
         self._heads = heads
         self._streams = streams
         self._batches = batches
@@ -40,17 +47,34 @@ class OutboxLooks:
     async def first(self) -> None:
         """Look for the first time; raise sqlite3.Error."""
         if self._streams.rows:
-            await self._oldest.look()
+            await self._look_for_oldest()
         await self._heads.read(self._readable)
 
-    def look(self) -> None:
-        """Look if there is need: for heads at once, for the oldest row within LOOK_SECONDS."""
+    def added(self, time: int) -> None:
+        """Note that a row comes, which was accepted at `time`."""
+        if not self._streams.rows:
+            self.oldest_time = time
+
+    def removed(self) -> None:
+        """Note that rows have left."""
+        if not self._streams.rows:
+            self.oldest_time = None
+
+    def committed(self, *, removals: bool) -> None:
+        """Look if there is need: for heads at once, for the oldest row within LOOK_SECONDS.
+
+        Called after each commit, with whether it brought removals: the oldest may be another.
+        """
+        self._stale = self._stale or removals
+        self._look_soon()
+
+    def _look_soon(self) -> None:
         if self._task is not None or self._closed:
             return
         loop = asyncio.get_running_loop()
         wait = 0.0
         if not self._heads.lacks(self._batches.committed_id):
-            if not self._lacks_oldest:
+            if not (self._stale and self._streams.rows):
                 return
             wait = self._looked_at + LOOK_SECONDS - loop.time()
         if wait <= 0.0:
@@ -67,24 +91,35 @@ class OutboxLooks:
         if self._task is not None:
             await self._task
 
-    @property
-    def _lacks_oldest(self) -> bool:
-        return self._streams.rows > 0 and self._oldest.unknown
-
     def _readable(self) -> int:
         return 0 if self._closed else self._batches.committed_id
 
     def _look_later(self) -> None:
         self._timer = None
-        self.look()
+        self._look_soon()
 
     async def _look(self) -> None:
         try:
-            if self._lacks_oldest:
-                await self._oldest.look()
+            if self._stale:
+                await self._look_for_oldest()
             await self._heads.read(self._readable)
             self._on_looked()
         except sqlite3.Error as error:
             logger.warning("the oldest rows of the outbox could not be read: %s", error)
+            return  # after the next commit again
         finally:
             self._task = None
+        self._look_soon()  # what was committed meanwhile
+
+    async def _look_for_oldest(self) -> None:
+        """Ask the disk; raise sqlite3.Error.
+
+        A row whose removal is not on disk yet may be found: that commit lets look again. If none
+        is found, what waits is not on disk yet: so does the next one.
+        """
+        self._stale = False
+        found = await self._reader.read(_OLDEST, (), lambda cursor: cursor.fetchone())
+        if found is None:
+            self._stale = True
+        elif self._streams.rows:
+            (self.oldest_time,) = found

@@ -15,7 +15,6 @@ from gateway.storage.outbox.figures import OutboxFigures
 from gateway.storage.outbox.heads import OutboxHeads
 from gateway.storage.outbox.lane import RECALL
 from gateway.storage.outbox.looks import OutboxLooks
-from gateway.storage.outbox.oldest_row import OldestRow
 from gateway.storage.outbox.outbox_row import COLUMNS, OutboxRow, to_columns
 from gateway.storage.outbox.reader import OutboxReader
 from gateway.storage.outbox.recent_rows import RecentRows
@@ -25,7 +24,7 @@ from gateway.storage.outbox.stream import MAX_LATEST_TOPICS
 from gateway.storage.outbox.streams import OutboxStreams
 from gateway.storage.outbox.totals import OutboxTotals
 
-_INSERT = insert_statement("outbox", COLUMNS)
+_INSERT = insert_statement("outbox", (*COLUMNS, "indexed"))
 _DELETE = "DELETE FROM outbox WHERE id BETWEEN ? AND ?"
 
 
@@ -61,14 +60,13 @@ class Outbox:
         self._streams = OutboxStreams(settings or OutboxSettings(), self._fetched.is_taken)
         self._totals = OutboxTotals(database, writer, self._streams)
         self._reader = OutboxReader(database, writer)
-        self._oldest = OldestRow(self._reader)
         self._recent = RecentRows()
         self._batches = OutboxBatches()
         self._expiry = OutboxExpiry(self._reader, self._streams, self._fetched, self._expire)
         self._figures = OutboxFigures(counters, self._streams)
         heads = OutboxHeads(self._reader, self._streams)
         self._looks = OutboxLooks(
-            self._oldest, heads, self._streams, self._batches, self._keep_bounds
+            self._reader, heads, self._streams, self._batches, self._keep_bounds
         )
         writer.on_committed.append(self._committed)
 
@@ -103,7 +101,7 @@ class Outbox:
 
         After it was removed it follows within a second of the commit (LOOK_SECONDS).
         """
-        return self._oldest.time
+        return self._looks.oldest_time
 
     async def load(self) -> None:
         """Learn what an earlier run left; call it once, before anything is added."""
@@ -113,7 +111,7 @@ class Outbox:
         self._recent.start(self.last_id)
         if self.rows:
             self.recalled = await self._reader.count_recalled()
-        await self._reader.keep_index(several=len(self._streams) > 1)
+        await self._reader.load(self.last_id, several=len(self._streams) > 1)
         for stream in self._streams:
             if stream.latest is not None and stream.rows:
                 name = stream.settings.name
@@ -159,10 +157,10 @@ class Outbox:
             return self._writer.batch
         row.id = self._totals.last_id = self._totals.last_id + 1
         values = to_columns(row)
-        batch = self._writer.add(_INSERT, values, within)
+        batch = self._writer.add(_INSERT, (*values, self._reader.indexed), within)
         self._recent.add(row.id, row.size, values)
         self._batches.add(batch, row.id)
-        self._oldest.added(row, self.rows)
+        self._looks.added(row.time)
         self.lanes.add(row.lane)
         self.recalled += row.lane == RECALL
         if not self._streams.added(row):
@@ -277,7 +275,7 @@ class Outbox:
         self._reader.leave(identifiers, batch)
         self._totals.removed()
         self._streams.removed(rows)
-        self._oldest.removed(identifiers, self.rows)
+        self._looks.removed()
 
     def _expire(self, rows: Sequence[OutboxRow], cause: str) -> None:
         self.remove(rows, Fate.EXPIRED, cause)
@@ -291,9 +289,9 @@ class Outbox:
             callback(rows, fate, cause)
 
     def _committed(self, batch: int) -> None:
-        changed = self._batches.committed(batch)
+        added, removed = self._batches.committed(batch)
         self._reader.forget()
-        self._looks.look()
-        if changed:
+        self._looks.committed(removals=removed)
+        if added or removed:
             for callback in self.on_change:
                 callback()

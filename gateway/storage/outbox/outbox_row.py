@@ -1,36 +1,26 @@
 """One message of the outbox, and its form as a row of SQLite."""
 
-import json
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from gateway.routing.where.message import Message
-
-COLUMNS = (
-    "id",
-    "size",
-    "epoch",
-    "stream",
-    "seq",
-    "lane",
-    "time",
-    "topic",
-    "payload",
-    "qos",
-    "retain",
-    "content_type",
-    "response_topic",
-    "correlation_data",
-    "message_expiry",
-    "payload_format",
-    "user_properties",
-    "client_id",
-    "username",
+from gateway.storage.engine.message_columns import (
+    MESSAGE_COLUMNS,
+    PROPERTY_COLUMNS,
+    fields_of,
+    to_fields,
+    to_values,
 )
-"""The columns of `outbox`, and most of those of `rejected`, in the order of `to_columns`."""
+
+COLUMNS = ("id", "size", "epoch", "stream", "seq", "lane", *MESSAGE_COLUMNS)
+"""The columns of `outbox` and `rejected` that hold an OutboxRow, in the order of `to_columns`."""
 
 SIZE_INDEX = COLUMNS.index("size")
 """Where `size` stands in COLUMNS."""
+
+_identity = attrgetter(*COLUMNS[: -len(MESSAGE_COLUMNS)])
+_message = attrgetter(*MESSAGE_COLUMNS)
 
 
 @dataclass(slots=True, weakref_slot=True)
@@ -48,19 +38,19 @@ class OutboxRow:
     stream: str
     seq: int
     lane: str
-    time: int
     topic: str
     payload: bytes
     qos: int = 1
     retain: bool = False
+    time: int = 0
+    client_id: str | None = None
+    username: str | None = None
     content_type: str | None = None
     response_topic: str | None = None
     correlation_data: bytes | None = None
     message_expiry: int | None = None
     payload_format: int | None = None
     user_properties: tuple[tuple[str, str], ...] = ()
-    client_id: str | None = None
-    username: str | None = None
     id: int = 0
     size: int = 0
     left: bool = field(default=False, compare=False)
@@ -70,77 +60,39 @@ class OutboxRow:
 
 def row_of_message(message: Message, epoch: str, stream: str, seq: int, lane: str) -> OutboxRow:
     """Return the row that keeps all of `message` under the number (epoch, stream, seq)."""
-    return OutboxRow(
-        epoch=epoch,
-        stream=stream,
-        seq=seq,
-        lane=lane,
-        time=message.received_at or 0,
-        topic=message.topic,
-        payload=message.payload,
-        qos=message.qos,
-        retain=message.retain,
-        content_type=message.content_type,
-        response_topic=message.response_topic,
-        correlation_data=message.correlation_data,
-        message_expiry=message.message_expiry,
-        payload_format=message.payload_format,
-        user_properties=message.user_properties,
-        client_id=message.client_id,
-        username=message.username,
-    )
+    return OutboxRow(epoch, stream, seq, lane, *fields_of(message))
 
 
 def to_columns(row: OutboxRow) -> tuple[object, ...]:
-    """Return the values of COLUMNS; user properties as JSON, None where there are none."""
-    pairs = row.user_properties
-    return (
-        row.id,
-        row.size,
-        row.epoch,
-        row.stream,
-        row.seq,
-        row.lane,
-        row.time,
-        row.topic,
-        row.payload,
-        row.qos,
-        row.retain,
-        row.content_type,
-        row.response_topic,
-        row.correlation_data,
-        row.message_expiry,
-        row.payload_format,
-        json.dumps(pairs, separators=(",", ":"), ensure_ascii=False) if pairs else None,
-        row.client_id,
-        row.username,
-    )
+    """Return the values of COLUMNS."""
+    return (*_identity(row), *to_values(_message(row)))
 
 
 def from_columns(values: tuple[Any, ...]) -> OutboxRow:
     """Return the row that `to_columns` made `values` of."""
-    identifier, size, epoch, stream, seq, lane, time, topic, payload, qos, retain, *rest = values
-    content_type, response_topic, correlation_data, expiry, payload_format, pairs, *sender = rest
-    return OutboxRow(  # by place: a drain makes thousands a second
-        epoch,
-        stream,
-        seq,
-        lane,
-        time,
+    identifier, size, epoch, stream, seq, lane, *message = values
+    row = OutboxRow(epoch, stream, seq, lane, *to_fields(message))
+    row.id, row.size = identifier, size
+    return row
+
+
+def message_of_row(row: OutboxRow) -> Message:
+    """Return the message that `row_of_message` made the row of."""
+    return message_of(_message(row))
+
+
+def message_of(fields: tuple[Any, ...]) -> Message:
+    """Return the message with these fields, in the order of MESSAGE_COLUMNS."""
+    topic, payload, qos, retain, time, client_id, username, *properties = fields
+    return Message(
         topic,
         payload,
         qos,
-        bool(retain),
-        content_type,
-        response_topic,
-        correlation_data,
-        expiry,
-        payload_format,
-        () if pairs is None else tuple((name, value) for name, value in json.loads(pairs)),
-        sender[0],
-        sender[1],
-        identifier,
-        size,
+        retain,
+        received_at=time,
+        client_id=client_id,
+        username=username,
+        **dict(zip(PROPERTY_COLUMNS, properties, strict=True)),
     )
 
 

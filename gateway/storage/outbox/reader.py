@@ -15,14 +15,21 @@ logger = logging.getLogger(__name__)
 MAX_FETCH_BYTES = 1024 * 1024
 """Bytes after which one `fetch` ends, so that large payloads do not fill the memory."""
 
-SUMMARY = "id, size, epoch, stream, seq, lane, time, topic"
+SUMMARY = "id, size, epoch, stream, seq, lane, topic, time"
 """The columns of a row without what the publisher put into the message."""
 
-_INDEX = "CREATE INDEX IF NOT EXISTS outbox_stream ON outbox (stream)"
-_NO_INDEX = "DROP INDEX IF EXISTS outbox_stream"
+_UNINDEXED = "outbox_unindexed"
+"""The name in `meta` of the highest id of a row that the index of streams may not have."""
+
+_ALL_IDS = 2**62
+_GET = "SELECT value FROM meta WHERE name = ?"
+_SET = (
+    "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
+)
 _ALL = ", ".join(COLUMNS)
 _FETCH = f"SELECT {_ALL} FROM outbox WHERE id > ? AND id <= ?"  # noqa: S608 - our own names
-_OF_STREAM = _FETCH.replace("outbox", "outbox INDEXED BY outbox_stream")
+_INDEXED = "outbox INDEXED BY outbox_stream WHERE indexed = 1 AND"
+_OF_STREAM = _FETCH.replace("outbox WHERE", _INDEXED)
 _RECALLED = _FETCH.replace("outbox", "outbox INDEXED BY outbox_recall") + " AND lane = 'recall'"
 _COUNT_RECALLED = "SELECT count(*) FROM outbox INDEXED BY outbox_recall WHERE lane = 'recall'"
 
@@ -32,24 +39,34 @@ T = TypeVar("T")
 class OutboxReader:
     """The committed rows, without those whose removal is on its way to disk.
 
-    `by_stream` says that the index of streams exists.
+    `indexed` says whether rows that come go into the index of streams: where there is one stream,
+    nobody needs it, and it would be one more page to write in each commit.
     """
 
     def __init__(self, database: Database, writer: Writer) -> None:
-        self.by_stream = False
+        self.indexed = False
+        self._unindexed = _ALL_IDS
         self._database = database
         self._writer = writer
         self._leaving: dict[int, set[int]] = {}
         self._begun: list[int] = []
 
-    async def keep_index(self, *, several: bool) -> None:
-        """Keep the index of streams where there are several, and only there: it is written too."""
-        try:
-            await self._database.writer.write([(_INDEX if several else _NO_INDEX, [()])])
-        except sqlite3.Error as error:
-            logger.warning("the outbox works without its index of streams: %s", error)
-        else:
-            self.by_stream = several
+    async def load(self, last_id: int, *, several: bool) -> None:
+        """Learn which rows up to this id the index has, and decide for the rows to come.
+
+        Rows of a time with one stream are never put into it later: they would all be written
+        anew. Until they have left, they are read through without it. Raises sqlite3.Error.
+        """
+        found = await self._database.reader.query(_GET, (_UNINDEXED,), lambda all_: all_.fetchone())
+        known = _ALL_IDS if found is None else found[0]  # a salvaged database may have lost it
+        self._unindexed = min(known, last_id) if several else _ALL_IDS
+        self.indexed = several
+        if self._unindexed != known:
+            try:
+                await self._database.writer.write([(_SET, [(_UNINDEXED, self._unindexed)])])
+            except sqlite3.Error as error:
+                logger.warning("the outbox works without its index of streams: %s", error)
+                self.indexed, self._unindexed = True, _ALL_IDS  # what is on disk stays true
 
     def leave(self, identifiers: Iterable[int], batch: int) -> None:
         """Show these rows no more: the batch of this number deletes them."""
@@ -65,11 +82,6 @@ class OutboxReader:
         """Return whether a row that was read has not left meanwhile."""
         return not any(identifier in rows for rows in self._leaving.values())
 
-    def is_on_its_way(self, identifier: int) -> bool:
-        """Return whether a removed row is still on disk."""
-        committed = self._writer.committed
-        return any(identifier in rows for batch, rows in self._leaving.items() if batch > committed)
-
     async def fetch(
         self, after_id: int, up_to: int, limit: int, *, lane: str | None, stream: str | None
     ) -> list[OutboxRow]:
@@ -77,7 +89,7 @@ class OutboxReader:
         statement = _FETCH
         if lane == RECALL:
             statement, lane = _RECALLED, None
-        elif stream is not None and self.by_stream:
+        elif stream is not None and after_id >= self._unindexed:
             statement = _OF_STREAM
         more: tuple[str | int, ...] = ()
         for column, value in (("lane", lane), ("stream", stream)):
@@ -85,6 +97,8 @@ class OutboxReader:
                 statement += f" AND {column} = ?"
                 more += (value,)
         statement += " ORDER BY id LIMIT ?"
+        # In SQL, not after it: a lane or stream with few rows among many would otherwise be read
+        # through page by page.
         while True:
             found = await self.read(statement, (after_id, up_to, *more, limit), _rows_up_to_bytes)
             rows = self._shown(found)
@@ -103,15 +117,15 @@ class OutboxReader:
 
         Rows that have left are among them: see `shows`.
         """
-        table = "outbox INDEXED BY outbox_stream" if self.by_stream else "outbox"
-        statement = f"SELECT {SUMMARY} FROM {table}"  # noqa: S608 - our own names
-        statement += " WHERE stream = ? AND id > ? AND id <= ? ORDER BY id LIMIT ?"
+        where = _INDEXED if after_id >= self._unindexed else "outbox WHERE"
+        statement = f"SELECT {SUMMARY} FROM {where}"  # noqa: S608 - our own names
+        statement += " stream = ? AND id > ? AND id <= ? ORDER BY id LIMIT ?"
         return await self.read(statement, (stream, after_id, up_to, limit), _summaries)
 
     async def newest(self, stream: str, limit: int) -> list[OutboxRow]:
         """Return summaries of the stream's rows, at most `limit`, the newest first."""
-        table = "outbox INDEXED BY outbox_stream" if self.by_stream else "outbox"
-        statement = f"SELECT {SUMMARY} FROM {table} WHERE stream = ?"  # noqa: S608 - our own names
+        where = "outbox WHERE" if self._unindexed else _INDEXED
+        statement = f"SELECT {SUMMARY} FROM {where} stream = ?"  # noqa: S608 - our own names
         return await self.read(f"{statement} ORDER BY id DESC LIMIT ?", (stream, limit), _summaries)
 
     async def expired(self, now: int, limit: int, after_id: int, up_to: int) -> list[OutboxRow]:
@@ -133,6 +147,8 @@ class OutboxReader:
 
         Until the next `forget` after it, `shows` knows of each row it gave whether it has left.
         """
+        # The read's snapshot is of this commit or of a later one: it may still show rows that a
+        # batch after it removes. What these are is kept until every such read has ended.
         begun = self._writer.committed
         self._begun.append(begun)
         try:
@@ -155,6 +171,6 @@ def _rows_up_to_bytes(cursor: sqlite3.Cursor) -> list[OutboxRow]:
 def _summaries(cursor: sqlite3.Cursor) -> list[OutboxRow]:
     rows: list[tuple[Any, ...]] = cursor.fetchall()
     return [
-        OutboxRow(epoch, stream, seq, lane, time, topic, b"", id=identifier, size=size)
-        for identifier, size, epoch, stream, seq, lane, time, topic in rows
+        OutboxRow(epoch, stream, seq, lane, topic, b"", time=time, id=identifier, size=size)
+        for identifier, size, epoch, stream, seq, lane, topic, time in rows
     ]

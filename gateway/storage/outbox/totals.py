@@ -12,7 +12,11 @@ SCAN_ROWS = 10_000
 
 _SUMS = "SELECT stream, rows, bytes, up_to FROM outbox_totals"
 # "+stream": by id, from up_to on, and not through the index of all rows.
-_COUNT = "SELECT stream, count(*), sum(size) FROM outbox WHERE id > ? GROUP BY +stream"
+# "total": a sum of damaged sizes may be more than an integer holds, and would end the query.
+_COUNT = (
+    "SELECT stream, count(*), CAST(total(size) AS INTEGER) FROM outbox"
+    " WHERE id > ? GROUP BY +stream"
+)
 _LAST = "SELECT coalesce(max(id), 0) FROM outbox"
 _SET = (
     "INSERT INTO outbox_totals (stream, rows, bytes, up_to) VALUES (?, ?, ?, ?) ON CONFLICT"

@@ -15,8 +15,8 @@ FORWARD = (
     "UPDATE session SET left_at = left_at + ? WHERE left_at IS NOT NULL",
     "UPDATE will SET due = due + ? WHERE due IS NOT NULL",
     "UPDATE delivery SET expires = expires + ? WHERE expires IS NOT NULL",
-    "UPDATE message SET received_at = received_at + ? WHERE message_expiry IS NOT NULL",
-    "UPDATE retained SET received_at = received_at + ? WHERE message_expiry IS NOT NULL",
+    "UPDATE message SET time = time + ? WHERE message_expiry IS NOT NULL",
+    "UPDATE retained SET time = time + ? WHERE message_expiry IS NOT NULL",
 )
 """What expires by the wall clock after a restart; what never does keeps its time."""
 

@@ -1,12 +1,13 @@
 """Retained messages as they are read back from the disk."""
 
 from gateway.mqtt.publication import Publication
+from gateway.storage.engine.message_columns import MESSAGE_COLUMNS
 from gateway.storage.engine.reading import Values
 from gateway.storage.sessions import message_row
 from gateway.storage.sessions.stored_spans import TEXTS
 
 _COLUMNS = ", ".join(
-    f"CAST({column} AS BLOB)" if column in TEXTS else column for column in message_row.COLUMNS
+    f"CAST({column} AS BLOB)" if column in TEXTS else column for column in MESSAGE_COLUMNS
 )
 
 READ = f"SELECT id, {_COLUMNS} FROM retained ORDER BY id"  # noqa: S608 - our columns
@@ -36,7 +37,7 @@ class RetainedReader:
         self.rows[topic] = values[0]
         row = (
             value.decode() if column in TEXTS and value is not None else value
-            for column, value in zip(message_row.COLUMNS, values[1:], strict=True)
+            for column, value in zip(MESSAGE_COLUMNS, values[1:], strict=True)
         )
         publication = message_row.from_row(tuple(row), self._monotonic, self._wall)
         names = self._names

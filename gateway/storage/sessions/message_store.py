@@ -5,11 +5,12 @@ from gateway.mqtt.publish_properties import NO_PUBLISH_PROPERTIES
 from gateway.storage.engine.connection import Row
 from gateway.storage.engine.gathering import Add, AddRows
 from gateway.storage.engine.many_rows import insert_statement
+from gateway.storage.engine.message_columns import MESSAGE_COLUMNS, PLAIN_COLUMNS
 from gateway.storage.engine.ranges import ranges_of
 from gateway.storage.sessions import message_row
 
-INSERT = insert_statement("message", ("id", *message_row.COLUMNS))
-INSERT_PLAIN = insert_statement("message", ("id", *message_row.PLAIN_COLUMNS))
+INSERT = insert_statement("message", ("id", *MESSAGE_COLUMNS))
+INSERT_PLAIN = insert_statement("message", ("id", *PLAIN_COLUMNS))
 """What most messages need: to bind six more NULLs costs nearly half of the whole row."""
 
 INSERT_BATCH = insert_statement("message", ("id", *message_row.BATCH_COLUMNS))

@@ -32,13 +32,13 @@ STEP_ROWS = 1_000
 LAST_SEQUENCE = 2**62
 
 _ENDED = (
-    "SELECT place, message, size, alone, messages, shared_filter IS NOT NULL FROM delivery"
-    " WHERE session = ? ORDER BY place LIMIT ?"
+    "SELECT sequence, message, size, alone, messages, shared_filter IS NOT NULL FROM delivery"
+    " WHERE session = ? ORDER BY sequence LIMIT ?"
 )
 _EXPIRED = (
-    "SELECT expires, session, place, message, size, alone, messages FROM delivery"
-    " WHERE expires BETWEEN ? AND ? AND (expires, session, place) > (?, ?, ?)"
-    " ORDER BY expires, session, place LIMIT ?"
+    "SELECT expires, session, sequence, message, size, alone, messages FROM delivery"
+    " WHERE expires BETWEEN ? AND ? AND (expires, session, sequence) > (?, ?, ?)"
+    " ORDER BY expires, session, sequence LIMIT ?"
 )
 
 Now = Callable[[], tuple[float, int]]
@@ -128,6 +128,8 @@ class Pager:
         self._go()
 
     def _go(self) -> None:
+        # Never two steps at a time, and none before what the last one gathered is on disk: a
+        # reader would still see the rows that it deletes, and a row would be sent or counted twice.
         if self._jobs and not self._busy and self._committed >= self._waits_for:
             self._busy = True
             self._spawn(self._run(self._jobs[0]))
@@ -137,7 +139,7 @@ class Pager:
             done = await job.step()
         except sqlite3.Error as error:
             logger.warning("a queue on disk cannot be read: %s", error)
-            self._later(self._again)
+            self._later(self._again)  # the same job: its session waits for what it asked for
             return
         if done:
             self._jobs.popleft()
@@ -172,7 +174,7 @@ class _Load:
         found = await pager.reading.rows(
             READ, "delivery to session", reader.spans, row, whole, texts=False
         )
-        if journal.open:
+        if journal.open:  # it may have ended while the page was read
             # a whole page that nobody can read is the end: the next would begin at the same place
             complete = not whole() and (reader.rows < PAGE_MESSAGES or not found)
             self._take(list(chain.from_iterable(found)), complete, pager.now()[0])
@@ -193,16 +195,18 @@ class _End:
         if not found:
             return True
         if any(shared for *_, shared in found):
+            # Another member gets them before they are deleted here. Both are in one batch: a crash
+            # leaves them with this session or with that one.
             last = await self._share_out(found[-1][0])
             found = [values for values in found if values[0] <= last]
-        for place, message, size, alone, messages, _ in found:
-            journal.forget(place, message, size, alone=bool(alone), count=messages)
+        for sequence, message, size, alone, messages, _ in found:
+            journal.forget(sequence, message, size, alone=bool(alone), count=messages)
         pager.now()
         pager.changed()
         return False
 
     async def _share_out(self, up_to: int) -> int:
-        """Offer what is on disk up to a place, or as much as a page holds; return how far."""
+        """Offer what is on disk up to this sequence number, or a page of it; return how far."""
         pager = self._pager
         row = (self._journal.number, 0, up_to, STEP_ROWS)
         reader = SpanReader(*pager.now())
@@ -251,7 +255,7 @@ class _Sweep:
         """Delete a row, unless it is in memory, where it is found as well; return how many go."""
         journal = self._pager.journals.get(session)
         if journal is None or journal.queue is None:
-            return 0
+            return 0  # of an ended session, which _End deletes
         if not journal.queue.remove_paged(last, size, messages):
             return 0
         journal.forget(last, message, size, alone=bool(alone), count=messages)

@@ -1,10 +1,9 @@
 """What an earlier run left of sessions, retained messages and wills, read at the start."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from gateway.mqtt.packets import Will
-from gateway.mqtt.properties import Properties
 from gateway.session.kept import (
     Kept,
     KeptSession,
@@ -16,6 +15,7 @@ from gateway.session.kept import (
 from gateway.session.limits import MAXIMUM_INFLIGHT
 from gateway.session.queue_bounds import HEAD_BYTES, HEAD_MESSAGES
 from gateway.session.queue_memory import MAXIMUM_HEAD_BYTES
+from gateway.storage.engine.message_columns import property_fields
 from gateway.storage.engine.reading import Values
 from gateway.storage.sessions import kept_retained, message_row, will_store
 from gateway.storage.sessions.broker_store import BrokerStore
@@ -34,7 +34,7 @@ _SUBSCRIPTIONS = (
     " identity, awaits_retained FROM subscription ORDER BY session, topic_filter"
 )
 _QUEUES = (
-    "SELECT session, sum(messages), sum(size), max(place), max(place * (packet_id > 0)),"
+    "SELECT session, sum(messages), sum(size), max(sequence), max(sequence * (packet_id > 0)),"
     " min(message), max(message)"
     " FROM delivery GROUP BY session"
 )
@@ -189,15 +189,8 @@ class Restore:
 
 def _will(values: Values) -> KeptWill:
     client_id, username, due, delay, topic, payload, qos, retain, *rest = values
-    content_type, response_topic, correlation_data, expiry, payload_format, pairs = rest
-    properties = Properties(
-        payload_format_indicator=payload_format,
-        message_expiry_interval=expiry,
-        content_type=content_type,
-        response_topic=response_topic,
-        correlation_data=correlation_data,
-        will_delay_interval=delay or None,
-        user_properties=message_row.text_to_pairs(pairs),
-    )
+    properties = property_fields(tuple(rest))
+    if delay:
+        properties = replace(properties, will_delay_interval=delay)
     will = Will(topic, payload, message_row.check_qos(qos), bool(retain), properties)
     return KeptWill(client_id, username, will, due)

@@ -7,6 +7,7 @@ from gateway.mqtt.publish_properties import NO_PUBLISH_PROPERTIES
 from gateway.storage.engine.connection import Row
 from gateway.storage.engine.gathering import Gathering
 from gateway.storage.engine.many_rows import insert_statement
+from gateway.storage.engine.message_columns import MESSAGE_COLUMNS, PLAIN_COLUMNS
 from gateway.storage.sessions import message_row
 
 NOT_KEPT = "$SYS/"
@@ -18,8 +19,8 @@ def _replace(columns: tuple[str, ...]) -> str:
     return insert_statement("retained", columns).replace("INSERT", "INSERT OR REPLACE", 1)
 
 
-_KEEP = _replace(message_row.COLUMNS)
-_KEEP_PLAIN = _replace(message_row.PLAIN_COLUMNS)
+_KEEP = _replace(MESSAGE_COLUMNS)
+_KEEP_PLAIN = _replace(PLAIN_COLUMNS)
 _FORGET = "DELETE FROM retained WHERE id = ?"
 
 

@@ -40,11 +40,13 @@ class SessionJournal(SessionRecord):
         """Give the messages their sequence numbers and write them, or defer that."""
         within, barrier = span.publication.commit_within, span.publication.barrier
         if within is None:
-            return
+            return  # the class `memory`: the publisher was promised nothing
         row = self._row_of(span, self._last_sequence + 1)
         self._last_sequence = row.last
         changes, gathering = self._begun(), self._store.gathering
         if deferred and barrier is not None and gathering.writer.commit_delay:
+            # Not written unless the receiver is late. The publisher's answer waits for the barrier,
+            # or for the commit if that comes first: it is never sent on a promise in memory alone.
             changes.deferred[row.last] = row
             row.barrier = barrier
             barrier.add()
@@ -57,6 +59,8 @@ class SessionJournal(SessionRecord):
         """Return a new row for all messages of a span, whose publication has no others then."""
         publication = span.publication
         if span.count < publication.packets.count:
+            # A row stands for all messages of its publication: its bits and its sequence numbers
+            # count from the first. A part of one becomes a publication of its own.
             publication = publication.part(span.first, span.count)
             span.first = 0
         span.publication = self._store.messages.hold(publication)
@@ -76,6 +80,7 @@ class SessionJournal(SessionRecord):
     def _taken(self, row: DeliveryRow) -> None:
         """Note what of a row is still to be written, or deleted, at some time."""
         changes, store, last = self._begun(), self._store, row.last
+        # Losing a deletion in a crash only has the message come again, with DUP: it may wait.
         if row.batch:
             store.gathering.put_off()
         if row.left:
@@ -84,8 +89,10 @@ class SessionJournal(SessionRecord):
             return
         elided = store.messages.release(row.publication)
         if row.batch:
-            changes.begun.pop(last, None)
+            changes.begun.pop(last, None)  # an UPDATE before its DELETE would be a page for nothing
             changes.progress.pop(last, None)
+            # The primary key ends with the sequence number, so a whole range is one statement. A
+            # row that was cut has others within its range, which stay.
             changes.gone.append((row.base if row.whole else last, last))
             changes.gone_messages += row.written
         else:
@@ -94,7 +101,7 @@ class SessionJournal(SessionRecord):
             elided += 1
         if elided:
             store.gathering.writer.elided_rows += elided
-        if row.barrier is not None:
+        if row.barrier is not None:  # everyone this row was for has acknowledged
             store.deferred_writes.discard(row)
             row.settle()
 
@@ -114,7 +121,9 @@ class SessionJournal(SessionRecord):
         if row.batch:
             self._begun().progress[row.last] = row
         elif self._begun().deferred.pop(row.last, None) is not None:
-            self._begun().owed[row.last] = row  # both in one batch
+            # The client has left while the message was on its way. It may acknowledge it by this
+            # identifier when it is back, so that the row is needed, and with it.
+            self._begun().owed[row.last] = row
         self._store.gathering.put_off()
 
     def _cut(self, span: Span, row: DeliveryRow) -> DeliveryRow:
@@ -128,7 +137,7 @@ class SessionJournal(SessionRecord):
         own.gone, own.left = gone, count - gone.bit_count()
         row.whole = False
         self._begun().owed[own.last] = own
-        if row.barrier is not None:
+        if row.barrier is not None:  # which waits for both rows now
             own.barrier = row.barrier
             own.barrier.add()
         row.take(first, count)
@@ -173,7 +182,7 @@ class SessionJournal(SessionRecord):
 
     def close(self, owed: Sequence[Span]) -> None:
         """Delete everything of the session; what is on disk alone goes bit by bit."""
-        for row in {span.row: None for span in owed}:
+        for row in {span.row: None for span in owed}:  # each once: spans share rows
             if isinstance(row, DeliveryRow):
                 row.left = 0
                 self._taken(row)
@@ -183,6 +192,8 @@ class SessionJournal(SessionRecord):
         self.open = False
         self._store.end(self)
         if written < self.deliveries:
+            # More is on disk than memory knows of: the pager reads it, so that shared subscriptions
+            # get what was theirs and messages are deleted with their last delivery.
             left = self._begun()
             left.gone, left.gone_messages = changes.gone, changes.gone_messages
             self._store.pager.end(self)

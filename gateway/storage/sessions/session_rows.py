@@ -28,7 +28,7 @@ SUBSCRIBE = (
 )
 UNSUBSCRIBE = "DELETE FROM subscription WHERE session = ? AND topic_filter = ?"
 
-_DELIVERY = ("session", "place", "message", "qos", "retain", "packet_id", "released")
+_DELIVERY = ("session", "sequence", "message", "qos", "retain", "packet_id", "released")
 
 OWE = insert_statement(
     "delivery",
@@ -44,19 +44,20 @@ OWE = insert_statement(
     ),
 )
 OWE_PLAIN = (
-    "INSERT INTO delivery (session, place, message, qos, retain, packet_id, released, size, alone)"
+    "INSERT INTO delivery"
+    " (session, sequence, message, qos, retain, packet_id, released, size, alone)"
     " VALUES (?, ?, ?, ?, ?, 0, 0, ?, ?)"
 )
 """OWE for one message that was not sent, of a subscription that says nothing of it, and does not
 expire."""
 
-LEFT = "UPDATE delivery SET messages = ?, size = ?, gone = ? WHERE session = ? AND place = ?"
+LEFT = "UPDATE delivery SET messages = ?, size = ?, gone = ? WHERE session = ? AND sequence = ?"
 """What is left of a row, some of whose messages are gone."""
 
-PROGRESS = "UPDATE delivery SET packet_id = ?, released = ? WHERE session = ? AND place = ?"
+PROGRESS = "UPDATE delivery SET packet_id = ?, released = ? WHERE session = ? AND sequence = ?"
 """What became of a row that an earlier batch has written."""
 
-DONE = "DELETE FROM delivery WHERE session = ? AND place BETWEEN ? AND ?"
+DONE = "DELETE FROM delivery WHERE session = ? AND sequence BETWEEN ? AND ?"
 DONE_ALL = "DELETE FROM delivery"
 
 TAKE = "INSERT OR REPLACE INTO incoming (session, packet_id) VALUES (?, ?)"

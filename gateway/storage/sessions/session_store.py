@@ -97,6 +97,9 @@ class SessionStore:
 
     def gather(self) -> None:
         """Give the writer the rows of all changes; it is about to close a batch."""
+        # The order matters within the transaction: a session that ended goes before one that takes
+        # its client identifier, messages come before the deliveries that refer to them, and what
+        # is deleted goes last, when it is known whether anything else is left.
         add = self.gathering.writer.add
         self._delete_ended(add)
         self.deferred_writes.clear()
@@ -169,6 +172,8 @@ def _to_write(begun: Sequence[Changes]) -> set[int]:
     """
     messages = {row.publication.row for changes in begun for row in changes.owed.values()}
     found = len(messages)
+    # Until nothing more is found: a message that is written for one session is written for all, and
+    # in another it may stand behind deferred ones, which then are written for a third.
     while found:
         before = len(messages)
         for changes in begun:

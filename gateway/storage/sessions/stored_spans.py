@@ -8,6 +8,13 @@ from gateway.mqtt.publish_properties import NO_PUBLISH_PROPERTIES, PublishProper
 from gateway.mqtt.stored_batch import stored_publication
 from gateway.session.kept import KeptSpan, seconds_since
 from gateway.session.span import Span
+from gateway.storage.engine.message_columns import (
+    MESSAGE_COLUMNS,
+    NO_VALUES,
+    PLAIN_COLUMNS,
+    PROPERTY_COLUMNS,
+    property_fields,
+)
 from gateway.storage.engine.reading import Values
 from gateway.storage.sessions import message_row
 from gateway.storage.sessions.delivery_row import WRITTEN, DeliveryRow, gone_bits
@@ -16,16 +23,15 @@ from gateway.storage.sessions.session_rows import text_to_identifiers
 TEXTS = ("topic", "client_id", "username", "content_type", "response_topic", "user_properties")
 
 _MESSAGE = ", ".join(
-    f"CAST(m.{column} AS BLOB)" if column in TEXTS else f"m.{column}"
-    for column in message_row.COLUMNS
+    f"CAST(m.{column} AS BLOB)" if column in TEXTS else f"m.{column}" for column in MESSAGE_COLUMNS
 )
 
 READ = (
-    "SELECT session, place, message, delivery.qos, delivery.retain, packet_id, released,"  # noqa: S608 - our columns
+    "SELECT session, sequence, message, delivery.qos, delivery.retain, packet_id, released,"  # noqa: S608 - our columns
     " CAST(identifiers AS BLOB), CAST(shared_filter AS BLOB), size, alone, messages, gone,"
     f" version, {_MESSAGE}"
     " FROM delivery LEFT JOIN message AS m ON m.id = message"
-    " WHERE session = ? AND place > ? AND place <= ? ORDER BY place LIMIT ?"
+    " WHERE session = ? AND sequence > ? AND sequence <= ? ORDER BY sequence LIMIT ?"
 )
 """The first so many rows that a session is owed, above one sequence number and up to another.
 
@@ -35,7 +41,7 @@ Texts come as bytes (`Reading.rows`).
 VERSION = 13
 """The column of READ that is set where the payload is packets; those of the message follow."""
 
-SAID = 1 + len(message_row.PLAIN_COLUMNS)
+SAID = 1 + len(PLAIN_COLUMNS)
 """The first of those in which a publisher says something beside the message."""
 
 
@@ -68,9 +74,7 @@ class SpanReader:
         self._shared: dict[int, Publication] = {}
         self._topics: dict[bytes, tuple[str, bytes]] = {}
         self._names: dict[bytes, str] = {}
-        self._properties: dict[Values, PublishProperties] = {
-            message_row.NO_VALUES: NO_PUBLISH_PROPERTIES
-        }
+        self._properties: dict[Values, PublishProperties] = {NO_VALUES: NO_PUBLISH_PROPERTIES}
 
     def read(self, values: Values) -> list[KeptSpan]:
         """Return what a row stands for; raise ValueError, TypeError or KeyError for nothing."""
@@ -118,7 +122,7 @@ class SpanReader:
 
     def _publication(self, values: Values) -> Publication:
         message = values[VERSION:]
-        version, topic, payload, qos, retain, received_at, client_id, username = message[:SAID]
+        version, topic, payload, qos, retain, time, client_id, username = message[:SAID]
         if topic is None:
             raise ValueError(f"message {values[2]} is not there")
         name, topic_name = self._topics.get(topic) or self._topic(topic)
@@ -130,8 +134,8 @@ class SpanReader:
             )
         else:
             publication = stored_publication(payload, name, mqtt5=version == MQTT_5)
-        publication.received_at = received_at
-        publication.arrived = self._monotonic - seconds_since(received_at, self._wall)
+        publication.received_at = time
+        publication.arrived = self._monotonic - seconds_since(time, self._wall)
         publication.client_id = self._name(client_id)
         publication.username = self._name(username)
         return publication
@@ -146,9 +150,9 @@ class SpanReader:
         return self._names.get(data) or self._names.setdefault(data, data.decode())
 
     def _read_properties(self, said: Values) -> PublishProperties:
-        columns = zip(message_row.PROPERTY_COLUMNS, said, strict=True)
+        columns = zip(PROPERTY_COLUMNS, said, strict=True)
         values = [_text(each) if name in TEXTS else each for name, each in columns]
-        properties = self._properties[said] = of_fields(message_row.property_fields(tuple(values)))
+        properties = self._properties[said] = of_fields(property_fields(tuple(values)))
         return properties
 
 

@@ -8,7 +8,7 @@ from gateway.mqtt.properties import NO_PROPERTIES
 from gateway.storage.engine.connection import Row
 from gateway.storage.engine.gathering import Gathering
 from gateway.storage.engine.many_rows import insert_statement
-from gateway.storage.sessions import message_row
+from gateway.storage.engine.message_columns import PROPERTY_COLUMNS, property_values
 
 COLUMNS = (
     "client_id",
@@ -19,13 +19,13 @@ COLUMNS = (
     "payload",
     "qos",
     "retain",
-    *message_row.PROPERTY_COLUMNS,
+    *PROPERTY_COLUMNS,
 )
 """The columns of `will`, in the order of `_to_plain_row` and `property_values`."""
 
 _FORGET = "DELETE FROM will WHERE client_id = ?"
 _KEEP = insert_statement("will", COLUMNS)
-_KEEP_PLAIN = insert_statement("will", COLUMNS[: -len(message_row.PROPERTY_COLUMNS)])
+_KEEP_PLAIN = insert_statement("will", COLUMNS[: -len(PROPERTY_COLUMNS)])
 """What most wills need: to bind six more NULLs takes a third of the time for the row."""
 
 _DUE = "UPDATE will SET due = ? WHERE client_id = ?"
@@ -91,7 +91,7 @@ class WillStore:
                 size += len(will.topic) + len(will.payload)
                 plain.append(row)
             else:
-                add(_KEEP, (*row, *message_row.property_values(will.properties)))
+                add(_KEEP, (*row, *property_values(will.properties)))
         self._gathering.writer.add_rows(_KEEP_PLAIN, plain, size)
         self._changed = {}
 

@@ -99,7 +99,7 @@ def test_a_retained_message(
 TABLES = """
 DROP TABLE IF EXISTS session; DROP TABLE IF EXISTS message; DROP TABLE IF EXISTS delivery;
 CREATE TABLE session (id, client_id);
-CREATE TABLE message (id, topic, received_at, payload);
+CREATE TABLE message (id, topic, time, payload);
 CREATE TABLE delivery (session, message, packet_id, released);
 INSERT INTO session VALUES (1, 'hot'), (2, 'lukewarm'), (3, 'every');
 INSERT INTO message SELECT id, topic, time, payload FROM history;

@@ -1,12 +1,12 @@
 import math
 from fractions import Fraction
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.routing.where import arithmetic
 from gateway.routing.where.conversions import Number
+from tests.support.table import table
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 INTEGERS = st.integers(LOWEST, HIGHEST) | st.integers(-9, 9)
@@ -61,7 +61,7 @@ def test_rounding_is_exact(number: Number) -> None:
         assert function(number) == (value if LOWEST <= value <= HIGHEST else None)
 
 
-@pytest.mark.parametrize(
+@table(
     ("number", "rounded"),
     [
         (0.49999999999999994, 0),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from gateway.routing.where.compile import compile_where
 from gateway.routing.where.errors import WhereError
 from gateway.routing.where.message import Message
+from tests.support.table import table
 from tests.support.where_strategies import expressions, messages, token_soup
 from tests.support.where_walker import walk
 
@@ -66,7 +67,7 @@ def test_only_true_passes(text: str, passes: bool) -> None:
     assert compile_where(text).passes(Message("t")) is passes
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "CASE WHEN qos > 0 THEN 'important' ELSE 'normal' END",
@@ -87,7 +88,7 @@ def test_never_true(text: str) -> None:
     assert compile_where(text).never_true
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "topic",
@@ -128,7 +129,7 @@ DEEPEST = [
 ]
 
 
-@pytest.mark.parametrize(("form", "inner"), DEEPEST)
+@table(("form", "inner"), DEEPEST)
 def test_the_deepest_expressions_need_a_bounded_stack(form: str, inner: str) -> None:
     text = form.format(inner)
     message = Message("t", qos=1)

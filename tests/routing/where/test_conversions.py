@@ -1,18 +1,18 @@
 import json
 import sys
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.routing.where.conversions import Value, read_integer, to_boolean, to_number, to_string
+from tests.support.table import table
 
 
 def same(left: Value, right: Value) -> bool:
     return type(left) is type(right) and left == right
 
 
-@pytest.mark.parametrize(
+@table(
     ("value", "number"),
     [
         (True, 1),
@@ -45,12 +45,12 @@ NO_NUMBERS: list[Value] = [
 ]
 
 
-@pytest.mark.parametrize("value", NO_NUMBERS)
+@table("value", NO_NUMBERS)
 def test_what_is_no_number(value: Value) -> None:
     assert to_number(value) is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("value", "truth"),
     [
         (None, None),
@@ -77,7 +77,7 @@ def test_to_boolean(value: Value, truth: bool | None) -> None:
     assert to_boolean(value) is truth
 
 
-@pytest.mark.parametrize(
+@table(
     ("value", "text"),
     [
         (None, None),

@@ -6,6 +6,7 @@ import pytest
 from gateway.routing.where.compile import compile_where
 from gateway.routing.where.limits import STRING_CODE_POINTS
 from gateway.routing.where.message import Message
+from tests.support.table import table
 
 MESSAGE = Message(
     "a/b",
@@ -24,8 +25,8 @@ MESSAGE = Message(
 )
 
 
-@pytest.mark.parametrize("payload", [b"", b"{", b"\x80", b"5", b'"x"', b"null", b"[]"])
-@pytest.mark.parametrize("field", ["x", "payload.x", "payload[0]", "payload.x.y", "$user.x"])
+@table("payload", [b"", b"{", b"\x80", b"5", b'"x"', b"null", b"[]"])
+@table("field", ["x", "payload.x", "payload[0]", "payload.x.y", "$user.x"])
 def test_nothing_is_found_where_nothing_is(field: str, payload: bytes) -> None:
     assert compile_where(f"{field} IS NULL").evaluate(Message("t", payload)) is True
 
@@ -33,7 +34,7 @@ def test_nothing_is_found_where_nothing_is(field: str, payload: bytes) -> None:
 ABSENT = ["clientid", "username", "content_type", "response_topic", "correlation_data"]
 
 
-@pytest.mark.parametrize("field", [*ABSENT, "$payload_format", "$message_expiry", "$received_at"])
+@table("field", [*ABSENT, "$payload_format", "$message_expiry", "$received_at"])
 def test_an_absent_field_is_null(field: str) -> None:
     assert compile_where(f"{field} IS NULL").evaluate(Message("t")) is True
 

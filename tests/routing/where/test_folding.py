@@ -1,11 +1,10 @@
-import pytest
-
 from gateway.routing.where.compile import compile_where
 from gateway.routing.where.expression import Expression, Literal, Not
 from gateway.routing.where.parser import parse
+from tests.support.table import table
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "folded"),
     [
         ("1 + 2 * 3 = 7", "TRUE"),

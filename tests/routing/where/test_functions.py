@@ -7,6 +7,7 @@ from gateway.routing.where.conversions import Value
 from gateway.routing.where.functions import CASTS, FUNCTIONS, TYPE_NAMES, unchanged
 from gateway.routing.where.limits import STRING_CODE_POINTS
 from gateway.routing.where.message import Message
+from tests.support.table import table
 
 MESSAGE = Message(
     "t",
@@ -15,7 +16,7 @@ MESSAGE = Message(
 )
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
     [
         "UPPER(u) = 'STRAßE' AND LOWER('ÀBC') = 'Àbc' AND UPPER(w) = 'ABC' AND LOWER('AB') = 'ab'",

@@ -15,6 +15,7 @@ from gateway.routing.where.generate import MAXIMUM_NODES, generate
 from gateway.routing.where.message import Message
 from gateway.routing.where.parser import parse
 from gateway.routing.where.rule import compile_rule
+from tests.support.table import table
 from tests.support.where_history import results_of_a_rule
 from tests.support.where_strategies import expressions, messages, rule_expressions
 from tests.support.where_vectors import message_of, where_vectors
@@ -24,9 +25,9 @@ RESULTS = [pytest.param(row, id=row["id"]) for row in where_vectors() if "result
 UPLINK = [pytest.param(row, id=row["id"]) for row in where_vectors("where-vectors-uplink.jsonl")]
 
 
-@pytest.mark.parametrize("row", RESULTS)
-@pytest.mark.parametrize("form", ["{}", "NOT ({})"])
-@pytest.mark.parametrize("folded", [True, False])
+@table("row", RESULTS)
+@table("form", ["{}", "NOT ({})"])
+@table("folded", [True, False])
 def test_vector(row: dict[str, Any], form: str, folded: bool) -> None:
     text = row["expr"]
     if form != "{}":
@@ -44,7 +45,7 @@ def test_vector(row: dict[str, Any], form: str, folded: bool) -> None:
         assert evaluate(message_of(row["message"])) is expected
 
 
-@pytest.mark.parametrize("row", UPLINK)
+@table("row", UPLINK)
 def test_results_of_a_rule(row: dict[str, Any]) -> None:
     where = compile_rule(row["expr"])
     assert where.promote()

@@ -1,7 +1,6 @@
-import pytest
-
 from gateway.routing.where.compile import compile_where
 from gateway.routing.where.message import Message
+from tests.support.table import table
 
 MESSAGE = Message(
     "a", b'{"clientid": "x"}', client_id="anna", username="a", user_properties=(("username", "u"),)
@@ -21,7 +20,7 @@ EXPRESSIONS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "known", "unknown"), EXPRESSIONS)
+@table(("text", "known", "unknown"), EXPRESSIONS)
 def test_without_identity_a_publisher_is_null(
     text: str, *, known: bool | None, unknown: bool | None
 ) -> None:

@@ -1,13 +1,12 @@
-import pytest
-
 from gateway.routing.where.lexer import TokenKind, ascii_lower, ascii_upper, tokenize
+from tests.support.table import table
 
 KEYWORD, NAME, QUOTED_NAME = TokenKind.KEYWORD, TokenKind.NAME, TokenKind.QUOTED_NAME
 SYSTEM_NAME, STRING, NUMBER = TokenKind.SYSTEM_NAME, TokenKind.STRING, TokenKind.NUMBER
 OPERATOR, END, ERROR = TokenKind.OPERATOR, TokenKind.END, TokenKind.ERROR
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "tokens"),
     [
         ("", []),
@@ -42,7 +41,7 @@ def test_tokens(text: str, tokens: list[tuple[TokenKind, str]]) -> None:
     assert (last.kind, last.position) == (END, len(text))
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "position"),
     [
         ("a\u00a0= 1", 1),

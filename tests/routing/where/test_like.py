@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from gateway.routing.where.like import like_matcher, parse_pattern
 from gateway.routing.where.limits import PATTERN_CODE_POINTS, STRING_CODE_POINTS
 from tests.support.naive_like import like
+from tests.support.table import table
 
 TEXTS = st.text("ab%\n", max_size=12) | st.text("ab", max_size=8)
 PATTERNS = st.text("ab%_\n", max_size=8) | st.lists(
@@ -87,7 +88,7 @@ def test_every_code_point_is_looked_at_a_bounded_number_of_times(text: str, patt
     assert looks_of(pattern, text) <= len(text) + 2 * len(pattern)
 
 
-@pytest.mark.parametrize(
+@table(
     "pattern",
     [
         "%a" * 127 + "%b",

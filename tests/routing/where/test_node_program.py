@@ -4,6 +4,7 @@ from gateway.routing.where.node_program import ProgramLimitError, encode_program
 from gateway.routing.where.parser import parse
 from gateway.routing.where.push_down import push_down
 from gateway.routing.where.rule import compile_rule
+from tests.support.table import table
 
 
 def program(text: str) -> str:
@@ -12,7 +13,7 @@ def program(text: str) -> str:
     return encode_program(node).hex(" ")
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "code"),
     [
         ("value", "01 10 00"),

@@ -23,11 +23,12 @@ from gateway.routing.where.expression import (
     UserProperty,
 )
 from gateway.routing.where.parser import parse
+from tests.support.table import table
 
 DEEPEST = "(" * 31
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "tree"),
     [
         (
@@ -87,7 +88,7 @@ def test_tree(text: str, tree: Expression) -> None:
     assert repr(parse(text)) == repr(tree)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "position", "message"),
     [
         ("k1 = ", 5, "expected an operand, found the end of the expression"),
@@ -147,7 +148,7 @@ def test_syntax_error(text: str, position: int, message: str) -> None:
     assert caught.value.message == message
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "position"),
     [
         ("é" * 2048 + "a", 0),

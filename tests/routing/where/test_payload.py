@@ -1,12 +1,12 @@
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.routing.where.limits import JSON_BYTES
 from gateway.routing.where.payload import NOT_JSON, decode_payload, parse_json
+from tests.support.table import table
 
 VALUES = st.recursive(
     st.none()
@@ -43,7 +43,7 @@ def test_json_arrives_with_the_types_of_the_language(
     assert typed(parse_json(text)) == typed(in_64_bits(value))
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "value"),
     [
         ("5", 5),
@@ -78,7 +78,7 @@ NO_JSON = [
 ]
 
 
-@pytest.mark.parametrize("text", NO_JSON)
+@table("text", NO_JSON)
 def test_what_is_no_json(text: str) -> None:
     assert parse_json(text) is NOT_JSON
 
@@ -86,7 +86,7 @@ def test_what_is_no_json(text: str) -> None:
 NOISE = '"[[[{\\"[\\\\"'
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "is_json"),
     [
         ("[" * 100 + "]" * 100, True),
@@ -107,7 +107,7 @@ def test_nesting(text: str, is_json: bool) -> None:
     assert (parse_json(text) is not NOT_JSON) is is_json
 
 
-@pytest.mark.parametrize(
+@table(
     ("payload", "text"),
     [
         (b"", ""),

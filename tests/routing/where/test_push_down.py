@@ -1,9 +1,8 @@
-import pytest
-
 from gateway.routing.where.expression import Expression
 from gateway.routing.where.push_down import push_down
 from gateway.routing.where.rule import compile_rule
 from gateway.routing.where.spelling import spell
+from tests.support.table import table
 
 USUAL = "DEADBAND(payload.value, 0.5) OR EVERY(300)"
 
@@ -12,7 +11,7 @@ def spelled(expression: Expression | None) -> str | None:
     return None if expression is None else spell(expression)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "node", "residual"),
     [
         ("payload.value > 5", "payload.value > 5", None),

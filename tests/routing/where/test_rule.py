@@ -10,6 +10,7 @@ from gateway.routing.where.compile import compile_where
 from gateway.routing.where.errors import WhereError
 from gateway.routing.where.message import Message
 from gateway.routing.where.rule import RuleWhere, compile_rule
+from tests.support.table import table
 from tests.support.where_history import results_of_a_rule
 from tests.support.where_strategies import histories, messages, rule_expressions
 
@@ -102,7 +103,7 @@ def test_what_cannot_be_computed(text: str, expected: bool | None) -> None:
     assert where.evaluate(reading(-5)) is expected
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "position", "message"),
     [
         ("a = 1 AND PREV(SENT(a)) = 1", 10, "PREV cannot contain SENT, which remembers, too"),

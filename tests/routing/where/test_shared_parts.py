@@ -10,6 +10,7 @@ from gateway.routing.where.functions import FUNCTIONS, Function
 from gateway.routing.where.message import Message
 from gateway.routing.where.parser import parse
 from gateway.routing.where.shared_parts import MAXIMUM_NODES, SharedParts
+from tests.support.table import table
 from tests.support.where_strategies import colliding_filters, expressions, messages
 from tests.support.where_walker import walk
 
@@ -62,7 +63,7 @@ def test_what_is_kept_can_be_forgotten(calls: list[str]) -> None:
         assert message._part_values is None
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "shared"),
     [
         ("LENGTH(v)", True),

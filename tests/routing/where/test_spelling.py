@@ -1,9 +1,9 @@
-import pytest
 from hypothesis import given
 
 from gateway.routing.where.expression import canonical_key
 from gateway.routing.where.parser import parse
 from gateway.routing.where.spelling import spell, spell_value
+from tests.support.table import table
 from tests.support.where_strategies import rule_expressions
 from tests.support.where_vectors import where_vectors
 
@@ -16,13 +16,13 @@ def test_the_spelling_parses_to_an_equal_tree(text: str) -> None:
     assert canonical_key(parse(spell(tree), stateful=True)) == canonical_key(tree)
 
 
-@pytest.mark.parametrize("text", ACCEPTED)
+@table("text", ACCEPTED)
 def test_the_vectors_are_spelled(text: str) -> None:
     tree = parse(text)
     assert canonical_key(parse(spell(tree))) == canonical_key(tree)
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "spelled"),
     [
         (" where  A=1 or(b<>'it''s'and not C)", "A = 1 OR b != 'it''s' AND NOT C"),

@@ -3,6 +3,7 @@ import pytest
 from gateway.routing.where.compile import compile_where
 from gateway.routing.where.message import Message
 from gateway.routing.where.terms import terms
+from tests.support.table import table
 
 MESSAGE = Message(
     "t0/t1",
@@ -13,7 +14,7 @@ MESSAGE = Message(
 )
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "found"),
     [
         ("clientid = 'x'", [("n7", "x")]),
@@ -50,7 +51,7 @@ def test_equalities(text: str, found: list[tuple[object, object]]) -> None:
     assert {each.operator for each in asked} <= {"="}
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "found"),
     [
         ("v < 1", ["v < 1"]),

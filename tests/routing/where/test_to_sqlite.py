@@ -14,6 +14,7 @@ from gateway.routing.where.parser import parse
 from gateway.routing.where.rule import compile_rule
 from gateway.routing.where.spelling import spell
 from gateway.routing.where.to_sqlite import to_sqlite
+from tests.support.table import table
 from tests.support.where_sqlite import Recorded, evaluated
 from tests.support.where_strategies import expressions, messages
 from tests.support.where_vectors import message_of, where_vectors
@@ -30,14 +31,15 @@ def recorded() -> Iterator[Recorded]:
         yield recorded
 
 
-@pytest.mark.parametrize("row", RESULTS)
-@pytest.mark.parametrize("folded", [True, False])
-def test_vector(row: dict[str, Any], folded: bool, recorded: Recorded) -> None:
+@table("row", RESULTS)
+@table("folded", [True, False])
+def test_vector(row: dict[str, Any], folded: bool) -> None:
     text, message = row["expr"], message_of(row["message"])
     where = to_sqlite(compile_where(text).expression if folded else parse(text))
     assert where.residual is None
-    recorded.record(message)
-    assert recorded.results(where) == [row["result"]]
+    with Recorded() as recorded:
+        recorded.record(message)
+        assert recorded.results(where) == [row["result"]]
 
 
 @pytest.mark.uncovered

@@ -5,6 +5,7 @@ import pytest
 from gateway.routing.where.compile import compile_where
 from gateway.routing.where.errors import WhereError
 from gateway.routing.where.rule import compile_rule
+from tests.support.table import table
 from tests.support.where_vectors import message_of, where_vectors
 from tests.support.where_walker import walk
 
@@ -18,7 +19,7 @@ def test_the_vectors_are_all_there() -> None:
     assert (len(RESULTS), len(ERRORS), len(UPLINK)) == (529, 124, 23)
 
 
-@pytest.mark.parametrize("row", RESULTS)
+@table("row", RESULTS)
 def test_result(row: dict[str, Any]) -> None:
     where = compile_where(row["expr"])
     message = message_of(row["message"])
@@ -27,19 +28,19 @@ def test_result(row: dict[str, Any]) -> None:
     assert not (where.never_true and row["result"])
 
 
-@pytest.mark.parametrize("row", RESULTS)
+@table("row", RESULTS)
 def test_result_of_the_walker(row: dict[str, Any]) -> None:
     assert walk(row["expr"], message_of(row["message"])) is row["result"]
 
 
-@pytest.mark.parametrize("row", ERRORS)
+@table("row", ERRORS)
 def test_error(row: dict[str, Any]) -> None:
     with pytest.raises(WhereError) as caught:
         compile_where(row["expr"])
     assert {"position": caught.value.position, "kind": caught.value.kind} == row["error"]
 
 
-@pytest.mark.parametrize("row", UPLINK)
+@table("row", UPLINK)
 def test_results_of_a_rule(row: dict[str, Any]) -> None:
     where = compile_rule(row["expr"])
     results = []
@@ -49,7 +50,7 @@ def test_results_of_a_rule(row: dict[str, Any]) -> None:
     assert results == row["results"]
 
 
-@pytest.mark.parametrize("row", RESULTS)
+@table("row", RESULTS)
 def test_a_rule_without_memory_is_a_filter(row: dict[str, Any]) -> None:
     where = compile_rule(row["expr"])
     assert where.slots == 0

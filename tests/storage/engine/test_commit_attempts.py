@@ -14,11 +14,11 @@ BLOB = "INSERT INTO node_frames VALUES (?, 0, 0, 0, ?)"
 async def _fill_the_disk(store: Store) -> None:
     """Allow the file no further page: SQLITE_FULL, as on a full disk."""
     pages = await store.database.writer.query("PRAGMA page_count", (), lambda c: c.fetchone()[0])
-    await store.database.writer.execute(f"PRAGMA max_page_count = {pages}")
+    await store.database.writer.query(f"PRAGMA max_page_count = {pages}", (), list)
 
 
 async def _free_the_disk(store: Store) -> None:
-    await store.database.writer.execute("PRAGMA max_page_count = 1000000")
+    await store.database.writer.query("PRAGMA max_page_count = 1000000", (), list)
 
 
 async def test_a_full_disk_refuses_until_there_is_room_and_loses_nothing(

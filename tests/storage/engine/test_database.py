@@ -38,10 +38,10 @@ async def test_settings(tmp_path: Path, connection: str, name: str, value: objec
 async def test_the_reader_sees_nothing_of_a_transaction_before_its_commit(tmp_path: Path) -> None:
     database = await open_database(tmp_path, Clock())
     count = "SELECT count(*) FROM meta"
-    await database.writer.execute("BEGIN IMMEDIATE")
-    await database.writer.execute("INSERT INTO meta VALUES ('x', 1)")
+    await database.writer.query("BEGIN IMMEDIATE", (), list)
+    await database.writer.query("INSERT INTO meta VALUES ('x', 1)", (), list)
     assert await database.reader.query(count, (), lambda cursor: cursor.fetchone()[0]) == 0
-    await database.writer.execute("COMMIT")
+    await database.writer.query("COMMIT", (), list)
     assert await database.reader.query(count, (), lambda cursor: cursor.fetchone()[0]) == 1
     await database.close()
 

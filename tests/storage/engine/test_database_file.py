@@ -11,8 +11,6 @@ import pytest
 from gateway.clock import Clock
 from gateway.errors import StartError
 from gateway.storage.engine.database import FILE_NAME, open_database
-from gateway.storage.engine.database_file import prepare
-from gateway.storage.engine.migrations.migrate import migrations
 from tests.support.storage import open_store, outbox_row
 
 
@@ -64,6 +62,7 @@ def _execute(*statements: str) -> Callable[[Path], None]:
         (_execute("DROP TABLE outbox"), 0, 0),
         (_execute("ALTER TABLE outbox RENAME COLUMN payload TO body"), 0, 0),
         (_execute("PRAGMA user_version = 0"), 300, 300),
+        (_execute("PRAGMA user_version = 99"), 300, 300),
         (
             _execute(
                 "PRAGMA writable_schema = ON",
@@ -73,7 +72,7 @@ def _execute(*statements: str) -> Callable[[Path], None]:
             300,
         ),
     ],
-    ids=["header", "truncated", "page", "text", "table", "column", "version", "schema"],
+    ids=["header", "truncated", "page", "text", "table", "column", "version", "newer", "schema"],
 )
 async def test_a_damaged_file_is_set_aside_and_its_rows_are_salvaged(
     tmp_path: Path,
@@ -127,33 +126,6 @@ async def test_the_wal_goes_with_the_file_and_names_do_not_collide(tmp_path: Pat
     assert (tmp_path / f"{stem}-1-wal").read_bytes() == b"second"
 
 
-async def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
-    path = await _filled(tmp_path)
-    _execute("PRAGMA user_version = 99")(path)
-    before = path.read_bytes()
-    with pytest.raises(StartError, match=r"schema version 99, this Tidegate knows up to \d+"):
-        await open_database(tmp_path, Clock())
-    assert path.read_bytes() == before
-
-
 async def test_what_is_no_damage_ends_the_start_with_its_reason(tmp_path: Path) -> None:
     with pytest.raises(StartError, match=r"missing/tidegate\.db: unable to open database file"):
         await open_database(tmp_path / "missing", Clock())
-
-
-def test_a_migration_writes_no_page_that_it_empties(tmp_path: Path) -> None:
-    path, log = tmp_path / FILE_NAME, tmp_path / f"{FILE_NAME}-wal"
-    connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("PRAGMA journal_mode = WAL")
-    for number, script in migrations()[:10]:
-        connection.executescript(f"{script};PRAGMA user_version = {number}")
-    connection.executemany(
-        "INSERT INTO retained (topic, payload, qos, retain, received_at) VALUES (?, ?, 1, 1, 2)",
-        [(f"topic/{number}", bytes(2_000)) for number in range(300)],
-    )
-    before = log.stat().st_size
-    connection.execute("BEGIN")  # reads what was, so that all of the log stays
-    assert connection.execute("SELECT count(*) FROM retained").fetchone() == (300,)
-    prepare(path, Clock())
-    assert 300 * 2_000 < log.stat().st_size - before < 1.5 * 300 * 2_000
-    connection.close()

@@ -171,3 +171,15 @@ async def test_a_stop_does_not_wait_for_space_to_be_given_back(
     await _until_given_back(again)
     await again.close()
     assert left > 8_000_000
+
+
+async def test_four_mebibytes_of_free_pages_stay_for_the_next_rows(tmp_path: Path) -> None:
+    store = await open_store(tmp_path)
+    await _fill_and_empty(store)
+    await _until_given_back(store)
+    await store.close()
+    connection = sqlite3.connect(store.database.path)
+    (size,) = connection.execute("PRAGMA page_size").fetchone()
+    (free,) = connection.execute("PRAGMA freelist_count").fetchone()
+    connection.close()
+    assert free * size == 4 * 1024 * 1024

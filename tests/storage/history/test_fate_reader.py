@@ -61,7 +61,7 @@ def test_what_a_stored_session_is_owed(
 ) -> None:
     connection.executescript(
         "CREATE TABLE session (id, client_id);"
-        "CREATE TABLE message (id, topic, received_at, payload);"
+        "CREATE TABLE message (id, topic, time, payload);"
         "CREATE TABLE delivery (session, message, packet_id, released);"
         "INSERT INTO session VALUES (1, 'c'), (2, 'd');"
         "INSERT INTO message VALUES (8, 't', 1000, x'78'), (9, 't', 1000, x'79');"

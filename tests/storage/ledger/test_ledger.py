@@ -128,7 +128,7 @@ async def test_ranges_in_memory_are_bounded(
     kept.store.writer.attempts.failing = True
     for place in range(10):
         kept.filter(40, rule=f"{place % 2}@00000000")
-    assert kept.store.counters.count("tidegate/ledger/coarsened") == 9
+    assert kept.store.counters.count("tidegate/ledger/compacted") == 9
     kept.store.writer.attempts.failing = False
     await kept.settle()
     assert (await kept.on_disk())[10:] == [

@@ -74,7 +74,7 @@ async def test_beyond_its_bound_the_ledger_is_made_coarse(
     said = await kept.on_disk()
     assert len(said) == kept.ledger.rows == 5
     assert said[0] == (1, 8, "evicted", "evicted*4 filtered*4")
-    assert kept.store.counters.count("tidegate/ledger/coarsened") == 35
+    assert kept.store.counters.count("tidegate/ledger/compacted") == 35
     again = await open_ledger_store(
         crash_image(tmp_path / "data", tmp_path / "crashed"), "ffffffffff"
     )

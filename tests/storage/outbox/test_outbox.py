@@ -10,6 +10,7 @@ import pytest
 import gateway.storage.outbox.reader as reader_module
 from gateway.storage.engine.database import FILE_NAME, JOURNAL_SIZE_LIMIT
 from gateway.storage.outbox.fate import Fate
+from gateway.storage.outbox.retention import OutboxSettings, StreamSettings
 from gateway.storage.outbox.row_size import row_size
 from tests.support.storage import Store, bounded, open_store, outbox_row, until
 
@@ -233,3 +234,27 @@ async def test_the_log_is_cut_back_when_a_reader_has_held_it(tmp_path: Path) -> 
     assert held > JOURNAL_SIZE_LIMIT
     assert log.stat().st_size <= JOURNAL_SIZE_LIMIT
     await store.close()
+
+
+async def test_rows_of_a_time_with_one_stream_are_found_beside_others(tmp_path: Path) -> None:
+    several = OutboxSettings(streams=(StreamSettings("main"), StreamSettings("other")))
+    settings = [OutboxSettings(), several, OutboxSettings(), several, several]
+    expected: dict[str, list[int]] = {"main": [], "other": []}
+    for seq, each in enumerate(settings, 1):
+        store = await open_store(tmp_path, settings=each)
+        names = ["main", "other"] if each is several else ["main"]
+        for name in names:
+            store.outbox.add(outbox_row(seq, name))
+            expected[name].append(seq)
+        await store.settle()
+        await store.close()
+        store = await open_store(tmp_path, settings=each)
+        for name, numbers in expected.items():
+            rows = await store.outbox.fetch(0, 100, stream=name)
+            assert [row.seq for row in rows] == numbers
+            later = await store.outbox.fetch(rows[0].id if rows else 0, 100, stream=name)
+            assert [row.seq for row in later] == numbers[1:]
+        await store.close()
+    with closing(sqlite3.connect(tmp_path / FILE_NAME)) as connection:
+        indexed = connection.execute("SELECT indexed FROM outbox ORDER BY id").fetchall()
+    assert indexed == [(0,), *[(1,)] * 7]

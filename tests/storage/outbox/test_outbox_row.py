@@ -4,9 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.routing.where.message import Message
+from gateway.storage.engine.message_columns import fields_of
 from gateway.storage.outbox.outbox_row import (
     OutboxRow,
     from_columns,
+    message_of_row,
     row_of_message,
     to_columns,
 )
@@ -60,6 +62,8 @@ def test_a_row_holds_all_of_the_message() -> None:
     )
     row = row_of_message(message, "00a1b2c3d4", "main", 3, "live")
     assert row == OutboxRow(
-        "00a1b2c3d4", "main", 3, "live", 5, "sensors/a", b"21", 2, True, "text/plain", "r",
-        b"\x01", 60, 1, (("k", "v"), ("k", "w")), "c", "u",
+        "00a1b2c3d4", "main", 3, "live", "sensors/a", b"21", 2, True, 5, "c", "u", "text/plain",
+        "r", b"\x01", 60, 1, (("k", "v"), ("k", "w")),
     )  # fmt: skip
+    again = message_of_row(row)
+    assert fields_of(again) == fields_of(message)

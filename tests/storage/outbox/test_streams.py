@@ -102,3 +102,30 @@ async def test_forgotten_topics_keep_their_older_row(
     assert store.counters.count("tidegate/outbox/evicted/latest") == 2
     assert store.counters.count("tidegate/outbox/latest_overflow") == 2
     await store.close()
+
+
+@pytest.mark.parametrize("bound", ["messages", "bytes"])
+async def test_a_full_stream_of_latest_messages_admits_new_ones_of_its_topics_alone(
+    tmp_path: Path, bound: str
+) -> None:
+    first, second, third = (outbox_row(seq, topic=topic) for seq, topic in enumerate("aba", 1))
+    folders = [tmp_path / name for name in ("measured", "bounded")]
+    for folder in folders:
+        folder.mkdir()
+    store = await open_store(folders[0])
+    store.outbox.add(first)
+    store.outbox.add(second)
+    bounds = {"maximum_messages": 2, "maximum_bytes": store.outbox.bytes}
+    await store.close()
+    own = Retention(**{f"maximum_{bound}": bounds[f"maximum_{bound}"]}, when_full=WhenFull.REJECT)
+    streams = (StreamSettings("main", retention=own, mode=Mode.LATEST),)
+    store = await open_store(folders[1], settings=OutboxSettings(streams=streams))
+    for row in (first, second):
+        assert store.outbox.admits([row])
+        store.outbox.add(row)
+    assert not store.outbox.admits([outbox_row(4, topic="c")])
+    assert store.outbox.admits([third])
+    store.outbox.add(third)
+    assert not store.outbox.admits([outbox_row(4, topic="c")])
+    assert await _numbers(store) == [2, 3]
+    await store.close()

@@ -187,9 +187,10 @@ def test_pieces_that_came_back_whole_are_not_written_again() -> None:
     acknowledge(client, 5)
     client.drop()
     harness.crash()
-    before = harness.disk.connection.execute("SELECT place, size FROM delivery").fetchall()
+    deliveries = "SELECT sequence, size FROM delivery"
+    before = harness.disk.connection.execute(deliveries).fetchall()
     harness.persistent("away").drop()
-    assert harness.disk.connection.execute("SELECT place, size FROM delivery").fetchall() == before
+    assert harness.disk.connection.execute(deliveries).fetchall() == before
 
 
 LIMITS = {

@@ -9,6 +9,7 @@ from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.publish_encoder import publication_of
 from gateway.routing.where.message import Message, message_of
 from gateway.session.kept import CLOCK_SET
+from gateway.storage.engine.message_columns import MESSAGE_COLUMNS, property_values
 from gateway.storage.sessions import message_row
 from tests.support.publications import publish
 
@@ -39,10 +40,10 @@ SIXTY_YEARS = 2_000_000_000_000
 def test_a_message_comes_back_as_it_was(message: Message, later: int) -> None:
     assert message.received_at is not None
     row = message_row.to_row(publication_of(message))
-    assert len(row) == len(message_row.COLUMNS)
+    assert len(row) == len(MESSAGE_COLUMNS)
     publication = message_row.from_row(row, 100.0, message.received_at + later)
     back = message_of(publication, 0)
-    for name in (*message_row.COLUMNS, "received_at"):
+    for name in {"received_at", *MESSAGE_COLUMNS} - {"time"}:
         assert getattr(back, name) == getattr(message, name), name
     known = message.received_at >= CLOCK_SET
     assert publication.arrived == 100.0 - (max(0, later) / 1000 if known else 0)
@@ -66,7 +67,7 @@ def test_a_batch_is_kept_as_its_packets(mqtt5: bool, expiry: int | None) -> None
         "payload": publication.packets.data,
         "qos": 1,
         "retain": False,
-        "received_at": 5,
+        "time": 5,
         "client_id": "c",
         "username": None,
         "message_expiry": expiry if mqtt5 else None,
@@ -76,7 +77,7 @@ def test_a_batch_is_kept_as_its_packets(mqtt5: bool, expiry: int | None) -> None
 
 def test_properties_have_the_same_columns_as_messages() -> None:
     properties = Properties(1, 60, "text", "r", b"c", user_properties=(("k", "v"),))
-    values = message_row.property_values(properties)
+    values = property_values(properties)
     publication = message_row.from_row(("t", b"", 0, 0, 0, None, None, *values), 0.0, 0)
     assert message_row.to_row(publication)[-len(values) :] == values
     assert publication.properties.fields == properties

@@ -33,8 +33,8 @@ def test_a_disk_that_cannot_be_read_is_asked_again(
 @pytest.mark.parametrize(
     "damage",
     [
-        "UPDATE delivery SET message = -1 WHERE place = 7",
-        "UPDATE delivery SET packet_id = 65536, qos = 3 WHERE place = 7",
+        "UPDATE delivery SET message = -1 WHERE sequence = 7",
+        "UPDATE delivery SET packet_id = 65536, qos = 3 WHERE sequence = 7",
         "UPDATE message SET topic = CAST(x'ff' AS TEXT) WHERE id = 7",
     ],
 )
@@ -49,7 +49,7 @@ def test_what_cannot_be_read_is_left_out_and_no_more(harness: DurableHarness, da
 def test_a_page_that_cannot_be_read_is_the_end(harness: DurableHarness) -> None:
     away(harness)
     fill(harness)
-    harness.disk.connection.execute("UPDATE delivery SET qos = 3 WHERE place > 6")
+    harness.disk.connection.execute("UPDATE delivery SET qos = 3 WHERE sequence > 6")
     client = harness.persistent("c")
     assert drain(client) == numbers(6)
     assert not len(harness.session().queue)

@@ -1,7 +1,5 @@
 """Retained messages on disk against a dictionary, with crashes."""
 
-import sqlite3
-
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -11,7 +9,6 @@ from gateway.mqtt.publication import Publication
 from gateway.mqtt.publish_encoder import make_publication
 from gateway.session.kept import CLOCK_SET
 from gateway.storage.engine.gathering import PUT_OFF
-from gateway.storage.engine.migrations import migrate
 from tests.support.sqlite_disk import SqliteDisk
 
 TOPICS = ["a", "b", "a/b"]
@@ -171,22 +168,3 @@ def test_a_message_takes_the_place_of_one_that_cannot_be_read() -> None:
     store.keep_retained(retained("a", b"2", 1))
     disk.commit()
     assert rows(disk) == [(1, "a", b"2")]
-
-
-def test_messages_of_the_version_before_come_along() -> None:
-    disk = SqliteDisk()
-    disk.connection = sqlite3.connect(":memory:", isolation_level=None)
-    for number, script in migrate.migrations()[:10]:
-        disk.connection.executescript(f"{script};PRAGMA user_version = {number}")
-    disk.connection.execute(
-        "INSERT INTO retained VALUES ('a', x'31', 1, 1, 2, 'c', 'u', 't', 'r', x'33', 4, 1, NULL)"
-    )
-    migrate.migrate(disk.connection)
-    _, kept = disk.restore(0.0, 0)
-    (found,) = kept.retained
-    fields = found.properties.fields
-    assert (found.topic, found.packets.one(0), found.qos, found.retain) == ("a", b"1", 1, True)
-    assert (found.received_at, found.client_id, found.username) == (2, "c", "u")
-    assert (fields.content_type, fields.response_topic) == ("t", "r")
-    assert (fields.correlation_data, fields.message_expiry_interval) == (b"3", 4)
-    assert fields.payload_format_indicator == 1

@@ -1,9 +1,12 @@
 """Bring a database to the newest schema: one SQL file for each version, each applied once."""
 
 import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from gateway.errors import StartError
+from gateway.storage.engine.damage import DamagedError
 
 
 def migrations() -> list[tuple[int, str]]:
@@ -25,11 +28,15 @@ def migrate(connection: sqlite3.Connection) -> None:
 def refuse_newer(connection: sqlite3.Connection) -> None:
     """Raise StartError when a newer Tidegate has written the database.
 
-    Reading it with less knowledge could lose what the newer one promised.
+    Reading it with less knowledge could lose what the newer one promised. The version alone is four
+    bytes that damage can change: a newer schema has a table, a column or an index that this one
+    does not know. Raises DamagedError where it has none.
     """
     version = _version(connection)
     newest, _ = migrations()[-1]
     if version > newest:
+        if not unknown_names(connection):
+            raise DamagedError(f"it has schema version {version} and the schema of {newest}")
         (name,) = connection.execute("SELECT file FROM pragma_database_list").fetchone()
         raise StartError(
             f"{name}: schema version {version}, this Tidegate knows up to {newest}: "
@@ -39,12 +46,24 @@ def refuse_newer(connection: sqlite3.Connection) -> None:
 
 def missing_columns(connection: sqlite3.Connection) -> list[str]:
     """Return `table.column` of all that the migrations create and this database lacks."""
-    model = sqlite3.connect(":memory:", isolation_level=None)
-    try:
+    return sorted(_model(_columns) - _columns(connection))
+
+
+def unknown_names(connection: sqlite3.Connection) -> list[str]:
+    """Return tables, columns and indexes of this database that no migration creates."""
+    found = _columns(connection) | _objects(connection)
+    return sorted(found - _model(_columns) - _model(_objects))
+
+
+def _model(names: Callable[[sqlite3.Connection], set[str]]) -> set[str]:
+    """Return the names in a database that has every migration and nothing else."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as model:
         migrate(model)
-        return sorted(_columns(model) - _columns(connection))
-    finally:
-        model.close()
+        return names(model)
+
+
+def _objects(connection: sqlite3.Connection) -> set[str]:
+    return {str(name) for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
 
 
 def _columns(connection: sqlite3.Connection) -> set[str]:

@@ -1,0 +1,102 @@
+"""How settings are declared: each key once, with its check, its default and its meaning.
+
+A table of the configuration file is a dataclass, and its keys are fields that `key` makes. Reading,
+defaults, the documentation's tables and the JSON Schema all come from that.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, TypeVar, overload
+
+from gateway.config.described import Check
+
+T = TypeVar("T")
+D = TypeVar("D")
+
+Mistake = tuple[str, object, str]
+"""A key, its value (None if it is not given), and what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of a table, or a table in it where `table` is given, one of several where `many` is.
+
+    `needed` says whether the file must give it.
+    """
+
+    name: str
+    attribute: str
+    meaning: str
+    check: Check[Any]
+    default: Any
+    needed: bool
+    shown: str
+    table: type | None = None
+    many: bool = False
+
+    @property
+    def default_shown(self) -> str:
+        """The default in the documentation's words."""
+        if self.shown or self.needed:
+            return self.shown or "required"
+        return "-" if self.default in (None, ()) else f"`{self.check.spell(self.default)}`"
+
+
+@overload
+def key(check: Callable[[object], T], meaning: str, *, name: str = "") -> T: ...
+@overload
+def key(
+    check: Callable[[object], T], meaning: str, default: D, *, name: str = "", shown: str = ""
+) -> T | D: ...
+def key(
+    check: Callable[[object], Any],
+    meaning: str,
+    default: Any = MISSING,
+    *,
+    name: str = "",
+    shown: str = "",
+) -> Any:
+    """Declare a key; without a default it must be given.
+
+    `check` returns what a value means, or raises ValueError with what is allowed. `meaning` is a
+    cell of the documentation, in Markdown. `name` is what the file calls it, if not the same as the
+    attribute; `shown` is the default in words.
+    """
+    known = check if isinstance(check, Check) else Check(check, "")
+    metadata = {"meaning": meaning, "check": known, "name": name, "shown": shown}
+    return field(default=default, metadata=metadata)
+
+
+def table(settings: type[T], *, name: str = "", default: Any = MISSING) -> Any:
+    """Declare a table in this one; without a default it is as if it were empty."""
+    if default is MISSING:
+        return field(default_factory=settings, metadata={"table": settings, "name": name})
+    return field(default=default, metadata={"table": settings, "name": name})
+
+
+def tables(settings: type[T], *, name: str, default: tuple[T, ...] = ()) -> Any:
+    """Declare an array of tables in this one, such as `[[listener]]`."""
+    return field(default=default, metadata={"table": settings, "name": name, "many": True})
+
+
+def keys_of(settings: type) -> Iterator[Key]:
+    """Give what a class declares, in order; fields that the file does not give are left out."""
+    for each in fields(settings):
+        if each.metadata:
+            needed = each.default is MISSING and each.default_factory is MISSING
+            yield _key(each.name, each.default, needed=needed, **each.metadata)
+
+
+def _key(
+    attribute: str,
+    default: Any,
+    *,
+    needed: bool,
+    name: str,
+    meaning: str = "",
+    check: Check[Any] = Check(lambda value: value, ""),  # noqa: B008 - it holds nothing that changes
+    shown: str = "",
+    table: type | None = None,
+    many: bool = False,
+) -> Key:
+    return Key(name or attribute, attribute, meaning, check, default, needed, shown, table, many)

@@ -1,0 +1,49 @@
+"""The JSON Schema of a configuration file, with which editors complete and check it."""
+
+import json
+import re
+from typing import Any
+
+from gateway.config.declaration import Key, keys_of
+from gateway.config.settings import Configuration
+
+LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the schema."""
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "Configuration of Tidegate",
+        **_table(Configuration),
+    }
+
+
+def schema_text() -> str:
+    """Return the schema as the text of a file."""
+    return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def _table(settings: type) -> dict[str, Any]:
+    keys = list(keys_of(settings))
+    needed = [key.name for key in keys if key.needed]
+    return {
+        "description": plain((settings.__doc__ or "").partition("\n")[0]),
+        "type": "object",
+        "properties": {key.name: _key(key) for key in keys},
+        **({"required": needed} if needed else {}),
+        "additionalProperties": False,
+    }
+
+
+def _key(key: Key) -> dict[str, Any]:
+    if key.table is not None:
+        table = _table(key.table)
+        return {"type": "array", "items": table} if key.many else table
+    default = "" if key.needed or key.default_shown == "-" else f" Default: {key.default_shown}."
+    return {"description": plain(f"{key.meaning}.{default}"), **key.check.schema}
+
+
+def plain(markdown: str) -> str:
+    """Return the text of a Markdown line, without what its links lead to."""
+    return LINK.sub(r"\1", markdown)

@@ -1,0 +1,106 @@
+"""Turns a document into the settings that are declared for it, and notes every mistake."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from gateway.config.declaration import Key, Mistake, keys_of
+from gateway.config.did_you_mean import did_you_mean, meant
+from gateway.config.errors import ConfigurationError
+
+T = TypeVar("T")
+
+
+@runtime_checkable
+class Related(Protocol):
+    """Settings of which some do not go together."""
+
+    def mistakes(self, given: frozenset[str]) -> Iterable[Mistake]:
+        """Give what does not go together; `given` are the attributes that the file has."""
+
+
+class Reader:
+    """Reads the tables of one file; what is wrong is in `mistakes`."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self.mistakes: list[ConfigurationError] = []
+
+    def mistake(self, key: str, value: object, allowed: str) -> None:
+        """Note a mistake; the value is None if the key is not given."""
+        shown = _without_credentials(value)
+        self.mistakes.append(ConfigurationError(self._file, key, shown, allowed))
+
+    def read(self, settings: type[T], table: object, place: str = "", **further: Any) -> T:
+        """Return what a table says, with `further` arguments of the class.
+
+        `place` is the table's name in messages. After a mistake the default stands for a value, or
+        None if there is none: what is returned is then only good to look for more mistakes.
+        """
+        before = len(self.mistakes)
+        if not isinstance(table, dict):
+            self.mistake(place, table, f"a table: [{place}]")
+            return settings(**further, **_missing(settings, {}))
+        known = {key.name: key for key in keys_of(settings)}
+        likely = self._refuse_unknown(table, known, place)
+        values: dict[str, Any] = {}
+        for name, key in known.items():
+            if name in table:
+                self._read_key(key, table[name], _join(place, name), values)
+            elif key.needed and name not in likely:
+                self.mistake(_join(place, name), None, "must be given")
+        made = settings(**further, **values, **_missing(settings, values))
+        if len(self.mistakes) == before and isinstance(made, Related):
+            for name, value, allowed in made.mistakes(frozenset(values)):
+                self.mistake(_join(place, name), value, allowed)
+        return made
+
+    def _read_key(self, key: Key, value: object, place: str, values: dict[str, Any]) -> None:
+        """Put what a value means into `values`, under the attribute's name."""
+        if key.table is None:
+            try:
+                values[key.attribute] = key.check(value)
+            except ValueError as error:
+                self.mistake(place, value, f"{error}{did_you_mean(value, key.check.words)}")
+        elif not key.many:
+            values[key.attribute] = self.read(key.table, value, place)
+        elif not isinstance(value, list):
+            self.mistake(place, value, f"[[{place}]], one for each")
+        elif value:
+            values[key.attribute] = self._read_tables(key.table, value, place)
+
+    def _read_tables(self, settings: type[T], array: list[Any], place: str) -> tuple[T, ...]:
+        return tuple(
+            self.read(settings, table, f"{place}[{number}]") for number, table in enumerate(array)
+        )
+
+    def _refuse_unknown(
+        self, table: Mapping[str, object], known: Mapping[str, Key], place: str
+    ) -> set[str]:
+        """Note the unknown keys; return the keys that they may have been meant for."""
+        likely = set()
+        for name in (name for name in table if name not in known):
+            like = meant(name, known)
+            allowed = "unknown key; there are " + ", ".join(sorted(known))
+            allowed += f"; did you mean {like}?" if like else ""
+            self.mistake(_join(place, name), table[name], allowed)
+            likely.add(like or "")
+        return likely
+
+
+def _missing(settings: type, values: Mapping[str, object]) -> dict[str, None]:
+    """Return the attributes that have neither a value nor a default."""
+    return {
+        key.attribute: None
+        for key in keys_of(settings)
+        if key.needed and key.attribute not in values
+    }
+
+
+def _join(place: str, name: str) -> str:
+    return f"{place}.{name}" if place else name
+
+
+def _without_credentials(value: object) -> object:
+    """Return the value as it can be shown: what stands between `//` and `@` in a URL is secret."""
+    return re.sub(r"//.*@", "//***@", value) if isinstance(value, str) else value

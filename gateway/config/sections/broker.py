@@ -1,0 +1,204 @@
+"""Limits of the broker, and filters for clients that have none: `[broker]`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gateway.config.checks import (
+    boolean,
+    expression,
+    number,
+    one_of,
+    text,
+    topic_beginning,
+    topic_filter,
+    whole_number,
+)
+from gateway.config.declaration import Mistake, key
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerConfig:
+    """Limits of the broker, in bytes, seconds and counts."""
+
+    maximum_packet_size: int = key(
+        whole_number(1024, 256 * 1024 * 1024),
+        "bytes; a larger packet ends its connection with 0x95",
+        4 * 1024 * 1024,
+    )
+    connect_timeout: int = key(
+        whole_number(1, 3600),
+        "seconds from the network connection to CONNECT, TLS and WebSocket included",
+        10,
+    )
+    topic_alias_maximum: int = key(
+        whole_number(0, 65_535),
+        "topic aliases that a client may set on its connection, 0 for none; each keeps "
+        "a topic name of up to 64 KiB",
+        16,
+    )
+    sys_interval: float = key(
+        number(0.1, 3600),
+        "seconds between two looks at the figures under `$SYS`",
+        1.0,
+    )
+    topic_alias_maximum_out: int = key(
+        whole_number(0, 65_535),
+        "topic aliases that the gateway sets for a client, where its own Topic Alias "
+        "Maximum is not less; 0 for none",
+        128,
+    )
+    topic_alias_client_bytes: int = key(
+        whole_number(0, 1024**3),
+        "bytes of these for one client; beyond, the least recently used alias is given "
+        "to the new topic",
+        32 * 1024,
+    )
+    topic_alias_soft_bytes: int = key(
+        whole_number(0, 1024**4),
+        "bytes of these for all clients; beyond, a client keeps the number of aliases it has",
+        16 * 1024 * 1024,
+    )
+    topic_alias_hard_bytes: int = key(
+        whole_number(0, 1024**4),
+        "bytes of these for all clients, never exceeded: a client that would exceed "
+        "them gets no aliases",
+        32 * 1024 * 1024,
+    )
+    receive_maximum: int = key(
+        whole_number(1, 65_535),
+        "QoS 1 and 2 messages of a client whose last acknowledgement has not left yet; "
+        "one more ends an MQTT 5 connection with 0x93",
+        10_000,
+    )
+    maximum_connect_size: int = key(
+        whole_number(1024, 256 * 1024 * 1024),
+        "bytes of a packet of a client that has not been let in yet",
+        128 * 1024,
+    )
+    maximum_session_expiry: int = key(
+        whole_number(0, 0xFFFFFFFF),
+        "seconds that a session may outlive its connection, 4294967295 for ever; "
+        "CONNACK tells clients that ask for more",
+        0xFFFFFFFF,
+    )
+    maximum_persistent_sessions: int = key(
+        whole_number(0, 10_000_000),
+        "sessions that outlive their connection; a CONNECT that would add one more is "
+        "refused (0x97; MQTT 3.1.1: 3)",
+        20_000,
+    )
+    maximum_inflight: int = key(
+        whole_number(1, 65_535),
+        "unacknowledged QoS 1 and 2 messages to one client, where its own Receive "
+        "Maximum is not less",
+        1_000,
+    )
+    maximum_queued_messages: int = key(
+        whole_number(1, 100_000_000),
+        "messages that wait for one session, on disk where there is one; see [below](#full-queues)",
+        1_000_000,
+    )
+    maximum_queued_bytes: int = key(
+        whole_number(1024, 1024**4),
+        "bytes of these",
+        256 * 1024 * 1024,
+    )
+    maximum_queued_bytes_total: int = key(
+        whole_number(1024, 1024**4),
+        "what waits for all sessions; on disk a message that several wait for counts "
+        "for each, without a disk once, and the most is 134217728",
+        1024 * 1024 * 1024,
+    )
+    queue_when_full: str = key(
+        one_of("reject", "drop-oldest", "drop-newest"),
+        "what happens to a QoS 1 or 2 message for a session that outlives its "
+        "connection and whose [queue is full](#full-queues)",
+        "reject",
+    )
+    maximum_subscriptions: int = key(
+        whole_number(1, 100_000_000),
+        "subscriptions of one client; one more gets 0x97",
+        200_000,
+    )
+    maximum_filtered_subscriptions: int = key(
+        whole_number(0, 100_000_000),
+        "subscriptions of one client with a `$where` of its own; one more gets 0x97",
+        64,
+    )
+    maximum_expressions: int = key(
+        whole_number(0, 1_000_000),
+        "distinct `$where` of all clients together; one more gets 0x97",
+        10_000,
+    )
+    maximum_subscription_bytes: int = key(
+        whole_number(1024, 1024**4),
+        "what the subscriptions of all clients occupy; the next gets 0x97",
+        128 * 1024 * 1024,
+    )
+    maximum_route_bytes: int = key(
+        whole_number(0, 1024**4),
+        "bytes of what is known of the topics that were published to lately: who may "
+        "publish, who gets it; 0 looks that up anew for each message",
+        16 * 1024 * 1024,
+    )
+    maximum_topic_levels: int = key(
+        whole_number(1, 65_536),
+        "levels of a topic name or filter. A message beyond gets 0x90, at QoS 0 by "
+        "DISCONNECT; a subscription 0x8F",
+        256,
+    )
+    maximum_topic_length: int = key(
+        whole_number(1, 65_535),
+        "bytes of a topic name or filter; beyond, as above",
+        65_535,
+    )
+    check_payload_format: bool = key(
+        boolean,
+        "a payload with Payload Format Indicator 1 must be UTF-8, or gets 0x99, at QoS "
+        "0 by DISCONNECT",
+        default=False,
+    )
+    response_information: str | None = key(
+        topic_beginning,
+        "sent to MQTT 5 clients that ask for it: what their response topics shall begin with",
+        None,
+    )
+    p2p: bool = key(
+        boolean,
+        "[peer to peer](#peer-to-peer) topics",
+        default=False,
+    )
+    failed_login_delay: float = key(
+        number(0, 60),
+        "seconds by which the answer to a wrong password is put off, [doubled each "
+        "time](access.md#failed-logins); 0 for never",
+        1.0,
+    )
+
+    def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:  # noqa: ARG002 - a shape
+        """Yield what does not go together."""
+        soft, hard = self.topic_alias_soft_bytes, self.topic_alias_hard_bytes
+        if soft > hard:
+            allowed = f"at most topic_alias_hard_bytes, which is {hard}"
+            yield "topic_alias_soft_bytes", soft, allowed
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionFilterConfig:
+    """An expression for clients that subscribe without one of their own.
+
+    The first table that fits a subscription counts; there may be 1,000 of them.
+    """
+
+    client: str = key(
+        text,
+        "client identifier, in which `*` stands for any characters",
+    )
+    filter: str = key(
+        topic_filter,
+        "topic filter to which the client subscribes, exactly so",
+    )
+    where: str = key(
+        expression,
+        "the expression",
+    )

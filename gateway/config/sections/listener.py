@@ -1,0 +1,180 @@
+"""Where clients connect: `[[listener]]`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gateway.config.checks import (
+    boolean,
+    number,
+    one_of,
+    permissions,
+    readable_file,
+    text,
+    texts,
+    unix_path,
+    whole_number,
+)
+from gateway.config.declaration import Mistake, key
+from gateway.config.durability import durability
+from gateway.config.loopback import is_loopback
+
+NEEDS = (
+    ("mode", "path"),
+    ("tls_key", "tls_certificate"),
+    ("client_ca", "tls_certificate"),
+    ("tls_identity", "client_ca"),
+    ("websocket_origins", "websocket"),
+    ("connection_burst", "connection_rate"),
+)
+"""The first key means nothing without the second."""
+
+EXCLUDES = (
+    ("host", "path"),
+    ("port", "path"),
+    ("password_file", "tls_identity"),
+    ("allow_anonymous", "tls_identity"),
+)
+"""Of these two keys one can be given: a socket has one address, a client one identity."""
+
+PROOFS = frozenset({"password_file", "client_ca", "allow_anonymous"})
+"""Beyond loopback one of them says who may connect."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerConfig:
+    """Where clients connect, and under which limits; without any, 127.0.0.1:1883.
+
+    Anonymous access is allowed on loopback and on a Unix socket unless the table says otherwise.
+    [Below](#listeners) are examples.
+    """
+
+    host: str = key(
+        text,
+        "address to listen on, `::1` and `::` too; `::` is IPv6 alone. [Beyond "
+        "loopback](#listeners) a listener must say who may connect",
+        "127.0.0.1",
+    )
+    port: int = key(
+        whole_number(1, 65_535),
+        "TCP port",
+        1883,
+    )
+    allow_anonymous: bool | None = key(
+        boolean,
+        "clients without a user name are let in",
+        None,
+        shown="true on loopback without a `password_file`",
+    )
+    password_file: str | None = key(
+        readable_file,
+        "users, as [`tidegate user`](access.md#users) or `mosquitto_passwd` writes them "
+        "(`$scrypt$`, `$7$`, `$6$`)",
+        None,
+    )
+    acl_file: str | None = key(
+        readable_file,
+        "[access rules](access.md) in Mosquitto's syntax: who may read and write which topics",
+        None,
+    )
+    path: str | None = key(
+        unix_path,
+        "a Unix socket at this path, instead of `host` and `port`",
+        None,
+    )
+    mode: int = key(
+        permissions,
+        "permissions of the Unix socket",
+        0o660,
+    )
+    tls_certificate: str | None = key(
+        readable_file,
+        "PEM, for TLS 1.2 and 1.3. The certificate comes first in its file, then those "
+        "between it and the authority",
+        None,
+    )
+    tls_key: str | None = key(
+        readable_file,
+        "PEM, the certificate's private key",
+        None,
+        shown="in the certificate's file",
+    )
+    client_ca: str | None = key(
+        readable_file,
+        "authorities in PEM: only clients with a certificate that one of them signed get in",
+        None,
+    )
+    tls_identity: str | None = key(
+        one_of("cn"),
+        "the certificate's common name is the user name, whatever CONNECT says; instead "
+        "of a `password_file`",
+        None,
+    )
+    websocket: bool = key(
+        boolean,
+        "MQTT over WebSocket at `/mqtt` and `/`, with TLS if there is a certificate; "
+        "needs the extra `websocket`",
+        default=False,
+    )
+    websocket_origins: tuple[str, ...] | None = key(
+        texts,
+        'pages that may connect, such as `["https://panel.example"]`; clients that are '
+        "no browsers name none and always may",
+        None,
+        shown="any",
+    )
+    maximum_connections: int | None = key(
+        whole_number(1, 1_000_000),
+        "connections; one more gets CONNACK 0x97 (MQTT 3.1.1: 3) or is closed",
+        None,
+        shown="what the process can hold",
+    )
+    maximum_packet_size: int | None = key(
+        whole_number(1024, 256 * 1024 * 1024),
+        "bytes, as there",
+        None,
+        shown="that of `[broker]`",
+    )
+    maximum_keep_alive: int | None = key(
+        whole_number(1, 65_535),
+        "seconds; MQTT 5 clients that ask for more, or for none, are told to use this. "
+        "Earlier versions cannot be told",
+        None,
+    )
+    where_identity: bool = key(
+        boolean,
+        "the `$where` of clients here may ask for `$clientid` and `$username` of a "
+        "message's publisher; otherwise both are NULL for them",
+        default=True,
+    )
+    connection_rate: float | None = key(
+        number(0.01, 100_000),
+        "new connections a second; those beyond are closed before they say anything",
+        None,
+    )
+    connection_burst: int | None = key(
+        whole_number(1, 1_000_000),
+        "new connections at once after a quiet time",
+        None,
+        shown="a second's worth",
+    )
+    durability: str | None = key(
+        durability,
+        "[durability class](durability.md) of the clients here, and of what they publish",
+        None,
+        shown="that of `[storage]`",
+    )
+
+    def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:
+        """Yield what does not go together of the keys that are `given`."""
+        for name, needed in NEEDS:
+            if name in given and not getattr(self, needed):
+                yield name, getattr(self, name), f"only together with {needed}"
+        for name, other in EXCLUDES:
+            if {name, other} <= given:
+                yield name, getattr(self, name), f"either {name} or {other}, not both"
+        if not is_loopback(self.host) and not given & PROOFS:  # never by accident
+            allowed = (
+                "beyond loopback a listener names a password_file or a client_ca,"
+                " or says allow_anonymous = true"
+            )
+            yield "host", self.host, allowed

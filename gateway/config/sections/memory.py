@@ -1,0 +1,18 @@
+"""What clients may make the gateway hold: `[memory]`."""
+
+from dataclasses import dataclass
+
+from gateway.config.declaration import key
+from gateway.config.quantities import size_from
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryConfig:
+    """What all clients together may make the gateway hold in [memory](#memory)."""
+
+    limit: int | None = key(
+        size_from(16 * 1024 * 1024),
+        "bytes that clients may make the gateway hold",
+        None,
+        shown="a quarter of the memory, 64 to 512 MiB",
+    )

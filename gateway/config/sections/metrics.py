@@ -1,0 +1,38 @@
+"""Who may read the figures: `[metrics]`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gateway.config.checks import boolean, text, whole_number
+from gateway.config.declaration import Mistake, key
+from gateway.config.loopback import is_loopback
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsConfig:
+    """Figures and health [over HTTP](metrics.md); the section alone turns them on."""
+
+    host: str = key(
+        text,
+        "address to listen on",
+        "127.0.0.1",
+    )
+    port: int = key(
+        whole_number(1, 65_535),
+        "TCP port; Mosquitto's exporter listens here too",
+        9234,
+    )
+    allow_anonymous: bool | None = key(
+        boolean,
+        "must be `true` beyond loopback: there are no users, everybody can read the figures",
+        None,
+    )
+
+    def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:  # noqa: ARG002 - a shape
+        """Yield what does not go together."""
+        if self.allow_anonymous is False:
+            allowed = "there are no users here: true beyond loopback, otherwise left out"
+            yield "allow_anonymous", False, allowed
+        elif not self.allow_anonymous and not is_loopback(self.host):
+            allowed = "everybody can read metrics, so beyond loopback say allow_anonymous = true"
+            yield "host", self.host, allowed

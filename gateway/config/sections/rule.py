@@ -1,0 +1,37 @@
+"""What goes up to the fleet: `[[uplink.rule]]`."""
+
+from dataclasses import dataclass
+
+from gateway.config.checks import one_of, rule_expression, stream, unshared_filter
+from gateway.config.declaration import key
+
+
+@dataclass(frozen=True, slots=True)
+class RuleConfig:
+    """What goes up to the fleet: messages on `topic` for which `where` is TRUE.
+
+    Without any rule `sensors/#` goes up. Within a stream the rules are tried in order, and the
+    first whose `where` is TRUE takes the message.
+    """
+
+    topic: str = key(
+        unshared_filter,
+        "topic filter",
+    )
+    where: str | None = key(
+        rule_expression,
+        "an expression, which may [remember earlier "
+        "messages](where.md#only-what-changed); only messages for which it is TRUE go "
+        "up",
+        None,
+    )
+    stream: str = key(
+        stream,
+        "a message gets a number in each stream that has a rule for its topic",
+        "main",
+    )
+    lane: str = key(
+        one_of("live", "backlog"),
+        "`backlog`: after all live traffic, also while the link is up",
+        "live",
+    )

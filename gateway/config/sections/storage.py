@@ -1,0 +1,92 @@
+"""What is written to the card: `[storage]`, `[[durability]]` and `[history]`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gateway.config.checks import text, unshared_filter, whole_number
+from gateway.config.declaration import Mistake, key
+from gateway.config.durability import durability
+from gateway.config.quantities import bytes_a_day, duration, size
+
+
+@dataclass(frozen=True, slots=True)
+class StorageConfig:
+    """What is written to the card, and when."""
+
+    durability: str = key(
+        durability,
+        "[durability class](durability.md) if nothing else names one; `batch(<ms>)` "
+        "takes 1 to 60000",
+        "commit",
+    )
+    commit_delay: int = key(
+        whole_number(0, 1_000),
+        "milliseconds by which a commit may be put off while everyone who is owed a "
+        "message is online and can still acknowledge it: what all have acknowledged by "
+        "then is not written",
+        5,
+    )
+    write_budget: int | None = key(
+        bytes_a_day,
+        'bytes that may be written in a day, such as `"200MB/day"`: commits of the '
+        "class `batch` then wait as long as their window allows only while more is "
+        "written, and `tidegate/alarm/write_budget` says when even that is too much",
+        None,
+    )
+    endurance: int | None = key(
+        size,
+        'bytes that the card bears in its life, such as `"20TB"`, from its data sheet: '
+        "`tidegate doctor` says how long it lasts",
+        None,
+        shown="estimated from the device's size",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DurabilityConfig:
+    """A [durability class](durability.md) for some clients, or for some topics.
+
+    Either `client` or `topic` is given. The first table that fits counts, before the listener's
+    class; there may be 100 of them.
+    """
+
+    durability: str = key(
+        durability,
+        "their [durability class](durability.md)",
+        name="class",
+    )
+    client: str | None = key(
+        text,
+        "the clients with this identifier, in which `*` stands for any characters",
+        None,
+    )
+    topic: str | None = key(
+        unshared_filter,
+        "messages whose topic matches this topic filter, which is not shared",
+        None,
+    )
+
+    def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:
+        """Yield what does not go together of the keys that are `given`."""
+        if not given & {"topic", "client"}:
+            yield "topic", None, "topic or client must be given"
+        elif {"topic", "client"} <= given:
+            yield "topic", self.topic, "either topic or client, not both"
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryConfig:
+    """The messages that went through the gateway, as they were."""
+
+    keep: int = key(
+        duration,
+        'how far back every message is recorded; `"0"` for none, which deletes what '
+        "there is. A write for every message: not for weak cards",
+        0,
+        shown='`"0"`, off',
+    )
+    maximum_bytes: int = key(
+        whole_number(64 * 1024, 1024**4),
+        "bytes of the history, beyond which the oldest go",
+        256 * 1024 * 1024,
+    )

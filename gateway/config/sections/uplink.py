@@ -1,0 +1,165 @@
+"""The fleet's broker: `[uplink]`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gateway.config.checks import (
+    boolean,
+    fleet_url,
+    number,
+    one_of,
+    readable_file,
+    text,
+    topic_prefix,
+    whole_number,
+    windows,
+)
+from gateway.config.declaration import Mistake, key, tables
+from gateway.config.did_you_mean import did_you_mean
+from gateway.config.quantities import bytes_a_day, duration, duration_from, size_from
+from gateway.config.sections.rule import RuleConfig
+from gateway.config.sections.stream import StreamConfig
+
+
+@dataclass(frozen=True, slots=True)
+class UplinkConfig:
+    """The fleet's broker or a directory; without the section nothing goes up."""
+
+    url: str | None = key(
+        fleet_url,
+        "`mqtt://host:port` or `mqtts://host:port`; the broker must speak MQTT 5, or "
+        "with `batch` MQTT 3.1.1",
+        None,
+    )
+    directory: str | None = key(
+        text,
+        "where records are written when there is no `url`",
+        None,
+        shown="`landing` in the data folder",
+    )
+    username: str | None = key(
+        text,
+        "user name for the fleet's broker",
+        None,
+    )
+    password_file: str | None = key(
+        readable_file,
+        "a file that holds the password alone",
+        None,
+    )
+    ca_file: str | None = key(
+        readable_file,
+        "certificates that `mqtts://` trusts",
+        None,
+        shown="the system's",
+    )
+    client_id: str | None = key(
+        text,
+        "client identifier at the fleet's broker",
+        None,
+        shown="`tidegate-<id>`",
+    )
+    prefix: str = key(
+        topic_prefix,
+        "first levels of the fleet's topics",
+        "tidegate",
+    )
+    identity: bool = key(
+        boolean,
+        "tell the fleet the publisher's client identifier and user name",
+        default=False,
+    )
+    window: int = key(
+        whole_number(1, 65_535),
+        "messages sent and not yet acknowledged for good, or eight full batches if that "
+        "is more; bounds what a crash repeats. The server's Receive Maximum holds too",
+        100,
+    )
+    puback_timeout: int = key(
+        duration_from(1),
+        "without a PUBACK for so long the connection is made anew",
+        30,
+    )
+    session_expiry: int = key(
+        duration,
+        "how long the fleet's broker is asked to keep the gateway's session, with the "
+        'requests that wait in it; `"0"` for connections that start clean',
+        86_400,
+    )
+    topic_alias_maximum: int = key(
+        whole_number(0, 65_535),
+        "topic aliases that the uplink sets, where the fleet's broker does not take "
+        "fewer; 0 for none",
+        128,
+    )
+    backlog_messages_per_second: int | None = key(
+        whole_number(1, 1_000_000),
+        "upper bound of the [backlog's pace](fleet.md#pacing)",
+        None,
+        shown="as fast as it goes",
+    )
+    backlog_bytes_per_second: int | None = key(
+        size_from(256),
+        "the same in bytes",
+        None,
+        shown="as fast as it goes",
+    )
+    batch: str | None = key(
+        one_of("zlib"),
+        "small messages go up [many at a time](fleet.md#batches), compressed",
+        None,
+    )
+    batch_messages: int = key(
+        whole_number(2, 10_000),
+        "messages at which a batch is full",
+        500,
+    )
+    batch_bytes: int = key(
+        size_from(1024),
+        "bytes before compression at which it is full",
+        64 * 1024,
+    )
+    batch_delay: float = key(
+        number(0.01, 60),
+        "seconds since its first message after which it goes up",
+        0.2,
+    )
+    schedule: tuple[str, ...] = key(
+        windows,
+        '[when the link may be up](#schedule-and-budget), such as `["0 2 * * * for '
+        '30m"]`; without it always',
+        (),
+    )
+    budget: int | None = key(
+        bytes_a_day,
+        "bytes [a day](#schedule-and-budget) that the link may carry",
+        None,
+    )
+    recall: bool = key(
+        boolean,
+        "the fleet may [ask for messages of the history](fleet.md#recall) at its own broker",
+        default=False,
+    )
+    rules: tuple[RuleConfig, ...] = tables(RuleConfig, name="rule")
+    streams: tuple[StreamConfig, ...] = tables(StreamConfig, name="stream")
+
+    def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:
+        """Yield what does not go together of the keys that are `given`, and of their tables."""
+        if {"url", "directory"} <= given:
+            yield "directory", self.directory, "either url or directory, not both"
+        for name in ("batch", "schedule", "budget"):
+            if self.url is None and getattr(self, name):
+                yield name, getattr(self, name), "only with url"
+        yield from self._mistakes_of_streams()
+
+    def _mistakes_of_streams(self) -> Iterator[Mistake]:
+        used = sorted({rule.stream for rule in self.rules} or {"main"})
+        names: set[str] = set()
+        for place, stream in enumerate(self.streams):
+            name = f"stream[{place}].name"
+            if stream.name in names:
+                yield name, stream.name, "one table for each stream"
+            elif stream.name not in used:
+                allowed = "a stream that a rule has; there are " + ", ".join(used)
+                yield name, stream.name, allowed + did_you_mean(stream.name, used)
+            names.add(stream.name)

@@ -1,0 +1,22 @@
+"""The values of a configuration, each with its key."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from gateway.config.declaration import Key, keys_of
+
+
+def values_of(settings: Any, place: str = "") -> Iterator[tuple[str, Key, Any]]:
+    """Give (key in messages, declaration, value) of every value that there is."""
+    for key in keys_of(type(settings)):
+        name = f"{place}.{key.name}" if place else key.name
+        value = getattr(settings, key.attribute)
+        if value is None:
+            continue
+        if key.table is None:
+            yield name, key, value
+        elif key.many:
+            for number, each in enumerate(value):
+                yield from values_of(each, f"{name}[{number}]")
+        else:
+            yield from values_of(value, name)

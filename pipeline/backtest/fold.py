@@ -1,0 +1,169 @@
+"""A rule over the messages of one topic in their order: what goes up, and what that costs.
+
+The gateway's own evaluator decides, so that a back test and a gateway have one meaning.
+"""
+
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from gateway.routing.where.message import Message
+from gateway.routing.where.rule import RuleWhere, compile_rule
+
+BATCH = 100
+"""Messages that are compressed together, as `[uplink] batch` does."""
+ENVELOPE = 60
+"""Bytes of a message at the fleet's broker beside topic and payload: header, `seq` and `time`."""
+
+
+class Row(NamedTuple):
+    """A message of the tables, and the time that holds for it in ms since 1970."""
+
+    gateway_id: str
+    topic: str
+    event_ms: int
+    payload: bytes
+    qos: int | None
+    retain: bool | None
+    clientid: str | None
+    username: str | None
+    content_type: str | None
+    properties: list[dict[str, str]] | None
+    value: float | None
+
+
+class Sums(NamedTuple):
+    """What a topic gave on one day."""
+
+    gateway_id: str
+    topic: str
+    date: str
+    rows: int
+    sent: int
+    bytes_all: int
+    bytes_sent: int
+    bytes_batched_all: int
+    bytes_batched_sent: int
+    longest_silence_ms: int
+    largest_error: float | None
+    alarms: int
+    missed: int
+
+
+@dataclass
+class _Packed:
+    """The size of messages that are compressed BATCH at a time."""
+
+    size: int = 0
+    _waiting: list[bytes] = field(default_factory=list)
+
+    def add(self, row: Row) -> None:
+        self._waiting.append(
+            b'{"topic":"%b","time":%d}' % (row.topic.encode(), row.event_ms) + row.payload
+        )
+        if len(self._waiting) >= BATCH:
+            self.close()
+
+    def close(self) -> int:
+        if self._waiting:
+            self.size += len(zlib.compress(b"\n".join(self._waiting))) + ENVELOPE
+            self._waiting.clear()
+        return self.size
+
+
+class TopicFold:
+    """Runs a rule over the messages of one gateway's topic; an alarm may be another rule."""
+
+    def __init__(self, rule: str, alarm: str | None) -> None:
+        self._rule = compile_rule(rule)
+        self._alarm = compile_rule(alarm) if alarm else None
+        self._last_sent: Row | None = None
+
+    def days(self, rows: Iterable[Row]) -> Iterator[Sums]:
+        """Yield what the rows, which are in their order, give on each day."""
+        day: _Day | None = None
+        for row in rows:
+            date = datetime.fromtimestamp(row.event_ms / 1000, UTC).date().isoformat()
+            if day is None or day.date != date:
+                if day is not None:
+                    yield day.sums()
+                day = _Day(row.gateway_id, row.topic, date)
+            self._take(row, day)
+        if day is not None:
+            yield day.sums()
+
+    def decide(self, row: Row) -> bool:
+        """Say whether a row is sent, and remember it."""
+        return _passes(self._rule, _message(row))
+
+    def _take(self, row: Row, day: "_Day") -> None:
+        message = _message(row)
+        sent = _passes(self._rule, message)
+        alarm = self._alarm is not None and _passes(self._alarm, message)
+        day.count(row, self._last_sent, sent=sent, alarm=alarm)
+        if sent:
+            self._last_sent = row
+
+
+@dataclass
+class _Day:
+    gateway_id: str
+    topic: str
+    date: str
+    rows: int = 0
+    sent: int = 0
+    bytes_all: int = 0
+    bytes_sent: int = 0
+    silence: int = 0
+    error: float | None = None
+    alarms: int = 0
+    missed: int = 0
+    all: _Packed = field(default_factory=_Packed)
+    kept: _Packed = field(default_factory=_Packed)
+
+    def count(self, row: Row, before: Row | None, *, sent: bool, alarm: bool) -> None:
+        size = len(row.payload) + len(row.topic) + len(row.gateway_id) + ENVELOPE
+        self.rows += 1
+        self.bytes_all += size
+        self.all.add(row)
+        self.alarms += alarm
+        self.missed += alarm and not sent
+        if before is not None:
+            self.silence = max(self.silence, row.event_ms - before.event_ms)
+        if sent:
+            self.sent += 1
+            self.bytes_sent += size
+            self.kept.add(row)
+        elif row.value is not None and before is not None and before.value is not None:
+            self.error = max(self.error or 0.0, abs(row.value - before.value))
+
+    def sums(self) -> Sums:
+        return Sums(
+            *(self.gateway_id, self.topic, self.date, self.rows, self.sent),
+            *(self.bytes_all, self.bytes_sent, self.all.close(), self.kept.close()),
+            *(self.silence, self.error, self.alarms, self.missed),
+        )
+
+
+def _passes(rule: RuleWhere, message: Message) -> bool:
+    result = rule.evaluate(message)
+    rule.record(message, result)
+    return result is True
+
+
+def _message(row: Row) -> Message:
+    pairs: list[dict[str, Any]] = row.properties or []
+    return Message(
+        row.topic,
+        row.payload,
+        1 if row.qos is None else row.qos,
+        bool(row.retain),
+        client_id=row.clientid,
+        username=row.username,
+        received_at=row.event_ms,
+        arrived=row.event_ms / 1000,
+        content_type=row.content_type,
+        user_properties=tuple((pair["name"], pair["value"]) for pair in pairs),
+    )

@@ -1,0 +1,1 @@
+"""When a message was really accepted, whatever its gateway's clock said."""

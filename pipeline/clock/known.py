@@ -1,0 +1,37 @@
+"""The clock records that the tables hold, as corrections of the numbers that they concern."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline import delta
+from pipeline.clock.record import ClockRecord, numbers_of
+from pipeline.clock.spans import Correction, Epoch, corrections
+
+
+def corrections_for(root: Path, found: pa.Table) -> list[Correction]:
+    """Return the corrections of the streams that these islands name."""
+    streams: dict[Epoch, set[str]] = {}
+    for row in found.select(["gateway_id", "epoch", "stream"]).to_pylist():
+        streams.setdefault((row["gateway_id"], row["epoch"]), set()).add(row["stream"])
+    records = read_records(root, pc.unique(found["epoch"]))
+    return [
+        each
+        for epoch, named in sorted(streams.items())
+        for each in corrections(epoch, records.get(epoch, ()), named)
+    ]
+
+
+def read_records(root: Path, epochs: pa.Array) -> dict[Epoch, list[ClockRecord]]:
+    """Return the records of these epochs, in the order in which they came."""
+    rows = delta.read(root / "clocks", filters=pc.field("epoch").isin(epochs))
+    order = [("batch", "ascending"), ("landing_file", "ascending"), ("line", "ascending")]
+    found: dict[Epoch, list[ClockRecord]] = {}
+    for row in rows.sort_by(order).to_pylist():
+        numbers = numbers_of(json.loads(row["numbers"]))
+        fields = {name: row[name] for name in ClockRecord._fields if name != "numbers"}
+        record = ClockRecord(**fields, numbers=numbers)
+        found.setdefault((row["gateway_id"], row["epoch"]), []).append(record)
+    return found

@@ -1,0 +1,182 @@
+"""The collector: a persistent session at the fleet's broker, shared with other collectors."""
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from paho.mqtt.client import Client, MQTTMessage
+from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode, MQTTProtocolVersion
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+from paho.mqtt.subscribeoptions import SubscribeOptions
+
+from pipeline.collect.landing_writer import LandingWriter
+from pipeline.collect.message import Landed, read_message
+from pipeline.errors import PipelineError
+
+RECEIVE_MAXIMUM = 20_000
+"""Messages that the broker sends before the first of them is acknowledged; it stops there."""
+BYTES_MAX = 64 * 1024 * 1024
+"""Bytes of payload that are gathered before a file is written, whatever its age."""
+SESSION_SECONDS = 30 * 86_400
+"""How long the broker keeps the session of a collector that is away."""
+RETRY_SECONDS = 1.0
+KEEP_ALIVE = 30
+SUFFIXES = ("data/#", "batch", "ledger", "clock")
+
+
+@dataclass(frozen=True)
+class CollectSettings:
+    """Where messages come from, where they land, and when a file is closed."""
+
+    broker: str
+    landing: Path
+    name: str = "collector"
+    group: str = "tidegate"
+    prefix: str = "tidegate"
+    username: str | None = None
+    password: str | None = None
+    ca_file: str | None = None
+    rows: int = 10_000
+    seconds: float = 2.0
+
+
+class Collector:
+    """Gathers messages, writes them, and only then acknowledges them."""
+
+    def __init__(self, settings: CollectSettings) -> None:
+        self._settings = settings
+        self._writer = LandingWriter(settings.landing, settings.name)
+        self._gathered: list[tuple[int, Landed]] = []
+        self._bytes = 0
+        self._oldest = 0.0
+        self._trouble = ""
+        self.messages = 0
+        """Messages that were acknowledged."""
+        self._client = self._make_client()
+
+    def run(self, stopped: Callable[[], bool]) -> None:
+        """Collect until told to stop, then write and acknowledge what was gathered."""
+        self._writer.clear()
+        self._connect()
+        while not stopped():
+            if self._client.loop(timeout=0.2) != MQTTErrorCode.MQTT_ERR_SUCCESS:
+                self._forget()
+                self._pause("the connection to the broker ended")
+                self._connect(wait=False)
+            if self._due():
+                self._flush()
+        self._flush()
+        self._drain()
+        self._client.disconnect()
+
+    def _drain(self) -> None:
+        """Let the acknowledgements leave."""
+        while self._client.want_write():
+            if self._client.loop(timeout=0.1) != MQTTErrorCode.MQTT_ERR_SUCCESS:
+                return
+
+    def _make_client(self) -> Client:
+        settings = self._settings
+        client = Client(
+            CallbackAPIVersion.VERSION2,
+            f"tidegate-collector-{settings.name}",
+            protocol=MQTTProtocolVersion.MQTTv5,
+            manual_ack=True,
+        )
+        if settings.username is not None:
+            client.username_pw_set(settings.username, settings.password)
+        if settings.broker.startswith("mqtts:"):
+            client.tls_set(ca_certs=settings.ca_file)
+        client.on_connect = self._on_connect
+        client.on_message = self._on_message
+        return client
+
+    def _connect(self, *, wait: bool = True) -> None:
+        address = urlsplit(self._settings.broker)
+        port = address.port or (8883 if address.scheme == "mqtts" else 1883)
+        session = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]  # not annotated
+        session.SessionExpiryInterval = SESSION_SECONDS
+        session.ReceiveMaximum = RECEIVE_MAXIMUM
+        try:
+            self._client.connect(
+                address.hostname or "localhost",
+                port,
+                KEEP_ALIVE,
+                clean_start=False,
+                properties=session,
+            )
+        except OSError as error:
+            if wait:
+                self._pause(f"cannot connect to {self._settings.broker}: {error}")
+
+    def _on_connect(
+        self, client: Client, _data: object, _flags: object, reason: Any, _properties: object
+    ) -> None:
+        if reason.is_failure:
+            self._say(f"the broker refused the connection: {reason}")
+            return
+        self._trouble = ""
+        options = SubscribeOptions(qos=1, retainAsPublished=True)
+        prefix = f"$share/{self._settings.group}/{self._settings.prefix}/+/"
+        client.subscribe([(prefix + suffix, options) for suffix in SUFFIXES])
+
+    def _on_message(self, _client: Client, _data: object, message: MQTTMessage) -> None:
+        if not self._gathered:
+            self._oldest = time.monotonic()
+        received = time.time_ns() // 1_000_000
+        landed = read_message(message, self._settings.prefix, received)
+        self._gathered.append((message.mid, landed))
+        self._bytes += len(message.payload)
+        if self._full():
+            self._flush()
+
+    def _full(self) -> bool:
+        rows = min(self._settings.rows, RECEIVE_MAXIMUM // 2)
+        return len(self._gathered) >= rows or self._bytes >= BYTES_MAX
+
+    def _due(self) -> bool:
+        late = time.monotonic() - self._oldest >= self._settings.seconds
+        return bool(self._gathered) and (late or self._full())
+
+    def _flush(self) -> None:
+        """Write what was gathered and acknowledge it; while the disk refuses, neither."""
+        if not self._gathered:
+            return
+        try:
+            self._writer.write(landed for _, landed in self._gathered)
+        except OSError as error:
+            self._oldest = time.monotonic() + RETRY_SECONDS - self._settings.seconds
+            self._say(f"cannot write to {self._settings.landing}: {error.strerror}; trying again")
+            return
+        self._trouble = ""
+        for packet, _ in self._gathered:
+            self._client.ack(packet, 1)
+        self.messages += len(self._gathered)
+        self._forget()
+
+    def _forget(self) -> None:
+        """Let go of what was gathered; what was not acknowledged comes again."""
+        self._gathered.clear()
+        self._bytes = 0
+
+    def _pause(self, trouble: str) -> None:
+        self._say(f"{trouble}; trying again")
+        time.sleep(RETRY_SECONDS)
+
+    def _say(self, trouble: str) -> None:
+        """Tell a trouble once, until it is over."""
+        if trouble != self._trouble:
+            print(f"tidegate-pipeline: {trouble}", file=sys.stderr, flush=True)
+            self._trouble = trouble
+
+
+def check_broker(url: str) -> None:
+    """Raise PipelineError unless the address is one of a broker."""
+    address = urlsplit(url)
+    if address.scheme not in ("mqtt", "mqtts") or not address.hostname:
+        raise PipelineError(f"broker {url} is not mqtt://HOST[:PORT] or mqtts://HOST[:PORT]")

@@ -1,0 +1,1 @@
+"""The sub-commands of `tidegate-pipeline`, one a module."""

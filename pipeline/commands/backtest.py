@@ -1,0 +1,63 @@
+"""`tidegate-pipeline backtest`: what a rule would have sent."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from pipeline.commands.operate import days
+from pipeline.errors import PipelineError
+from pipeline.preflight import check_installed
+from pipeline.settings import TABLES, make_settings
+
+TARIFF = 0.0
+
+
+def add_backtest(commands: Any) -> None:
+    """Add the command to the parser's sub-commands."""
+    command = commands.add_parser("backtest", help="say what a rule would have sent")
+    command.add_argument("rule", metavar="EXPRESSION", help="an uplink rule's `where`")
+    command.add_argument(
+        "--tables", type=Path, default=TABLES, metavar="DIR", help="default: %(default)s"
+    )
+    command.add_argument("--last", type=days, metavar="30d", help="the last days of the tables")
+    command.add_argument("--gateway", metavar="ID", help="this gateway alone")
+    command.add_argument("--alarm", metavar="EXPRESSION", help="messages that must be sent")
+    command.add_argument("--tariff", type=float, default=TARIFF, metavar="PRICE", help="a megabyte")
+    command.add_argument("--json", action="store_true", help="print one JSON object")
+    command.add_argument("--report", type=Path, metavar="FILE.html", help="write a page")
+    command.add_argument("--master", metavar="URL", help="Spark master")
+    command.set_defaults(run=run_backtest)
+
+
+def run_backtest(options: argparse.Namespace) -> int:
+    """Print what the rule would have sent; returns the exit status."""
+    from gateway.routing.where.errors import WhereError
+    from gateway.routing.where.rule import compile_rule
+
+    for text in filter(None, (options.rule, options.alarm)):
+        try:
+            compile_rule(text)
+        except WhereError as error:
+            raise PipelineError(f"{text!r}: {error}") from None
+    check_installed()
+    from pipeline.backtest import result, run
+    from pipeline.backtest.fold import Sums
+    from pipeline.once import spark_errors
+    from pipeline.session import open_session
+    from pipeline.state import locked
+
+    settings = make_settings(tables=options.tables, master=options.master)
+    if not run.has_tables(settings.tables):
+        raise PipelineError(f"there are no tables in {settings.tables}")
+    asked = run.Asked(options.rule, options.alarm, options.last, options.gateway)
+    with locked(settings.checkpoints), spark_errors(settings):
+        rows = run.messages(open_session(settings), settings.tables, asked)
+        sums = [Sums(*row) for row in run.day_sums(rows, asked).collect()]
+        device, points = run.worst(rows, sums, asked) if options.report else ("", [])
+    found = result.figures(sums, options.tariff)
+    if options.report:
+        page = result.as_page(options.rule, options.alarm, found, device, points)
+        options.report.write_text(page, encoding="utf-8")
+    print(json.dumps(found) if options.json else result.as_text(options.rule, found))
+    return 0

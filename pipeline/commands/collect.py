@@ -1,0 +1,67 @@
+"""`tidegate-pipeline collect`: from the fleet's broker into landing files."""
+
+import argparse
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import PipelineError
+from pipeline.preflight import check_arrow
+from pipeline.settings import LANDING
+
+
+def add_collect(commands: Any) -> None:
+    """Add the command to the parser's sub-commands."""
+    collect = commands.add_parser("collect", help="write what arrives at a broker to landing files")
+    collect.add_argument(
+        "--broker", required=True, metavar="URL", help="mqtt://HOST[:PORT] or mqtts"
+    )
+    collect.add_argument(
+        "--landing", type=Path, default=LANDING, metavar="DIR", help="default: %(default)s"
+    )
+    collect.add_argument("--name", default="collector", help="its session; each collector has one")
+    collect.add_argument("--group", default="tidegate", help="collectors of a group share the load")
+    collect.add_argument("--prefix", default="tidegate", help="of the topics; default: %(default)s")
+    collect.add_argument("--username", metavar="NAME")
+    collect.add_argument("--password-file", type=Path, metavar="FILE", help="its first line")
+    collect.add_argument("--ca-file", metavar="FILE", help="whom to trust; default: the system's")
+    collect.add_argument("--rows", type=int, default=10_000, help="messages in a file at most")
+    collect.add_argument("--seconds", type=float, default=2.0, help="age at which a file is closed")
+    collect.set_defaults(run=run_collect)
+
+
+def run_collect(options: argparse.Namespace) -> int:
+    """Collect until SIGTERM or SIGINT; returns the exit status."""
+    check_arrow()
+    from pipeline.collect.collector import Collector, CollectSettings, check_broker
+
+    check_broker(options.broker)
+    if not options.name.replace("-", "").replace("_", "").isalnum():
+        raise PipelineError(f"name {options.name!r} is not letters, digits, - and _")
+    if options.rows < 1 or options.seconds <= 0:
+        raise PipelineError("--rows and --seconds must be more than 0")
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    collector = Collector(
+        CollectSettings(
+            broker=options.broker,
+            landing=options.landing.absolute(),
+            name=options.name,
+            group=options.group,
+            prefix=options.prefix,
+            username=options.username,
+            password=_first_line(options.password_file),
+            ca_file=options.ca_file,
+            rows=options.rows,
+            seconds=options.seconds,
+        )
+    )
+    collector.run(stopped.is_set)
+    print(f"collected {collector.messages:,} messages")
+    return 0
+
+
+def _first_line(file: Path | None) -> str | None:
+    return None if file is None else file.read_text(encoding="utf-8").partition("\n")[0]

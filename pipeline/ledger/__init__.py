@@ -1,0 +1,1 @@
+"""What gateways say became of their numbers, beside what arrived."""

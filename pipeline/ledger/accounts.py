@@ -1,0 +1,91 @@
+"""The numbers of each stream, each with the first outcome that its gateway told."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pipeline.ledger.entry import OUTCOMES, Entry, Range, counts_of
+from pipeline.ledger.files import Told, in_order, ledger_files, read_ledger
+from pipeline.ledger.spans import Spans, holes
+
+Key = tuple[str, str, str]
+"""Gateway, epoch and stream."""
+
+
+@dataclass
+class Account:
+    """The numbers of one stream: how many ended how, up to `last`, the highest that is known.
+
+    `missing` have no outcome in the ledger: they still wait at the gateway, or their entry does.
+    """
+
+    key: Key
+    last: int = 0
+    fates: Counter[str] = field(default_factory=Counter)
+    told: Spans[Range] = field(default_factory=Spans)
+    """What the ledger says of each number."""
+    several: dict[tuple[int, int], dict[str, int]] = field(default_factory=dict)
+    """The counts by outcome of ranges whose numbers do not have one each."""
+
+    @property
+    def missing(self) -> int:
+        """How many numbers the ledger says nothing of."""
+        return self.last - sum(self.fates.values())
+
+    def __str__(self) -> str:
+        told = " + ".join(f"{fate} {self.fates[fate]:,}" for fate in OUTCOMES if self.fates[fate])
+        return f"{'/'.join(self.key)}: {told or '0'} = last {self.last:,}, missing {self.missing:,}"
+
+    def add(self, told: Range) -> None:
+        """Take what was told of a range; what was told before of its numbers holds."""
+        self.last = max(self.last, told.last)
+        known = self.told.overlapping(told.first, told.last)
+        free = holes(known, told.first, told.last)
+        fates = _fates(told, free, bool(known))
+        if len(fates) > 1:
+            self.several[told.first, told.last] = dict(fates)
+        self.fates += fates
+        for first, last in free:
+            self.told.put(first, last, told)
+
+
+def accounts(landing: Path) -> list[Account]:
+    """Return an account for each gateway, epoch and stream that a ledger in the folder names.
+
+    Lines that are no entry (docs/ledger-entry.schema.json) are passed over.
+    """
+    lines = read_ledger(landing, ledger_files(landing))
+    return accounts_of(told for told in lines if isinstance(told, Told))
+
+
+def accounts_of(told: Iterable[Told]) -> list[Account]:
+    """Return an account for each gateway, epoch and stream that the entries name."""
+    found: dict[Key, Account] = {}
+    for each in in_order(told):
+        _add(found, each.gateway_id, each.entry)
+    return [found[key] for key in sorted(found) if found[key].last]
+
+
+def _add(found: dict[Key, Account], gateway: str, entry: Entry) -> None:
+    key = (gateway, entry.epoch, entry.stream)
+    account = found.setdefault(key, Account(key))
+    for told in entry.ranges:
+        account.add(told)
+    if entry.previous is not None:
+        epoch, last = entry.previous
+        for stream, number in last.items():
+            before = (gateway, epoch, stream)
+            account = found.setdefault(before, Account(before))
+            account.last = max(account.last, number)
+
+
+def _fates(told: Range, free: list[tuple[int, int]], partly: bool) -> Counter[str]:
+    """Count the numbers that nothing was told of before.
+
+    A range of several outcomes does not say which number had which, so its counts stand only
+    where all of its numbers are new.
+    """
+    numbers = sum(last - first + 1 for first, last in free)
+    several = None if partly else counts_of(told.cause, numbers)
+    return Counter(several or {told.outcome: numbers})

@@ -1,0 +1,102 @@
+"""What arrived beside what the ledger says: every number that was given is accounted for."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from pipeline.islands import Island
+from pipeline.ledger.accounts import Account, Key
+from pipeline.ledger.spans import holes
+
+MISSING = "missing"
+"""The ledger says that the fleet acknowledged a number, and it is not in the tables."""
+NOT_TOLD = "not_told"
+"""Neither came the number nor a word of the ledger on it: it may still wait at the gateway."""
+OUTCOMES = ("delivered", "filtered", "expired", "evicted", "rejected", "lost", MISSING, NOT_TOLD)
+BAD = (MISSING, "lost")
+"""What must not happen to a message that was acknowledged."""
+
+
+class Gap(NamedTuple):
+    """Numbers that did not arrive, how they ended, and the event times (ms) around them."""
+
+    gateway: str
+    epoch: str
+    stream: str
+    first: int
+    last: int
+    outcome: str
+    cause: str
+    after_ms: int | None
+    before_ms: int | None
+
+
+@dataclass
+class Stream:
+    """All numbers of a stream by outcome; they add up to `emitted`."""
+
+    key: Key
+    emitted: int
+    outcomes: Counter[str] = field(default_factory=Counter)
+    gaps: list[Gap] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        words = {NOT_TOLD: "not told yet"}
+        told = " + ".join(
+            f"{words.get(name, name)} {self.outcomes[name]:,}"
+            for name in OUTCOMES
+            if self.outcomes[name]
+        )
+        return f"{'/'.join(self.key)}: {told or '0'} = emitted {self.emitted:,}"
+
+
+def compare(account: Account, arrived: Iterable[Island]) -> Stream:
+    """Return the stream's numbers by outcome; `arrived` are its islands in rising order.
+
+    A number that arrived is delivered, whatever the ledger says of it.
+    """
+    islands = list(arrived)
+    emitted = max([account.last, *(island.last for island in islands)])
+    stream = Stream(account.key, emitted)
+    stream.outcomes["delivered"] = sum(each.last - each.first + 1 for each in islands)
+    ranges = [(each.first, each.last) for each in islands]
+    ends = {each.last: each.last_time for each in islands}
+    begins = {each.first: each.first_time for each in islands}
+    several = {span: Counter(counts) for span, counts in account.several.items()}
+    for first, last in holes(ranges, 1, emitted):
+        around = ends.get(first - 1), begins.get(last + 1)
+        for low, high, outcome, cause in _told(account, first, last):
+            stream.outcomes.update(_counts(several, low, high, outcome))
+            stream.gaps.append(Gap(*account.key, low, high, outcome, cause, *around))
+    return stream
+
+
+def _counts(
+    several: dict[tuple[int, int], Counter[str]], low: int, high: int, outcome: str
+) -> Counter[str]:
+    """Return the numbers `low` to `high` by outcome.
+
+    In a range of several outcomes nobody knows which number had which: those that did not
+    arrive take the outcomes of such numbers first, and `delivered` last.
+    """
+    left = high - low + 1
+    counts: Counter[str] = Counter()
+    for span in [span for span in several if span[0] <= low and high <= span[1]]:
+        for each in (*OUTCOMES[1:6], "delivered"):
+            taken = min(left, several[span][each])
+            several[span][each] -= taken
+            counts[MISSING if each == "delivered" else each] += taken
+            left -= taken
+    counts[outcome] += left
+    return +counts
+
+
+def _told(account: Account, first: int, last: int) -> list[tuple[int, int, str, str]]:
+    """Return what the ledger says of numbers that did not arrive, in rising order."""
+    known = account.told.overlapping(first, last)
+    parts = [(low, high, NOT_TOLD, "") for low, high in holes(known, first, last)]
+    for low, high, told in known:
+        outcome = MISSING if told.outcome == "delivered" else told.outcome
+        parts.append((max(low, first), min(high, last), outcome, told.cause))
+    return sorted(parts)

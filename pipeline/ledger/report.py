@@ -1,0 +1,107 @@
+"""What is missing, from whom, when and why, in words for a person or as JSON."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pipeline import delta
+from pipeline.errors import PipelineError
+from pipeline.ledger.completeness import BAD, MISSING, NOT_TOLD, OUTCOMES
+
+GAPS_SHOWN = 100
+"""Gaps that are told one by one; of more the number is told."""
+
+Row = dict[str, Any]
+
+WHY = {
+    MISSING: "the gateway says that the fleet acknowledged them, but no landing file has them",
+    "lost": "the gateway lost them: {cause}",
+    "evicted": "given up at the gateway to make room ({cause})",
+    "expired": "too old before they could be sent ({cause})",
+    "rejected": "the fleet's broker refused them ({cause})",
+    "filtered": "no rule took them ({cause})",
+    NOT_TOLD: "the gateway has not told yet: they may still wait there",
+}
+
+
+def read_streams(root: Path, gateway: str | None = None) -> list[Row]:
+    """Return the rows of `streams`, those of one gateway if it is named."""
+    return _rows(root, "streams", gateway)
+
+
+def read_gaps(root: Path, gateway: str | None = None) -> list[Row]:
+    """Return the rows of `gaps`, those of one gateway if it is named."""
+    return _rows(root, "gaps", gateway)
+
+
+def complete(streams: Iterable[Row], *, strict: bool) -> bool:
+    """Say whether nothing is missing or lost, and with `strict` that all has been told."""
+    bad = (*BAD, NOT_TOLD) if strict else BAD
+    return not any(stream[outcome] for stream in streams for outcome in bad)
+
+
+def sum_line(stream: Row) -> str:
+    """Return a stream's numbers by outcome as one line."""
+    told = " + ".join(
+        f"{outcome.replace('not_told', 'not told yet')} {stream[outcome]:,}"
+        for outcome in OUTCOMES
+        if stream[outcome]
+    )
+    name = f"{stream['gateway']}/{stream['epoch']}/{stream['stream']}"
+    return f"{name}: {told or '0'} = emitted {stream['emitted']:,}"
+
+
+def lines(streams: list[Row], gaps: list[Row], *, everything: bool) -> Iterator[str]:
+    """Yield the report; gaps that a rule or a policy made on purpose only with `everything`."""
+    total = Counter[str]()
+    for stream in streams:
+        total.update({name: stream[name] for name in (*OUTCOMES, "emitted")})
+    shown = [gap for gap in gaps if everything or gap["outcome"] in (*BAD, NOT_TOLD, "rejected")]
+    shown.sort(key=lambda gap: OUTCOMES.index(gap["outcome"]) if gap["outcome"] != MISSING else -1)
+    for gap in shown[:GAPS_SHOWN]:
+        yield _gap_line(gap)
+    if len(shown) > GAPS_SHOWN:
+        yield f"and {len(shown) - GAPS_SHOWN:,} more gaps"
+    told = " + ".join(
+        f"{name.replace('_', ' ')} {total[name]:,}" for name in OUTCOMES if total[name]
+    )
+    gateways = len({stream["gateway"] for stream in streams})
+    yield f"{gateways:,} gateways, {len(streams):,} streams"
+    yield f"{told or '0'} = emitted {total['emitted']:,}"
+    bad = sum(total[outcome] for outcome in BAD)
+    yield (
+        f"NOT COMPLETE: {bad:,} numbers are missing or lost"
+        if bad
+        else "complete: nothing is missing"
+    )
+
+
+def _gap_line(gap: Row) -> str:
+    count = gap["last"] - gap["first"] + 1
+    numbers = f"number {gap['first']}" if count == 1 else f"numbers {gap['first']} to {gap['last']}"
+    why = WHY[gap["outcome"]].format(cause=gap["cause"] or "no reason given")
+    name = f"{gap['gateway']}/{gap['epoch']}/{gap['stream']}"
+    label = gap["outcome"].replace("_", " ")
+    return f"{label}: {name} {numbers} ({count:,}){_when(gap)}: {why}"
+
+
+def _when(gap: Row) -> str:
+    after, before = _shown(gap["after"]), _shown(gap["before"])
+    if after and before:
+        return f" between {after} and {before} UTC"
+    if after:
+        return f" after {after} UTC"
+    return f" before {before} UTC" if before else ""
+
+
+def _shown(time: datetime | None) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S") if time else ""
+
+
+def _rows(root: Path, table: str, gateway: str | None) -> list[Row]:
+    if not delta.exists(root / table):
+        raise PipelineError(f"there are no tables in {root}: run `tidegate-pipeline once` first")
+    rows: list[Row] = delta.read(root / table).to_pylist()
+    return [row for row in rows if gateway is None or row["gateway"] == gateway]

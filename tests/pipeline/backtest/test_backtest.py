@@ -1,0 +1,131 @@
+"""A back test beside the evaluator run over the same messages by hand."""
+
+import json
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gateway.routing.where.message import Message
+from gateway.routing.where.rule import compile_rule
+from pipeline.backtest import result, run
+from pipeline.backtest.fold import Row, Sums, TopicFold
+from pipeline.cli import main
+from tests.support.landing_files import TIME, put_records, reading, record
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pipeline.once import Totals
+
+    Run = Callable[..., Totals]
+
+RULE = "payload.value > 30 OR DEADBAND(payload.value, 0.5)"
+VALUES = [20.0, 20.2, 20.4, 20.6, 20.7, 31.0, 31.1, 20.0, 20.1, 19.4]
+SENT = [True, False, False, True, False, True, True, True, False, True]
+
+
+def rows(values: list[float], step: int = 1000) -> list[Row]:
+    return [
+        Row(
+            "barn",
+            "sensors/n1/t",
+            TIME + n * step,
+            reading(value),
+            1,
+            False,
+            None,
+            None,
+            None,
+            None,
+            value,
+        )
+        for n, value in enumerate(values)
+    ]
+
+
+def test_the_fold_decides_as_a_gateway_does() -> None:
+    rule = compile_rule(RULE)
+    expected = []
+    for row in rows(VALUES):
+        message = Message(row.topic, row.payload, 1, received_at=row.event_ms)
+        truth = rule.evaluate(message)
+        rule.record(message, truth)
+        expected.append(truth is True)
+    assert expected == SENT
+    fold = TopicFold(RULE, None)
+    assert [fold.decide(row) for row in rows(VALUES)] == SENT
+
+
+def test_days_are_summed_and_the_memory_goes_on() -> None:
+    twelve = 43_200_000
+    found = list(TopicFold(RULE, "payload.value < 20").days(rows(VALUES, twelve)))
+    assert [each.rows for each in found] == [1, 2, 2, 2, 2, 1]
+    assert sum(each.sent for each in found) == sum(SENT)
+    assert (sum(each.alarms for each in found), sum(each.missed for each in found)) == (1, 0)
+    assert max(each.longest_silence_ms for each in found) == 3 * twelve
+    assert max(each.largest_error or 0 for each in found) == pytest.approx(0.4)
+    missed = list(TopicFold("payload.value > 99", "payload.value < 20").days(rows(VALUES)))
+    assert (missed[0].missed, missed[0].sent, missed[0].largest_error) == (1, 0, None)
+
+
+class Page(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, Any]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+
+@pytest.mark.spark
+def test_a_whole_back_test(
+    tmp_path: Path,
+    run: "Run",
+    spark: "SparkSession",
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    entries: list[object] = [
+        record(n, reading(value), time=TIME + n * 1000) for n, value in enumerate(VALUES, 1)
+    ]
+    put_records(tmp_path / "landing", [*entries, record(3, reading(20.4), resent=True)])
+    other = [record(1, reading(1), gateway_id="mill", time=TIME - 40 * 86_400_000)]
+    put_records(tmp_path / "landing", [*other], gateway="mill")
+    run(tmp_path)
+    monkeypatch.setattr("pipeline.session.open_session", lambda settings: spark)
+    page = tmp_path / "report.html"
+    command = [
+        "backtest",
+        RULE,
+        "--tables",
+        str(tmp_path / "tables"),
+        "--alarm",
+        "payload.value > 30",
+    ]
+    assert main([*command, "--json", "--tariff", "2", "--last", "30d", "--report", str(page)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["rows"], found["sent"], found["alarms"], found["missed"]) == (10, 6, 2, 0)
+    assert set(found["by_device"]) == {"barn: sensors/n1/temperature"}
+    assert 0 < found["bytes_sent"] < found["bytes_all"]
+    assert found["cost_sent"] == pytest.approx(found["bytes_batched_sent"] * 2e-6, abs=1e-4)
+    parsed = Page()
+    parsed.feed(page.read_text())
+    assert [tag for tag, _ in parsed.tags].count("rect") == 2
+    assert {a["class"] for tag, a in parsed.tags if tag == "polyline"} == {"raw", "kept"}
+    assert not {tag for tag, _ in parsed.tags} & {"script", "link", "img", "iframe"}
+    assert main([*command]) == 0
+    assert "would be sent       7 (63.6%)" in capsys.readouterr().out
+    assert main([*command, "--gateway", "none"]) == 0
+
+
+def test_what_cannot_be_tried_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["backtest", "payload.value >"]) == 2
+    assert "$where:" in capsys.readouterr().err
+    assert main(["backtest", "TRUE", "--tables", str(tmp_path / "none")]) == 2
+    assert "there are no tables" in capsys.readouterr().err
+    page = result.as_page("<b>", None, result.figures([], 0.0), "", [])
+    assert "<b>" not in page.split("<body>")[1]
+    assert run.SCHEMA.names == list(Sums._fields)

@@ -1,0 +1,57 @@
+"""Which time holds for a message."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipeline.clock.spans import Correction
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DAY = 86_400_000
+NOW = 1_763_740_000_000
+FRESH = 5_000
+"""The clock of a board without one, seconds after its start."""
+KNOWN = [
+    Correction("barn", "e", "main", 10, 19, NOW - FRESH, 70),
+    Correction("barn", "e", "main", 20, 29, 3 * DAY, 500),
+    Correction("barn", "e", "slow", 1, 99, 2**62, 1),
+]
+
+# Stream, seq, time, received, the reading's own time; when, by what, how certain, how late.
+CASES = [
+    ("main", 1, NOW, NOW + 9, None, (NOW, "gateway", None, 9)),
+    ("main", 1, NOW, NOW + 9, NOW - 5, (NOW - 5, "reading", None, 14)),
+    ("main", 1, FRESH, NOW + 9, None, (NOW + 9, "received", None, 0)),
+    ("main", 1, FRESH, None, None, (None, None, None, None)),
+    ("main", 1, -(2**63), 2**53 - 1, 2**63 - 1, (None, None, None, None)),
+    ("main", 1, FRESH, NOW, FRESH - 1, (NOW, "received", None, 0)),
+    ("main", 10, FRESH + 7, NOW + DAY, None, (NOW + 7, "clock", 70, DAY - 7)),
+    ("main", 19, FRESH + 7, NOW + DAY, FRESH + 2, (NOW + 2, "clock", 70, DAY - 2)),
+    ("main", 19, FRESH + 7, NOW + DAY, NOW - 60_000, (NOW - 60_000, "reading", None, DAY + 60_000)),
+    ("main", 20, NOW - 3 * DAY, NOW, None, (NOW, "clock", 500, 0)),
+    ("main", 20, NOW - 3 * DAY, NOW, NOW - 3 * DAY - 1, (NOW - 1, "clock", 500, 1)),
+    ("main", 20, NOW - 3 * DAY, NOW, NOW - 9, (NOW - 9, "reading", None, 9)),
+    ("slow", 5, 2**62, NOW, None, (NOW, "received", None, 0)),
+    ("slow", 5, NOW, NOW, None, (NOW, "gateway", None, 0)),
+]
+
+
+@pytest.mark.spark
+def test_the_time_that_holds(spark: "SparkSession") -> None:
+    from pipeline.clock.timing import timed
+
+    schema = (
+        "place int, gateway_id string, epoch string, stream string, seq bigint, time bigint,"
+        " received bigint, reading_time bigint"
+    )
+    rows = [(place, "barn", "e", *case[:5]) for place, case in enumerate(CASES)]
+    found = timed(spark.createDataFrame(rows, schema), KNOWN).selectExpr(
+        "place", "unix_millis(event_time) ms", "time_source", "time_uncertainty_ms", "lateness_ms",
+        "event_date = to_date(event_time) same",
+    ).orderBy("place").collect()  # fmt: skip
+    wrong = {n: tuple(row)[1:5] for n, row in enumerate(found) if tuple(row)[1:5] != CASES[n][5]}
+    assert not wrong
+    assert len(found) == len(CASES)
+    assert all(row.same is not False for row in found)

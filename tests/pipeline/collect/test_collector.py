@@ -1,0 +1,250 @@
+"""The collector at a real Mosquitto: nothing that it acknowledged may be missing on the disk."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zlib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from paho.mqtt.client import Client
+from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+
+from tests.support.mosquitto import Mosquitto
+from tests.support.waiting import SECONDS, until
+
+pytestmark = pytest.mark.mosquitto
+
+EPOCH = "00a1b2c3d4"
+
+
+class Publisher:
+    """A gateway's uplink, as far as the collector sees it."""
+
+    def __init__(self, port: int) -> None:
+        self._client = Client(CallbackAPIVersion.VERSION2, protocol=MQTTProtocolVersion.MQTTv5)
+        self._client.connect("127.0.0.1", port)
+        self._client.loop_start()
+
+    def send(self, topic: str, payload: bytes, *pairs: tuple[str, str]) -> None:
+        properties = Properties(PacketTypes.PUBLISH)  # type: ignore[no-untyped-call]  # not annotated
+        properties.UserProperty = list(pairs)
+        sent = self._client.publish(topic, payload, 1, properties=properties)
+        sent.wait_for_publish(SECONDS)
+        assert sent.is_published()
+
+    def number(self, seq: int, *pairs: tuple[str, str]) -> None:
+        name = ("seq", f"{EPOCH}.main.{seq}")
+        self.send(
+            "tidegate/barn/data/sensors/n1/a", b'{"value":1}', name, ("time", "17637400"), *pairs
+        )
+
+    def close(self) -> None:
+        self._client.disconnect()
+        self._client.loop_stop()
+
+
+def start(port: int, landing: Path, name: str = "one", *options: str) -> subprocess.Popen[bytes]:
+    command = [
+        sys.executable,
+        "-m",
+        "pipeline.cli",
+        "collect",
+        "--broker",
+        f"mqtt://127.0.0.1:{port}",
+    ]
+    command += ["--landing", str(landing), "--name", name, "--seconds", "0.2", *options]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.communicate()
+
+
+def stop(process: subprocess.Popen[bytes]) -> str:
+    process.send_signal(signal.SIGTERM)
+    out, errors = process.communicate(timeout=SECONDS)
+    assert process.returncode == 0, errors
+    return out.decode()
+
+
+def rows(landing: Path) -> list[dict[str, Any]]:
+    return [
+        row
+        for file in sorted(landing.glob("*/[!.]*.parquet"))
+        for row in pq.read_table(file).to_pylist()
+    ]
+
+
+def seqs(landing: Path) -> Counter[int]:
+    return Counter(row["seq"] for row in rows(landing))
+
+
+def forget_probes(landing: Path) -> None:
+    for file in landing.glob("probe/ledger/*.jsonl"):
+        file.unlink()
+
+
+def ready(
+    broker: Mosquitto, process: subprocess.Popen[bytes], publisher: Publisher, landing: Path
+) -> None:
+    """Return once a collector's session is there: what is sent then is kept for it."""
+
+    def landed() -> bool:
+        publisher.send("tidegate/probe/ledger", b"{}")
+        return any(landing.glob("probe/ledger/*.jsonl"))
+
+    until(landed, "the collector collects")
+
+
+def test_each_kind_of_message_lands(tmp_path: Path) -> None:
+    broker = Mosquitto(tmp_path)
+    broker.start()
+    landing = tmp_path / "landing"
+    collector = start(broker.port, landing)
+    publisher = Publisher(broker.port)
+    try:
+        ready(broker, collector, publisher, landing)
+        publisher.number(
+            1, ("was", "21"), ("site", "A"), ("site", "B"), ("seq", "x"), ("resent", "1")
+        )
+        lines = [
+            {"epoch": EPOCH, "stream": "main", "seq": 2, "time": 5, "topic": "a/b", "text": "ä"},
+            {"epoch": EPOCH, "stream": "main", "seq": 0, "time": 5, "topic": "a/b", "text": ""},
+        ]
+        text = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+        publisher.send("tidegate/barn/batch", b"\x01" + zlib.compress(text))
+        publisher.send("tidegate/barn/batch", b"\x01damaged")
+        publisher.send("tidegate/barn/data/without/number", b"1")
+        publisher.send("tidegate/ba rn/data/x", b"1")
+        publisher.send("tidegate/barn/ledger", b'{"epoch":\n1}')
+        publisher.send("tidegate/barn/clock", b"{}")
+        until(lambda: any(landing.glob("barn/clock/*.jsonl")), "the last one lands")
+        assert "collected" in stop(collector)
+        first, second = sorted(rows(landing), key=lambda row: row["seq"])
+        assert (first["gateway_id"], first["topic"], first["payload"]) == (
+            "barn",
+            "sensors/n1/a",
+            b'{"value":1}',
+        )
+        assert (first["qos"], first["retain"], first["resent"], first["time"]) == (
+            2,
+            True,
+            True,
+            17637400,
+        )
+        assert [(pair["name"], pair["value"]) for pair in first["properties"]] == [
+            ("site", "A"), ("site", "B"), ("seq", "x"),
+        ]  # fmt: skip
+        assert (second["seq"], second["payload"], second["qos"]) == (2, "ä".encode(), 1)
+        faults = [
+            json.loads(line)
+            for file in landing.glob("2*/*.jsonl")
+            for line in file.read_bytes().splitlines()
+        ]
+        assert sorted(fault.get("topic", "") for fault in faults) == [
+            "a/b", "tidegate/ba rn/data/x", "tidegate/barn/batch", "without/number",
+        ]  # fmt: skip
+        told = [file.read_bytes() for file in sorted(landing.glob("barn/*/collected.*.jsonl"))]
+        assert told == [b"{}\n", b'{"epoch": 1}\n']
+    finally:
+        publisher.close()
+        end(collector)
+        broker.kill()
+
+
+@pytest.mark.slow
+def test_kills_of_collectors_and_broker_lose_nothing(tmp_path: Path) -> None:
+    """Two collectors share the load; one of them, or the broker, is killed again and again."""
+    broker = Mosquitto(tmp_path)
+    broker.start()
+    landing = tmp_path / "landing"
+    collectors = [start(broker.port, landing, name) for name in ("one", "two")]
+    publisher = Publisher(broker.port)
+    sent = 0
+    try:
+        ready(broker, collectors[0], publisher, landing)
+        for turn in range(6):
+            for _ in range(300):
+                sent += 1
+                publisher.number(sent)
+            if turn == 3:
+                broker.save()
+                publisher.close()
+                broker.kill()
+                broker.start()
+                publisher = Publisher(broker.port)
+                forget_probes(landing)  # Mosquitto 2.0 forgets shared subscriptions at its end
+                ready(broker, collectors[0], publisher, landing)
+            else:
+                end(collectors[turn % 2])
+                collectors[turn % 2] = start(broker.port, landing, ("one", "two")[turn % 2])
+        until(lambda: len(seqs(landing)) == sent, "everything lands")
+        for collector in collectors:
+            stop(collector)
+        assert set(seqs(landing)) == set(range(1, sent + 1))
+        assert not list(landing.glob("*/.*.tmp"))
+        again = sum(seqs(landing).values()) - sent
+        assert again < sent
+    finally:
+        publisher.close()
+        broker.kill()
+        for collector in collectors:
+            end(collector)
+
+
+def test_what_cannot_be_written_is_not_acknowledged(tmp_path: Path) -> None:
+    """A disk that refuses is a folder that is a file; once it is one, everything lands."""
+    broker = Mosquitto(tmp_path)
+    broker.start()
+    landing = tmp_path / "landing"
+    collector = start(broker.port, landing)
+    publisher = Publisher(broker.port)
+    try:
+        ready(broker, collector, publisher, landing)
+        day = time.strftime("%Y%m%d", time.gmtime())
+        (landing / day).write_text("")
+        os.set_blocking(collector.stderr.fileno(), False)  # type: ignore[union-attr]  # it is a pipe
+        for seq in range(1, 50):
+            publisher.number(seq)
+
+        def told() -> bool:
+            said = collector.stderr.read()  # type: ignore[union-attr]  # it is a pipe
+            return b"cannot write to" in (said or b"")
+
+        until(told, "the collector says that it cannot write")
+        end(collector)
+        (landing / day).unlink()
+        collector = start(broker.port, landing)
+        until(lambda: set(seqs(landing)) == set(range(1, 50)), "everything lands")
+        stop(collector)
+    finally:
+        publisher.close()
+        end(collector)
+        broker.kill()
+
+
+WRONG = [
+    (["--broker", "http://x"], "is not mqtt://HOST"),
+    (["--broker", "mqtt://x", "--name", "../a"], "is not letters"),
+    (["--broker", "mqtt://x", "--rows", "0"], "must be more than 0"),
+]
+
+
+@pytest.mark.parametrize(("options", "said"), WRONG, ids=range(len(WRONG)))
+def test_wrong_options_are_told(
+    options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from pipeline.cli import main
+
+    assert main(["collect", *options]) == 2
+    assert said in capsys.readouterr().err
