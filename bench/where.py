@@ -12,6 +12,7 @@ from itertools import cycle, islice
 from math import prod
 from time import perf_counter, perf_counter_ns
 
+from gateway.access.policy import EVERYTHING
 from gateway.routing.budget import Budget
 from gateway.routing.router import Router
 from gateway.routing.subscription import Subscription
@@ -51,6 +52,7 @@ class Subscriber:
     """Gets messages and does nothing with them."""
 
     inline = False
+    access = EVERYTHING
 
     def __init__(self, client_id: str) -> None:
         self.client_id = client_id

@@ -24,6 +24,7 @@ METRICS = {
     "where_1": Metric("with 1 `$where`, of itself without", "{:.2f}"),
     "where_10": Metric("with 10", "{:.2f}"),
     "where_100": Metric("with 100", "{:.2f}"),
+    "access_times": Metric("the same, of itself without the rules", "{:.2f}"),
     "uplink_times": Metric("the same, of itself without the rule", "{:.2f}"),
     "written": Metric("bytes written a published message", "{:,.0f}"),
     "user": Metric("share in user code", "{:.0%}"),

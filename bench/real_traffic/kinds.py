@@ -4,7 +4,7 @@ from functools import cache, partial
 
 from bench.harness.brokers import Keeping
 from bench.harness.scenario import Scenario
-from bench.real_traffic.measure import Traffic, filters, uplink
+from bench.real_traffic.measure import Traffic, access, filters, uplink
 from bench.real_traffic.plan import Plan, Subscriber, readings
 from bench.real_traffic.subscribers import (
     EVERYTHING,
@@ -164,6 +164,18 @@ KINDS = {
         "B with an uplink rule that takes all of it, to a directory",
         uplink(PUBLISHED_B),
         ("published_us", "uplink_times", "written"),
+        own=True,
+    ),
+    "O0": Scenario(
+        "A under access rules, which are others for each client",
+        access(PUBLISHED_A),
+        ("published_us", "access_times"),
+        own=True,
+    ),
+    "O1": Scenario(
+        "B under the same rules",
+        access(PUBLISHED_B),
+        ("published_us", "access_times"),
         own=True,
     ),
 }

@@ -104,6 +104,25 @@ class Traffic:
         return figures | latency(report) if "--rate" in self.options else figures
 
 
+ACL = """\
+topic read $SYS/#
+topic deny never/a/#
+topic readwrite never/b/#
+topic readwrite #
+user anna
+topic readwrite #
+pattern deny never/c/#
+pattern readwrite never/%c/#
+"""
+"""Rules under which no two clients have the same rights, and each may do all that plans want."""
+
+RULES = """\
+[[listener]]
+host = "127.0.0.1"
+acl_file = "{file}"
+"""
+
+
 def filters(traffic: Traffic, counts: Sequence[int]) -> Measure:
     """Return a measurement of the traffic with so many subscriptions with a `$where` beside it."""
 
@@ -131,6 +150,22 @@ def uplink(traffic: Traffic) -> Measure:
         without = traffic(broker, settings)
         figures = replace(traffic, landing=True)(configured(broker, UPLINK), settings)
         figures["uplink_times"] = figures[traffic.per] / without[traffic.per]
+        _add_checks(figures, without)
+        return figures
+
+    return measure
+
+
+def access(traffic: Traffic) -> Measure:
+    """Return a measurement of the traffic under access rules, which allow it."""
+
+    def measure(broker: Broker, settings: Settings) -> Figures:
+        without = traffic(broker, settings)
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".acl") as file:
+            file.write(ACL)
+            file.flush()
+            figures = traffic(configured(broker, RULES.format(file=file.name)), settings)
+        figures["access_times"] = figures[traffic.per] / without[traffic.per]
         _add_checks(figures, without)
         return figures
 

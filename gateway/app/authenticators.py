@@ -3,40 +3,49 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gateway.broker.access import Anonymous, Authenticator
-from gateway.config.settings import Configuration
+from gateway.broker.access import Anonymous, Authenticator, Credentials, Decide
+from gateway.broker.instant import Instant
+from gateway.config.settings import ListenerConfig
 
 if TYPE_CHECKING:
+    from gateway.app.gateway import Gateway
     from gateway.server.password_file import PasswordFile
 
 
-class _Either:
-    """Lets in those without a user name, and of the others those whose password is right."""
+def password_file(listener: ListenerConfig) -> "PasswordFile | None":
+    """Return the users of a listener, None if it asks for no password.
 
-    def __init__(self, password_file: "PasswordFile") -> None:
-        self._password_file = password_file
-
-    def check(self, username: str | None, password: bytes | None) -> bool:
-        """Return True if the client may connect."""
-        return username is None or self._password_file.check(username, password)
-
-
-def authenticator(configuration: Configuration, place: int) -> Authenticator:
-    """Return who decides at the listener at this place; raise ConfigurationError."""
-    listener = configuration.listeners[place]
-    if listener.tls_identity is not None:
-        return Nobody()  # but those whom their certificate names, who are not asked
+    Raises ConfigurationError if the file cannot be used.
+    """
     if listener.password_file is None:
-        return Nobody() if listener.allow_anonymous is False else Anonymous()
+        return None
     from gateway.server.password_file import load
 
-    password_file = load(Path(listener.password_file))
-    return _Either(password_file) if listener.allow_anonymous else password_file
+    return load(Path(listener.password_file))
+
+
+def authenticator(gateway: "Gateway", listener: ListenerConfig) -> Authenticator:
+    """Return who decides at a listener; raise ConfigurationError."""
+    file = password_file(listener)
+    if file is not None:
+        from gateway.server.password_logins import PasswordLogins
+
+        thread = gateway.password_thread()
+        return PasswordLogins(file, thread, anonymous=bool(listener.allow_anonymous))
+    if listener.tls_identity is not None or listener.allow_anonymous is False:
+        return Nobody()  # but those whom their certificate names, who are not asked
+    return Anonymous()
 
 
 class Nobody:
     """Lets nobody in: anonymous access is forbidden and no user is named."""
 
-    def check(self, username: str | None, password: bytes | None) -> bool:  # noqa: ARG002 - a shape
-        """Return False."""
-        return False
+    proves = False
+
+    def check(self, credentials: Credentials, instant: Instant, decide: Decide) -> None:  # noqa: ARG002 - a shape
+        """Decide at once that the client may not."""
+        decide(False, instant)  # noqa: FBT003 - the answer
+
+    def knows(self, earlier: Authenticator, username: str | None) -> bool:  # noqa: ARG002 - a shape
+        """Return True: whoever is in has a certificate."""
+        return True

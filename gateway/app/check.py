@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from gateway.app.access import access_policies
 from gateway.app.listeners import check_listener
 from gateway.broker.durability_classes import MAXIMUM_ENTRIES
 from gateway.broker.subscription_filters import MAXIMUM_SUBSCRIPTION_FILTERS
@@ -41,6 +42,8 @@ def _mistakes(configuration: Configuration, keys: Sequence[str]) -> Iterator[Con
     for place in range(len(configuration.listeners)):
         if not any(key.startswith(f"listener[{place}].") for key in wrong):
             yield from _mistake_of_listener(configuration, place)
+    if not any(key.endswith(".acl_file") for key in wrong):
+        yield from _mistake_of_access(configuration)
 
 
 def _too_many(configuration: Configuration) -> Iterator[ConfigurationError]:
@@ -72,6 +75,13 @@ def _meaningless(configuration: Configuration) -> Iterator[ConfigurationError]:
 def _mistake_of_listener(configuration: Configuration, place: int) -> Iterator[ConfigurationError]:
     try:
         check_listener(configuration, place)
+    except ConfigurationError as error:
+        yield error
+
+
+def _mistake_of_access(configuration: Configuration) -> Iterator[ConfigurationError]:
+    try:
+        access_policies(configuration)
     except ConfigurationError as error:
         yield error
 

@@ -3,7 +3,8 @@
 import logging
 from collections.abc import Callable
 
-from gateway.broker.access import CONTROL
+from gateway.access.policy import EVERYTHING
+from gateway.access.topics import CONTROL
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
 
@@ -15,6 +16,7 @@ class Control:
 
     client_id = "$CONTROL"
     inline = True
+    access = EVERYTHING
     topic_filters = (CONTROL + "#",)
 
     def __init__(self) -> None:

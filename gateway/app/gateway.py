@@ -8,7 +8,9 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from gateway.app.access import access_policies, access_warnings
 from gateway.app.allocator import give_back_regularly, keep_buffers
 from gateway.app.broker_settings import broker_settings, subscription_filters
 from gateway.app.control import Control
@@ -25,7 +27,9 @@ from gateway.app.metrics import bind_metrics
 from gateway.app.sensors import start_sensors
 from gateway.app.storage import open_storage
 from gateway.app.telemetry import Telemetry
+from gateway.app.watched_files import watch
 from gateway.app.wear import Wear
+from gateway.broker import access
 from gateway.broker.broker import Broker
 from gateway.broker.restore import restore
 from gateway.broker.store import Store
@@ -43,6 +47,9 @@ from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
 from gateway.telemetry.systemd_notify import SystemdNotify
 from gateway.version import VERSION
+
+if TYPE_CHECKING:
+    from gateway.server.password_logins import PasswordThread
 
 logger = logging.getLogger(__name__)
 
@@ -111,6 +118,7 @@ class Gateway:
         self.database: Database
         self.writer: Writer
         self.starts: int
+        self._password_thread: PasswordThread | None = None
         self.ended = asyncio.Event()
         self.fault = ""
         """Why the gateway ends by itself."""
@@ -143,8 +151,18 @@ class Gateway:
             await listener.serve()
         await start_sensors(self)
         self._give_memory_back()
+        self._watch_files()
         if metrics is not None:
             await metrics.serve()
+
+    def password_thread(self) -> "PasswordThread":
+        """Return the thread in which passwords are checked, which begins with the first."""
+        if self._password_thread is None:
+            from gateway.server.password_logins import PasswordThread
+
+            self._password_thread = PasswordThread(self.turn.loop, self.turn.now)
+            self.stack.callback(self._password_thread.close)
+        return self._password_thread
 
     def end(self, fault: str = "") -> None:
         """Let the gateway end, because of a `fault` or because it was asked to."""
@@ -178,7 +196,11 @@ class Gateway:
             new_client_id=lambda: f"auto-{os.urandom(8).hex()}",
             timer=self.clock.nanoseconds,
         )
-        for warning in drop_warnings(self.configuration):
+        self.policies = access_policies(self.configuration)
+        if len(set(self.policies)) == 1:  # else who is away is asked about when it is back
+            self.broker.access = self.policies[0]
+        access.apply(self.broker, self.policies)
+        for warning in [*drop_warnings(self.configuration), *access_warnings(self.configuration)]:
             logger.warning("%s", warning)
         self.turn = Turn(self.broker, self.writer, self.clock)
         self.stack.push_async_callback(self._finish)
@@ -204,6 +226,10 @@ class Gateway:
         from gateway.app.uplink import start_uplink
 
         await start_uplink(self, config)
+
+    def _watch_files(self) -> None:
+        watching = asyncio.get_running_loop().create_task(watch(self))
+        self.stack.callback(watching.cancel)
 
     def _give_memory_back(self) -> None:
         keep_buffers()

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from gateway.access.policy import EVERYTHING
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.message import Message
@@ -24,6 +25,7 @@ class Recorder:
 
     client_id = "$uplink"
     inline = True
+    access = EVERYTHING
 
     def __init__(self, history: History, rules: "RuleSet | None") -> None:
         self._history = history

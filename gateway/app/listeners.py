@@ -3,8 +3,10 @@
 import logging
 from typing import TYPE_CHECKING
 
-from gateway.app.authenticators import authenticator
+from gateway.app.access import read_acl
+from gateway.app.authenticators import authenticator, password_file
 from gateway.app.descriptors import connection_limit
+from gateway.broker import access
 from gateway.config.errors import ConfigurationError
 from gateway.config.settings import Configuration, ListenerConfig
 from gateway.server.gate import Room
@@ -26,40 +28,45 @@ def make_listeners(gateway: "Gateway") -> list[Listener]:
     return [
         Listener(
             settings,
-            authenticator(configuration, place),
+            authenticator(gateway, settings),
             gateway.turn,
             tls=_tls(settings, configuration.file, place),
             room=room,
+            access=gateway.policies[place],
         )
         for place, settings in enumerate(configuration.listeners)
     ]
 
 
 def reload_listeners(gateway: "Gateway") -> None:
-    """Read certificates and password files again, for those who connect from now on.
+    """Read certificates, password files and ACL files again.
 
+    Access rules hold at once for everybody, and a user whose password changed has to log in again.
     A listener whose files cannot be used keeps what it has, and the alarm `listener` says why.
     """
-    configuration = gateway.configuration
     trouble = ""
     for place, listener in enumerate(gateway.listeners):
         try:
-            who = authenticator(configuration, place)
-            tls = _tls(listener.settings, configuration.file, place)
+            who = authenticator(gateway, listener.settings)
+            tls = _tls(listener.settings, gateway.configuration.file, place)
+            acl = read_acl(listener.settings)
         except ConfigurationError as error:
             trouble = str(error)
             logger.error("%s keeps its old files: %s", listener.address, error)  # noqa: TRY400 - a mistake of the file, not of ours
             continue
-        listener.reception.authenticator, listener.layers.tls = who, tls
+        listener.layers.tls = tls
+        listener.reception.replace_authenticator(who)
+        gateway.policies[place].replace(acl)
+    access.apply(gateway.broker, gateway.policies)
     gateway.telemetry.alarm("listener", trouble)
     if not trouble:
-        logger.info("certificates and password files are read again")
+        logger.info("certificates, password files and access rules are read again")
 
 
 def check_listener(configuration: Configuration, place: int) -> None:
     """Raise ConfigurationError or StartError if the listener at this place cannot work."""
     settings = configuration.listeners[place]
-    authenticator(configuration, place)
+    password_file(settings)
     _tls(settings, configuration.file, place)
     if settings.websocket:
         load_websocket()

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gateway.broker.access import may_publish
+from gateway.access.topics import may_publish
 from gateway.mqtt.errors import MqttError, ProtocolError
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import check_topic_name

@@ -1,27 +1,86 @@
-"""Who may connect, and which topics a client may write."""
+"""Who may connect, and what becomes of access rules that change while clients are connected."""
 
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
-CONTROL = "$CONTROL/tidegate/"
-"""Below this clients ask the gateway itself for something (docs/configuration.md)."""
+from gateway.access.access import Access
+from gateway.access.policy import AccessPolicy
+from gateway.broker.instant import Instant
+from gateway.mqtt.packets import Connect
+from gateway.session.session import Session
+
+if TYPE_CHECKING:
+    from gateway.broker.broker import Broker
+    from gateway.broker.client import Client
+
+
+Decide: TypeAlias = Callable[[bool | None, Instant], None]
+"""Takes whether a password is right, None if there was no room to look, and the instant."""
+
+
+class Credentials(NamedTuple):
+    """What a CONNECT says of its client, and the address that it comes from, without a port."""
+
+    address: str
+    username: str | None
+    password: bytes | None
 
 
 class Authenticator(Protocol):
     """Decides about the user name and password of a CONNECT."""
 
-    def check(self, username: str | None, password: bytes | None) -> bool:
-        """Return True if the client may connect."""
+    proves: bool
+    """Whether a client that it lets in is who its user name says."""
+
+    def check(self, credentials: Credentials, instant: Instant, decide: Decide) -> None:
+        """Call `decide`, now or in a later turn, with whether the client may connect."""
+        ...
+
+    def knows(self, earlier: "Authenticator", username: str | None) -> bool:
+        """Return whether a client that an earlier one let in need not log in again."""
         ...
 
 
 class Anonymous:
     """Lets everyone in, whatever user name they give."""
 
-    def check(self, username: str | None, password: bytes | None) -> bool:  # noqa: ARG002 - a shape
+    proves = False
+
+    def check(self, credentials: Credentials, instant: Instant, decide: Decide) -> None:  # noqa: ARG002 - a shape
+        """Decide at once that the client may."""
+        decide(True, instant)  # noqa: FBT003 - the answer
+
+    def knows(self, earlier: Authenticator, username: str | None) -> bool:  # noqa: ARG002 - a shape
         """Return True."""
         return True
 
 
-def may_publish(topic: str) -> bool:
-    """Return whether clients may write the topic: `$` topics are the gateway's own."""
-    return not topic.startswith("$") or topic.startswith(CONTROL)
+def access_of(client: "Client", packet: Connect) -> Access:
+    """Return what a client that was let in may do."""
+    arrival = client.arrival
+    proven = (
+        arrival.username is not None
+        or client.authentication is not None
+        or client.authenticator.proves
+    )
+    return arrival.access.access(
+        packet.username, packet.client_id, local=arrival.local, proven=proven
+    )
+
+
+def access_of_restored(broker: "Broker", session: Session) -> Access:
+    """Return what a session may do whose client has not been here since the start."""
+    return broker.access.access(session.username, session.client_id, local=False, proven=False)
+
+
+def apply(broker: "Broker", policies: Iterable[AccessPolicy]) -> None:
+    """Let the rules of all listeners hold, as they are now, also for what is subscribed already."""
+    broker.router.restricts = any(policy.restricted for policy in policies)
+    for session in broker.sessions.values():
+        old = session.access
+        session.grant(
+            old.policy.access(
+                session.username, session.client_id, local=old.local, proven=old.proven
+            )
+        )
+    broker.admissions.forget_all()

@@ -3,7 +3,7 @@ import cython
 from gateway.broker.client cimport Client
 from gateway.session.session cimport Session
 
-cpdef examine(broker, packet)
+cpdef examine(broker, Client client, packet)
 
 cpdef granted_expiry(broker, packet)
 
@@ -11,9 +11,7 @@ cpdef greet(Client client, packet)
 
 cdef bint _may_be_assigned(packet) except -1
 
-cpdef identify(Client client, packet)
-
-cdef _examine_will(broker, packet)
+cdef _examine_will(broker, Client client, packet)
 
 @cython.locals(session=Session, present=bint)
 cdef _examine_session(broker, packet)

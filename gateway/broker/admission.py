@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gateway.broker.access import may_publish
+from gateway.access.rule import WRITE
+from gateway.broker.access import access_of
 from gateway.broker.client import Client
 from gateway.broker.publish import is_what_it_says
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect
@@ -23,9 +24,9 @@ class Refusal(NamedTuple):
     reason: str
 
 
-def examine(broker: "Broker", packet: Connect) -> Refusal | None:
+def examine(broker: "Broker", client: Client, packet: Connect) -> Refusal | None:
     """Return what stands against a client that has proved who it is, None if nothing does."""
-    return _examine_will(broker, packet) or _examine_session(broker, packet)
+    return _examine_will(broker, client, packet) or _examine_session(broker, packet)
 
 
 def granted_expiry(broker: "Broker", packet: Connect) -> int:
@@ -61,18 +62,7 @@ def _may_be_assigned(packet: Connect) -> bool:
     return packet.protocol_version == MQTT_5
 
 
-def identify(client: Client, packet: Connect) -> Refusal | None:
-    """Return why the client is not who it says, by user name and password or its certificate."""
-    if client.arrival.username is not None:
-        packet.username = client.arrival.username
-    elif not client.authenticator.check(packet.username, packet.password):
-        if packet.username is None:
-            return Refusal(ReasonCode.NOT_AUTHORIZED, "this listener wants a user name")
-        return Refusal(ReasonCode.BAD_USER_NAME_OR_PASSWORD, "user name or password is wrong")
-    return None
-
-
-def _examine_will(broker: "Broker", packet: Connect) -> Refusal | None:
+def _examine_will(broker: "Broker", client: Client, packet: Connect) -> Refusal | None:
     """Refuse now what could not be published later."""
     will = packet.will
     if will is None:
@@ -84,7 +74,8 @@ def _examine_will(broker: "Broker", packet: Connect) -> Refusal | None:
     if fault:
         broker.counters.add("tidegate/refused/topic_names")
         return Refusal(ReasonCode.TOPIC_NAME_INVALID, f"the will's topic {fault}")
-    if not may_publish(will.topic):
+    if not access_of(client, packet).rights(will.topic) & WRITE:
+        broker.counters.add("tidegate/access/wills")
         reason = f"the will's topic {will.topic[:SHOWN]!r} is not writable"
         return Refusal(ReasonCode.NOT_AUTHORIZED, reason)
     if broker.settings.check_payload_format and not is_what_it_says(will):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gateway.access.policy import OPEN, AccessPolicy
 from gateway.broker.authentication_method import AuthenticationMethod
 from gateway.session.durability_class import DurabilityClass
 
@@ -31,6 +32,12 @@ class Arrival:
 
     where_identity: bool = True
     """Whether the client's `$where` may ask for a publisher's client identifier and user name."""
+
+    local: bool = False
+    """Whether the client is on this machine: on loopback or at a Unix socket."""
+
+    access: AccessPolicy = OPEN
+    """What clients of the listener may read and write."""
 
     authentication_methods: Mapping[str | None, AuthenticationMethod] = field(default_factory=dict)
     """Methods of enhanced authentication, by their names; user name and password are none."""

@@ -14,6 +14,7 @@ from gateway.session.traffic cimport Traffic
 cdef class Broker:
     cdef object _packets_received
     cdef object _packets_sent
+    cdef public object access
     cdef public TopicAdmissions admissions
     cdef public list admitted
     cdef public object alias_budget
@@ -28,6 +29,7 @@ cdef class Broker:
     cdef public object durability_classes
     cdef public object ended_subscriptions
     cdef public object expressions
+    cdef public object failed_logins
     cdef public object inbound_alias_figures
     cdef public object memory
     cdef public object new_client_id

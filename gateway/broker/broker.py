@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterable
 from functools import partial
 
+from gateway.access.policy import OPEN
 from gateway.broker import bounds, sessions
 from gateway.broker.access import Authenticator
 from gateway.broker.arrival import PLAIN, Arrival
@@ -13,12 +14,14 @@ from gateway.broker.durability_classes import DurabilityClasses
 from gateway.broker.ended_subscriptions import EndedSubscriptions
 from gateway.broker.expiry import sweep
 from gateway.broker.expressions import Expressions
+from gateway.broker.failed_logins import FailedLogins
 from gateway.broker.forward import forward, share_out
 from gateway.broker.handlers import STREAMS, go_on, handle
 from gateway.broker.inline import InlineClient
 from gateway.broker.instant import Instant
 from gateway.broker.keep_alive import end_if_silent
 from gateway.broker.memory_budget import MemoryBudget
+from gateway.broker.pieces import HELD
 from gateway.broker.replays import Replays
 from gateway.broker.settings import BrokerSettings
 from gateway.broker.store import Durability, InMemory, KeepsNothing, Store
@@ -63,6 +66,7 @@ class Broker:
     __slots__ = (
         "_packets_received",
         "_packets_sent",
+        "access",
         "admissions",
         "admitted",
         "alias_budget",
@@ -77,6 +81,7 @@ class Broker:
         "durability_classes",
         "ended_subscriptions",
         "expressions",
+        "failed_logins",
         "inbound_alias_figures",
         "memory",
         "new_client_id",
@@ -108,6 +113,7 @@ class Broker:
         timer: Callable[[], int] | None = None,
     ) -> None:
         self.settings = settings
+        self.access = OPEN  # of sessions whose client has not been here since the start
         self.counters = counters
         self.durability: Durability = durability or InMemory()
         self.store: Store = store or KeepsNothing()
@@ -129,6 +135,7 @@ class Broker:
             p2p=settings.p2p,
             maximum_bytes=settings.maximum_route_bytes,
         )
+        self.failed_logins = FailedLogins(settings.failed_login_delay)
         self.property_cache = PropertyCache()
         self.subscription_filters = SubscriptionFilters(settings.subscription_filters)
         self.inbound_alias_figures = InboundFigures()
@@ -209,6 +216,8 @@ class Broker:
                 traffic.begin_turn()
                 return True
             if client.pieces is not None:
+                if client.pieces is HELD:
+                    return False
                 client.last_received = instant.monotonic
                 go_on(client, client.pieces, instant)
                 return True

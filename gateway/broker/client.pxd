@@ -10,6 +10,7 @@ cdef class Client:
     cdef readonly Connection connection
     cdef public Py_ssize_t held
     cdef public Py_ssize_t held_below
+    cdef public Py_ssize_t held_connect
     cdef public object keep_alive
     cdef public double last_received
     cdef public object peer

@@ -31,6 +31,7 @@ class Client:
         "connection",
         "held",
         "held_below",
+        "held_connect",
         "keep_alive",
         "last_received",
         "peer",
@@ -61,6 +62,7 @@ class Client:
         self.aborted = False  # the network connection ends at once, whatever was still to be sent
         self.held = 0  # bytes in its buffers, as `MemoryBudget.note` knows them
         self.held_below = 0  # of these, between the socket and here
+        self.held_connect = 0  # of these, in a CONNECT that is not decided about
         self.said_goodbye = False  # by DISCONNECT: the client sends nothing more [MQTT-3.14.4-1]
         self.problem_information = True
 

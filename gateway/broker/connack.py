@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from gateway.broker.access import access_of
 from gateway.broker.admission import SHOWN, Refusal, examine, granted_expiry
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
@@ -46,7 +47,7 @@ def admit(
 
     `authentication_data` is the last word of its authentication method.
     """
-    refusal = examine(broker, packet)
+    refusal = examine(broker, client, packet)
     if refusal is None:
         _accept(broker, client, packet, instant, authentication_data)
     else:
@@ -78,6 +79,7 @@ def _accept(
     take_over(broker, packet.client_id, instant)
     session, present = resume(broker, packet, instant)
     session.username = packet.username
+    session.grant(access_of(client, packet))
     session.durability_class = broker.durability_classes.of_client(
         session.client_id, client.arrival.durability_class
     )

@@ -1,4 +1,4 @@
-from gateway.broker.admission cimport greet, identify
+from gateway.broker.admission cimport greet
 from gateway.broker.client cimport Client
 from gateway.broker.connack cimport admit, refuse
 

@@ -3,10 +3,12 @@
 from typing import TYPE_CHECKING
 
 from gateway.broker import enhanced_authentication
-from gateway.broker.admission import greet, identify
+from gateway.broker.admission import greet
 from gateway.broker.client import Client
 from gateway.broker.connack import admit, refuse
 from gateway.broker.instant import Instant
+from gateway.broker.login import log_in
+from gateway.broker.pieces import Pieces
 from gateway.mqtt.connection import NO_LIMIT
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.packets import Connect
@@ -15,8 +17,13 @@ if TYPE_CHECKING:
     from gateway.broker.broker import Broker
 
 
-def handle_connect(broker: "Broker", client: Client, packet: Connect, instant: Instant) -> None:
-    """Find out who the client is, then accept or refuse it."""
+def handle_connect(
+    broker: "Broker", client: Client, packet: Connect, instant: Instant
+) -> Pieces | None:
+    """Find out who the client is, then accept or refuse it.
+
+    Returns what stands for a decision that is still to come.
+    """
     if client.session is not None or client.authentication is not None:
         raise ProtocolError("a second CONNECT")  # [MQTT-3.1.0-2]
     broker.connects += 1
@@ -26,9 +33,12 @@ def handle_connect(broker: "Broker", client: Client, packet: Connect, instant: I
     method = client.arrival.authentication_methods.get(packet.properties.authentication_method)
     if refusal is None and method is not None:
         enhanced_authentication.begin(broker, client, method, packet, instant)
-        return
-    refusal = refusal or identify(client, packet)
-    if refusal is None:
+        return None
+    if refusal is not None:
+        refuse(broker, client, packet, refusal)
+    elif client.arrival.username is not None:
+        packet.username = client.arrival.username
         admit(broker, client, packet, instant)
     else:
-        refuse(broker, client, packet, refusal)
+        log_in(broker, client, packet, instant)
+    return client.pieces

@@ -18,9 +18,10 @@ cpdef tuple forward(
 cdef Py_ssize_t _room(
     broker, Publication publication, Py_ssize_t first, Py_ssize_t count, Route route) except -1
 
-@cython.locals(number=Py_ssize_t, found=list, given=dict, selected=list)
+@cython.locals(number=Py_ssize_t, found=list, given=dict, selected=list, route=Route)
 cdef tuple _offer(
-    broker, Publication publication, Py_ssize_t first, Py_ssize_t count, Route route, bint promised)
+    broker, Publication publication, Py_ssize_t first, Py_ssize_t count, TopicAdmission admission,
+    bint promised)
 
 @cython.locals(kept=bint, destination=Destination, session=Session, qos=int, more=Py_ssize_t)
 cdef bint _has_room(

@@ -49,7 +49,7 @@ def forward(
     """
     count = publication.packets.count - first
     if admission.addressee is not None:
-        return peer_to_peer.forward(broker, publication, first, admission.addressee, instant)
+        return peer_to_peer.forward(broker, publication, first, admission, instant)
     if broker.replays.count:
         broker.replays.send_first(admission.topic, instant)
     route = admission.route
@@ -64,7 +64,7 @@ def forward(
     if route.asks or route.inline:
         if not route.always:
             count = 1  # each has an answer of its own
-        count, refusal, selected = _offer(broker, publication, first, count, route, promised)
+        count, refusal, selected = _offer(broker, publication, first, count, admission, promised)
         if not count:
             return 0, ReasonCode.SUCCESS, refusal
     if publication.retain:
@@ -125,7 +125,7 @@ def _offer(
     publication: Publication,
     first: int,
     count: int,
-    route: Route,
+    admission: TopicAdmission,
     promised: bool,
 ) -> tuple[int, ReasonCode | None, Selected]:
     """Let each message be looked at, and give it to the parts of the gateway, until one refuses.
@@ -133,11 +133,12 @@ def _offer(
     Returns how many messages nobody refused, why the next one was refused, if it was, and for each
     message the sessions that are to get it because of what it says.
     """
+    route, rights = admission.route, broker.admissions.reader(admission)
     found: Selected = []
     given: dict[Subscriber, int] = {}
     for number in range(first, first + count):
         message = message_of(publication, number)
-        selected = broker.router.select(route, message, given) if route.asks else []
+        selected = broker.router.select(route, message, given, rights) if route.asks else []
         if promised and not _has_room(broker, publication, first, selected, given):
             return number - first, ReasonCode.QUOTA_EXCEEDED, found
         for destination in route.inline:

@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from gateway.access.access import Access
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
 
@@ -11,6 +12,7 @@ class InlineClient(Protocol):
 
     client_id: str
     inline: bool  # True
+    access: Access  # EVERYTHING
 
     def receive(self, message: Message, topic_filters: list[str]) -> ReasonCode:
         """Take a message that matched these of the client's own topic filters.

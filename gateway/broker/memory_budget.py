@@ -103,7 +103,7 @@ class MemoryBudget:
             self._make_room()
 
     def _count(self, client: Client) -> None:
-        held = client.connection.held + client.held_below
+        held = client.connection.held + client.held_below + client.held_connect
         self.buffers += held - client.held
         client.held = held
 

@@ -8,6 +8,7 @@ off, such a topic is like any other.
 
 from typing import TYPE_CHECKING
 
+from gateway.access.rule import READ
 from gateway.broker.instant import Instant
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.reason_codes import ReasonCode
@@ -16,6 +17,7 @@ from gateway.session.overflow import count_refusal
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
     from gateway.broker.forward import Outcome
+    from gateway.broker.topic_admissions import TopicAdmission
 
 MARK = "/p2p/"
 
@@ -33,12 +35,19 @@ def addressee(topic: str) -> str | None:
 
 
 def forward(
-    broker: "Broker", publication: Publication, first: int, client_id: str, instant: Instant
+    broker: "Broker",
+    publication: Publication,
+    first: int,
+    admission: "TopicAdmission",
+    instant: Instant,
 ) -> "Outcome":
-    """Deliver messages to the client, or to its session while it is away, at their own QoS."""
-    session = broker.sessions.get(client_id)
+    """Deliver messages to the client, or to its session while it is away, at their own QoS.
+
+    A client that may not read the topic is not there for them.
+    """
+    session = broker.sessions.get(admission.addressee or "")
     count, qos = publication.packets.count - first, publication.qos
-    if session is None:
+    if session is None or not broker.admissions.rights(admission, session.access) & READ:
         return count, ReasonCode.NO_MATCHING_SUBSCRIBERS, None
     count = session.room(publication, first, count, qos)
     if not count:

@@ -8,6 +8,16 @@ from gateway.broker.instant import Instant
 Pieces: TypeAlias = Generator[None, Instant, None]
 """The rest of a packet: it is sent the instant at which it goes on, and ends with the packet."""
 
+
+def _nothing() -> Pieces:
+    while True:
+        yield
+
+
+HELD: Pieces = _nothing()
+"""Stands for the pieces of a CONNECT that is not decided about yet: what comes behind it waits
+until `Client.pieces` is set to None, and the connection is told of output."""
+
 FILTER = 16
 """What a topic filter counts for beside its characters: reading, checking and answering it."""
 

@@ -14,6 +14,7 @@ cdef Py_ssize_t _MAXIMUM_BATCH
 cdef Py_ssize_t _MAXIMUM_NUMBERED
 cdef Py_ssize_t _MAXIMUM_LOOKED_AT
 cdef int _FAILURE
+cdef int _WRITE
 
 @cython.locals(connection=Connection, publication=Publication, admissions=TopicAdmissions,
                admission=TopicAdmission, qos=int, count=Py_ssize_t, traffic=Traffic,
@@ -25,7 +26,7 @@ cpdef handle_publish(broker, Client client, Session session, instant)
 cdef _extend(broker, Client client, Session session, Publication publication, Route route)
 
 @cython.locals(qos=int, count=Py_ssize_t, barrier=Barrier, commit="long long",
-               connection=Connection, aside=Output, behind=Output)
+               connection=Connection, aside=Output, behind=Output, admissions=TopicAdmissions)
 cdef Py_ssize_t _publish(
     broker, Client client, Session session, Publication publication, Py_ssize_t first,
     TopicAdmission admission, instant) except -1
@@ -35,7 +36,7 @@ cdef tuple _forward(
     broker, Client client, Session session, Publication publication, Py_ssize_t first,
     TopicAdmission admission, instant)
 
-cdef _refusal(broker, Publication publication, TopicAdmission admission)
+cdef _refusal(broker, Publication publication, TopicAdmission admission, code)
 
 @cython.locals(connection=Connection)
 cdef _answer(

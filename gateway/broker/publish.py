@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
+from gateway.access.rule import WRITE
 from gateway.broker.client import Client
 from gateway.broker.forward import Outcome, forward
 from gateway.broker.instant import Instant
@@ -40,6 +41,7 @@ _MAXIMUM_BATCH = MAXIMUM_BATCH
 _MAXIMUM_NUMBERED = MAXIMUM_NUMBERED
 _MAXIMUM_LOOKED_AT = MAXIMUM_LOOKED_AT
 _FAILURE = int(FAILURE)
+_WRITE = WRITE
 
 
 def handle_publish(broker: "Broker", client: Client, session: Session, instant: Instant) -> None:
@@ -116,9 +118,13 @@ def _publish(
     needed any more, unless their durability class promises nothing.
     """
     qos = publication.qos
-    refusal = admission.refusal
+    refusal, access = admission.refusal, session.access
+    if refusal is None and (admission.guarded or access.restricted):
+        admissions = broker.admissions
+        if not admissions.rights(admission, access) & _WRITE:
+            refusal = ReasonCode.NOT_AUTHORIZED
     if refusal is not None or broker.settings.check_payload_format:
-        refusal = _refusal(broker, publication, admission)
+        refusal = _refusal(broker, publication, admission, refusal)
     if refusal is not None:
         count = publication.packets.count - first
         if qos:
@@ -180,13 +186,17 @@ def _forward(
 
 
 def _refusal(
-    broker: "Broker", publication: Publication, admission: TopicAdmission
+    broker: "Broker",
+    publication: Publication,
+    admission: TopicAdmission,
+    code: ReasonCode | None,
 ) -> ReasonCode | None:
     """Return why messages of this topic are not taken, None if they are; count it.
 
+    `code` is what stands against the topic for this client.
+
     Raises ProtocolError for a QoS 0 message that the client has to be told of all the same.
     """
-    code = admission.refusal
     if code is None:
         if is_what_it_says(publication):
             return None

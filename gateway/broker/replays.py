@@ -10,6 +10,7 @@ from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from gateway.access.rule import READ
 from gateway.broker.instant import Instant
 from gateway.broker.replay import Replay
 from gateway.mqtt.publication import Publication
@@ -234,6 +235,9 @@ class Replays:
             self._messages = 0
         if subscription.no_local:  # [MQTT-3.8.3-3]
             messages = [each for each in messages if each.client_id != client_id]
+        access = session.access
+        if access.restricted or subscription.topic_filter.startswith("$"):
+            messages = [each for each in messages if access.rights(each.topic) & READ]
         where = subscription.where
         if where is not None:
             passes = self._broker.budget.passes

@@ -4,6 +4,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from gateway.broker import sessions, subscribe, wills
+from gateway.broker.access import access_of_restored
 from gateway.broker.expressions import TooManyExpressions
 from gateway.broker.instant import Instant
 from gateway.mqtt.errors import MqttError
@@ -53,6 +54,7 @@ def _restore_retained(broker: "Broker", publication: Publication, instant: Insta
 def _restore_session(broker: "Broker", kept: KeptSession, instant: Instant) -> None:
     session = sessions.begin(broker, kept.client_id)
     session.username = kept.username
+    session.grant(access_of_restored(broker, session))
     session.durability_class = broker.durability_classes.of_client(kept.client_id, None)
     session.expiry_interval = kept.expiry_interval
     session.keep_in(kept.journal)
@@ -107,6 +109,7 @@ def _restore_will(broker: "Broker", kept: KeptWill, instant: Instant) -> None:
     if session is None:
         session = sessions.begin(broker, kept.client_id)
         session.username = kept.username
+        session.grant(access_of_restored(broker, session))
         session.durability_class = broker.durability_classes.of_client(kept.client_id, None)
     session.will = kept.will
     if persistent:

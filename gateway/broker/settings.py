@@ -30,6 +30,7 @@ class BrokerSettings:
     maximum_connect_size: int = 128 * 1024  # of a packet before CONNECT is accepted
     memory_limit: int = 512 * 1024 * 1024  # of all that is held for clients
     connect_timeout: int = 10
+    failed_login_delay: float = 1.0  # seconds, the first; it doubles
     receive_maximum: int = RECEIVE_MAXIMUM  # QoS 1 and 2 messages of one client
     topic_alias_maximum: int = 16  # that clients set on one connection
     topic_alias_maximum_out: int = 128  # that we set on one connection

@@ -145,6 +145,9 @@ def _subscribe(
     if broker.topic_limits.fault(request.topic_filter):
         broker.counters.add("tidegate/refused/topic_filters")
         return ReasonCode.TOPIC_FILTER_INVALID, None
+    if not session.access.may_subscribe(split_shared(request.topic_filter)[1]):
+        broker.counters.add("tidegate/access/subscriptions")
+        return ReasonCode.NOT_AUTHORIZED, None
     if _no_room(broker, session) and broker.router.find(session, request.topic_filter) is None:
         broker.counters.add("tidegate/refused/subscriptions")
         return ReasonCode.QUOTA_EXCEEDED, None

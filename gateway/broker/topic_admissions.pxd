@@ -9,10 +9,13 @@ from gateway.routing.router cimport Router
 cdef class TopicAdmission:
     cdef public object addressee
     cdef public object durability
+    cdef public long long epoch
     cdef public object fault
+    cdef public bint guarded
     cdef public object refusal
+    cdef public dict rights
     cdef readonly Route route
-    cdef readonly Py_ssize_t size
+    cdef public Py_ssize_t size
     cdef readonly str topic
 
     cpdef commit_within(self, of_client)
@@ -21,18 +24,24 @@ cdef class TopicAdmission:
 cdef class TopicAdmissions:
     cdef Py_ssize_t _bytes
     cdef DurabilityClasses _durability_classes
+    cdef long long _epoch
     cdef TopicLimits _limits
     cdef dict _old
     cdef bint _p2p
     cdef Router _router
     cdef dict _routes
     cdef dict _young
+    cdef public Py_ssize_t decisions
     cdef public Py_ssize_t hits
     cdef public Py_ssize_t maximum_bytes
     cdef public Py_ssize_t misses
 
     @cython.locals(admission=TopicAdmission)
     cpdef TopicAdmission find(self, bytes topic_name)
+    @cython.locals(rights=dict)
+    cpdef int rights(self, TopicAdmission admission, access) except -1
+    cpdef reader(self, TopicAdmission admission)
+    cpdef forget_all(self)
     @cython.locals(admission=TopicAdmission, match=tuple, route=Route)
     cdef TopicAdmission _make(self, bytes topic_name)
     @cython.locals(size=Py_ssize_t, route=Route)

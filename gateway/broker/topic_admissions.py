@@ -1,7 +1,10 @@
 """What is known of the topics that were published to lately: who may publish, who gets it."""
 
+from functools import partial
+
+from gateway.access.access import Access
+from gateway.access.topics import is_guarded, may_publish
 from gateway.broker import peer_to_peer
-from gateway.broker.access import may_publish
 from gateway.broker.durability_classes import DurabilityClasses
 from gateway.broker.settings import MAXIMUM_ADMISSION_BYTES
 from gateway.broker.topic_limits import TopicLimits
@@ -10,6 +13,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import check_topic_name
 from gateway.routing.route import Match, Route, text_size
 from gateway.routing.router import Router
+from gateway.routing.selection import Rights
 from gateway.session.durability_class import DurabilityClass
 
 LARGEST = 4
@@ -22,19 +26,28 @@ ADMISSION_OVERHEAD = 300
 """Bytes of an admission beside its topic, twice, and its route: the object and its place."""
 
 
+RIGHTS_OVERHEAD = 250
+"""Bytes of what an admission knows of one client's rights: its place, and room for others."""
+
+
 class TopicAdmission:
     """One topic name: whether messages may be published to it, and where they go.
 
     `refusal` is the reason code of a topic that no client may publish to, with `fault` where the
-    client is told more, else None. `durability` is the class that the configuration names for the
-    topic, None where it names none. `addressee` is the client identifier of a peer to peer topic.
+    client is told more, else None. Of the other topics not every client may publish to one that
+    is `guarded`: `TopicAdmissions.rights` says who. `durability` is the class that the
+    configuration names for the topic, None where it names none. `addressee` is the client
+    identifier of a peer to peer topic.
     """
 
     __slots__ = (
         "addressee",
         "durability",
+        "epoch",
         "fault",
+        "guarded",
         "refusal",
+        "rights",
         "route",
         "size",
         "topic",
@@ -47,6 +60,9 @@ class TopicAdmission:
         self.fault = ""
         self.durability: DurabilityClass | None = None
         self.addressee: str | None = None
+        self.guarded = False
+        self.epoch = 0  # that of the admissions while it is counted among them
+        self.rights: dict[Access, int] | None = None  # made for the first who is asked about
         self.size = ADMISSION_OVERHEAD + 2 * text_size(topic)
 
     def commit_within(self, of_client: DurabilityClass) -> float | None:
@@ -63,18 +79,22 @@ class TopicAdmissions:
     Those in use stand in `_young`. Where there is no room for another, admissions of `_old` are
     forgotten, unless they are asked for in time and are young again; when that is empty, all of
     the young become the old. `hits` and `misses` count messages, for each of which an admission
-    was known or had to be made.
+    was known or had to be made; `decisions` how often access rules were asked.
+
+    An admission holds until a subscription that its route belongs to changes, or an access rule.
     """
 
     __slots__ = (
         "_bytes",
         "_durability_classes",
+        "_epoch",
         "_limits",
         "_old",
         "_p2p",
         "_router",
         "_routes",
         "_young",
+        "decisions",
         "hits",
         "maximum_bytes",
         "misses",
@@ -96,9 +116,11 @@ class TopicAdmissions:
         self.maximum_bytes = maximum_bytes
         self.hits = 0
         self.misses = 0
+        self.decisions = 0
         self._young: dict[bytes, TopicAdmission] = {}
         self._old: dict[bytes, TopicAdmission] = {}
         self._routes: dict[Match, Route] = {}  # of admissions, as long as they hold for new ones
+        self._epoch = 1
         self._bytes = 0  # of admissions, and of each of their routes once
         router.on_change = self.forget
 
@@ -118,6 +140,7 @@ class TopicAdmissions:
             "misses": self.misses,
             "hit_rate": 100 * self.hits // asked if asked else 0,
             "topics": len(self),
+            "decisions": self.decisions,
             "bytes": self._bytes,
         }
 
@@ -140,6 +163,28 @@ class TopicAdmissions:
         self._keep(topic_name, admission)
         return admission
 
+    def rights(self, admission: TopicAdmission, access: Access) -> int:
+        """Return the rights that an access gives on an admission's topic, which it remembers."""
+        rights = admission.rights
+        if rights is None:
+            rights = admission.rights = {}
+        known = rights.get(access)
+        if known is None:
+            self.decisions += 1
+            known = rights[access] = access.rights(admission.topic)
+            admission.size += RIGHTS_OVERHEAD
+            if admission.epoch == self._epoch:
+                self._bytes += RIGHTS_OVERHEAD
+                if self._bytes > self.maximum_bytes:
+                    self._make_room()
+        return known
+
+    def reader(self, admission: TopicAdmission) -> Rights | None:
+        """Return what says which accesses may read the topic; None if all may."""
+        if self._router.asks(admission.topic):
+            return partial(self.rights, admission)
+        return None
+
     def _make(self, topic_name: bytes) -> TopicAdmission:
         topic = read_topic(topic_name)
         match = self._router.match(topic)
@@ -150,6 +195,7 @@ class TopicAdmissions:
             admission.refusal = ReasonCode.TOPIC_NAME_INVALID
         elif not may_publish(topic):
             admission.refusal = ReasonCode.NOT_AUTHORIZED
+        admission.guarded = is_guarded(topic)
         admission.durability = self._durability_classes.of_topic(topic)
         if self._p2p:
             admission.addressee = peer_to_peer.addressee(topic)
@@ -165,6 +211,7 @@ class TopicAdmissions:
         self._bytes += size
         if self._bytes > self.maximum_bytes:
             self._make_room()
+        admission.epoch = self._epoch
         self._routes[route.match] = route
         self._young[topic_name] = admission
 
@@ -178,6 +225,7 @@ class TopicAdmissions:
 
     def _discard(self, admission: TopicAdmission) -> None:
         route = admission.route
+        admission.epoch = 0
         route.topics -= 1
         self._bytes -= admission.size
         if not route.topics:
@@ -191,14 +239,19 @@ class TopicAdmissions:
         """
         self._routes = {}
         if "+" in topic_filter or "#" in topic_filter:
-            self._young, self._old = {}, {}
-            self._bytes = 0
+            self.forget_all()
             return
         name = write_string(topic_filter)
         for known in (self._young, self._old):
             admission = known.pop(name, None)
             if admission is not None:
                 self._discard(admission)
+
+    def forget_all(self) -> None:
+        """Forget every admission and route."""
+        self._epoch += 1
+        self._routes, self._young, self._old = {}, {}, {}
+        self._bytes = 0
 
 
 def read_topic(topic_name: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from gateway.access.rule import WRITE
 from gateway.broker.instant import Instant
 from gateway.mqtt.packets import Will
 from gateway.routing.where.message import Message
@@ -40,8 +41,14 @@ def publish_will_at(broker: "Broker", session: Session, will: Will, due: float) 
 
 
 def publish_will(broker: "Broker", session: Session, will: Will, instant: Instant) -> None:
-    """Publish the will and forget it, so that it is published once."""
+    """Publish the will and forget it, so that it is published once.
+
+    Its client may have lost the right to write the topic since it connected.
+    """
     set_will(broker, session, None)
+    if not session.access.rights(will.topic) & WRITE:
+        broker.counters.add("tidegate/access/wills")
+        return
     message = Message(
         will.topic,
         will.payload,

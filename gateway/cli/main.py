@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from gateway.cli.crashtest.arguments import add_crashtest
+from gateway.cli.user import add_user
 from gateway.cli.where import add_where
 from gateway.config.errors import ConfigurationError
 from gateway.errors import RestartError, TidegateError
@@ -80,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_tui(commands)
     _add_subscribe(commands)
     _add_uplink(commands)
+    add_user(commands)
     add_where(commands)
     _add_doctor(commands)
     add_crashtest(commands)
@@ -175,6 +177,7 @@ def _check(options: argparse.Namespace) -> int:
 
         print(schema_text(), end="")
         return 0
+    from gateway.app.access import access_warnings
     from gateway.app.check import check_configuration
     from gateway.app.drop_warnings import drop_warnings
     from gateway.app.headroom import check_promise
@@ -190,7 +193,7 @@ def _check(options: argparse.Namespace) -> int:
     promise = check_promise(configuration, free)
     if promise is not None:
         print(f"{options.file}: {promise}")
-    for warning in drop_warnings(configuration):
+    for warning in [*drop_warnings(configuration), *access_warnings(configuration)]:
         print(f"{options.file}: warning: {warning}")
     print(f"{options.file}: ok")
     return 0

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gateway.config.checks import gateway_id
 from gateway.config.declaration import key, table, tables
+from gateway.config.sections.access import AccessConfig, RoleConfig
 from gateway.config.sections.broker import BrokerConfig, SubscriptionFilterConfig
 from gateway.config.sections.listener import ListenerConfig
 from gateway.config.sections.memory import MemoryConfig
@@ -20,6 +21,7 @@ from gateway.config.sections.stream import StreamConfig
 from gateway.config.sections.uplink import UplinkConfig
 
 __all__ = [
+    "AccessConfig",
     "BrokerConfig",
     "Configuration",
     "DurabilityConfig",
@@ -29,6 +31,7 @@ __all__ = [
     "MemoryConfig",
     "MetricsConfig",
     "OutboxConfig",
+    "RoleConfig",
     "RuleConfig",
     "SerialConfig",
     "SimulatorConfig",
@@ -64,6 +67,7 @@ class Configuration:
     listeners: tuple[ListenerConfig, ...] = tables(
         ListenerConfig, name="listener", default=(ListenerConfig(),)
     )
+    access: AccessConfig = table(AccessConfig)
     broker: BrokerConfig = table(BrokerConfig)
     subscription_filters: tuple[SubscriptionFilterConfig, ...] = tables(
         SubscriptionFilterConfig, name="subscription_filter"

@@ -20,14 +20,17 @@ SUBSCRIPTION_OVERHEAD = 250
 REFERENCE = 40
 """Bytes of the place that a topic filter, an index or a group has in a match, with its number."""
 
-Match: TypeAlias = tuple[tuple[int, ...], tuple[FilterIndex, ...], tuple[Group[Subscription], ...]]
+Match: TypeAlias = tuple[
+    tuple[int, ...], tuple[FilterIndex, ...], tuple[Group[Subscription], ...], tuple[int, ...]
+]
 """What a topic matches: topic filters by number, the indexes of those with a `$where`, and groups
-that share a subscription. Topics that match the same have the same route."""
+that share a subscription; and the numbers of subscribers that may not read it. Topics that match
+the same have the same route."""
 
-NOWHERE: Match = ((), (), ())
+NOWHERE: Match = ((), (), (), ())
 """The match of every topic that nobody has subscribed to."""
 
-CROWDED: Match = ((0,), (), ())  # no topic filter has the number 0
+CROWDED: Match = ((0,), (), (), ())  # no topic filter has the number 0
 """The match of every topic that meets too many topic filters."""
 
 
@@ -76,7 +79,7 @@ class Route:
         self.size = (
             ROUTE_OVERHEAD
             + DESTINATION_OVERHEAD * len(self.always)
-            + REFERENCE * (len(match[0]) + len(match[1]) + len(match[2]))
+            + REFERENCE * sum([len(part) for part in match])
             + sum([SUBSCRIPTION_OVERHEAD + text_size(each.topic_filter) for each in conditional])
         )
 

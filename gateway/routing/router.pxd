@@ -14,9 +14,12 @@ cdef class Router:
     cdef public list on_add
     cdef public object on_change
     cdef public list on_discard
+    cdef public bint restricts
 
     cpdef tuple match(self, str topic)
+    cpdef bint asks(self, str topic) except -1
+    cdef tuple _barred(self, tuple nodes, str topic)
     @cython.locals(own=list)
     cpdef Route route(self, tuple match)
     @cython.locals(selection=Selection)
-    cpdef list select(self, Route route, message, dict given=*)
+    cpdef list select(self, Route route, message, dict given=*, rights=*)

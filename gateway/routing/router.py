@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from gateway.access.access import Access
+from gateway.access.rule import READ
 from gateway.mqtt.topics import split_shared
 from gateway.routing.budget import Budget
 from gateway.routing.destination import Destination, destinations
@@ -14,7 +16,7 @@ from gateway.routing.indirect_subscriptions import (
     is_indirect,
 )
 from gateway.routing.route import CROWDED, NOWHERE, Match, Route
-from gateway.routing.selection import Selection
+from gateway.routing.selection import Rights, Selection
 from gateway.routing.subscribers import Subscribers
 from gateway.routing.subscription import Subscriber, Subscription
 from gateway.routing.topic_trie import TooManyNodes
@@ -37,6 +39,9 @@ class Router:
     the filters and counts. `on_add` and `on_discard` are called with every subscription that comes
     and the number of every one that goes, `on_change` with the topic filter of either: routes that
     were found for topics that it matches are to be found anew.
+
+    Who may not read a topic gets no message of it. `restricts` is False while that concerns
+    nothing but topics that begin with `$`.
     """
 
     __slots__ = (
@@ -50,6 +55,7 @@ class Router:
         "on_add",
         "on_change",
         "on_discard",
+        "restricts",
     )
 
     def __init__(
@@ -67,6 +73,7 @@ class Router:
         self._budget = budget
         self._empty = self._memory()
         self.maximum_bytes = maximum_bytes
+        self.restricts = False
 
     @property
     def bytes(self) -> int:
@@ -180,18 +187,40 @@ class Router:
         """Return what a topic matches, until a subscription that belongs to it changes."""
         try:
             nodes = tuple(self._direct.trie.nodes(topic))
+            barred = self._barred(nodes, topic) if self.asks(topic) else ()
             if not self._indirect:
-                return nodes, (), ()
+                return nodes, (), (), barred
             indirect = self._indirect
-            return nodes, tuple(indirect.indexes(topic)), tuple(indirect.groups(topic))
+            return nodes, tuple(indirect.indexes(topic)), tuple(indirect.groups(topic)), barred
         except TooManyNodes:
             return CROWDED
+
+    def asks(self, topic: str) -> bool:
+        """Return whether there may be subscribers that may not read the topic."""
+        return self.restricts or topic.startswith("$")
+
+    def _barred(self, nodes: tuple[int, ...], topic: str) -> tuple[int, ...]:
+        """Return who of those whose topic filter matches may not read the topic, by number."""
+        verdicts: dict[Access, bool] = {}
+        barred = []
+        for entry in self._direct.entries(nodes):
+            number = subscriber_of(entry)
+            access = self._subscribers.subscriber(number).access
+            may_read = verdicts.get(access)
+            if may_read is None:
+                may_read = verdicts[access] = bool(access.rights(topic) & READ)
+            if not may_read:
+                barred.append(number)
+        return tuple(barred)
 
     def route(self, match: Match) -> Route:
         """Return where messages go whose topics have this match."""
         if match in (NOWHERE, CROWDED):
             return Route(match)
         own = self._direct.entries(match[0])
+        if match[3]:
+            barred = set(match[3])
+            own = [entry for entry in own if subscriber_of(entry) not in barred]
         asking = {subscriber_of(entry) for entry in own if entry & NO_LOCAL}
         if match[1]:  # which may find more subscriptions of those who have any with a filter
             asking.update(self._filtered)
@@ -207,19 +236,25 @@ class Router:
 
     def reaches(self, topic: str) -> bool:
         """Return whether a message of this topic may have a destination."""
-        return self.match(topic) != NOWHERE
+        route = self.route(self.match(topic))
+        return bool(route.always) or route.asks
 
     def select(
-        self, route: Route, message: Message, given: dict[Subscriber, int] | None = None
+        self,
+        route: Route,
+        message: Message,
+        given: dict[Subscriber, int] | None = None,
+        rights: Rights | None = None,
     ) -> list[Destination]:
         """Return who gets a message beside those who always do, and count that in `given`.
 
         A shared subscription gives its copy to one member (section 4.8.2), beside what the
         member's own subscriptions give it. `given` is how many messages before this one each
-        subscriber was given and has not accepted yet.
+        subscriber was given and has not accepted yet. `rights` says what an access allows with
+        the topic; without it everybody may read it.
         """
         given = {} if given is None else given
-        selection = Selection(self._budget, message)
+        selection = Selection(self._budget, message, rights)
         found: list[Destination] = []
         if route.conditional or route.indexes:
             wanted = [*selection.wanted(route.conditional), *selection.filtered(route.indexes)]
@@ -238,6 +273,9 @@ class Router:
 
         None if nobody is left who wants it; `topic_filter` begins with `$share/`.
         """
-        chosen = Selection(self._budget, message).choose(self._indirect.members(topic_filter))
+        topic = message.topic
+        rights = (lambda access: access.rights(topic)) if self.asks(topic) else None
+        selection = Selection(self._budget, message, rights)
+        chosen = selection.choose(self._indirect.members(topic_filter))
         message.forget_parts()
         return chosen

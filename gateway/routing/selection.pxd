@@ -7,6 +7,7 @@ from gateway.routing.operand_index cimport IndexEntry
 cdef class Selection:
     cdef object _budget
     cdef object _message
+    cdef object _rights
     cdef dict _verdicts
 
     cpdef bint wants(self, subscription, bint decided=*) except -1

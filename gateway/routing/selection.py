@@ -1,8 +1,10 @@
 """Which of the subscriptions that match a topic want one message of it."""
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeAlias, cast
 
+from gateway.access.access import Access
+from gateway.access.rule import READ
 from gateway.routing.budget import Budget
 from gateway.routing.destination import Destination
 from gateway.routing.filter_index import FilterIndex
@@ -12,6 +14,9 @@ from gateway.routing.where.message import Message
 
 if TYPE_CHECKING:
     from gateway.routing.where.compile import Where
+
+Rights: TypeAlias = Callable[[Access], int]
+"""Says which rights an access gives on the topic of one message."""
 
 READY = 0
 """The readiness of a member that sends a message at once; who is less ready has more."""
@@ -23,11 +28,12 @@ ENDED = 4
 class Selection:
     """Asks subscriptions about one message; a `$where` that several share is evaluated once."""
 
-    __slots__ = ("_budget", "_message", "_verdicts")
+    __slots__ = ("_budget", "_message", "_rights", "_verdicts")
 
-    def __init__(self, budget: Budget, message: Message) -> None:
+    def __init__(self, budget: Budget, message: Message, rights: Rights | None = None) -> None:
         self._budget = budget
         self._message = message
+        self._rights = rights  # None: everybody may read the topic
         self._verdicts: dict[Where, bool] = {}
 
     def wants(self, subscription: Subscription, decided: bool = False) -> bool:
@@ -36,6 +42,8 @@ class Selection:
         The filter is not evaluated if it is `decided` that it does.
         """
         message = self._message
+        if self._rights is not None and not self._rights(subscription.subscriber.access) & READ:
+            return False
         # [MQTT-3.8.3-3]: No Local keeps a message from the connection that published it
         if subscription.no_local and subscription.subscriber.client_id == message.client_id:
             return False

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, Protocol
 
+from gateway.access.access import Access
+
 if TYPE_CHECKING:
     from gateway.routing.where.compile import Where
 
@@ -14,6 +16,7 @@ class Subscriber(Protocol):
 
     client_id: str
     inline: bool
+    access: Access  # the topics that it may read
 
 
 class Member(Subscriber, Protocol):

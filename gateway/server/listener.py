@@ -6,6 +6,7 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gateway.access.policy import OPEN, AccessPolicy
 from gateway.broker.access import Authenticator
 from gateway.config.settings import ListenerConfig
 from gateway.errors import StartError
@@ -42,8 +43,7 @@ PROBES = (
 class Listener:
     """Accepts connections at one address and keeps track of them.
 
-    `reception.authenticator` and `layers.tls` can be replaced: who connects from then on gets the
-    new ones.
+    `layers.tls` can be replaced: who connects from then on gets the new one.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class Listener:
         *,
         tls: "ssl.SSLContext | None" = None,
         room: Room | None = None,
+        access: AccessPolicy = OPEN,
     ) -> None:
         self.settings = settings
         self.port = settings.port
@@ -66,7 +67,7 @@ class Listener:
             broker.settings.connect_timeout,
         )
         gate = Gate(self.address, settings, broker.counters, room)
-        self.reception = Reception(settings, authenticator, turn, self.layers, gate)
+        self.reception = Reception(settings, authenticator, turn, self.layers, gate, access)
         self._server: asyncio.Server | None = None
         self._unix_socket: socket.socket | None = None
         self._acceptors: list[Acceptor] = []

@@ -1,61 +1,40 @@
 """User names and hashed passwords in the file format of Mosquitto's `mosquitto_passwd`."""
 
-import base64
-import binascii
 import hashlib
 import hmac
-from dataclasses import dataclass
+import os
 from pathlib import Path
 
 from gateway.config.errors import ConfigurationError
-
-MAXIMUM_ITERATIONS = 1_000_000
-"""Rounds of PBKDF2 that one check may cost: seconds on a small board, so already generous."""
+from gateway.server.password_hash import ALLOWED, HASH_SIZE, Password, parse
 
 MAXIMUM_BYTES = 16 * 1024 * 1024
 """Bytes of a password file: more than 100,000 users."""
 
-HASH_SIZE = 64
-"""Bytes of a SHA-512 hash."""
+KEY_SIZE = 32
+"""Bytes of the key under which passwords are remembered."""
 
-ALLOWED = (
-    "user:$7$<iterations>$<salt>$<hash> or user:$6$<salt>$<hash>, as"
-    " mosquitto_passwd -H sha512-pbkdf2 writes it"
-)
-
-
-@dataclass(slots=True, frozen=True)
-class _Password:
-    """A salted hash; `iterations` is 0 for `$6$`, one plain SHA-512 of password and salt."""
-
-    iterations: int
-    salt: bytes
-    hashed: bytes
-
-    def check(self, password: bytes) -> bool:
-        """Tell whether this is the password, in a time that doesn't depend on the answer."""
-        if self.iterations:
-            hashed = hashlib.pbkdf2_hmac("sha512", password, self.salt, self.iterations)
-        else:
-            hashed = hashlib.sha512(password + self.salt).digest()
-        return hmac.compare_digest(hashed, self.hashed)
-
-
-_NOBODY = _Password(101, bytes(12), bytes(HASH_SIZE))
+_NOBODY = Password("7", 101, bytes(12), bytes(HASH_SIZE))
 """What an empty file checks against, with the iterations that mosquitto_passwd uses."""
 
 
 class PasswordFile:
     """The users of one password file."""
 
-    __slots__ = ("_decoy", "_passwords")
+    __slots__ = ("_decoy", "_key", "_passwords", "_remembered")
 
-    def __init__(self, passwords: dict[str, _Password]) -> None:
+    def __init__(self, passwords: dict[str, Password]) -> None:
         self._passwords = passwords
-        self._decoy = max(passwords.values(), key=lambda entry: entry.iterations, default=_NOBODY)
+        self._key = os.urandom(KEY_SIZE)
+        self._remembered: dict[str, bytes] = {}  # one for each user at most
+        self._decoy = max(passwords.values(), key=lambda entry: entry.work, default=_NOBODY)
 
     def __len__(self) -> int:
         return len(self._passwords)
+
+    def users(self) -> list[tuple[str, str]]:
+        """Return every user name, in the file's order, with the kind of its hash."""
+        return [(name, password.description) for name, password in self._passwords.items()]
 
     def check(self, username: str | None, password: bytes | None) -> bool:
         """Tell whether the user exists and this is the password; False if either is None.
@@ -69,7 +48,29 @@ class PasswordFile:
         if known is None:
             self._decoy.check(password)
             return False
-        return known.check(password)
+        right = known.check(password)
+        if right:
+            self._remembered[username] = self._digest(password)
+        return right
+
+    def remembers(self, username: str, password: bytes | None) -> bool:
+        """Tell, at no cost, whether this password has been found right before.
+
+        So a thousand clients that come back wait for no hash. What is kept of a password is good
+        for this process alone.
+        """
+        found = self._remembered.get(username)
+        if found is None or password is None:
+            return False
+        return hmac.compare_digest(found, self._digest(password))
+
+    def same(self, other: "PasswordFile", username: str) -> bool:
+        """Return whether both files have the user, with the same password."""
+        mine = self._passwords.get(username)
+        return mine is not None and mine == other._passwords.get(username)  # noqa: SLF001
+
+    def _digest(self, password: bytes) -> bytes:
+        return hashlib.blake2b(password, key=self._key).digest()
 
 
 def load(path: Path) -> PasswordFile:
@@ -80,14 +81,14 @@ def load(path: Path) -> PasswordFile:
     user again.
     """
     lines: dict[str, int] = {}
-    passwords: dict[str, _Password] = {}
+    passwords: dict[str, Password] = {}
     for number, raw in enumerate(_read(path).split(b"\n"), start=1):
         line = _text(raw, path, number).strip()
         if not line or line.startswith("#"):
             continue
         username, _, hashed = line.partition(":")
         username = username.rstrip()
-        password = _parse(hashed.lstrip())
+        password = parse(hashed.lstrip())
         if password is None or not username:
             raise ConfigurationError(str(path), f"line {number}", username, ALLOWED)
         if username in lines:
@@ -115,33 +116,3 @@ def _text(raw: bytes, path: Path, number: int) -> str:
     except UnicodeDecodeError:
         username = raw.partition(b":")[0]
         raise ConfigurationError(str(path), f"line {number}", username, "UTF-8 text") from None
-
-
-def _parse(hashed: str) -> _Password | None:
-    """Return the password of `$7$...` or `$6$...`; None if it has another form."""
-    match hashed.split("$"):
-        case ["", "7", iterations, salt, digest]:
-            rounds = _iterations(iterations)
-        case ["", "6", salt, digest]:
-            rounds = 0
-        case _:
-            return None
-    salt_bytes, digest_bytes = _base64(salt), _base64(digest)
-    if rounds is None or not salt_bytes or len(digest_bytes) != HASH_SIZE:
-        return None
-    return _Password(rounds, salt_bytes, digest_bytes)
-
-
-def _iterations(text: str) -> int | None:
-    if not (text.isascii() and text.isdigit() and len(text) <= len(str(MAXIMUM_ITERATIONS))):
-        return None
-    iterations = int(text)
-    return iterations if 1 <= iterations <= MAXIMUM_ITERATIONS else None
-
-
-def _base64(text: str) -> bytes:
-    """Return the bytes; none if it is not base64."""
-    try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):  # ValueError: characters outside ASCII
-        return b""

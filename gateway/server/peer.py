@@ -20,6 +20,16 @@ def peer_name(transport: asyncio.BaseTransport) -> str:
     return address_name(address)
 
 
+def is_local(transport: asyncio.BaseTransport) -> bool:
+    """Return whether the peer is on this machine: on loopback or at a Unix socket."""
+    address = transport.get_extra_info("peername")
+    if isinstance(address, tuple):
+        host = str(address[0])
+        return host.startswith(("127.", "::ffff:127.")) or host == "::1"
+    sock = transport.get_extra_info("socket")
+    return sock is not None and sock.family == socket.AF_UNIX
+
+
 def address_name(address: object) -> str:
     """Return `host:port`, with brackets around the host of IPv6."""
     if isinstance(address, tuple) and len(address) >= 2:

@@ -14,6 +14,7 @@ cdef class Reception:
     cdef object _settings
     cdef object _shared_arrival
     cdef Turn _turn
+    cdef public object access
     cdef public object authenticator
     cdef readonly set clients
 

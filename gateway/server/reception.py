@@ -5,12 +5,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
 
+from gateway.access.policy import OPEN, AccessPolicy
 from gateway.broker.access import Authenticator
 from gateway.broker.arrival import Arrival
 from gateway.config.durability import commit_within
 from gateway.config.settings import ListenerConfig
+from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server.gate import Gate, Verdict
 from gateway.server.layers import Layers
+from gateway.server.peer import is_local
 from gateway.server.transport import ClientTransport
 from gateway.server.turn import Turn
 from gateway.session.durability_class import DurabilityClass
@@ -19,7 +22,7 @@ from gateway.session.durability_class import DurabilityClass
 class Reception:
     """Makes a client of each connection that its listener's gate lets in, and keeps track of them.
 
-    `authenticator` can be replaced: who connects from then on is asked by the new one.
+    Who connects is asked by its `authenticator`.
     """
 
     __slots__ = (
@@ -31,6 +34,7 @@ class Reception:
         "_settings",
         "_shared_arrival",
         "_turn",
+        "access",
         "authenticator",
         "clients",
     )
@@ -42,8 +46,10 @@ class Reception:
         turn: Turn,
         layers: Layers,
         gate: Gate,
+        access: AccessPolicy = OPEN,
     ) -> None:
         self.authenticator = authenticator
+        self.access = access
         self.clients: set[ClientTransport] = set()
         self._settings = settings
         self._turn = turn
@@ -55,9 +61,20 @@ class Reception:
             if settings.durability is None
             else DurabilityClass(commit_within(settings.durability))
         )
-        arrival = self._describe(None, None, None)
-        self._shared_arrival: Callable[[asyncio.BaseTransport], Arrival] = lambda _: arrival
+        local = self._describe(None, None, None, local=True)
+        remote = self._describe(None, None, None, local=False)
+        self._shared_arrival: Callable[[asyncio.BaseTransport], Arrival] = lambda transport: (
+            local if is_local(transport) else remote
+        )
         self._on_lost = self._lost  # one object for all connections
+
+    def replace_authenticator(self, authenticator: Authenticator) -> None:
+        """Ask another one from now on; users whose password changed are to log in again."""
+        old, self.authenticator = self.authenticator, authenticator
+        for client in list(self.clients):
+            if not authenticator.knows(old, client.username):
+                reason = "the user's password has changed, or the user is gone"
+                client.disconnect(ReasonCode.NOT_AUTHORIZED, reason)
 
     def accept(self) -> Any:
         """Return the protocol of a new connection; its socket closes if it is not let in."""
@@ -81,9 +98,11 @@ class Reception:
             from gateway.server.tls import common_name
 
             username = common_name(transport.get_extra_info("peercert"))
-        return self._describe(opened, username, refusal)
+        return self._describe(opened, username, refusal, local=is_local(transport))
 
-    def _describe(self, opened: float | None, username: str | None, refusal: str | None) -> Arrival:
+    def _describe(
+        self, opened: float | None, username: str | None, refusal: str | None, *, local: bool
+    ) -> Arrival:
         settings = self._settings
         return Arrival(
             opened,
@@ -93,6 +112,8 @@ class Reception:
             refusal,
             self._durability_class,
             settings.where_identity,
+            local,
+            self.access,
         )
 
     def _lost(self, client: ClientTransport) -> None:

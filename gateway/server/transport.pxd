@@ -15,6 +15,7 @@ cdef class ClientTransport:
     cdef Py_ssize_t _below
     cdef bint _finished
     cdef public bint heard
+    cdef bint _held
     cdef bint _held_back
     cdef object _on_lost
     cdef readonly bint _paused

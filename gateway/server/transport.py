@@ -8,6 +8,7 @@ from gateway.broker.access import Authenticator
 from gateway.broker.arrival import PLAIN, Arrival
 from gateway.broker.client import Client
 from gateway.broker.instant import Instant
+from gateway.broker.pieces import HELD
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server.peer import peer_name
 from gateway.server.turn import Turn
@@ -44,6 +45,7 @@ class ClientTransport:
         "_below",
         "_client",
         "_finished",
+        "_held",
         "_held_back",
         "_on_lost",
         "_paused",
@@ -70,6 +72,7 @@ class ClientTransport:
         self._below = 0  # bytes that came and that a WebSocket keeps
         self._paused = False  # the peer reads too slowly
         self.heard = False
+        self._held = False  # nothing is handled until it is decided who the peer is
         self._held_back = False  # the peer reads no answers: its packets stay in the socket
         self._rest = False  # packets that were read wait until others have had their turn
         self._unhandled = b""  # what was read and waits as a whole
@@ -110,7 +113,8 @@ class ClientTransport:
         if connection.framer.held or client.held:
             self._note_held(client)
         unread = connection.answers and connection.unread  # answers must not pile up
-        if transport is not None and (self._rest or unread):
+        self._held = client.pieces is HELD
+        if transport is not None and (self._rest or unread or self._held):
             self._held_back = True
             transport.pause_reading()
 
@@ -221,7 +225,13 @@ class ClientTransport:
             return 0
         connection = client.connection
         waits = connection.output.size > 0
-        if self._held_back and not self._rest and (client.closing or not connection.unread):
+        if self._held and (client.closing or client.pieces is not HELD):
+            self._held = False
+            if not client.closing:
+                self._rest = True
+                self._turn.loop.call_soon(self._go_on)  # with what came behind CONNECT
+        free = not self._held and not self._rest
+        if self._held_back and free and (client.closing or not connection.unread):
             self._held_back = False
             transport.resume_reading()
         if client.closing:
@@ -259,6 +269,12 @@ class ClientTransport:
         """True while something is still to be sent, or to be closed in an orderly way."""
         transport = self._transport
         return transport is not None and not (self._finished and transport.can_write_eof())
+
+    @property
+    def username(self) -> str | None:
+        """The user name that the client logged in with, None without one."""
+        session = None if self._client is None else self._client.session
+        return None if session is None else session.username
 
     def disconnect(self, reason_code: ReasonCode, reason: str) -> None:
         """End the connection from our side."""

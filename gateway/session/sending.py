@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from gateway.access.rule import READ
 from gateway.mqtt.connection import MAXIMUM_UNSENT, Connection
 from gateway.mqtt.packet_batch import PacketBatch
 from gateway.mqtt.packets import MQTT_5, PubRel
@@ -113,8 +114,14 @@ def send_waiting(session: "Session", connection: Connection, now: float) -> None
     while not inflight.resend:
         span, room = queue.first(), _MAXIMUM_UNSENT - connection.output.size
         if span is None or room <= 0:
+            session.unchecked = session.unchecked and queue.messages > 0
             return
         publication = span.publication
+        if session.unchecked and not session.access.rights(publication.topic) & READ:
+            queue.take(span.count)
+            session.journal.done(span, span.first, span.count)
+            session.counters.add("tidegate/access/withheld", span.count)
+            continue
         if publication.properties.expiry is not None and publication.expired(now):
             queue.take(span.count)
             session.journal.done(span, span.first, span.count)

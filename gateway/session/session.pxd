@@ -14,6 +14,7 @@ cdef Py_ssize_t _MAXIMUM_UNSENT
 cdef class Session:
     cdef Incoming _incoming
     cdef object _will
+    cdef public object access
     cdef readonly object client_id
     cdef public Connection connection
     cdef public Counters counters
@@ -26,6 +27,7 @@ cdef class Session:
     cdef public object on_room
     cdef public DeliveryQueue queue
     cdef public Traffic traffic
+    cdef public bint unchecked
     cdef public object username
 
     @cython.locals(packet_id=Py_ssize_t, span=Span, count=Py_ssize_t)

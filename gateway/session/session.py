@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+from gateway.access.access import Access
+from gateway.access.policy import EVERYTHING
 from gateway.counters import Counters
 from gateway.mqtt.connection import MAXIMUM_UNSENT, Connection
 from gateway.mqtt.message_size import will_size
@@ -30,6 +32,7 @@ class Session:
     __slots__ = (
         "_incoming",
         "_will",
+        "access",
         "client_id",
         "connection",
         "counters",
@@ -42,6 +45,7 @@ class Session:
         "on_room",
         "queue",
         "traffic",
+        "unchecked",
         "username",
     )
 
@@ -59,6 +63,8 @@ class Session:
         self.traffic = traffic or Traffic()
         self.limits = limits = limits or SessionLimits()
         self.username: str | None = None
+        self.access: Access = EVERYTHING
+        self.unchecked = False  # what is queued was not asked about under these rights
         self.connection: Connection | None = None
         self.journal: Journal = NO_JOURNAL
         self.ended = False  # its subscriptions may be there for a while yet
@@ -102,6 +108,12 @@ class Session:
             self.limits.memory.charge(-will_size(before))
         if will is not None:
             self.limits.memory.charge(will_size(will))
+
+    def grant(self, access: Access) -> None:
+        """Give the client these rights from now on; what waits for it is looked at again."""
+        if access is not self.access:
+            self.access = access
+            self.unchecked = self.queue.messages > 0
 
     def attach(self, connection: Connection, receive_maximum: int) -> None:
         """Use this network connection from now on; `pump` sends what waits for it."""

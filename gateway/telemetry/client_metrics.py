@@ -11,8 +11,19 @@ CLIENTS = (
         {
             "refused": "CONNECTs refused.",
             "protocol_errors": "Connections closed for what the client sent.",
-            "not_authorized": "PUBLISHes to topics that are not writable.",
+            "not_authorized": "PUBLISHes to topics that the client may not write.",
             "errors": "Connections closed for a mistake of the gateway.",
+        },
+    ),
+    *own(
+        "access",
+        COUNTER,
+        {
+            "subscriptions": "Topic filters of which the client may read nothing.",
+            "wills": "Wills to topics that their client may not write.",
+            "withheld": "Queued messages that their client may not read any more.",
+            "logins_failed": "Logins with a wrong user name or password.",
+            "logins_delayed": "Times that a login waited because of earlier failures.",
         },
     ),
     *own(
@@ -91,6 +102,7 @@ CLIENTS = (
         {
             "hits": "Messages whose receivers were known from an earlier one.",
             "misses": "Messages whose receivers had to be found.",
+            "decisions": "Times that access rules were asked about a topic.",
         },
     ),
     *own(

@@ -10,10 +10,9 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TextIO
 
+from gateway.access.topics import LOG
 from gateway.telemetry.line_output import LineOutput, WithoutLock
 from gateway.telemetry.patient_output import patient
-
-TOPIC = "$SYS/broker/tidegate/log"
 
 
 class Line(logging.LogRecord):
@@ -136,7 +135,7 @@ class SysHandler(WithoutLock):
     def emit(self, record: logging.LogRecord) -> None:
         """Publish the record's line, or each of several, at the loop's next turn."""
         on_loop = threading.get_ident() == self._thread
-        if on_loop and (self._publishing or not self._wanted(TOPIC)):
+        if on_loop and (self._publishing or not self._wanted(LOG)):
             return  # a line that the publishing itself writes would never end
         try:
             message = record.getMessage()
@@ -159,6 +158,6 @@ class SysHandler(WithoutLock):
     def _say(self, payload: bytes) -> None:
         self._publishing = True
         try:
-            self._publish(TOPIC, payload)
+            self._publish(LOG, payload)
         finally:
             self._publishing = False

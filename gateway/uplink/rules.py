@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from gateway.access.policy import EVERYTHING
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.budget import Budget
@@ -62,6 +63,7 @@ class RuleSet:
 
     client_id = "$uplink"
     inline = True
+    access = EVERYTHING
 
     def __init__(
         self,

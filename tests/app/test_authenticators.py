@@ -1,12 +1,21 @@
+import asyncio
 import base64
 import hashlib
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 from gateway.app.authenticators import authenticator
+from gateway.broker.access import Credentials
+from gateway.broker.instant import Instant
 from gateway.config.errors import ConfigurationError
-from gateway.config.settings import Configuration, ListenerConfig
+from gateway.config.settings import ListenerConfig
+from gateway.server.password_logins import PasswordThread
+
+if TYPE_CHECKING:
+    from gateway.app.gateway import Gateway
 
 
 @pytest.fixture
@@ -22,6 +31,36 @@ def passwords(tmp_path: Path) -> str:
 NOBODY, ANNA, WRONG, BERT = (None, None), ("anna", b"secret"), ("anna", b"x"), ("bert", b"secret")
 
 
+CLIENTS = (NOBODY, ANNA, WRONG, BERT)
+
+
+class WithThread:
+    """As much of a gateway as authenticators need."""
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.thread = PasswordThread(loop, lambda: Instant(0.0, 0))
+        self.it = cast("Gateway", SimpleNamespace(password_thread=lambda: self.thread))
+
+
+async def decision(
+    listener: ListenerConfig, username: str | None, password: bytes | None
+) -> bool | None:
+    """Return what is decided at such a listener; twice the same, remembered or not."""
+    gateway = WithThread()
+    who = authenticator(gateway.it, listener)
+    answers: asyncio.Queue[bool | None] = asyncio.Queue()
+    found = []
+    for _ in range(2):
+        instant = Instant(0.0, 0)
+        credentials = Credentials("192.0.2.7", username, password)
+        who.check(credentials, instant, lambda right, _: answers.put_nowait(right))
+        found.append(await answers.get())
+    gateway.thread.close()
+    assert found[0] == found[1]
+    return found[0]
+
+
 @pytest.mark.parametrize(
     ("anonymous", "has_file", "let_in"),
     [
@@ -33,7 +72,7 @@ NOBODY, ANNA, WRONG, BERT = (None, None), ("anna", b"secret"), ("anna", b"x"), (
         (True, True, [NOBODY, ANNA]),
     ],
 )
-def test_who_may_connect(
+async def test_who_may_connect(
     passwords: str,
     anonymous: bool | None,
     has_file: bool,
@@ -42,18 +81,32 @@ def test_who_may_connect(
     listener = ListenerConfig(
         allow_anonymous=anonymous, password_file=passwords if has_file else None
     )
-    configuration = Configuration("file", "id", listeners=(ListenerConfig(), listener))
-    who = authenticator(configuration, 1)
-    assert [each for each in (NOBODY, ANNA, WRONG, BERT) if who.check(*each)] == let_in
+    assert [each for each in CLIENTS if await decision(listener, *each)] == let_in
 
 
-def test_a_password_file_that_is_missing_stops_the_start(tmp_path: Path) -> None:
+async def test_a_password_file_that_is_missing_stops_the_start(tmp_path: Path) -> None:
     listener = ListenerConfig(password_file=str(tmp_path / "none"))
     with pytest.raises(ConfigurationError, match="No such file"):
-        authenticator(Configuration("file", "id", listeners=(listener,)), 0)
+        await decision(listener, *ANNA)
 
 
-def test_where_certificates_name_clients_nobody_else_comes_in() -> None:
+async def test_where_certificates_name_clients_nobody_else_comes_in() -> None:
     listener = ListenerConfig(tls_certificate="c", client_ca="ca", tls_identity="cn")
-    who = authenticator(Configuration("file", "id", listeners=(listener,)), 0)
-    assert not any(who.check(*each) for each in (NOBODY, ANNA, WRONG, BERT))
+    assert not [each for each in CLIENTS if await decision(listener, *each)]
+
+
+async def test_who_need_not_log_in_again(passwords: str, tmp_path: Path) -> None:
+    gateway = WithThread()
+    first, same = (authenticator(gateway.it, ListenerConfig(password_file=passwords)) for _ in "12")
+    empty_file = tmp_path / "empty"
+    empty_file.touch()
+    empty = authenticator(gateway.it, ListenerConfig(password_file=str(empty_file)))
+    closed, open_one = (
+        authenticator(gateway.it, ListenerConfig(allow_anonymous=each)) for each in (False, True)
+    )
+    assert same.knows(first, "anna")
+    assert not empty.knows(first, "anna")
+    assert empty.knows(first, None)
+    assert closed.knows(closed, "anna")
+    assert open_one.knows(open_one, "anna")
+    gateway.thread.close()

@@ -1,20 +1,11 @@
-import pytest
-
-from gateway.broker.access import Anonymous, may_publish
-
-
-@pytest.mark.parametrize("topic", ["a", "a/$SYS", "/", "$CONTROL/tidegate/uplink"])
-def test_clients_may_write(topic: str) -> None:
-    assert may_publish(topic)
-
-
-@pytest.mark.parametrize(
-    "topic", ["$SYS/a", "$", "$CONTROL/other", "$CONTROL/tidegate", "$queue/a"]
-)
-def test_clients_may_not_write(topic: str) -> None:
-    assert not may_publish(topic)
+from gateway.broker.access import Anonymous, Credentials
+from gateway.broker.instant import Instant
 
 
 def test_anonymous_lets_everyone_in() -> None:
-    assert Anonymous().check(None, None)
-    assert Anonymous().check("anna", b"x")
+    said: list[bool | None] = []
+    for username, password in ((None, None), ("anna", b"x")):
+        credentials = Credentials("192.0.2.7", username, password)
+        Anonymous().check(credentials, Instant(0.0, 0), lambda right, _: said.append(right))
+    assert said == [True, True]
+    assert Anonymous().knows(Anonymous(), "anna")

@@ -21,16 +21,10 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker_harness import Harness
+from tests.support.users import Users
 from tests.support.versions import VERSIONS
 
 FULL = "the listener holds its 3 connections"
-
-
-class NoOne:
-    """Lets nobody in."""
-
-    def check(self, username: str | None, password: bytes | None) -> bool:
-        return False
 
 
 # --- no room --------------------------------------------------------------------------------
@@ -74,14 +68,15 @@ def test_the_certificate_says_who_the_client_is(
     harness: Harness, version: int, username: str | None
 ) -> None:
     harness.connect(
-        "c", version, authenticator=NoOne(), arrival=Arrival(username="anna"), username=username
+        "c", version, authenticator=Users(), arrival=Arrival(username="anna"), username=username
     )
     assert harness.session().username == "anna"
 
 
 def test_without_a_name_in_the_certificate_the_listener_decides(harness: Harness) -> None:
-    client = harness.open(authenticator=NoOne(), arrival=Arrival())
+    client = harness.open(authenticator=Users(), arrival=Arrival())
     client.send(Connect("c", username="anna"))
+    harness.pass_time(1.0)
     (connack,) = client.take()
     assert isinstance(connack, ConnAck)
     assert connack.reason_code == ReasonCode.BAD_USER_NAME_OR_PASSWORD

@@ -8,14 +8,8 @@ from gateway.mqtt.packets import MQTT_3_1, MQTT_3_1_1, ConnAck, Connect, PingReq
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker_harness import Harness
+from tests.support.users import Users
 from tests.support.versions import VERSIONS
-
-
-class Users:
-    """Knows one user."""
-
-    def check(self, username: str | None, password: bytes | None) -> bool:
-        return (username, password) == ("anna", b"secret")
 
 
 def test_a_client_that_can_be_told_nothing_is_let_go(harness: Harness) -> None:
@@ -75,8 +69,9 @@ def test_a_client_is_refused_with_the_reason(
     code: ReasonCode,
     reason: str,
 ) -> None:
-    client = harness.open(authenticator=Users())
+    client = harness.open(authenticator=Users(anna="secret"))
     client.send(connect, PingReq())
+    harness.pass_time(1.0)
     assert client.take() == [ConnAck(False, code, Properties(reason_string=reason))]
     assert client.closed()
     assert not harness.broker.sessions
@@ -92,7 +87,7 @@ def test_a_client_is_refused_with_the_reason(
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_known_user_is_accepted(harness: Harness, version: int) -> None:
     client = harness.connect(
-        "c", version, authenticator=Users(), username="anna", password=b"secret"
+        "c", version, authenticator=Users(anna="secret"), username="anna", password=b"secret"
     )
     client.subscribe("a")
     client.send(Publish("a"))
@@ -101,8 +96,9 @@ def test_a_known_user_is_accepted(harness: Harness, version: int) -> None:
 
 @pytest.mark.parametrize("username", ["anna", None])
 def test_mqtt_3_1_1_is_refused_with_its_return_code(harness: Harness, username: str | None) -> None:
-    client = harness.open(MQTT_3_1_1, Users())
+    client = harness.open(MQTT_3_1_1, Users(anna="secret"))
     client.send(Connect("c", MQTT_3_1_1, username=username))
+    harness.pass_time(1.0)
     code = ReasonCode.BAD_USER_NAME_OR_PASSWORD if username else ReasonCode.NOT_AUTHORIZED
     assert client.take() == [ConnAck(False, code)]
     assert client.closed()

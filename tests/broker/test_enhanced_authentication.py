@@ -20,6 +20,7 @@ from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker_harness import Harness
 from tests.support.memory_client import MemoryClient
+from tests.support.users import Users
 
 CONTINUE = ReasonCode.CONTINUE_AUTHENTICATION
 AGAIN = ReasonCode.RE_AUTHENTICATE
@@ -53,20 +54,13 @@ class Conversation:
         return Step(b"welcome", self.username)
 
 
-class NoOne:
-    """Lets nobody in by a password."""
-
-    def check(self, username: str | None, password: bytes | None) -> bool:
-        return False
-
-
 def said(data: bytes | None, method: str | None = METHOD) -> Properties:
     return Properties(authentication_method=method, authentication_data=data)
 
 
 def open_client(harness: Harness) -> MemoryClient:
     arrival = Arrival(authentication_methods={METHOD: NameAndAnswer()})
-    return harness.open(authenticator=NoOne(), arrival=arrival)
+    return harness.open(authenticator=Users(), arrival=arrival)
 
 
 def connect(harness: Harness, data: bytes | None = b"anna", **fields: object) -> MemoryClient:

@@ -66,6 +66,7 @@ def test_an_admission_is_made_once(scene: Scene) -> None:
         "misses": 2,
         "hit_rate": 50,
         "topics": 2,
+        "decisions": 0,
         "bytes": scene.find("a").size + first.size + ROUTE,
     }
 

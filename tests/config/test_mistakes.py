@@ -15,7 +15,7 @@ LONG = "x" * 65
 
 MISTAKES: list[tuple[str, str, object, str]] = [
     # unknown keys
-    ("[gatway]\nid = 'a'", "gatway", {"id": "a"}, "there are broker, durability, gateway,"),
+    ("[gatway]\nid = 'a'", "gatway", {"id": "a"}, "there are access, broker, durability, gateway,"),
     ("[gateway]\nname = 'a'", "gateway.name", "a", "unknown key; there are id"),
     (
         "[[listener]]\nprot = 1",
@@ -186,7 +186,7 @@ def test_all_mistakes_are_told_at_once_each_in_a_line(read: Load, tmp_path: Path
         )
     lines = str(raised.value).splitlines()
     beginnings = [
-        "gatway = {} is not allowed: unknown key; there are broker, ",
+        "gatway = {} is not allowed: unknown key; there are access, broker, ",
         "broker.maximum_inflght = 5 is not allowed: unknown key; there are ",
         "broker.connect_timeout = 0 is not allowed: a whole number from 1 to 3600",
         "broker.queue_when_full = 'drop_oldest' is not allowed: one of",

@@ -20,10 +20,10 @@ from tests.support.subscribers import Someone
 def test_a_route_asks_if_a_message_decides() -> None:
     always = [Destination(Someone())]
     conditional = [Subscription(Someone(), "a", 0, no_local=True)]
-    plain = Route(((1,), (), ()), always)
+    plain = Route(((1,), (), (), ()), always)
     assert [route.asks for route in (Route(NOWHERE), Route(CROWDED), plain)] == [False] * 3
-    assert Route(((1,), (), ()), (), conditional).asks
-    assert Route(((1,), (), (Group(),)), always).asks
+    assert Route(((1,), (), (), ()), (), conditional).asks
+    assert Route(((1,), (), (Group(),), ()), always).asks
 
 
 @pytest.mark.parametrize(("text", "size"), [("", 0), ("abc", 3), ("ä", 4), ("a\N{CLOUD}", 8)])
@@ -36,10 +36,10 @@ def test_a_route_is_as_large_as_what_it_leads_to() -> None:
     one, other = Destination(Someone()), Subscription(Someone(), "a/b", 0, no_local=True)
     routes = [
         Route(NOWHERE),
-        Route(((1,), (), ()), ()),
-        Route(((1,), (), ()), [one]),
-        Route(((1,), (), ()), [one], [other]),
-        Route(((1,), (), (Group(),)), [one], [other]),
+        Route(((1,), (), (), ()), ()),
+        Route(((1,), (), (), ()), [one]),
+        Route(((1,), (), (), ()), [one], [other]),
+        Route(((1,), (), (Group(),), ()), [one], [other]),
     ]
     assert [after.size - before.size for before, after in pairwise(routes)] == [
         REFERENCE,

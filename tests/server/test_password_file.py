@@ -1,3 +1,4 @@
+import base64
 import contextlib
 import hashlib
 import subprocess
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.config.errors import ConfigurationError
 from gateway.server.password_file import MAXIMUM_BYTES, load
+from gateway.server.password_hash import hash_password
 from tests.support.requirements import find_program
 
 # Both were written by mosquitto_passwd 2.0.11 for the password "pässw:ord".
@@ -28,6 +30,30 @@ SALT, DIGEST = "kd4RtYvxH6D0a6Rd", SHA512.rpartition("$")[2]
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "passwords"
+
+
+def test_a_scrypt_hash_with_and_without_padding(path: Path) -> None:
+    for hashed in (f"{SCRYPT}${KEY}", f"{SCRYPT}${KEY.rstrip('=')}"):
+        path.write_text(f"user:{hashed}\n")
+        assert load(path).check("user", PASSWORD)
+        assert not load(path).check("user", b"x")
+
+
+def test_what_is_written_is_read(path: Path) -> None:
+    path.write_text(f"user:{hash_password(PASSWORD)}\n")
+    users = load(path)
+    assert not users.remembers("user", PASSWORD)
+    assert not users.check("user", PASSWORD + b"x")
+    assert users.check("user", PASSWORD)
+    assert users.remembers("user", PASSWORD)
+    assert not users.remembers("user", PASSWORD + b"x")
+    assert not users.remembers("user", None)
+    assert not users.remembers("other", PASSWORD)
+    assert users.same(load(path), "user")
+    path.write_text(f"user:{hash_password(PASSWORD)}\n")
+    assert not users.same(load(path), "user")
+    assert not users.same(load(path), "other")
+    assert hash_password(PASSWORD).startswith("$scrypt$ln=14,r=8,p=1$")
 
 
 @pytest.mark.parametrize("hashed", [SHA512, PBKDF2])
@@ -58,7 +84,17 @@ def test_an_empty_file_has_no_users(path: Path) -> None:
     assert not users.check("user", b"")
 
 
+SCRYPT = "$scrypt$ln=4,r=8,p=1$c2FsdHNhbHQ"
+DERIVED = hashlib.scrypt(PASSWORD, salt=b"saltsalt", n=16, r=8, p=1, dklen=32)
+KEY = base64.b64encode(DERIVED).decode()
+
 BAD_LINES = [
+    f"user:{SCRYPT.replace('ln=4', 'ln=18')}${KEY}",
+    f"user:{SCRYPT.replace('ln=4', 'ln=0')}${KEY}",
+    f"user:{SCRYPT.replace('r=8', 'r=9')}${KEY}",
+    f"user:{SCRYPT.replace('ln=4,', '')}${KEY}",
+    f"user:{SCRYPT}${KEY[:-4]}",
+    f"user:{SCRYPT}",
     "user",
     "user:",
     "user:secret",
@@ -88,7 +124,7 @@ def test_a_bad_line_is_named_without_its_password(path: Path, line: str) -> None
     error = raised.value
     username, _, secret = line.partition(":")
     assert (error.file, error.key, error.value) == (str(path), "line 2", username)
-    assert error.allowed.startswith("user:$7$<iterations>$")
+    assert error.allowed.startswith("user:$scrypt$ln=14,")
     assert not secret or secret not in str(error)
 
 

@@ -1,5 +1,6 @@
 """A part of the gateway that messages go to, such as the uplink's rules, in a test's hands."""
 
+from gateway.access.policy import EVERYTHING
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
 from tests.support.held_disk import Disk
@@ -10,6 +11,7 @@ class Inline:
     """A part of the gateway that takes messages, or refuses them with a code."""
 
     inline = True
+    access = EVERYTHING
 
     def __init__(self, client_id: str = "inline", disk: Disk | SqliteDisk | None = None) -> None:
         self.client_id = client_id

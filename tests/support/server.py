@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import SimpleNamespace
 
+from gateway.access.policy import EVERYTHING
 from gateway.broker.access import Anonymous, Authenticator
 from gateway.broker.broker import Broker
 from gateway.broker.settings import BrokerSettings
@@ -73,6 +74,7 @@ class Rows:
 
     client_id = "rows"
     inline = True
+    access = EVERYTHING
     statement = "INSERT INTO meta (name, value) VALUES (?, ?)"
 
     def __init__(self, writer: "Writer | HeldWriter") -> None:

@@ -1,10 +1,13 @@
 """Whoever subscribes, without a session behind it."""
 
+from gateway.access.policy import EVERYTHING
+
 
 class Someone:
     """A subscriber, and a member of shared subscriptions that is as ready as it is set to be."""
 
     inline = True
+    access = EVERYTHING
 
     def __init__(self, client_id: str = "anna") -> None:
         self.client_id = client_id

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from gateway.access.topics import LOG
 from gateway.telemetry.line_output import LineOutput
-from gateway.telemetry.logs import TOPIC, ClockFormatter, JournalFormatter, SysHandler, set_up
+from gateway.telemetry.logs import ClockFormatter, JournalFormatter, SysHandler, set_up
 
 Published = list[tuple[str, bytes]]
 
@@ -41,7 +42,7 @@ async def test_a_line_is_published_as_json(logger: logging.Logger) -> None:
     logger.warning("client %r: %s °C", "c", 21.5)
     assert not published  # not in the midst of whatever logged it
     await turns_pass()
-    assert [topic for topic, _ in published] == [TOPIC]
+    assert [topic for topic, _ in published] == [LOG]
     (line,) = lines(published)
     assert set(line) == {"time", "level", "logger", "message"}
     assert (line["level"], line["logger"]) == ("WARNING", "gateway.test")
@@ -62,7 +63,7 @@ async def test_what_reaches_nobody_is_not_published(logger: logging.Logger) -> N
     logger.warning("first")
     logger.warning("second")
     await turns_pass()
-    assert asked == [TOPIC, TOPIC]
+    assert asked == [LOG, LOG]
     assert [line["message"] for line in lines(published)] == ["second"]
 
 

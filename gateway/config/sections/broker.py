@@ -168,6 +168,12 @@ class BrokerConfig:
         "[peer to peer](#peer-to-peer) topics",
         default=False,
     )
+    failed_login_delay: float = key(
+        number(0, 60),
+        "seconds by which the answer to a wrong password is put off, [doubled each "
+        "time](access.md#failed-logins); 0 for never",
+        1.0,
+    )
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:  # noqa: ARG002 - a shape
         """Yield what does not go together."""

@@ -67,7 +67,13 @@ class ListenerConfig:
     )
     password_file: str | None = key(
         readable_file,
-        "users, in the format of `mosquitto_passwd` (`$6$` and `$7$`)",
+        "users, as [`tidegate user`](access.md#users) or `mosquitto_passwd` writes them "
+        "(`$scrypt$`, `$7$`, `$6$`)",
+        None,
+    )
+    acl_file: str | None = key(
+        readable_file,
+        "[access rules](access.md) in Mosquitto's syntax: who may read and write which topics",
         None,
     )
     path: str | None = key(

@@ -2,6 +2,7 @@
 
 import pytest
 
+from gateway.access.policy import EVERYTHING
 from gateway.mqtt.packets import PubAck, Publish, PubRec, Unsubscribe
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
@@ -79,6 +80,7 @@ class Rows:
 
     client_id = "rows"
     inline = True
+    access = EVERYTHING
 
     def __init__(self, harness: DurableHarness) -> None:
         self.harness = harness

@@ -1,0 +1,133 @@
+"""What one client, or all whom the rules cannot tell apart, may read and write."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gateway.access.rule import READ, WRITE, Rule, covers, overlaps, rights
+from gateway.access.topics import is_guarded, may_publish
+
+if TYPE_CHECKING:
+    from gateway.access.policy import AccessPolicy
+
+ALL = READ | WRITE
+
+
+class Access:
+    """The rights of a client under a policy, as they were when the policy was asked.
+
+    `restricted` is False if all topics are open that are not guarded.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_client_id",
+        "_own",
+        "_patterns",
+        "_username",
+        "local",
+        "policy",
+        "proven",
+        "restricted",
+    )
+
+    def __init__(
+        self,
+        policy: "AccessPolicy",
+        username: str | None,
+        client_id: str,
+        *,
+        local: bool,
+        proven: bool,
+    ) -> None:
+        self.policy = policy
+        self.local = local
+        self.proven = proven
+        self.restricted = policy.restricted
+        self._username = username
+        self._client_id = client_id
+        self._patterns: Sequence[Rule] = policy.patterns
+        own = policy.rules_of(username)
+        self._own = self._named(own) if any(rule.pattern for rule in own) else own
+        if self._has_wildcard:
+            self._patterns = ()  # as in Mosquitto: it would match what is others'
+
+    def rights(self, topic: str) -> int:
+        """Return the sum of READ and WRITE that the client has on a topic.
+
+        The rules that name the user come first: what they grant no pattern takes away, and what
+        they deny no pattern grants.
+        """
+        if topic.startswith("$") and is_guarded(topic):
+            granted = self._guarded_rights(topic)
+        elif self.restricted:
+            granted, denied = rights(self._own, topic)
+            if granted != ALL and not denied:
+                granted |= rights(self._named(self._patterns), topic)[0]
+        else:
+            granted = ALL
+        return granted if may_publish(topic) else granted & READ
+
+    def may_subscribe(self, topic_filter: str) -> bool:
+        """Return whether the client may read some topic that the topic filter matches.
+
+        The topic filter is not shared. Where filters alone do not tell, the answer is True: each
+        message is looked at all the same.
+        """
+        if "+" not in topic_filter and "#" not in topic_filter:
+            return bool(self.rights(topic_filter) & READ)
+        guarded = is_guarded(topic_filter)
+        if self._commands if guarded else not self.restricted:
+            return True
+        rules = self._own if not guarded or self._trusted else ()
+        if any(not rule.grants and covers(rule.topic_filter, topic_filter) for rule in rules):
+            return False
+        if not guarded:
+            rules = [*rules, *self._named(self._patterns)]
+        readable = [rule.topic_filter for rule in rules if rule.grants & READ]
+        return any(overlaps(each, topic_filter) for each in readable)
+
+    def explain(self, topic: str) -> list[str]:
+        """Return where the rules are written that match a topic, in the order in which they count.
+
+        Nothing if there are none, and what a client may do by itself is all.
+        """
+        guarded = is_guarded(topic)
+        own = self._own if not guarded or self._trusted else ()
+        patterns = [] if guarded else self._named(self._patterns)
+        return [
+            rule.origin
+            for rules in (own, patterns)
+            for rule in sorted(rules, key=lambda rule: rule.grants > 0)
+            if any(rights([rule], topic))
+        ]
+
+    def _guarded_rights(self, topic: str) -> int:
+        """Return the rights on a guarded topic, which nobody has by a pattern or a mere claim."""
+        granted, denied = rights(self._own, topic) if self._trusted else (0, False)
+        return 0 if denied else ALL if self._commands else granted
+
+    @property
+    def _trusted(self) -> bool:
+        """Whether it is certain enough who the client is for guarded topics."""
+        return self.local or (self.proven and self._username is not None)
+
+    @property
+    def _commands(self) -> bool:
+        """Whether guarded topics are open without a rule."""
+        operator = self._trusted and self._username in self.policy.operators
+        return operator or (self.local and not self.restricted)
+
+    @property
+    def _has_wildcard(self) -> bool:
+        """Whether one of the client's names would match more than itself."""
+        names = self._client_id + (self._username or "")
+        return "+" in names or "#" in names
+
+    def _named(self, rules: Sequence[Rule]) -> list[Rule]:
+        """Return the rules with the client's names in their places, as far as that is safe."""
+        found = [(rule, rule.named(self._client_id, self._username)) for rule in rules]
+        return [
+            named
+            for rule, named in found
+            if named is not None and (named is rule or not self._has_wildcard)
+        ]

@@ -1,0 +1,97 @@
+"""The access rules of a file in the syntax of Mosquitto's `acl_file`."""
+
+from collections.abc import Iterator
+
+from gateway.access.rule import NAMES, WORDS, Rule
+from gateway.mqtt.errors import MqttError
+from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter
+
+MAXIMUM_RULES = 100_000
+"""Lines of one file that say something, some 300 bytes each."""
+
+MAXIMUM_OF_ONE = 1_000
+"""Rules of one user, and patterns: each of them is looked at for every new topic."""
+
+LINES = "user NAME, topic [read|write|readwrite|deny] FILTER, or pattern [...] FILTER"
+
+
+class AclError(Exception):
+    """A line that cannot be used: its number from 1, what it says, and what is allowed."""
+
+    def __init__(self, number: int, value: str, allowed: str) -> None:
+        super().__init__(f"line {number}: {value!r}: {allowed}")
+        self.number = number
+        self.value = value
+        self.allowed = allowed
+
+
+class AclRules:
+    """The rules of a file: those of each user, None for clients without one, and for everybody."""
+
+    def __init__(self) -> None:
+        self.users: dict[str | None, list[Rule]] = {}
+        self.patterns: list[Rule] = []
+
+
+def parse(text: str) -> AclRules:
+    """Read the rules; raise AclError at the first line that is not one.
+
+    As in Mosquitto, rules before the first `user` are for clients without a user name, and
+    patterns are for everybody, wherever they stand.
+    """
+    rules = AclRules()
+    user: str | None = None
+    for count, (number, kind, rest) in enumerate(_lines(text), start=1):
+        if count > MAXIMUM_RULES:
+            raise AclError(number, kind, f"at most {MAXIMUM_RULES} such lines")
+        if kind == "user":
+            user = _user(number, rest)
+        elif kind == "topic":
+            _add(rules.users.setdefault(user, []), number, kind, rest)
+        elif kind == "pattern":
+            _add(rules.patterns, number, kind, rest)
+        else:
+            raise AclError(number, kind, LINES)
+    return rules
+
+
+def _lines(text: str) -> Iterator[tuple[int, str, str]]:
+    """Give number, first word and the rest of each line that says something."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        said = line.strip()
+        if said and not said.startswith("#"):
+            kind, _, rest = said.partition(" ")
+            yield number, kind, rest.strip()
+
+
+def _user(number: int, name: str) -> str:
+    if not name:
+        raise AclError(number, "user", "user NAME")
+    return name
+
+
+def _add(rules: list[Rule], number: int, kind: str, rest: str) -> None:
+    if len(rules) >= MAXIMUM_OF_ONE:
+        raise AclError(number, rest, f"at most {MAXIMUM_OF_ONE} rules of one user, and patterns")
+    word, _, topic_filter = rest.partition(" ")
+    if not topic_filter:
+        word, topic_filter = "readwrite", rest
+    if word not in WORDS:
+        raise AclError(number, word, ", ".join(WORDS))
+    topic_filter = topic_filter.strip()
+    fault = filter_fault(topic_filter)
+    if fault:
+        raise AclError(number, topic_filter, fault)
+    origin = f"line {number}: {kind} {word} {topic_filter}"
+    rules.append(Rule(topic_filter, WORDS[word], origin, kind == "pattern"))
+
+
+def filter_fault(topic_filter: str) -> str:
+    """Return what is wrong with a rule's topic filter, nothing if it can be used."""
+    if topic_filter.startswith(SHARED_PREFIX):
+        return "a rule is about topics, not about shared subscriptions"
+    try:
+        check_topic_filter(NAMES.sub("x", topic_filter))
+    except MqttError as error:
+        return error.reason
+    return ""

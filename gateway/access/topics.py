@@ -1,0 +1,20 @@
+"""The topics that begin with `$`: which of them clients may write, and which are guarded."""
+
+CONTROL = "$CONTROL/tidegate/"
+"""Below this clients ask the gateway itself for something (docs/configuration.md)."""
+
+LOG = "$SYS/broker/tidegate/log"
+"""The gateway's log lines, which name clients, users and addresses (docs/sys-topics.md)."""
+
+
+def may_publish(topic: str) -> bool:
+    """Return whether any client may write the topic: `$` topics are the gateway's own."""
+    return not topic.startswith("$") or topic.startswith(CONTROL)
+
+
+def is_guarded(topic: str) -> bool:
+    """Return whether the topic is closed to all but named users and clients of this machine.
+
+    Topic filters are asked about, too: those that match guarded topics alone are guarded.
+    """
+    return topic.partition("/")[0] == "$CONTROL" or topic == LOG or topic.startswith(LOG + "/")

@@ -1,0 +1,94 @@
+"""The access rules of a gateway's listeners, from its configuration and ACL files."""
+
+from pathlib import Path
+
+from gateway.access.acl_file import MAXIMUM_OF_ONE, AclError, AclRules, filter_fault, parse
+from gateway.access.policy import AccessPolicy
+from gateway.access.roles import Role
+from gateway.access.rule import WORDS, Rule
+from gateway.broker.client_pattern import client_matcher
+from gateway.config.errors import ConfigurationError
+from gateway.config.settings import Configuration, ListenerConfig, RoleConfig
+
+MAXIMUM_BYTES = 16 * 1024 * 1024
+"""Bytes of an ACL file, which has far fewer rules."""
+
+MAXIMUM_ROLES = 1_000
+
+
+def access_policies(configuration: Configuration) -> list[AccessPolicy]:
+    """Return the policy of each listener; those with the same rules share one.
+
+    Raises ConfigurationError at the first rule that cannot be used.
+    """
+    operators, roles = configuration.access.operators, _roles(configuration)
+    shared: dict[tuple[str | None, bool], AccessPolicy] = {}
+    policies = []
+    for listener in configuration.listeners:
+        key = (listener.acl_file, _is_private(listener))
+        if key not in shared:
+            acl = read_acl(listener)
+            shared[key] = AccessPolicy(acl, () if key[1] else roles, operators)
+        policies.append(shared[key])
+    return policies
+
+
+def _is_private(listener: ListenerConfig) -> bool:
+    """Return whether the permissions of a Unix socket are all that says who may use it."""
+    return listener.path is not None and not listener.acl_file and not listener.password_file
+
+
+def access_warnings(configuration: Configuration) -> list[str]:
+    """Return a line for each listener whose rules go by names that anybody can give."""
+    text = "rules go by user names that nobody proves here, without password_file or tls_identity"
+    return [
+        f"listener[{place}].acl_file: {text}"
+        for place, listener in enumerate(configuration.listeners)
+        if listener.acl_file and not listener.password_file and not listener.tls_identity
+    ]
+
+
+def read_acl(listener: ListenerConfig) -> AclRules | None:
+    """Return the rules of a listener's ACL file, None if it has none; raise ConfigurationError."""
+    if listener.acl_file is None:
+        return None
+    path = Path(listener.acl_file)
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAXIMUM_BYTES + 1)
+        if len(data) > MAXIMUM_BYTES:
+            raise ConfigurationError(str(path), "", None, f"larger than {MAXIMUM_BYTES} bytes")
+        return parse(data.decode())
+    except OSError as error:
+        raise ConfigurationError(str(path), "", None, error.strerror or str(error)) from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(str(path), "", None, f"not UTF-8 at byte {error.start}") from error
+    except AclError as error:
+        where = f"line {error.number}"
+        raise ConfigurationError(str(path), where, error.value, error.allowed) from error
+
+
+def _roles(configuration: Configuration) -> list[Role]:
+    tables = configuration.access.roles
+    if len(tables) > MAXIMUM_ROLES:
+        allowed = f"at most {MAXIMUM_ROLES} of them"
+        raise ConfigurationError(configuration.file, "access.role", len(tables), allowed)
+    return [_role(configuration.file, place, role) for place, role in enumerate(tables)]
+
+
+def _role(file: str, place: int, role: RoleConfig) -> Role:
+    rules = []
+    for word, grants in WORDS.items():
+        for topic_filter in getattr(role, word):
+            fault = filter_fault(topic_filter)
+            if fault:
+                raise ConfigurationError(file, f"access.role[{place}].{word}", topic_filter, fault)
+            origin = f"role {role.name}: {word} {topic_filter}"
+            rules.append(Rule(topic_filter, grants, origin, pattern=True))
+    if len(rules) > MAXIMUM_OF_ONE:
+        allowed = f"at most {MAXIMUM_OF_ONE} topic filters"
+        raise ConfigurationError(file, f"access.role[{place}]", len(rules), allowed)
+    names = [client_matcher(name) for name in role.users]
+    return Role(
+        lambda username: any(matches(username) for matches in names), role.anonymous, tuple(rules)
+    )

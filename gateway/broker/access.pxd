@@ -1,5 +1,0 @@
-import cython
-
-@cython.final
-cdef class Anonymous:
-    cpdef check(self, username, password)

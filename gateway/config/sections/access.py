@@ -1,0 +1,62 @@
+"""Who may do what beside what a listener says: `[access]`."""
+
+from dataclasses import dataclass
+
+from gateway.config.checks import boolean, text, texts
+from gateway.config.declaration import key, tables
+
+
+@dataclass(frozen=True, slots=True)
+class RoleConfig:
+    """A [role](access.md#roles): what some users may read and write. At most 1000 of them.
+
+    In the topic filters `%c` stands for the client identifier and `%u` for the user name.
+    """
+
+    name: str = key(
+        text,
+        "what `tidegate user check` calls it",
+    )
+    users: tuple[str, ...] = key(
+        texts,
+        "the user names that have the role; `*` stands for any characters",
+        (),
+    )
+    anonymous: bool = key(
+        boolean,
+        "clients without a user name have the role",
+        default=False,
+    )
+    read: tuple[str, ...] = key(
+        texts,
+        "topic filters of what may be received",
+        (),
+    )
+    write: tuple[str, ...] = key(
+        texts,
+        "topic filters of what may be published to",
+        (),
+    )
+    readwrite: tuple[str, ...] = key(
+        texts,
+        "topic filters of both",
+        (),
+    )
+    deny: tuple[str, ...] = key(
+        texts,
+        "topic filters of neither, whatever else is granted",
+        (),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AccessConfig:
+    """[Access](access.md) beside the `acl_file` of a listener."""
+
+    operators: tuple[str, ...] = key(
+        texts,
+        "user names that may publish to `$CONTROL/tidegate/#` and read the log [from "
+        "anywhere](access.md#commands-and-the-log)",
+        (),
+    )
+    roles: tuple[RoleConfig, ...] = tables(RoleConfig, name="role")

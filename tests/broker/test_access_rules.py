@@ -1,0 +1,256 @@
+"""Access rules in the broker: who may publish, subscribe and receive, and when rules change."""
+
+import pytest
+
+from gateway.access.acl_file import parse
+from gateway.access.policy import OPEN, AccessPolicy
+from gateway.access.topics import LOG
+from gateway.broker import access
+from gateway.broker.arrival import Arrival
+from gateway.broker.settings import BrokerSettings
+from gateway.mqtt.packets import (
+    MQTT_3_1_1,
+    ConnAck,
+    Connect,
+    PubAck,
+    Publish,
+    PubRec,
+    SubscriptionRequest,
+    Will,
+)
+from gateway.mqtt.reason_codes import ReasonCode
+from tests.support.broker_harness import Harness
+from tests.support.inline import Inline
+from tests.support.memory_client import MemoryClient
+
+DENIED = ReasonCode.NOT_AUTHORIZED
+NOBODY = ReasonCode.NO_MATCHING_SUBSCRIBERS
+ACL = """\
+user sensor
+topic write s/#
+topic read to/sensor
+user viewer
+topic read s/#
+topic deny s/secret
+user root
+topic readwrite #
+pattern read +/p2p/%c
+pattern readwrite own/%c/#
+"""
+UPLINK = "$CONTROL/tidegate/uplink"
+
+
+class Place:
+    """A broker with one listener that has these rules; each client is there as some user."""
+
+    def __init__(self, harness: Harness, acl: str = ACL) -> None:
+        self.harness = harness
+        self.policy = AccessPolicy(parse(acl), operators=["olga"])
+        harness.broker.access = self.policy
+        access.apply(harness.broker, [self.policy])
+
+    def connect(self, username: str, **fields: object) -> MemoryClient:
+        fields = {"client_id": username, "arrival": Arrival(access=self.policy)} | fields
+        return self.harness.connect(username=username, **fields)  # type: ignore[arg-type]  # by name
+
+    def change(self, acl: str) -> None:
+        self.policy.replace(parse(acl))
+        access.apply(self.harness.broker, [self.policy])
+
+
+@pytest.fixture
+def place(harness: Harness) -> Place:
+    return Place(harness)
+
+
+def topics(client: MemoryClient) -> list[str]:
+    """Return the topics of the messages that came since the last time."""
+    packets = client.take()
+    assert all(isinstance(packet, Publish) for packet in packets), packets
+    return [packet.topic for packet in packets if isinstance(packet, Publish)]
+
+
+def test_publishing(place: Place) -> None:
+    sensor = place.connect("sensor")
+    watcher = place.connect("root")
+    watcher.subscribe("#")
+    for _ in range(2):  # asked, then remembered
+        sensor.send(
+            Publish("s/1", b"", 1, packet_id=1),
+            Publish("t/1", b"", 1, packet_id=2),
+            Publish("t/2", b"", 2, packet_id=3),
+            Publish("t/2", b""),
+            Publish("own/sensor/1", b""),
+            Publish("own/other/1", b""),
+        )
+        assert sensor.take() == [PubAck(1), PubAck(2, DENIED), PubRec(3, DENIED)]
+    assert topics(watcher) == ["s/1", "own/sensor/1"] * 2
+    assert place.harness.counters.count("tidegate/clients/not_authorized") == 8
+    assert place.harness.broker.admissions.values()["decisions"] == 5
+
+
+def test_mqtt_3_1_1_is_not_told(place: Place) -> None:
+    sensor = place.connect("sensor", version=MQTT_3_1_1)
+    watcher = place.connect("root")
+    watcher.subscribe("#")
+    sensor.send(Publish("t/1", b"", 1, packet_id=2), Publish("t/2", b""))
+    assert sensor.take() == [PubAck(2)]
+    assert not watcher.take()
+    assert sensor.subscribe("s/+") == 0x80
+
+
+def test_a_batch_is_refused_as_one(place: Place) -> None:
+    sensor = place.connect("sensor")
+    sensor.send(*(Publish("t/1", b"%d" % each, 1, packet_id=each) for each in range(1, 20)))
+    assert sensor.take() == [PubAck(each, DENIED) for each in range(1, 20)]
+
+
+@pytest.mark.parametrize("where", [None, "payload > 1"])
+@pytest.mark.parametrize("prefix", ["", "$share/g/"])
+def test_receiving(place: Place, prefix: str, where: str | None) -> None:
+    viewer, root = place.connect("viewer"), place.connect("root")
+    wanted = [SubscriptionRequest(prefix + each, 0) for each in ("#", "t/+", "s/secret", "s/+")]
+    codes = viewer.subscribe_all(wanted, where=where).reason_codes
+    assert codes == [0, DENIED, DENIED, 0]
+    for topic in ("s/1", "s/secret", "t/1", "own/viewer/x", "own/root/x") * 2:
+        root.send(Publish(topic, b"2"))
+    expected = ["s/1", "own/viewer/x"] * 2
+    assert sorted(set(topics(viewer))) == sorted(set(expected))
+    assert place.harness.counters.count("tidegate/access/subscriptions") == 2
+
+
+def test_who_may_read_gets_what_another_member_may_not(place: Place) -> None:
+    viewer, root = place.connect("viewer"), place.connect("root")
+    for client in (viewer, root):
+        assert client.subscribe("$share/g/#") == 0
+    publisher = place.connect("root", client_id="publisher")
+    for _ in range(4):
+        publisher.send(Publish("s/secret", b""))
+    assert (topics(viewer), topics(root)) == ([], ["s/secret"] * 4)
+
+
+def test_retained_messages(place: Place) -> None:
+    root, viewer = place.connect("root"), place.connect("viewer")
+    for topic in ("s/1", "s/secret", "t/1"):
+        root.send(Publish(topic, b"x", retain=True))
+    viewer.subscribe("#")
+    assert topics(viewer) == ["s/1"]
+
+
+def test_wills(place: Place) -> None:
+    watcher = place.connect("root")
+    watcher.subscribe("#")
+    for topic, code in (("s/gone", ReasonCode.SUCCESS), ("t/gone", DENIED), (UPLINK, DENIED)):
+        client = place.harness.open(arrival=Arrival(access=place.policy))
+        client.send(Connect("sensor", username="sensor", will=Will(topic, b"x")))
+        (connack,) = client.take()
+        assert isinstance(connack, ConnAck)
+        assert connack.reason_code == code
+        if code == ReasonCode.SUCCESS:
+            client.drop()
+    assert topics(watcher) == ["s/gone"]
+
+
+def test_a_will_that_may_not_be_published_any_more(place: Place) -> None:
+    watcher = place.connect("root")
+    watcher.subscribe("#")
+    sensor = place.connect("sensor", will=Will("s/gone", b"x"))
+    place.change("user root\ntopic #\n")
+    sensor.drop()
+    assert not watcher.take()
+    assert place.harness.counters.count("tidegate/access/wills") == 1
+
+
+def test_peer_to_peer() -> None:
+    place = Place(Harness(BrokerSettings(p2p=True)))
+    root, viewer = place.connect("root"), place.connect("viewer")
+    open_one = place.harness.connect("open", arrival=Arrival(access=OPEN))
+    root.send(*(Publish(f"x/p2p/{to}", b"", 1, packet_id=1) for to in ("viewer", "open")))
+    assert root.take() == [PubAck(1), PubAck(1)]
+    viewer.send(Publish("x/p2p/root", b"", 1, packet_id=1))
+    assert viewer.take() == [
+        Publish("x/p2p/viewer", b"", 1, packet_id=1),
+        PubAck(1, DENIED),
+    ]
+    assert topics(open_one) == ["x/p2p/open"]
+    place.change(ACL.replace("pattern read +/p2p/%c", ""))
+    root.send(Publish("x/p2p/viewer", b"", 1, packet_id=1))
+    assert root.take() == [PubAck(1, NOBODY)]
+
+
+def test_commands_and_the_log(place: Place) -> None:
+    control = Inline("$CONTROL")
+    broker = place.harness.broker
+    broker.subscribe_inline(control, ["$CONTROL/tidegate/#"])
+    clients = {
+        "stranger": place.harness.connect("1", arrival=Arrival()),
+        "local": place.harness.connect("2", arrival=Arrival(local=True)),
+        "sensor": place.connect("sensor", client_id="3"),
+        "root": place.connect("root", client_id="4"),
+        "olga": place.harness.connect(
+            "5", username="olga", arrival=Arrival(username="olga", access=place.policy)
+        ),
+    }
+    allowed = set()
+    for name, client in clients.items():
+        code = client.subscribe(LOG)
+        shared = client.subscribe(f"$share/g/{LOG}")
+        assert code == shared
+        client.send(Publish(UPLINK, b"pause", 1, packet_id=9))
+        (puback,) = client.take()
+        assert (puback, code) in ((PubAck(9), 0), (PubAck(9, DENIED), DENIED)), name
+        allowed |= {name} if code == 0 else set()
+        client.subscribe("$SYS/#")
+    assert allowed == {"local", "olga"}
+    assert len(control.taken) == 2
+    place.harness.publish(LOG, b"line", retain=True)
+    assert {name for name, client in clients.items() if topics(client)} == allowed
+    late = place.harness.connect("6", arrival=Arrival())
+    late.subscribe("$SYS/#")
+    assert not late.take()
+
+
+def test_nobody_is_told_of_a_log_that_nobody_may_read(harness: Harness) -> None:
+    harness.connect("c").subscribe("$SYS/#")
+    assert not harness.broker.router.reaches(LOG)
+    harness.connect("d", arrival=Arrival(local=True)).subscribe("$SYS/#")
+    assert harness.broker.router.reaches(LOG)
+
+
+def test_rules_that_change_hold_for_what_is_there(place: Place) -> None:
+    root, viewer = place.connect("root"), place.connect("viewer")
+    viewer.subscribe("#")
+    root.send(Publish("s/1", b""), Publish("t/1", b""))
+    assert topics(viewer) == ["s/1"]
+    place.change("user root\ntopic #\nuser viewer\ntopic t/#\n")
+    root.send(Publish("s/1", b""), Publish("t/1", b""))
+    assert topics(viewer) == ["t/1"]
+    viewer.send(Publish("t/1", b"", 1, packet_id=1), Publish("s/1", b"", 1, packet_id=2))
+    assert viewer.take()[1:] == [PubAck(1), PubAck(2, DENIED)]
+
+
+def test_what_waits_is_asked_about_again(place: Place) -> None:
+    root = place.connect("root")
+    viewer = place.connect("viewer", session_expiry=100)
+    viewer.subscribe("s/#", qos=1)
+    viewer.drop()
+    for number, topic in enumerate(("s/1", "s/2", "s/1"), start=1):
+        root.send(Publish(topic, b"", 1, packet_id=number))
+    place.change("user root\ntopic #\nuser viewer\ntopic s/2\n")
+    viewer = place.connect("viewer", session_expiry=100, clean_start=False)
+    assert topics(viewer) == ["s/2"]
+    assert place.harness.counters.count("tidegate/access/withheld") == 2
+    session = place.harness.session("viewer")
+    assert not session.unchecked
+    assert not session.queue.messages
+
+
+def test_rights_that_are_remembered_have_a_bound(harness: Harness) -> None:
+    admissions = harness.broker.admissions
+    admissions.maximum_bytes = 20_000
+    place = Place(harness, "pattern write shared\npattern write %c\n")
+    for number in range(100):
+        client = place.connect("u", client_id=f"c{number}")
+        client.send(Publish("shared", b""))
+        assert admissions.values()["bytes"] <= 20_000
+    assert admissions.values()["decisions"] == 100
