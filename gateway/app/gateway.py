@@ -15,7 +15,6 @@ from gateway.app.broker_settings import broker_settings, subscription_filters
 from gateway.app.control import Control
 from gateway.app.data_folder import DataFolder
 from gateway.app.descriptors import make_room, raise_limit
-from gateway.app.drop_warnings import drop_warnings
 from gateway.app.durability import durability_entries
 from gateway.app.durable_sessions import open_store
 from gateway.app.history import record
@@ -25,6 +24,7 @@ from gateway.app.metrics import bind_metrics
 from gateway.app.sensors import start_sensors
 from gateway.app.storage import open_storage
 from gateway.app.telemetry import Telemetry
+from gateway.app.warnings import warnings
 from gateway.app.wear import Wear
 from gateway.broker.broker import Broker
 from gateway.broker.restore import restore
@@ -176,7 +176,7 @@ class Gateway:
             new_client_id=lambda: f"auto-{os.urandom(8).hex()}",
             timer=self.clock.nanoseconds,
         )
-        for warning in drop_warnings(self.configuration):
+        for warning in warnings(self.configuration):
             logger.warning("%s", warning)
         self.turn = Turn(self.broker, self.writer, self.clock)
         self.stack.push_async_callback(self._finish)
