@@ -11,6 +11,7 @@ from pathlib import Path
 
 from gateway.app.allocator import give_back_regularly, keep_buffers
 from gateway.app.broker_settings import broker_settings, subscription_filters
+from gateway.app.clock_stamp import ClockStamp, open_clock_stamp
 from gateway.app.control import Control
 from gateway.app.damage import have_it_salvaged
 from gateway.app.data_folder import DataFolder
@@ -27,6 +28,7 @@ from gateway.app.storage import open_storage
 from gateway.app.telemetry import Telemetry
 from gateway.app.wear import Wear
 from gateway.broker.broker import Broker
+from gateway.broker.instant import Instant
 from gateway.broker.restore import restore
 from gateway.broker.store import Store
 from gateway.clock import Clock
@@ -111,6 +113,7 @@ class Gateway:
         self.database: Database
         self.writer: Writer
         self.starts: int
+        self.clock_stamp: ClockStamp
         self.ended = asyncio.Event()
         self.fault = ""
         """Why the gateway ends by itself."""
@@ -129,8 +132,10 @@ class Gateway:
         """Start every part; raise TidegateError if one cannot work."""
         self.stack.callback(DataFolder(self.data).close)
         alarms = await open_storage(self, durable=durable)
+        self.clock_stamp = await open_clock_stamp(self)
         store, kept = await open_store(self, durable=durable)
         self._make_broker(store)
+        self.clock_stamp.watch()
         await self._bind_listeners()
         metrics = await bind_metrics(self)
         self._start_telemetry(alarms)
@@ -138,7 +143,7 @@ class Gateway:
         self.control = Control()
         self.broker.subscribe_inline(self.control, self.control.topic_filters)
         await self._start_uplink()
-        restore(self.broker, kept, self.turn.instant)
+        restore(self.broker, kept, Instant(*self.clock_stamp.at_start()))
         for listener in self.listeners:
             await listener.serve()
         await start_sensors(self)
@@ -219,6 +224,7 @@ class Gateway:
 
     async def _finish(self) -> None:
         """Bring what was gathered to disk; the listeners have seen their clients off before."""
+        self.clock_stamp.look()  # nothing else does any more
         for gather in self.at_stop:
             gather()
         await self.writer.close()
