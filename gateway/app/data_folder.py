@@ -4,31 +4,50 @@ import contextlib
 import errno
 import fcntl
 import os
+import stat
 from pathlib import Path
 
 from gateway.errors import StartError
+from gateway.storage.engine.sync_folder import make_folder
 
-NO_DISK = (errno.EROFS, errno.ENOSPC, errno.EDQUOT)
-"""Why a file cannot be made although the place is right: the gateway starts all the same."""
+NO_DISK = (errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO)
+"""Why something cannot be made although the place is right: the gateway starts all the same."""
+
+UMASK = 0o027
+"""What is kept is the user's own, and may be read by the group."""
+
+LOCK = "lock"
+"""The file that says whose folder it is; the lock itself is on the folder, where nobody deletes
+it."""
+
+PRIVATE = ("tidegate.db*", LOCK, "reserve", "landing")
+"""What an earlier version left for everybody to read."""
+
+
+def keep_private() -> None:
+    """Let nothing that this process makes be read by others than its user and group."""
+    os.umask(os.umask(0o777) | UMASK)
 
 
 class DataFolder:
-    """A folder with a lock in it, held for as long as this object is open."""
+    """A locked folder, for as long as this object is open."""
 
     def __init__(self, path: Path) -> None:
         """Make the folder if need be and lock it; raise StartError if that cannot be done.
 
-        Where the disk takes no lock file the folder itself is locked; a folder that is not
-        there and cannot be made needs no lock.
+        A folder that is not there, on a disk on which it cannot be made, needs no lock.
         """
         self.path = path
         self._descriptor: int | None = None
         try:
             self._descriptor = self._open()
         except OSError as error:
-            raise StartError(f"{error.filename or path}: {error.strerror}") from error
+            text = f"{error.filename or path}: {error.strerror}"
+            raise StartError(f"{text}; choose another data folder, or make this one") from error
         if self._descriptor is not None:
             self._lock(self._descriptor)
+            self._sign()
+            self._withdraw()
 
     def close(self) -> None:
         """Release the lock."""
@@ -37,34 +56,45 @@ class DataFolder:
 
     def _open(self) -> int | None:
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            return os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
+            make_folder(self.path)
         except OSError as error:
             if error.errno not in NO_DISK:
                 raise
-            return self._open_without_disk()
-
-    def _open_without_disk(self) -> int | None:
-        for place in (self.path / "lock", self.path):
-            with contextlib.suppress(FileNotFoundError):
-                return os.open(place, os.O_RDONLY | os.O_CLOEXEC)
+        with contextlib.suppress(FileNotFoundError):
+            return os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         return None
 
     def _lock(self, descriptor: int) -> None:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            holder = self._holder(descriptor)
             os.close(descriptor)
+            holder = self._holder()
             by = f" by process {holder}" if holder else ""
             raise StartError(f"{self.path} is in use{by}: each gateway needs its own") from error
-        with contextlib.suppress(OSError):  # the lock holds without saying whose it is
-            os.ftruncate(descriptor, 0)
-            os.write(descriptor, f"{os.getpid()}\n".encode())
 
-    @staticmethod
-    def _holder(descriptor: int) -> str:
-        try:
-            return os.read(descriptor, 20).decode(errors="replace").strip()
-        except IsADirectoryError:
-            return ""
+    def _sign(self) -> None:
+        """Say whose folder it is; it is locked without that, too."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC
+        with (
+            contextlib.suppress(OSError),
+            open(os.open(self.path / LOCK, flags, 0o640), "w") as file,  # noqa: PTH123 - a descriptor
+        ):
+            file.truncate()
+            file.write(f"{os.getpid()}\n")
+
+    def _holder(self) -> str:
+        file = self.path / LOCK
+        with contextlib.suppress(OSError):
+            if file.is_file():
+                return file.read_text(errors="replace")[:20].strip()
+        return ""
+
+    def _withdraw(self) -> None:
+        """Let others no longer read what is there."""
+        for pattern in PRIVATE:
+            for each in self.path.glob(pattern):
+                with contextlib.suppress(OSError):
+                    mode = stat.S_IMODE(each.stat().st_mode)
+                    if mode & stat.S_IRWXO:
+                        each.chmod(mode & ~stat.S_IRWXO)

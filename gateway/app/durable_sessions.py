@@ -28,9 +28,10 @@ async def open_store(gateway: "Gateway", *, durable: bool) -> tuple[Store, Kept]
         return KeepsNothing(), Kept()
 
     def now() -> tuple[float, int]:
-        if hasattr(gateway, "turn"):
-            return gateway.turn.instant
-        return gateway.clock.monotonic(), gateway.clock.wall_ms()
+        if not hasattr(gateway, "turn"):
+            return gateway.clock_stamp.at_start()
+        monotonic, wall = gateway.turn.instant
+        return monotonic, wall - store.lag  # what is read may be of before the clock was set
 
     loop = asyncio.get_running_loop()
     tasks: set[asyncio.Task[None]] = set()

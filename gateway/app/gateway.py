@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from gateway.app.access import access_policies
 from gateway.app.allocator import give_back_regularly, keep_buffers
 from gateway.app.broker_settings import broker_settings, subscription_filters
+from gateway.app.clock_stamp import ClockStamp, open_clock_stamp
 from gateway.app.control import Control
 from gateway.app.damage import have_it_salvaged
-from gateway.app.data_folder import DataFolder
+from gateway.app.data_folder import DataFolder, keep_private
 from gateway.app.descriptors import make_room, raise_limit
 from gateway.app.durability import durability_entries
 from gateway.app.durable_sessions import open_store
@@ -23,6 +24,7 @@ from gateway.app.history import record
 from gateway.app.listeners import make_listeners, reload_listeners
 from gateway.app.memory_limit import default_limit
 from gateway.app.metrics import bind_metrics
+from gateway.app.own_files import watch_files
 from gateway.app.sensors import start_sensors
 from gateway.app.storage import open_storage
 from gateway.app.telemetry import Telemetry
@@ -31,6 +33,7 @@ from gateway.app.watched_files import watch
 from gateway.app.wear import Wear
 from gateway.broker import access
 from gateway.broker.broker import Broker
+from gateway.broker.instant import Instant
 from gateway.broker.restore import restore
 from gateway.broker.store import Store
 from gateway.clock import Clock
@@ -65,10 +68,12 @@ async def serve(
 
     Raises RestartError where only another start can mend what was found.
     """
+    keep_private()
     raise_limit()
     make_room()
     notify = SystemdNotify()
-    while await _serve_once(configuration, data, notify, on_ready, durable=durable):
+    alarms: dict[str, str] = {}
+    while await _serve_once(configuration, data, notify, on_ready, alarms, durable=durable):
         logger.warning("starting anew")
 
 
@@ -77,13 +82,16 @@ async def _serve_once(
     data: Path,
     notify: SystemdNotify,
     on_ready: Callable[[], None],
+    alarms: dict[str, str],
     *,
     durable: bool,
 ) -> bool:
-    """Run a gateway until it ends; return whether it is to start anew."""
+    """Run a gateway until it ends; return whether it is to start anew, and with which `alarms`."""
     loop = asyncio.get_running_loop()
     async with AsyncExitStack() as stack:
         gateway = Gateway(configuration, data, stack)
+        gateway.alarms = dict(alarms)
+        alarms.clear()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, gateway.end)
         try:
@@ -101,6 +109,7 @@ async def _serve_once(
             notify.stopping()
     if gateway.fault:
         raise RestartError(f"{data}: {gateway.fault}; start again")
+    alarms.update(gateway.next_alarms)
     return gateway.anew
 
 
@@ -119,11 +128,16 @@ class Gateway:
         self.writer: Writer
         self.starts: int
         self._password_thread: PasswordThread | None = None
+        self.clock_stamp: ClockStamp
         self.ended = asyncio.Event()
         self.fault = ""
         """Why the gateway ends by itself."""
         self.anew = False
         """Whether it starts once more after its end."""
+        self.alarms: dict[str, str] = {}
+        """What the start has to tell from the beginning, by name."""
+        self.next_alarms: dict[str, str] = {}
+        """What the start that follows at once has to tell."""
         self.at_stop: list[Callable[[], None]] = []
         """Called when nothing comes in any more, to gather rows for the last batch."""
 
@@ -136,17 +150,22 @@ class Gateway:
     async def start(self, *, durable: bool) -> None:
         """Start every part; raise TidegateError if one cannot work."""
         self.stack.callback(DataFolder(self.data).close)
-        alarms = await open_storage(self, durable=durable)
+        alarms = self.alarms | await open_storage(self, durable=durable)
+        files = watch_files(self)
+        self.clock_stamp = await open_clock_stamp(self)
         store, kept = await open_store(self, durable=durable)
         self._make_broker(store)
+        self.clock_stamp.watch()
         await self._bind_listeners()
         metrics = await bind_metrics(self)
         self._start_telemetry(alarms)
+        if files is not None:
+            files.start()
         self._watch_wear()
         self.control = Control()
         self.broker.subscribe_inline(self.control, self.control.topic_filters)
         await self._start_uplink()
-        restore(self.broker, kept, self.turn.instant)
+        restore(self.broker, kept, Instant(*self.clock_stamp.at_start()))
         for listener in self.listeners:
             await listener.serve()
         await start_sensors(self)
@@ -245,6 +264,7 @@ class Gateway:
 
     async def _finish(self) -> None:
         """Bring what was gathered to disk; the listeners have seen their clients off before."""
+        self.clock_stamp.look()  # nothing else does any more
         for gather in self.at_stop:
             gather()
         await self.writer.close()

@@ -30,7 +30,7 @@ def look_at_clock(broker: "Broker", instant: Instant) -> None:
     if broker.clock_ahead is None or abs(gained) >= STEP:
         broker.clock_ahead = ahead
     if gained >= STEP:
-        broker.store.clock_set_forward(gained)
+        broker.store.clock_set_forward(gained, instant.wall)
 
 
 def sweep(broker: "Broker", instant: Instant) -> None:

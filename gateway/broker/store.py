@@ -118,8 +118,8 @@ class Store(Protocol):
         """Give up what has expired and is on disk alone."""
         ...
 
-    def clock_set_forward(self, milliseconds: int) -> None:
-        """Count all times that are kept from so much later."""
+    def clock_set_forward(self, milliseconds: int, now: int) -> None:
+        """Count all times that are kept from so much later, but none from after `now` (ms)."""
         ...
 
 
@@ -155,5 +155,5 @@ class KeepsNothing:
     def sweep(self) -> None:
         """Do nothing."""
 
-    def clock_set_forward(self, milliseconds: int) -> None:
+    def clock_set_forward(self, milliseconds: int, now: int) -> None:
         """Do nothing."""

@@ -15,6 +15,7 @@ from typing import Protocol
 from gateway.broker.broker import Broker
 from gateway.broker.client import Client
 from gateway.broker.connection_lines import write_lines
+from gateway.broker.expiry import STEP, look_at_clock
 from gateway.broker.instant import Instant
 from gateway.clock import Clock
 from gateway.server.gateway_loop import GatewayLoop
@@ -119,7 +120,11 @@ class Turn:
         if self._instant is None:
             clock = self._clock
             # what Instant(...) comes to, without a function of Python's in between
-            self._instant = tuple.__new__(Instant, (clock.monotonic(), clock.wall_ms()))
+            monotonic, wall = clock.monotonic(), clock.wall_ms()
+            self._instant = tuple.__new__(Instant, (monotonic, wall))
+            ahead = self.broker.clock_ahead
+            if ahead is not None and abs(wall - 1000 * monotonic - ahead) >= STEP:
+                look_at_clock(self.broker, self._instant)  # before anything has a time of after
             if self.sockets is not None and self.sockets.serving:
                 self.scheduled = self.sockets.begun = True  # the selector ends the turn
             elif not self.scheduled:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.storage.engine.sync_folder import sync_folder
+from gateway.storage.engine.sync_folder import make_folder, sync_folder
 from gateway.storage.outbox.lane import RECALL
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.outcome import Outcome
@@ -59,6 +59,7 @@ class DirectoryDestination:
         self._bytes = 0
         self._boundary = 0
         self._own_files = 0
+        self._prepared: set[Path] = set()
 
     async def run(self, link: Link) -> None:
         """Write rows to files until the link stops; rows in memory are written before it returns.
@@ -74,6 +75,7 @@ class DirectoryDestination:
         except OSError as error:
             raise LinkError(str(error)) from error
         finally:
+            self._prepared.clear()
             self._gathering.clear()
             self._bytes = 0
 
@@ -173,7 +175,9 @@ class DirectoryDestination:
             self._control_messages.answered(message, ReasonCode.SUCCESS)
 
     def _write_own(self, folder: Path, name: str, lines: list[bytes]) -> None:
-        _prepare(folder)
+        if folder not in self._prepared:
+            _prepare(folder)
+            self._prepared.add(folder)
         _write_file(folder, name, lines)
 
 
@@ -190,8 +194,6 @@ def _write_file(folder: Path, name: str, lines: Iterable[bytes]) -> None:
 
 def _prepare(folder: Path) -> None:
     """Make the folder; remove the unfinished files of an earlier run, whose rows still wait."""
-    if not folder.is_dir():
-        folder.mkdir(parents=True)
-        sync_folder(folder.parent)
+    make_folder(folder)
     for left_over in folder.glob(".*.jsonl.tmp"):
         left_over.unlink()

@@ -80,6 +80,7 @@ def test_a_file_of_a_newer_version(tidegate: Command, tmp_path: Path) -> None:
     data.mkdir()
     with sqlite3.connect(data / "tidegate.db") as database:
         database.execute("PRAGMA user_version = 9999")
+        database.execute("CREATE TABLE of_tomorrow (x)")
     database.close()
     assert "tidegate.db" in told(tidegate("run", "--port", free_port(), "--data", data))
 
@@ -114,6 +115,8 @@ def test_a_bare_broker_reads_no_file_and_keeps_its_data_in_var(tmp_path: Path) -
         until(lambda: listens(port), "the gateway listens")
         assert (tmp_path / "var" / "tidegate.db").exists()
         assert (tmp_path / "var" / "lock").read_text() == f"{process.pid}\n"
+        for each in (tmp_path / "var", *(tmp_path / "var").iterdir()):
+            assert not each.stat().st_mode & 0o007, f"{each.name} may be read by others"
     finally:
         process.terminate()
         assert process.wait(SECONDS) == 0

@@ -36,6 +36,8 @@ class CommitAttempts:
     ) -> None:
         self.failing = False
         self.room: Room | None = None
+        self.are_gone: Callable[[], bool] = lambda: False  # asked before and after each commit
+        """Whether the files are gone: what is committed to them then must not be acknowledged."""
         self._connection = connection
         self._counters = counters
         self._figures = CommitFigures(counters)
@@ -53,6 +55,9 @@ class CommitAttempts:
         delay = FIRST_RETRY
         clock = asyncio.get_running_loop().time
         while True:
+            if self.are_gone():
+                await self._closing.wait()
+                return False
             began = clock()
             try:
                 await self._connection.write(batch)
@@ -63,6 +68,9 @@ class CommitAttempts:
                     continue
                 self._failed(error)
             else:
+                if self.are_gone():
+                    await self._closing.wait()
+                    return False
                 ended = clock()
                 self._figures.count(sum(len(rows) for _, rows in batch), ended - began)
                 self._recovered()

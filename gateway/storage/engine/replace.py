@@ -68,6 +68,16 @@ def set_aside_since(path: Path, moment: float) -> bool:
     )
 
 
+def put_in_place(whole: Path, path: Path, clock: Clock) -> None:
+    """Let `whole`, a database that is on disk, take the place of what stands at `path`."""
+    aside = _free_name(path, clock)
+    if path.exists():
+        path.rename(aside)
+    whole.rename(_new(path))
+    sync_folder(path.parent)
+    finish(path, clock, aside)
+
+
 def _fill(path: Path, new: Path) -> "Salvage":
     from gateway.salvage.salvage import salvage
 

@@ -4,7 +4,6 @@ from gateway.storage.engine.gathering cimport Gathering
 
 @cython.final
 cdef class BrokerStore:
-    cdef long long _committed
     cdef object _forward
     cdef long long _forward_batch
     cdef readonly Gathering pending

@@ -11,14 +11,20 @@ from gateway.storage.sessions.session_journal import SessionJournal
 from gateway.storage.sessions.session_store import SessionStore
 from gateway.storage.sessions.will_store import WillStore
 
-FORWARD = (
-    "UPDATE session SET left_at = left_at + ? WHERE left_at IS NOT NULL",
-    "UPDATE will SET due = due + ? WHERE due IS NOT NULL",
-    "UPDATE delivery SET expires = expires + ? WHERE expires IS NOT NULL",
-    "UPDATE message SET time = time + ? WHERE message_expiry IS NOT NULL",
-    "UPDATE retained SET time = time + ? WHERE message_expiry IS NOT NULL",
+_WAS_KEPT = "time = max(time, min(time + ?, ?)) WHERE message_expiry NOT NULL"
+_EXPIRES = (
+    "UPDATE delivery SET expires = expires + coalesce((SELECT max(0, min(?, ? - time))"
+    " FROM message WHERE id = delivery.message), 0) WHERE expires NOT NULL"
 )
-"""What expires by the wall clock after a restart; what never does keeps its time."""
+FORWARD = (
+    "UPDATE session SET left_at = max(left_at, min(left_at + ?, ?)) WHERE left_at NOT NULL",
+    "UPDATE will SET due = max(due, min(due + ?, ? + 1000 * delay)) WHERE due NOT NULL",
+    _EXPIRES,  # before the message itself
+    f"UPDATE message SET {_WAS_KEPT}",  # noqa: S608 - no input in it
+    f"UPDATE retained SET {_WAS_KEPT}",  # noqa: S608 - no input in it
+)
+"""What expires by the wall clock after a restart, by so many milliseconds, but not beyond now (ms
+since 1970); what never does keeps its time."""
 
 
 class BrokerStore:
@@ -28,7 +34,6 @@ class BrokerStore:
     """
 
     __slots__ = (
-        "_committed",
         "_forward",
         "_forward_batch",
         "_retained",
@@ -50,9 +55,8 @@ class BrokerStore:
         self._sessions = sessions
         self._retained = retained
         self._wills = wills
-        self._forward = 0  # milliseconds that times on disk lack
-        self._forward_batch = 0  # the last that added some
-        self._committed = 0
+        self._forward = 0  # milliseconds that times on disk may lack
+        self._forward_batch = 0  # the last that adds some
 
     @property
     def deferred_commit(self) -> int:
@@ -78,9 +82,14 @@ class BrokerStore:
     def on_left_over(self, call: LeftOver) -> None:
         self._sessions.pager.on_left_over = call
 
+    @property
+    def lag(self) -> int:
+        """Milliseconds by which the times on disk may still be those of before a step."""
+        return self._forward
+
     def sweep(self) -> None:
         """Delete what has expired on disk, but not while times there are wrong."""
-        if not self._forward and self._committed >= self._forward_batch:
+        if not self._forward:
             self._sessions.pager.sweep()
 
     def open(self, client_id: str, within: float) -> SessionJournal:
@@ -107,24 +116,30 @@ class BrokerStore:
         """Forget the client's will, if it has one."""
         self._wills.drop(client_id)
 
-    def clock_set_forward(self, milliseconds: int) -> None:
-        """Add so many milliseconds to all times that something expires from."""
+    def clock_set_forward(self, milliseconds: int, now: int) -> None:
+        """Add so many milliseconds to all times that something expires from, but none beyond `now`.
+
+        That begins at once: a power cut may follow. What was gathered before has times of before,
+        too, and is written first; the second time it is what was to wait for the next batch.
+        """
+        self.gather()
+        self.gather()
+        writer = self.pending.writer
+        for statement in FORWARD:
+            writer.add(statement, (milliseconds, now))
         self._forward += milliseconds
-        self.pending.put_off()
+        self._forward_batch = writer.batch
+        writer.schedule_commit(0.0)
 
     def committed(self, batch: int) -> None:
         """Note that a batch is on disk."""
-        self._committed = batch
+        if self._forward and batch >= self._forward_batch:
+            self._forward = 0
         self.pending.committed(batch)
         self._sessions.committed(batch)
 
     def gather(self) -> None:
         """Give the writer the rows of all changes; it is about to close a batch."""
-        if self._forward:
-            for statement in FORWARD:
-                self.pending.writer.add(statement, (self._forward,))
-            self._forward = 0
-            self._forward_batch = self.pending.writer.batch
         self._sessions.gather()
         self._retained.gather()
         self._wills.gather()

@@ -1,0 +1,99 @@
+"""Notes on disk what the wall clock says, so that no step of it ends anything early."""
+
+from typing import TYPE_CHECKING
+
+from gateway.broker.expiry import STEP, look_at_clock
+from gateway.broker.instant import Instant
+from gateway.storage.sessions.broker_store import FORWARD
+from gateway.storage.state.clock_stamp import Stamp, boot_number, read_stamp
+
+if TYPE_CHECKING:
+    from gateway.app.gateway import Gateway
+
+KERNEL_LOOK_SECONDS = 10.0
+"""Seconds between two questions to the kernel whether the clock is right."""
+
+WALL_SECONDS = 1.0
+"""Seconds between two notes of a clock that is not known to be right, with commits that are made
+anyway."""
+
+
+async def open_clock_stamp(gateway: "Gateway") -> "ClockStamp":
+    """Return the stamp of this start, once the times on disk are those of its clock.
+
+    A clock that was set forward since the last stamp has all times counted from as much later. In
+    the same boot the monotonic clock tells how much that is. After another one nothing does: the
+    time that the board was off counts if the kernel knew that the clock was right before, and if
+    it did not, the last time that was noted counts as now.
+    """
+    stamp = ClockStamp(gateway)
+    database = gateway.database
+    last = await read_stamp(database)
+    forward = 0 if last is None else _forward(last, stamp.stamp, stamp.at_start()[1])
+    if not database.in_memory:
+        corrections = [(each, [(forward, stamp.at_start()[1])]) for each in FORWARD]
+        await database.writer.write([*(corrections if forward else []), *stamp.stamp.rows])
+    return stamp
+
+
+def _forward(last: Stamp, present: Stamp, now: int) -> int:
+    if last.boot == present.boot:
+        gained = present.ahead - last.ahead
+    else:
+        gained = 0 if last.wall is None else now - last.wall
+    return gained if gained >= STEP else 0
+
+
+class ClockStamp:
+    """The stamp as it is on disk, or in the batch that gathers now."""
+
+    def __init__(self, gateway: "Gateway") -> None:
+        self._gateway = gateway
+        self._boot = boot_number(gateway.clock.boot_id())
+        self._synchronized = False
+        self._kernel_look = -KERNEL_LOOK_SECONDS
+        monotonic, wall = gateway.clock.monotonic(), gateway.clock.wall_ms()
+        self._ahead = wall - round(1000 * monotonic)
+        self.stamp = self._made(monotonic, wall)
+
+    def at_start(self) -> tuple[float, int]:
+        """Return monotonic seconds and the wall time by the clock as it was found."""
+        monotonic = self._gateway.clock.monotonic()
+        return monotonic, round(1000 * monotonic) + self._ahead
+
+    def watch(self) -> None:
+        """Look at the clock before each batch, and write what it says with it."""
+        self._gateway.broker.clock_ahead = self._ahead
+        self._gateway.writer.before_batch.insert(0, self._gather)
+
+    def look(self) -> None:
+        """Look whether the clock was set, apart from any turn."""
+        clock = self._gateway.clock
+        look_at_clock(self._gateway.broker, Instant(clock.monotonic(), clock.wall_ms()))
+
+    def _gather(self) -> None:
+        self.look()
+        clock = self._gateway.clock
+        present = self._made(clock.monotonic(), clock.wall_ms())
+        if self._is_news(present):
+            self.stamp = present
+            for statement, rows in present.rows:
+                for row in rows:
+                    self._gateway.writer.add(statement, row)
+
+    def _made(self, monotonic: float, wall: int) -> Stamp:
+        """Return the present stamp."""
+        if monotonic - self._kernel_look >= KERNEL_LOOK_SECONDS:
+            self._kernel_look = monotonic
+            self._synchronized = self._gateway.clock.synchronization().synchronized
+        broker = getattr(self._gateway, "broker", None)
+        ahead = self._ahead if broker is None else broker.clock_ahead
+        return Stamp(self._boot, ahead, None if self._synchronized else wall)
+
+    def _is_news(self, present: Stamp) -> bool:
+        last = self.stamp
+        if (last.ahead, last.wall is None) != (present.ahead, present.wall is None):
+            return True
+        if last.wall is None or present.wall is None:
+            return False
+        return present.wall - last.wall >= 1000 * WALL_SECONDS

@@ -1,0 +1,223 @@
+"""Nothing expires early because the clock was set, whenever that is, however the gateway ends."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from gateway.app.gateway import Gateway
+from gateway.cli.crashtest.client import Client
+from gateway.clock import Clock, Synchronization
+from gateway.config.load import bare
+from gateway.mqtt.packets import (
+    Connect,
+    Packet,
+    PubAck,
+    Publish,
+    SubAck,
+    Subscribe,
+    SubscriptionRequest,
+    Will,
+)
+from gateway.mqtt.properties import Properties
+from tests.support.ports import free_port
+from tests.support.storage import crash_image, until
+
+YEARS = 10 * 365 * 86_400
+EXPIRY = 3_600
+NOW = 1_763_740_000
+FIRST_BOOT, SECOND_BOOT = "6145d69b-cc4a-469e-803a-c0e88e6f589f", "77777777-cc4a-469e-803a-c0e8"
+
+
+class BoardClock(Clock):
+    """A board's clock that a test sets, and whose board may be switched off and on."""
+
+    def __init__(self, wall: float = NOW, *, synchronized: bool = True) -> None:
+        self.boot = FIRST_BOOT
+        self.synchronized = synchronized
+        self.since_boot = 0.0
+        self.ahead = wall - super().monotonic()
+
+    def monotonic(self) -> float:
+        return super().monotonic() - self.since_boot
+
+    def wall_ms(self) -> int:
+        return round(1000 * (super().monotonic() + self.ahead))
+
+    def boot_id(self) -> str:
+        return self.boot
+
+    def synchronization(self) -> Synchronization:
+        return Synchronization(synchronized=self.synchronized)
+
+    def set_by(self, seconds: float) -> None:
+        """Set the wall clock forward, or back."""
+        self.ahead += seconds
+
+    def reboot(self) -> None:
+        """Switch the board off and on again; a clock of its own goes on meanwhile."""
+        self.boot = SECOND_BOOT
+        self.since_boot = super().monotonic() - 5
+
+
+async def start(folder: Path, clock: Clock, stack: AsyncExitStack) -> Gateway:
+    gateway = Gateway(bare(free_port()), folder, stack)
+    gateway.clock = clock
+    await gateway.start(durable=True)
+    return gateway
+
+
+async def answered(client: Client, packet: Packet, answer: type[Packet]) -> None:
+    client.send(packet)
+    async for each in client.packets():
+        if isinstance(each, answer):
+            return
+
+
+async def leave_things(gateway: Gateway) -> None:
+    """Leave a session, what it is owed, a retained message and a will, all with an expiry."""
+    port = gateway.listeners[0].port
+    asleep = Properties(session_expiry_interval=EXPIRY)
+    will = Will("w", b"gone", 1, properties=Properties(will_delay_interval=EXPIRY))
+    away = await Client.connect(port, Connect("away", properties=asleep, will=will))
+    await answered(away, Subscribe(1, [SubscriptionRequest("t", 1)]), SubAck)
+    away.close()
+    await until(lambda: "away" not in gateway.broker.clients)
+    publisher = await Client.connect(port, Connect("publisher"))
+    await publish(publisher, "t", 1)
+    await publish(publisher, "t", 2, retain=True)
+    publisher.close()
+
+
+async def publish(client: Client, topic: str, number: int, *, retain: bool = False) -> None:
+    expires = Properties(message_expiry_interval=EXPIRY)
+    packet = Publish(topic, b"x", 1, retain=retain, packet_id=number, properties=expires)
+    await answered(client, packet, PubAck)
+
+
+async def what_is_left(folder: Path, clock: Clock) -> tuple[list[str], int, bool, list[str]]:
+    """Return the sessions, what the first is owed, whether one is retained, and the wills."""
+    async with AsyncExitStack() as stack:
+        gateway = await start(folder, clock, stack)
+        gateway.broker.tick(gateway.turn.instant)
+        sessions = gateway.broker.sessions
+        owed = sum(len(session.queue) for session in sessions.values())
+        kept = gateway.broker.retained.get("t") is not None
+        wills = [name for name, session in sessions.items() if session.will is not None]
+        return [*sessions], owed, kept, wills
+
+
+ALL = (["away"], 2, True, ["away"])
+
+
+def nothing(gateway: Gateway) -> None:
+    """The clock is set, and the gateway has had no time to see it."""
+
+
+def a_turn(gateway: Gateway) -> None:
+    """The gateway handles something, as it does each second."""
+    assert gateway.turn.instant
+
+
+@pytest.mark.parametrize("step", [YEARS, -YEARS])
+@pytest.mark.parametrize(
+    ("synchronized", "before_the_end", "reboots"),
+    [
+        (True, nothing, False),
+        (True, a_turn, False),
+        (True, a_turn, True),
+        (False, nothing, True),  # NTP finds the time, then a power cut
+        (False, a_turn, True),
+    ],
+)
+async def test_a_clock_that_is_set_before_a_kill_or_a_power_cut(
+    tmp_path: Path,
+    step: int,
+    *,
+    synchronized: bool,
+    before_the_end: Callable[[Gateway], None],
+    reboots: bool,
+) -> None:
+    clock = BoardClock(synchronized=synchronized)
+    async with AsyncExitStack() as stack:
+        gateway = await start(tmp_path / "live", clock, stack)
+        await leave_things(gateway)
+        clock.set_by(step)
+        before_the_end(gateway)
+        mark = gateway.writer.batch
+        if before_the_end is a_turn and step > 0:
+            await until(lambda: gateway.writer.committed >= mark)
+        image = crash_image(tmp_path / "live", tmp_path / "image")
+    if reboots:
+        clock.reboot()
+    assert await what_is_left(image, clock) == ALL
+
+
+@pytest.mark.parametrize("reboots", [False, True])
+async def test_a_clock_that_is_set_right_before_a_stop(tmp_path: Path, *, reboots: bool) -> None:
+    clock = BoardClock()
+    async with AsyncExitStack() as stack:
+        gateway = await start(tmp_path, clock, stack)
+        await leave_things(gateway)
+        clock.set_by(YEARS)
+    if reboots:
+        clock.reboot()
+    assert await what_is_left(tmp_path, clock) == ALL
+
+
+async def test_a_clock_that_is_set_while_the_gateway_is_down(tmp_path: Path) -> None:
+    clock = BoardClock()
+    async with AsyncExitStack() as stack:
+        await leave_things(await start(tmp_path, clock, stack))
+    clock.set_by(YEARS)
+    assert await what_is_left(tmp_path, clock) == ALL
+
+
+async def test_a_board_that_begins_in_1970_each_time(tmp_path: Path) -> None:
+    clock = BoardClock(10, synchronized=False)
+    async with AsyncExitStack() as stack:
+        gateway = await start(tmp_path, clock, stack)
+        await leave_things(gateway)
+        clock.set_by(NOW)
+    clock.set_by(-NOW)
+    clock.reboot()
+    async with AsyncExitStack() as stack:
+        gateway = await start(tmp_path, clock, stack)
+        clock.set_by(NOW + 60)
+        assert gateway.turn.instant
+    assert await what_is_left(tmp_path, clock) == ALL
+
+
+async def test_what_expires_while_the_gateway_is_down_is_gone(tmp_path: Path) -> None:
+    clock = BoardClock()
+    async with AsyncExitStack() as stack:
+        await leave_things(await start(tmp_path, clock, stack))
+    clock.reboot()
+    clock.set_by(EXPIRY + 1)  # the time for which it was off
+    assert await what_is_left(tmp_path, clock) == ([], 0, False, [])
+
+
+async def test_a_message_that_is_written_with_the_step_has_the_time_of_before(
+    tmp_path: Path,
+) -> None:
+    clock = BoardClock()
+    async with AsyncExitStack() as stack:
+        gateway = await start(tmp_path / "live", clock, stack)
+        await leave_things(gateway)
+        connect = gateway.listeners[0].port, Connect("publisher")
+        publisher = await Client.connect(*connect)
+        gateway.writer.commit_delay = 0.0
+        answers = asyncio.gather(*(publish(publisher, "t", 3) for _ in range(1)))
+        gateway.writer.before_batch.insert(0, lambda: once(clock))
+        await answers
+        publisher.close()
+        image = crash_image(tmp_path / "live", tmp_path / "image")
+    assert await what_is_left(image, clock) == (ALL[0], 3, *ALL[2:])
+
+
+def once(clock: BoardClock) -> None:
+    """Set the clock when the batch is closed: its messages have come before."""
+    if clock.wall_ms() < 1000 * (NOW + YEARS):
+        clock.set_by(YEARS)
