@@ -18,6 +18,7 @@ from pipeline.commands.import_database import add_import
 from pipeline.commands.ledger import add_ledger
 from pipeline.commands.operate import add_operate
 from pipeline.commands.simulate import add_simulate
+from pipeline.commands.suggest import add_suggest
 from pipeline.errors import JobError, PipelineError
 from pipeline.preflight import check_installed
 from pipeline.settings import LANDING, MASTER, MASTER_VARIABLE, TABLES, make_settings
@@ -81,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     add_import(commands)
     add_operate(commands)
     add_simulate(commands)
+    add_suggest(commands)
     add_backtest(commands)
     return parser
 
