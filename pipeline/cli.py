@@ -17,6 +17,8 @@ from pipeline.commands.collect import add_collect
 from pipeline.commands.import_database import add_import
 from pipeline.commands.ledger import add_ledger
 from pipeline.commands.operate import add_operate
+from pipeline.commands.simulate import add_simulate
+from pipeline.commands.suggest import add_suggest
 from pipeline.errors import JobError, PipelineError
 from pipeline.preflight import check_installed
 from pipeline.settings import LANDING, MASTER, MASTER_VARIABLE, TABLES, make_settings
@@ -79,6 +81,8 @@ def _parser() -> argparse.ArgumentParser:
     add_collect(commands)
     add_import(commands)
     add_operate(commands)
+    add_simulate(commands)
+    add_suggest(commands)
     add_backtest(commands)
     return parser
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from pipeline import reasons
 from pipeline.columns import RECORD, names
+from pipeline.fast_record import read_fast
 from pipeline.field_checks import (
     Check,
     FieldError,
@@ -52,6 +53,12 @@ def read_record(line: bytes) -> tuple[Values, Fault | None]:
 
     With a fault the fields that are right in themselves are returned all the same.
     """
+    values = read_fast(line)
+    return (values, None) if values is not None else read_slowly(line)
+
+
+def read_slowly(line: bytes) -> tuple[Values, Fault | None]:
+    """Return what `read_record` does, by the rules themselves."""
     try:
         value = parse(line)
     except NotJsonError as error:

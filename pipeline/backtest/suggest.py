@@ -1,0 +1,80 @@
+"""A dead band and a heartbeat for each quantity, which keep what a reader sees within a bound."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import col, expr
+
+from pipeline.backtest.fold import Sums
+from pipeline.backtest.result import Figures, figures
+from pipeline.backtest.run import Asked, day_sums, messages
+
+
+@dataclass(frozen=True)
+class Bound:
+    """How far off the last value that was sent may be from the present one."""
+
+    amount: float
+    share: bool
+    """`amount` is a share of each quantity's range, from its 1st to its 99th percentile."""
+    heartbeat: int
+    """Seconds after which a value goes up whatever it is."""
+
+
+class Suggestion(NamedTuple):
+    """A rule for a quantity, and what it would have done."""
+
+    quantity: str
+    rule: str
+    found: Figures
+
+
+def suggest(spark: SparkSession, root: Path, asked: Asked, bound: Bound) -> Iterator[Suggestion]:
+    """Yield a rule for each quantity of the tables, numbers or not."""
+    quantity = expr("IF(topic RLIKE '^sensors/[^/]+/[^/]+$', split_part(topic, '/', 3), NULL)")
+    rows = messages(spark, root, asked).withColumn("quantity", quantity)
+    rows = rows.where("quantity IS NOT NULL").cache()
+    for name, numbers, low, high in _ranges(rows):
+        rule = _rule(numbers, high - low if numbers else 0.0, bound)
+        of_quantity = rows.where(col("quantity") == name).drop("quantity")
+        tried = Asked(rule, None, asked.days, asked.gateway)
+        sums = [Sums(*row) for row in day_sums(of_quantity, tried).collect()]
+        yield Suggestion(name, rule, figures(sums, 0.0))
+    rows.unpersist()
+
+
+def as_toml(suggestions: list[Suggestion]) -> str:
+    """Return the rules for a gateway's configuration, each with what it would have saved."""
+    parts = []
+    for each in suggestions:
+        found = each.found
+        saved = 1 - found["sent"] / found["rows"] if found["rows"] else 0.0
+        error = found["largest_error"]
+        told = "" if error is None else f", largest error {error:g}"
+        parts.append(
+            f"# {found['sent']:,} of {found['rows']:,} messages: {saved:.0%} saved{told}\n"
+            f"[[uplink.rule]]\ntopic = {json.dumps(f'sensors/+/{each.quantity}')}\n"
+            f"where = {json.dumps(each.rule)}\n"
+        )
+    return "\n".join(parts)
+
+
+def _ranges(rows: DataFrame) -> list[tuple[str, bool, float, float]]:
+    """Return each quantity, whether its values are numbers, and what most of them lie between."""
+    found = rows.groupBy("quantity").agg(
+        expr("count(value) * 2 > count(*)").alias("numbers"),
+        expr("coalesce(percentile_approx(value, 0.01), 0D)").alias("low"),
+        expr("coalesce(percentile_approx(value, 0.99), 0D)").alias("high"),
+    )
+    return [(row[0], row[1], row[2], row[3]) for row in found.orderBy("quantity").collect()]
+
+
+def _rule(numbers: bool, spread: float, bound: Bound) -> str:
+    width = bound.amount * spread if bound.share else bound.amount
+    if not numbers or width <= 0:
+        return f"CHANGED(payload.value) OR EVERY({bound.heartbeat})"
+    return f"DEADBAND(payload.value, {width:.6g}) OR EVERY({bound.heartbeat})"

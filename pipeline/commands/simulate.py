@@ -1,0 +1,36 @@
+"""`tidegate-pipeline simulate`: a made-up fleet with the truth beside it."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import PipelineError
+from pipeline.preflight import check_arrow
+
+ROWS = 48
+
+
+def add_simulate(commands: Any) -> None:
+    """Add the command to the parser's sub-commands."""
+    command = commands.add_parser("simulate", help="write a made-up landing zone, and the truth")
+    command.add_argument("--out", type=Path, default=Path("var/simulated"), metavar="DIR")
+    command.add_argument("--gateways", type=int, default=10)
+    command.add_argument("--days", type=int, default=30)
+    command.add_argument("--rows", type=int, default=ROWS, help="of a gateway and day")
+    command.add_argument("--seed", type=int, default=1)
+    command.set_defaults(run=run_simulate)
+
+
+def run_simulate(options: argparse.Namespace) -> int:
+    """Write the fleet; returns the exit status."""
+    check_arrow()
+    from pipeline.simulate.fleet import simulate
+
+    for name in ("gateways", "days", "rows"):
+        if getattr(options, name) < 1:
+            raise PipelineError(f"--{name} {getattr(options, name)} is less than 1")
+    if (options.out / "landing").exists():
+        raise PipelineError(f"{options.out / 'landing'} exists: name another folder with --out")
+    truth = simulate(options.out, options.gateways, options.days, options.seed, options.rows)
+    print(f"{truth.bronze:,} records, {len(truth.silver):,} numbers: {options.out}")
+    return 0

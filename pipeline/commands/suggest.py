@@ -1,0 +1,66 @@
+"""`tidegate-pipeline suggest`: uplink rules that keep a reader's error within a bound."""
+
+import argparse
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from pipeline.commands.operate import days
+from pipeline.errors import PipelineError
+from pipeline.preflight import check_installed
+from pipeline.settings import TABLES, make_settings
+
+HEARTBEAT = 3600
+
+
+def add_suggest(commands: Any) -> None:
+    """Add the command to the parser's sub-commands."""
+    command = commands.add_parser("suggest", help="propose a rule for each quantity")
+    command.add_argument("--error", default="1%", metavar="0.5|1%", help="default: %(default)s")
+    command.add_argument("--heartbeat", type=int, default=HEARTBEAT, metavar="SECONDS")
+    command.add_argument(
+        "--tables", type=Path, default=TABLES, metavar="DIR", help="default: %(default)s"
+    )
+    command.add_argument("--last", type=days, metavar="30d", help="the last days of the tables")
+    command.add_argument("--gateway", metavar="ID", help="this gateway alone")
+    command.add_argument("--json", action="store_true", help="print one JSON object")
+    command.add_argument("--master", metavar="URL", help="Spark master")
+    command.set_defaults(run=run_suggest)
+
+
+def run_suggest(options: argparse.Namespace) -> int:
+    """Print the rules; returns the exit status."""
+    amount, share = _bound(options.error)
+    if options.heartbeat < 1:
+        raise PipelineError(f"--heartbeat {options.heartbeat} is less than 1 second")
+    check_installed()
+    from pipeline.backtest.run import Asked, has_tables
+    from pipeline.backtest.suggest import Bound, as_toml, suggest
+    from pipeline.once import spark_errors
+    from pipeline.session import open_session
+    from pipeline.state import locked
+
+    settings = make_settings(tables=options.tables, master=options.master)
+    if not has_tables(settings.tables):
+        raise PipelineError(f"there are no tables in {settings.tables}")
+    asked = Asked("TRUE", None, options.last, options.gateway)
+    bound = Bound(amount, share, options.heartbeat)
+    with locked(settings.checkpoints), spark_errors(settings):
+        found = list(suggest(open_session(settings), settings.tables, asked, bound))
+    if options.json:
+        print(json.dumps([each._asdict() for each in found]))
+    else:
+        print(as_toml(found), end="")
+    return 0
+
+
+def _bound(text: str) -> tuple[float, bool]:
+    """Return a number, and whether it is a share of the range."""
+    try:
+        amount = float(text.removesuffix("%"))
+    except ValueError:
+        amount = 0.0
+    if not math.isfinite(amount) or amount <= 0:
+        raise PipelineError(f"--error {text!r} is no number above 0, nor a percentage such as 1%")
+    return (amount / 100, True) if text.endswith("%") else (amount, False)

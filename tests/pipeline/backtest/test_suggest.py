@@ -1,0 +1,59 @@
+"""Rules that are proposed keep the error that was asked for, and a gateway takes them."""
+
+import json
+import math
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gateway.cli.main import main as tidegate
+from pipeline.cli import main
+from tests.support.landing_files import TIME, put_records, reading, record
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pipeline.once import Totals
+
+    Run = Callable[..., Totals]
+
+
+@pytest.mark.spark
+def test_the_rules_keep_the_bound(
+    tmp_path: Path,
+    run: "Run",
+    spark: "SparkSession",
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    entries: list[object] = [
+        record(n, reading(round(20 + 5 * math.sin(n / 30), 3)), time=TIME + n * 1000)
+        for n in range(1, 301)
+    ]
+    entries += [
+        record(
+            n, reading("open" if n % 50 < 25 else "closed"), topic='sensors/n1/do"or', time=TIME + n
+        )
+        for n in range(301, 401)
+    ]
+    put_records(tmp_path / "landing", entries)
+    run(tmp_path)
+    monkeypatch.setattr("pipeline.session.open_session", lambda settings: spark)
+    command = ["suggest", "--tables", str(tmp_path / "tables"), "--error"]
+    assert main([*command, "0.5", "--json"]) == 0
+    door, temperature = json.loads(capsys.readouterr().out)
+    assert temperature["rule"] == "DEADBAND(payload.value, 0.5) OR EVERY(3600)"
+    assert 0 < temperature["found"]["largest_error"] < 0.5
+    assert temperature["found"]["sent"] < 0.3 * temperature["found"]["rows"]
+    assert (door["rule"], door["found"]["sent"]) == ("CHANGED(payload.value) OR EVERY(3600)", 5)
+    assert main([*command, "2%", "--heartbeat", "60"]) == 0
+    rules = capsys.readouterr().out
+    assert len(tomllib.loads(rules)["uplink"]["rule"]) == 2
+    config = tmp_path / "gateway.toml"
+    config.write_text(f'[uplink]\nurl = "mqtt://fleet.example:1883"\n\n{rules}')
+    assert tidegate(["check", str(config)]) == 0
+    for wrong in ("0", "x", "-1", "nan", "%"):
+        assert main([*command, wrong]) == 2

@@ -1,0 +1,74 @@
+"""The tables beside the truth of a made-up fleet. TIDEGATE_FLEET=1000 makes it so many gateways."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from pipeline import delta
+from pipeline.cli import main
+from pipeline.ledger.completeness import OUTCOMES
+
+if TYPE_CHECKING:
+    from pipeline.once import Totals
+
+    Run = Callable[..., Totals]
+
+GATEWAYS = int(os.environ.get("TIDEGATE_FLEET", "12"))
+DAYS = 30
+
+
+def test_the_same_seed_gives_the_same_fleet(tmp_path: Path) -> None:
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        options = [
+            "--out",
+            str(tmp_path / name),
+            "--gateways",
+            "2",
+            "--days",
+            "9",
+            "--seed",
+            str(seed),
+        ]
+        assert main(["simulate", *options]) == 0
+    files = [
+        {path.name: path.read_bytes() for path in (tmp_path / name).rglob("*.json*")}
+        for name in "abc"
+    ]
+    assert files[0] == files[1] != files[2]
+    assert main(["simulate", "--out", str(tmp_path / "a")]) == 2
+    assert main(["simulate", "--out", str(tmp_path / "d"), "--days", "0"]) == 2
+
+
+@pytest.mark.spark
+def test_the_tables_say_what_is_true(tmp_path: Path, run: "Run") -> None:
+    options = ["--gateways", str(GATEWAYS), "--days", str(DAYS), "--seed", "7"]
+    assert main(["simulate", "--out", str(tmp_path), *options]) == 0
+    truth = json.loads((tmp_path / "truth" / "totals.json").read_text())
+    held = tmp_path / "held"
+    held.mkdir()
+    later = sorted((tmp_path / "landing").glob("*/*.jsonl"))[::3]
+    for place, file in enumerate(later):  # a third comes in a second batch
+        file.rename(held / str(place))
+    run(tmp_path)
+    for place, file in enumerate(later):
+        (held / str(place)).rename(file)
+    totals = run(tmp_path)
+    assert (totals.bronze, totals.silver) == (truth["bronze"], truth["silver"])
+    assert dict(totals.reasons) == truth["reasons"]
+    streams = delta.read(tmp_path / "tables" / "streams")
+    told = {name: pc.sum(streams[name]).as_py() for name in OUTCOMES}
+    assert {name: count for name, count in told.items() if count} == truth["outcomes"]
+    silver = delta.read(tmp_path / "tables" / "silver").to_pylist()
+    found = Counter(
+        (row["gateway_id"], row["epoch"], row["seq"], int(row["event_time"].timestamp() * 1000))
+        for row in silver
+    )
+    expected = pq.read_table(tmp_path / "truth" / "silver.parquet").to_pylist()
+    assert found == Counter(tuple(row.values()) for row in expected)
