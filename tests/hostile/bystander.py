@@ -36,13 +36,15 @@ def main(port: int) -> None:
             raise SystemExit("the bystander was not let in")
         print("ready", flush=True)
         answers, slowest = 0, 0.0
-        while not select.select([sys.stdin], [], [], PAUSE)[0]:
+        over = False
+        while not over:
             begin = time.perf_counter()
             sock.sendall(PINGREQ)
             if _read(sock, 2) != PINGRESP:
                 raise SystemExit("the bystander got another packet than PINGRESP")
             answers += 1
             slowest = max(slowest, time.perf_counter() - begin)
+            over = bool(select.select([sys.stdin], [], [], PAUSE)[0])
         print(answers, f"{slowest * 1000:.1f}", flush=True)
 
 
