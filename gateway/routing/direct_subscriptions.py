@@ -27,7 +27,7 @@ IDENTIFIER_OVERHEAD = 200
 class DirectSubscriptions:
     """The subscriptions of a topic, as entries: the node of a topic filter above a word.
 
-    Their places are the nodes of a trie. A word is the number of the subscriber and the options,
+    They are kept at the nodes of a trie. A word is the number of the subscriber and the options,
     so that a node's words are in the order of the subscribers, each of which has one at most.
     """
 
@@ -42,13 +42,13 @@ class DirectSubscriptions:
         return len(self.trie)
 
     def reach(self, topic_filter: str) -> int:
-        """Return the place for subscriptions with this topic filter; `put` is to follow."""
+        """Return the node for subscriptions with this topic filter; `put` is to follow."""
         return self.trie.reach(topic_filter)
 
-    def put(self, place: int, subscriber: int, subscription: Subscription) -> None:
+    def put(self, node: int, subscriber: int, subscription: Subscription) -> None:
         """Take a subscription of which the subscriber has no like."""
         word = subscriber << SUBSCRIBER | subscription.qos
-        key = place << NODE | subscriber
+        key = node << NODE | subscriber
         if subscription.no_local:
             word |= NO_LOCAL
         if subscription.retain_as_published:
@@ -56,26 +56,26 @@ class DirectSubscriptions:
         if subscription.identifier is not None:
             word |= IDENTIFIED
             self._identifiers[key] = subscription.identifier
-        self.trie.put(place, word)
+        self.trie.put(node, word)
 
-    def take(self, place: int, subscriber: int) -> None:
-        """Give up the subscription at a place, which is there."""
-        self._identifiers.pop(place << NODE | subscriber, None)
-        self.trie.take(place, self._word(place, subscriber))
+    def take(self, node: int, subscriber: int) -> None:
+        """Give up the subscription at a node, which is there."""
+        self._identifiers.pop(node << NODE | subscriber, None)
+        self.trie.take(node, self._word(node, subscriber))
 
-    def place(self, subscriber: int, topic_filter: str) -> int:
-        """Return the place of a subscription, 0 if there is none."""
+    def node(self, subscriber: int, topic_filter: str) -> int:
+        """Return the node of a subscription, 0 if there is none."""
         node = self.trie.find(topic_filter)
         if node and self._word(node, subscriber) >> SUBSCRIBER == subscriber:
             return node
         return 0
 
-    def get(self, place: int, subscriber: int) -> Subscription:
-        """Return the subscription at a place, which is there."""
-        return self.subscription(place << NODE | self._word(place, subscriber))
+    def get(self, node: int, subscriber: int) -> Subscription:
+        """Return the subscription at a node, which is there."""
+        return self.subscription(node << NODE | self._word(node, subscriber))
 
     def entries(self, nodes: Iterable[int]) -> list[int]:
-        """Return the entries of all subscriptions at these places."""
+        """Return the entries of all subscriptions at these nodes."""
         return [node << NODE | word for node in nodes for word in self.trie.held(node)]
 
     def subscription(self, entry: int) -> Subscription:

@@ -7,7 +7,7 @@ LOOK = 0x3F
 """Bits that are 0 in the length of a list when it is looked whether it has room for many more."""
 
 LIST = 0x8000_0000
-"""The bit that says that the rest is the place of a list; below it stand numbers, from 1."""
+"""The bit that says that the rest is the index of a list; below it stand numbers, from 1."""
 
 # Compiled, these are C names that no other module sees.
 _LIST = LIST
@@ -15,9 +15,10 @@ _LOOK = LOOK
 
 
 class HeldNumbers:
-    """Sorted lists of numbers from 0, for places where more than one is held.
+    """Sorted lists of numbers from 0, for owners that may hold more than one.
 
-    A place holds a word: 0 for nothing, `number + 1` for one, LIST and the list's place for more.
+    An owner keeps a word: 0 for no number, `number + 1` for one, LIST and the index of a list
+    for more.
     """
 
     __slots__ = ("_free", "_listed", "_lists")
@@ -58,18 +59,18 @@ class HeldNumbers:
         if word < _LIST:
             return word == number + 1
         numbers = self._list(word)
-        place = bisect_left(numbers, number)
-        return place < len(numbers) and numbers[place] == number
+        index = bisect_left(numbers, number)
+        return index < len(numbers) and numbers[index] == number
 
-    def first(self, word: int, least: int) -> int:
-        """Return the first number that is held from `least` on, -1 if there is none."""
+    def first(self, word: int, minimum: int) -> int:
+        """Return the first number that is held from `minimum` on, -1 if there is none."""
         if word == 0:
             return -1
         if word < _LIST:
-            return word - 1 if word > least else -1
+            return word - 1 if word > minimum else -1
         numbers = self._list(word)
-        place = bisect_left(numbers, least)
-        return numbers[place] if place < len(numbers) else -1
+        index = bisect_left(numbers, minimum)
+        return numbers[index] if index < len(numbers) else -1
 
     def count(self, word: int) -> int:
         """Return how many are held."""
@@ -99,16 +100,16 @@ class HeldNumbers:
     def _keep(self, numbers: "array[int]") -> int:
         self._listed += len(numbers)
         if self._free:
-            place = self._free.pop()
-            self._lists[place] = numbers
-            return place
+            index = self._free.pop()
+            self._lists[index] = numbers
+            return index
         self._lists.append(numbers)
         return len(self._lists) - 1
 
-    def _drop(self, place: int) -> None:
-        self._listed -= 1  # the last one goes back into its place
-        self._lists[place] = None
-        self._free.append(place)
+    def _drop(self, index: int) -> None:
+        self._listed -= 1  # the last one is back in its word
+        self._lists[index] = None
+        self._free.append(index)
         if len(self._free) == len(self._lists):
             self._lists, self._free = [], array("I")
 

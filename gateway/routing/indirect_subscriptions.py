@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from gateway.routing.where.compile import Where
 
 INDIRECT = 1 << 30
-"""The bit that tells these places from the nodes of any other trie."""
+"""The bit that tells these nodes from the nodes of any other trie."""
 
 PLACE = 32
-"""How far up in a subscription's number its place stands, above the subscriber's number."""
+"""How far up in a subscription's number its node stands, above the subscriber's number."""
 
 OVERHEAD = 450
-"""Bytes of a subscription beside its topic filter: the object and its places in the tables."""
+"""Bytes of a subscription beside its topic filter: the object and its entries in the tables."""
 
 
 class IndirectSubscriptions:
     """Subscriptions that are kept as objects, by number.
 
-    Their places are the nodes that a trie has for their topic filters as the clients wrote them.
+    They are kept at the nodes of a trie of the topic filters as the clients wrote them.
     """
 
     __slots__ = ("_filtered", "_shared", "_subscriptions", "_text", "_trie")
@@ -47,41 +47,41 @@ class IndirectSubscriptions:
         return len(self._shared)
 
     def reach(self, topic_filter: str) -> int:
-        """Return the place for subscriptions with this topic filter; `put` is to follow."""
+        """Return the node for subscriptions with this topic filter; `put` is to follow."""
         return self._trie.reach(topic_filter) | INDIRECT
 
-    def put(self, place: int, subscriber: int, subscription: Subscription) -> None:
+    def put(self, node: int, subscriber: int, subscription: Subscription) -> None:
         """Take a subscription of which the subscriber has no like, and that `is_indirect`."""
-        self._trie.put(place & ~INDIRECT, subscriber)
+        self._trie.put(node & ~INDIRECT, subscriber)
         share_name, topic_filter = split_shared(subscription.topic_filter)
         if share_name is not None:
             self._shared.add(share_name, topic_filter, subscription)
         else:
             self._filtered.add(topic_filter, _where(subscription), subscription)
-        self._subscriptions[_number(place, subscriber)] = subscription
+        self._subscriptions[_number(node, subscriber)] = subscription
         self._text += len(subscription.topic_filter)
 
-    def take(self, place: int, subscriber: int) -> None:
-        """Give up the subscription at a place, which is there."""
-        subscription = self._subscriptions.pop(_number(place, subscriber))
+    def take(self, node: int, subscriber: int) -> None:
+        """Give up the subscription at a node, which is there."""
+        subscription = self._subscriptions.pop(_number(node, subscriber))
         share_name, topic_filter = split_shared(subscription.topic_filter)
         if share_name is not None:
             self._shared.discard(share_name, topic_filter, subscription)
         else:
             self._filtered.discard(topic_filter, _where(subscription), subscription)
-        self._trie.take(place & ~INDIRECT, subscriber)
+        self._trie.take(node & ~INDIRECT, subscriber)
         self._text -= len(subscription.topic_filter)
 
-    def place(self, subscriber: int, topic_filter: str) -> int:
-        """Return the place of a subscription, 0 if there is none."""
+    def node(self, subscriber: int, topic_filter: str) -> int:
+        """Return the node of a subscription, 0 if there is none."""
         node = self._trie.find(topic_filter)
         if node and self._trie.first(node, subscriber) == subscriber:
             return node | INDIRECT
         return 0
 
-    def get(self, place: int, subscriber: int) -> Subscription:
-        """Return the subscription at a place, which is there."""
-        return self._subscriptions[_number(place, subscriber)]
+    def get(self, node: int, subscriber: int) -> Subscription:
+        """Return the subscription at a node, which is there."""
+        return self._subscriptions[_number(node, subscriber)]
 
     def indexes(self, topic: str) -> list[FilterIndex]:
         """Return the indexes whose topic filter matches."""
@@ -109,8 +109,8 @@ def is_indirect(subscription: Subscription) -> bool:
     return subscription.where is not None or subscription.topic_filter.startswith(SHARED_PREFIX)
 
 
-def _number(place: int, subscriber: int) -> int:
-    return place << PLACE | subscriber
+def _number(node: int, subscriber: int) -> int:
+    return node << PLACE | subscriber
 
 
 def _where(subscription: Subscription) -> "Where":

@@ -22,7 +22,7 @@ cdef class Bounds:
     cdef list _highs
     cdef list _numbers
 
-    @cython.locals(place=Py_ssize_t)
+    @cython.locals(index=Py_ssize_t)
     cpdef find(self, value, list found)
 
 @cython.final

@@ -104,7 +104,7 @@ class Bounds:
         self._between = operator == "BETWEEN"
         self._bisect = bisect_left if operator in (">", "<=") else bisect_right
         self._numbers: list[Number] = []
-        self._highs: list[Number] = []  # the other bounds of BETWEEN, at the place of the number
+        self._highs: list[Number] = []  # the other bounds of BETWEEN, at the index of the number
         self._entries: list[IndexEntry] = []  # likewise
 
     def __bool__(self) -> bool:
@@ -112,29 +112,29 @@ class Bounds:
 
     def add(self, term: "Term", entry: IndexEntry) -> None:
         """Add an entry by this term."""
-        place = bisect_right(self._numbers, term.constant)
-        self._numbers.insert(place, term.constant)
-        self._highs.insert(place, term.high)
-        self._entries.insert(place, entry)
+        index = bisect_right(self._numbers, term.constant)
+        self._numbers.insert(index, term.constant)
+        self._highs.insert(index, term.high)
+        self._entries.insert(index, entry)
 
     def discard(self, term: "Term", entry: IndexEntry) -> None:
         """Remove an entry that was added by this term."""
-        place = self._entries.index(entry, bisect_left(self._numbers, term.constant))
-        del self._numbers[place], self._highs[place], self._entries[place]
+        index = self._entries.index(entry, bisect_left(self._numbers, term.constant))
+        del self._numbers[index], self._highs[index], self._entries[index]
 
     def find(self, value: Value, found: list[IndexEntry]) -> None:
         """Append the entries whose term is TRUE for this value of the operand."""
         number = value if type(value) is float or type(value) is int else to_number(value)
         if number is None:
             return
-        place = self._bisect(self._numbers, number)
+        index = self._bisect(self._numbers, number)
         if self._above:
-            found.extend(self._entries[place:])
+            found.extend(self._entries[index:])
         elif self._between:
-            pairs = zip(self._entries[:place], self._highs, strict=False)
+            pairs = zip(self._entries[:index], self._highs, strict=False)
             found.extend([entry for entry, high in pairs if number <= high])
         else:
-            found.extend(self._entries[:place])
+            found.extend(self._entries[:index])
 
 
 class OperandIndex:

@@ -26,7 +26,7 @@ cdef class RetainedTopics:
     cdef list _with_all_below(self, list levels, list found, Py_ssize_t most)
     cdef _wild(self, _Level level)
 
-@cython.locals(least=Py_ssize_t)
+@cython.locals(shortest=Py_ssize_t)
 cdef Py_ssize_t _in_common(list names, list others, Py_ssize_t depth) except -1
 
 @cython.locals(name=str)

@@ -165,8 +165,8 @@ class RetainedTopics:
 
 def _in_common(names: list[str], others: list[str], depth: int) -> int:
     """Return how many levels two topics have in common, of which `depth` are known."""
-    least = min(len(names), len(others))
-    while depth < least and names[depth] == others[depth]:
+    shortest = min(len(names), len(others))
+    while depth < shortest and names[depth] == others[depth]:
         depth += 1
     return depth
 

@@ -99,44 +99,44 @@ class Router:
     def add(self, subscription: Subscription) -> int:
         """Route matching messages to the subscription; return the number it is known by.
 
-        It takes the place of the one that its subscriber has with the same topic filter, if any.
+        It replaces the one that its subscriber has with the same topic filter, if any.
         """
         table = self._indirect if is_indirect(subscription) else self._direct
-        place = table.reach(subscription.topic_filter)
-        if self._discard_like(subscription, place):
-            place = table.reach(subscription.topic_filter)  # it may have gone with the other
+        node = table.reach(subscription.topic_filter)
+        if self._discard_like(subscription, node):
+            node = table.reach(subscription.topic_filter)  # it may have gone with the other
         subscriber = self._subscribers.join(subscription.subscriber)
-        table.put(place, subscriber, subscription)
-        self._subscribers.hold(subscriber, place)
+        table.put(node, subscriber, subscription)
+        self._subscribers.hold(subscriber, node)
         if subscription.where is not None:
             self._filtered[subscriber] += 1
-        number = place << PLACE | subscriber
+        number = node << PLACE | subscriber
         self.on_change(split_shared(subscription.topic_filter)[1])
         for callback in self.on_add:
             callback(number, subscription)
         return number
 
-    def _discard_like(self, subscription: Subscription, place: int) -> bool:
+    def _discard_like(self, subscription: Subscription, node: int) -> bool:
         """Discard what has the same subscriber and topic filter, here or in the other table."""
         who = self._subscribers.find(subscription.subscriber)
         if who < 0:
             return False
-        if not self._subscribers.holds(who, place):
-            other = self._direct if place & INDIRECT else self._indirect
-            place = other.place(who, subscription.topic_filter) if other else 0
-        if place:
-            self.discard(place << PLACE | who)
-        return place > 0
+        if not self._subscribers.holds(who, node):
+            other = self._direct if node & INDIRECT else self._indirect
+            node = other.node(who, subscription.topic_filter) if other else 0
+        if node:
+            self.discard(node << PLACE | who)
+        return node > 0
 
     def find(self, subscriber: Subscriber, topic_filter: str) -> int | None:
         """Return the number of a subscription, None if there is none."""
         who = self._subscribers.find(subscriber)
         if who < 0:
             return None
-        place = self._direct.place(who, topic_filter)
-        if not place and self._indirect:
-            place = self._indirect.place(who, topic_filter)
-        return place << PLACE | who if place else None
+        node = self._direct.node(who, topic_filter)
+        if not node and self._indirect:
+            node = self._indirect.node(who, topic_filter)
+        return node << PLACE | who if node else None
 
     def count(self, subscriber: Subscriber) -> int:
         """Return how many subscriptions the subscriber has."""
@@ -151,30 +151,30 @@ class Router:
         who = self._subscribers.find(subscriber)
         if who < 0:
             return []
-        return [place << PLACE | who for place in self._subscribers.places(who)]
+        return [node << PLACE | who for node in self._subscribers.places(who)]
 
     def subscriptions(self) -> Iterator[tuple[int, Subscription]]:
         """Give every subscription with its number."""
         for who in self._subscribers.numbers():
-            for place in self._subscribers.places(who):
-                yield place << PLACE | who, self._table(place).get(place, who)
+            for node in self._subscribers.places(who):
+                yield node << PLACE | who, self._table(node).get(node, who)
 
     def subscription(self, number: int) -> Subscription:
         """Return what the subscription with this number says; raise KeyError without one."""
-        place, who = number >> PLACE, number & SUBSCRIBER
-        if not self._subscribers.holds(who, place):
+        node, who = number >> PLACE, number & SUBSCRIBER
+        if not self._subscribers.holds(who, node):
             raise KeyError(number)
-        return self._table(place).get(place, who)
+        return self._table(node).get(node, who)
 
-    def _table(self, place: int) -> DirectSubscriptions | IndirectSubscriptions:
-        return self._indirect if place & INDIRECT else self._direct
+    def _table(self, node: int) -> DirectSubscriptions | IndirectSubscriptions:
+        return self._indirect if node & INDIRECT else self._direct
 
     def discard(self, number: int) -> None:
         """Route nothing more to the subscription with this number; raise KeyError without one."""
-        place, who = number >> PLACE, number & SUBSCRIBER
+        node, who = number >> PLACE, number & SUBSCRIBER
         subscription = self.subscription(number)
-        self._table(place).take(place, who)
-        self._subscribers.release(who, place)
+        self._table(node).take(node, who)
+        self._subscribers.release(who, node)
         if subscription.where is not None:
             self._filtered[who] -= 1
             if not self._filtered[who]:

@@ -14,7 +14,7 @@ cdef class TopicLevels:
     cdef unsigned int _free
     cdef unsigned int _holes
     cdef dict _many
-    cdef unsigned long long _places
+    cdef unsigned long long _slots
     cdef unsigned int _size
     cdef unsigned short[::1] _sizes
     cdef unsigned int[::1] _table
@@ -22,10 +22,10 @@ cdef class TopicLevels:
     cdef unsigned char[::1] _uses
     cdef readonly unsigned int count
 
-    @cython.locals(size=Py_ssize_t, place=cython.ulonglong, number=cython.uint)
+    @cython.locals(size=Py_ssize_t, slot=cython.ulonglong, number=cython.uint)
     cpdef unsigned int find(self, bytes text)
     cdef unsigned long long _home(self, bytes text)
-    @cython.locals(begin=cython.uint, size=Py_ssize_t, texts=bytearray, place=cython.uint)
+    @cython.locals(begin=cython.uint, size=Py_ssize_t, texts=bytearray, offset=cython.uint)
     cdef bint _is(self, unsigned int number, bytes text)
     @cython.locals(begin=cython.uint, texts=bytearray)
     cpdef bytes text(self, unsigned int number)
@@ -41,10 +41,10 @@ cdef class TopicLevels:
     @cython.locals(number=cython.uint)
     cdef unsigned int _new_number(self)
     cdef _resize_columns(self, unsigned int room)
-    @cython.locals(place=cython.ulonglong)
+    @cython.locals(slot=cython.ulonglong)
     cdef _put(self, unsigned int number, bytes text)
     cdef _remove(self, unsigned int number)
-    @cython.locals(hole=cython.ulonglong, place=cython.ulonglong, home=cython.ulonglong)
+    @cython.locals(hole=cython.ulonglong, slot=cython.ulonglong, home=cython.ulonglong)
     cdef _take(self, unsigned int number)
     cdef unsigned long long _distance(self, unsigned long long first, unsigned long long last)
     @cython.locals(number=cython.uint)

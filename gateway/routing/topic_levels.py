@@ -3,13 +3,13 @@
 from gateway.routing.columns import BYTES, LEAST, SHORTS, places, resized, room_for, zeros
 
 FIRST_TABLE = 64
-"""Places of the table that texts are found by; at most 3/4 of them are taken."""
+"""Slots of the table that texts are found by; at most 3/4 of them are taken."""
 
 FEW_HOLES = 4_096
 """Bytes of texts out of use below which nothing is moved together."""
 
 PIECE = 16
-"""Bits of a place within a piece of memory, above which stands the piece: one has 65,536 bytes."""
+"""Bits of a slot within a piece of memory, above which stands the piece: one has 65,536 bytes."""
 
 SHORT = 16 if __file__.endswith(".so") else 0
 """Bytes up to which texts are compared byte by byte: compiled, that is faster than a call."""
@@ -48,9 +48,9 @@ class TopicLevels:
         "_free",
         "_holes",
         "_many",
-        "_places",
         "_size",
         "_sizes",
+        "_slots",
         "_table",
         "_texts",
         "_uses",
@@ -68,25 +68,25 @@ class TopicLevels:
         self._size = 1  # numbers that were ever in use, and 0, which is none
         self._free = 0  # the first free number below _size
         self._table = zeros(FIRST_TABLE)
-        self._places = FIRST_TABLE
+        self._slots = FIRST_TABLE
         self._few = 0  # so many fewer than there were that memory is given back
         self.count = 0
 
     def find(self, text: bytes) -> int:
         """Return the number of the text, 0 if it has none."""
         size = len(text)
-        place = (hash(text) & _WORD) * self._places >> 32
+        slot = (hash(text) & _WORD) * self._slots >> 32
         while True:
-            number = self._table[place]
+            number = self._table[slot]
             if number == 0 or (self._sizes[number] == size and self._is(number, text)):
                 return number
-            place += 1
-            if place == self._places:
-                place = 0
+            slot += 1
+            if slot == self._slots:
+                slot = 0
 
     def _home(self, text: bytes) -> int:
-        """Return the place in the table where the text stands if no other has it."""
-        return (hash(text) & _WORD) * self._places >> 32
+        """Return the slot in the table where the text stands if no other has it."""
+        return (hash(text) & _WORD) * self._slots >> 32
 
     def _is(self, number: int, text: bytes) -> bool:
         """Tell whether the number is that of the text, which is of the right size."""
@@ -95,8 +95,8 @@ class TopicLevels:
         begin &= _WITHIN
         if size > _SHORT:
             return texts.startswith(text, begin)
-        for place in range(size):  # noqa: SIM110  # a generator does not compile here
-            if texts[begin + place] != text[place]:
+        for offset in range(size):  # noqa: SIM110  # a generator does not compile here
+            if texts[begin + offset] != text[offset]:
                 return False
         return True
 
@@ -115,8 +115,8 @@ class TopicLevels:
 
     def add(self, text: bytes) -> int:
         """Return a new number for a text that has none; `use_again` is to follow."""
-        if 4 * (self.count + 1) > 3 * self._places:
-            self._rebuild_table(self._places + (self._places >> 1))
+        if 4 * (self.count + 1) > 3 * self._slots:
+            self._rebuild_table(self._slots + (self._slots >> 1))
         number = self._new_number()
         self._keep(number, text)
         self._put(number, text)
@@ -165,7 +165,7 @@ class TopicLevels:
         """Return the bytes of texts and columns."""
         numbers = NUMBER * places(self._begins, self._size)
         many = MANY_OVERHEAD * len(self._many)
-        return self._bytes + numbers + many + TABLE_PLACE * self._places
+        return self._bytes + numbers + many + TABLE_PLACE * self._slots
 
     def _new_number(self) -> int:
         number = self._free
@@ -184,12 +184,12 @@ class TopicLevels:
         self._uses = resized(self._uses, room, self._size)
 
     def _put(self, number: int, text: bytes) -> None:
-        place = self._home(text)
-        while self._table[place]:
-            place += 1
-            if place == self._places:
-                place = 0
-        self._table[place] = number
+        slot = self._home(text)
+        while self._table[slot]:
+            slot += 1
+            if slot == self._slots:
+                slot = 0
+        self._table[slot] = number
 
     def _remove(self, number: int) -> None:
         self._take(number)
@@ -200,31 +200,31 @@ class TopicLevels:
         self.count -= 1
         if self._holes > FEW_HOLES and 2 * self._holes > self._bytes:
             self._close_holes()
-        if self._places > FIRST_TABLE and self.count < self._few:
+        if self._slots > FIRST_TABLE and self.count < self._few:
             self._cut_back()
 
     def _take(self, number: int) -> None:
         """Take the number out of the table; those it had displaced move up."""
         hole = self._home(self.text(number))
         while self._table[hole] != number:
-            hole = hole + 1 if hole + 1 < self._places else 0
-        place = hole + 1 if hole + 1 < self._places else 0
-        while self._table[place]:
-            home = self._home(self.text(self._table[place]))
+            hole = hole + 1 if hole + 1 < self._slots else 0
+        slot = hole + 1 if hole + 1 < self._slots else 0
+        while self._table[slot]:
+            home = self._home(self.text(self._table[slot]))
             # It may move into the hole unless its home lies behind the hole.
-            if self._distance(home, place) >= self._distance(hole, place):
-                self._table[hole] = self._table[place]
-                hole = place
-            place = place + 1 if place + 1 < self._places else 0
+            if self._distance(home, slot) >= self._distance(hole, slot):
+                self._table[hole] = self._table[slot]
+                hole = slot
+            slot = slot + 1 if slot + 1 < self._slots else 0
         self._table[hole] = 0
 
     def _distance(self, first: int, last: int) -> int:
-        """Return the steps from one place of the table to another, round its end."""
-        return last - first if last >= first else last - first + self._places
+        """Return the steps from one slot of the table to another, round its end."""
+        return last - first if last >= first else last - first + self._slots
 
     def _rebuild_table(self, size: int) -> None:
         self._table = zeros(size)
-        self._places = size
+        self._slots = size
         for number in range(1, self._size):
             if self._uses[number]:
                 self._put(number, self.text(number))

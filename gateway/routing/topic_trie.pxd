@@ -39,7 +39,7 @@ cdef class TopicTrie:
     cpdef put(self, unsigned int node, unsigned int subscription)
     @cython.locals(word=cython.uint)
     cpdef bint take(self, unsigned int node, unsigned int subscription)
-    cpdef Py_ssize_t first(self, unsigned int node, unsigned int least)
+    cpdef Py_ssize_t first(self, unsigned int node, unsigned int minimum)
     @cython.locals(found=list)
     cpdef list held(self, unsigned int node)
     cdef _begin_levels(self)

@@ -158,9 +158,9 @@ class TopicTrie:
         self._reclaim(node)
         return True
 
-    def first(self, node: int, least: int) -> int:
-        """Return the first subscription at a node from the number `least` on, -1 without one."""
-        return self._held.first(self._nodes.held(node), least)
+    def first(self, node: int, minimum: int) -> int:
+        """Return the first subscription at a node from the number `minimum` on, -1 without one."""
+        return self._held.first(self._nodes.held(node), minimum)
 
     def held(self, node: int) -> list[int]:
         """Return the subscriptions at a node by number, in a list of its own."""

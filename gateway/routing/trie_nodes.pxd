@@ -19,11 +19,11 @@ cdef class TrieNodes:
     cdef unsigned int _most
     cdef unsigned int[::1] _parent
     cdef unsigned long long _parent_factor
-    cdef unsigned long long _places
+    cdef unsigned long long _slots
     cdef unsigned int _size
     cdef readonly unsigned int count
 
-    @cython.locals(mixed=cython.ulonglong, place=cython.ulonglong, node=cython.uint)
+    @cython.locals(mixed=cython.ulonglong, slot=cython.ulonglong, node=cython.uint)
     cpdef unsigned int child(self, unsigned int parent, unsigned int level)
     cpdef unsigned int children(self, unsigned int node)
     cpdef unsigned int held(self, unsigned int node)
@@ -48,12 +48,12 @@ cdef class TrieNodes:
     cdef _unlink(self, unsigned int node)
     cdef _shorten(self)
     cdef _resize_columns(self, unsigned int room)
-    @cython.locals(place=cython.ulonglong)
+    @cython.locals(slot=cython.ulonglong)
     cdef _put(self, unsigned int node)
-    @cython.locals(hole=cython.ulonglong, place=cython.ulonglong, home=cython.ulonglong,
+    @cython.locals(hole=cython.ulonglong, slot=cython.ulonglong, home=cython.ulonglong,
                    other=cython.uint)
     cdef _take(self, unsigned int node)
     cdef unsigned long long _distance(self, unsigned long long first, unsigned long long last)
     @cython.locals(node=cython.uint, level=cython.uint, mixed=cython.ulonglong,
-                   place=cython.ulonglong)
+                   slot=cython.ulonglong)
     cdef _rebuild_edges(self, unsigned long long size)

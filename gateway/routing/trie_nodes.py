@@ -5,10 +5,10 @@ from gateway.routing.columns import BYTES, LEAST, places, resized, room_for, zer
 ROOT = 0
 
 FIRST_EDGES = 64
-"""Places of the table of edges; at most 3/4 of them are taken."""
+"""Slots of the table of edges; at most 3/4 of them are taken."""
 
 FEW_EDGES = 1_024
-"""Places of the table of edges up to which it is not cut back."""
+"""Slots of the table of edges up to which it is not cut back."""
 
 HAS_PLUS = 1
 HAS_REST = 2
@@ -54,8 +54,8 @@ class TrieNodes:
         "_most",
         "_parent",
         "_parent_factor",
-        "_places",
         "_size",
+        "_slots",
         "count",
     )
 
@@ -72,7 +72,7 @@ class TrieNodes:
         self._many: dict[int, int] = {}  # children of nodes that have MANY
         self._held = zeros(LEAST)  # of a free number: the free one before it
         self._edges = zeros(FIRST_EDGES)
-        self._places = FIRST_EDGES
+        self._slots = FIRST_EDGES
         self._size = 1  # the root's number is 0, the last one that is not free stands below this
         self._most = 1  # the largest size since the columns are as long as they are
         self._free = 0  # the first free number
@@ -81,14 +81,14 @@ class TrieNodes:
     def child(self, parent: int, level: int) -> int:
         """Return the child of `parent` for this level, 0 if it has none."""
         mixed = (parent * self._parent_factor + level * self._level_factor) & _WORD
-        place = mixed * self._places >> 32
+        slot = mixed * self._slots >> 32
         while True:
-            node = self._edges[place]
+            node = self._edges[slot]
             if node == 0 or (self._level[node] == level and self._parent[node] == parent):
                 return node
-            place += 1
-            if place == self._places:
-                place = 0
+            slot += 1
+            if slot == self._slots:
+                slot = 0
 
     def children(self, node: int) -> int:
         """Return HAS_PLUS and HAS_REST, as far as they hold, and A_CHILD times the children.
@@ -118,8 +118,8 @@ class TrieNodes:
 
         `kind` is HAS_PLUS for the level `+`, HAS_REST for `#` and 0 for all others.
         """
-        if 4 * (self.count + 1) > 3 * self._places:
-            self._rebuild_edges(self._places + (self._places >> 1))
+        if 4 * (self.count + 1) > 3 * self._slots:
+            self._rebuild_edges(self._slots + (self._slots >> 1))
         node = self._new_number()
         self._parent[node] = parent
         self._level[node] = level
@@ -163,18 +163,18 @@ class TrieNodes:
             self._shorten()
         else:
             self._set_free(node)
-        if self._places > _FEW_EDGES and 6 * self.count < self._places:
+        if self._slots > _FEW_EDGES and 6 * self.count < self._slots:
             self._rebuild_edges(2 * self.count + _FIRST_EDGES)
 
     def memory(self) -> int:
         """Return the bytes of columns and edges."""
         nodes = NODE * places(self._parent, self._most)
-        return nodes + MANY_OVERHEAD * len(self._many) + EDGE * self._places
+        return nodes + MANY_OVERHEAD * len(self._many) + EDGE * self._slots
 
     def _home(self, parent: int, level: int) -> int:
-        """Return the place where the edge stands if no other has it."""
+        """Return the slot where the edge stands if no other has it."""
         mixed = (parent * self._parent_factor + level * self._level_factor) & _WORD
-        return mixed * self._places >> 32
+        return mixed * self._slots >> 32
 
     def _new_number(self) -> int:
         node = self._free
@@ -222,40 +222,40 @@ class TrieNodes:
         self._most = self._size
 
     def _put(self, node: int) -> None:
-        place = self._home(self._parent[node], self._level[node])
-        while self._edges[place]:
-            place += 1
-            if place == self._places:
-                place = 0
-        self._edges[place] = node
+        slot = self._home(self._parent[node], self._level[node])
+        while self._edges[slot]:
+            slot += 1
+            if slot == self._slots:
+                slot = 0
+        self._edges[slot] = node
 
     def _take(self, node: int) -> None:
         """Take the node's edge out of the table; those it had displaced move up."""
         hole = self._home(self._parent[node], self._level[node])
         while self._edges[hole] != node:
-            hole = hole + 1 if hole + 1 < self._places else 0
-        place = hole + 1 if hole + 1 < self._places else 0
-        while self._edges[place]:
-            other = self._edges[place]
+            hole = hole + 1 if hole + 1 < self._slots else 0
+        slot = hole + 1 if hole + 1 < self._slots else 0
+        while self._edges[slot]:
+            other = self._edges[slot]
             home = self._home(self._parent[other], self._level[other])
-            if self._distance(home, place) >= self._distance(hole, place):
+            if self._distance(home, slot) >= self._distance(hole, slot):
                 self._edges[hole] = other
-                hole = place
-            place = place + 1 if place + 1 < self._places else 0
+                hole = slot
+            slot = slot + 1 if slot + 1 < self._slots else 0
         self._edges[hole] = 0
 
     def _distance(self, first: int, last: int) -> int:
-        """Return the steps from one place of the table to another, round its end."""
-        return last - first if last >= first else last - first + self._places
+        """Return the steps from one slot of the table to another, round its end."""
+        return last - first if last >= first else last - first + self._slots
 
     def _rebuild_edges(self, size: int) -> None:
         self._edges = zeros(size)
-        self._places = size
+        self._slots = size
         for node in range(1, self._size):
             level = self._level[node]
             if level:
                 mixed = self._parent[node] * self._parent_factor + level * self._level_factor
-                place = (mixed & _WORD) * size >> 32
-                while self._edges[place]:
-                    place = place + 1 if place + 1 < size else 0
-                self._edges[place] = node
+                slot = (mixed & _WORD) * size >> 32
+                while self._edges[slot]:
+                    slot = slot + 1 if slot + 1 < size else 0
+                self._edges[slot] = node
