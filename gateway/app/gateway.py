@@ -150,7 +150,8 @@ class Gateway:
     async def start(self, *, durable: bool) -> None:
         """Start every part; raise TidegateError if one cannot work."""
         self.stack.callback(DataFolder(self.data).close)
-        alarms = self.alarms | await open_storage(self, durable=durable)
+        alarms = await open_storage(self, durable=durable)  # which goes on to add to them
+        alarms.update(self.alarms)
         files = watch_files(self)
         self.clock_stamp = await open_clock_stamp(self)
         store, kept = await open_store(self, durable=durable)

@@ -54,9 +54,11 @@ def test_a_lock_that_is_no_file_does_no_harm(tmp_path: Path, make: Callable[[Pat
 def test_others_may_read_nothing(tmp_path: Path) -> None:
     names = ["tidegate.db", "tidegate.db-wal", "tidegate.db.corrupt-20251121T154640Z"]
     for name in names:
-        (tmp_path / name).touch(0o644)
-    (tmp_path / "landing").mkdir(0o755)
-    (tmp_path / "of somebody").touch(0o644)
+        (tmp_path / name).touch()
+    (tmp_path / "of somebody").touch()
+    (tmp_path / "landing").mkdir()
+    for each in tmp_path.iterdir():
+        each.chmod(0o755)
     DataFolder(tmp_path).close()
     for name in (*names, "landing", "lock"):
         assert not (tmp_path / name).stat().st_mode & stat.S_IRWXO, name

@@ -55,7 +55,7 @@ async def test_what_the_start_stumbles_over_is_left_out(tmp_path: Path) -> None:
         *(REMEMBER.format(*each) for each in [("a", "[1]"), ("b", "7"), ("c", "[")]),
         "UPDATE rule_memory SET topic = CAST(x'ff' AS TEXT) WHERE topic = 'sensors/a'",
         "INSERT INTO node_frames VALUES ('n1', 1, 1, 1, x'01')",
-        "INSERT INTO retained (topic, payload, qos, retain, received_at, message_expiry)"
+        "INSERT INTO retained (topic, payload, qos, retain, time, message_expiry)"
         " VALUES ('a', x'', 1, 1, 1, -5), ('b', x'', 1, 1, 1, NULL)",
     )
     await start_and_stop(tmp_path)
