@@ -29,8 +29,8 @@ class CommitDue:
         """True when the commit is not to be put off any more."""
         return not self.at or self.at <= asyncio.get_running_loop().time()
 
-    def want(self, within: float, commit_delay: float, stretch: float) -> None:
-        """Have it begin at most `within` seconds from now (`Writer.want`)."""
+    def schedule(self, within: float, commit_delay: float, stretch: float) -> None:
+        """Have it begin at most `within` seconds from now (`Writer.schedule_commit`)."""
         if within >= self._within:
             return  # asked for earlier, and for no longer: that is due before
         self._within = within

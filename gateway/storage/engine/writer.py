@@ -155,7 +155,7 @@ class Writer:
             within = MEMORY_DELAY
         elif not self.durable:
             within = max(within, MEMORY_DELAY)
-        self.due.want(within, self.commit_delay, self.stretch)
+        self.due.schedule(within, self.commit_delay, self.stretch)
 
     def commit_number(self) -> int:
         """Return the newest batch with work that is not on disk, 0 if there is none to wait for.

@@ -20,4 +20,4 @@ cdef class SessionJournal(SessionRecord):
     cdef DeliveryRow _row_of(self, Span span, long long base)
     cpdef done(self, Span span, Py_ssize_t first, Py_ssize_t count)
     @cython.locals(changes=Changes, last="long long", elided=Py_ssize_t)
-    cdef _taken(self, DeliveryRow row)
+    cdef _note_done(self, DeliveryRow row)

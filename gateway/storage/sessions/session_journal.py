@@ -75,9 +75,9 @@ class SessionJournal(SessionRecord):
             return
         assert isinstance(row, DeliveryRow)  # noqa: S101 - whoever owes a span gives it no other
         row.take(first, count)
-        self._taken(row)
+        self._note_done(row)
 
-    def _taken(self, row: DeliveryRow) -> None:
+    def _note_done(self, row: DeliveryRow) -> None:
         """Note what of a row is still to be written, or deleted, at some time."""
         changes, store, last = self._begun(), self._store, row.last
         # Losing a deletion in a crash only has the message come again, with DUP: it may wait.
@@ -142,7 +142,7 @@ class SessionJournal(SessionRecord):
             own.barrier.add()
         row.take(first, count)
         row.left += gone.bit_count()  # which were counted before
-        self._taken(row)
+        self._note_done(row)
         return own
 
     def sent(self, span: Span) -> int:
@@ -185,7 +185,7 @@ class SessionJournal(SessionRecord):
         for row in {span.row: None for span in owed}:  # each once: spans share rows
             if isinstance(row, DeliveryRow):
                 row.left = 0
-                self._taken(row)
+                self._note_done(row)
         changes = self._changes or Changes()
         written = changes.gone_messages + sum(row.written for row in changes.begun.values())
         self._changes = None

@@ -60,8 +60,8 @@ PROGRESS = "UPDATE delivery SET packet_id = ?, released = ? WHERE session = ? AN
 DONE = "DELETE FROM delivery WHERE session = ? AND sequence BETWEEN ? AND ?"
 DONE_ALL = "DELETE FROM delivery"
 
-TAKE = "INSERT OR REPLACE INTO incoming (session, packet_id) VALUES (?, ?)"
-LET_GO = "DELETE FROM incoming WHERE session = ? AND packet_id = ?"
+KEEP_INCOMING = "INSERT OR REPLACE INTO incoming (session, packet_id) VALUES (?, ?)"
+FORGET_INCOMING = "DELETE FROM incoming WHERE session = ? AND packet_id = ?"
 
 
 def identifiers_to_text(identifiers: tuple[int, ...]) -> str | None:

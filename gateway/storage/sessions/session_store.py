@@ -206,7 +206,7 @@ def _subscription_row(journal: SessionJournal, kept: KeptSubscription) -> tuple[
 
 def _write_incoming(add: Add, journal: SessionJournal, changes: Changes) -> None:
     for packet_id, kept in changes.incoming.items():
-        statement = session_rows.TAKE if kept else session_rows.LET_GO
+        statement = session_rows.KEEP_INCOMING if kept else session_rows.FORGET_INCOMING
         add(statement, (journal.number, packet_id))
 
 

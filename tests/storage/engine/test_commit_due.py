@@ -24,7 +24,7 @@ async def test_the_earliest_time_that_is_asked_for_holds(
 ) -> None:
     due, before = CommitDue(), asyncio.get_running_loop().time()
     for within in asked:
-        due.want(within, DELAY, 1.0)
+        due.schedule(within, DELAY, 1.0)
     due.end_turn()
     if earliest:
         assert before + earliest <= due.at < before + earliest + 1.0
@@ -37,7 +37,7 @@ async def test_nothing_is_due_that_nobody_wants() -> None:
     due = CommitDue()
     due.end_turn()
     assert (due.wanted, due.at, due.passed) == (False, math.inf, False)
-    due.want(0.0, DELAY, 1.0)
+    due.schedule(0.0, DELAY, 1.0)
     assert (due.wanted, due.passed) == (True, True)
     due.clear()
     assert (due.wanted, due.passed) == (False, False)
@@ -45,7 +45,7 @@ async def test_nothing_is_due_that_nobody_wants() -> None:
 
 async def test_what_is_within_the_commit_delay_counts_from_the_end_of_the_turn() -> None:
     due = CommitDue()
-    due.want(DELAY, DELAY, 0.0)
+    due.schedule(DELAY, DELAY, 0.0)
     assert (due.wanted, due.at) == (True, math.inf)
     before = asyncio.get_running_loop().time()
     due.end_turn()
@@ -55,5 +55,5 @@ async def test_what_is_within_the_commit_delay_counts_from_the_end_of_the_turn()
 @pytest.mark.parametrize(("stretch", "used"), [(1.0, 0.5), (0.2, 0.1), (0.0, DELAY)])
 async def test_a_stretch_uses_a_part_of_a_window(stretch: float, used: float) -> None:
     due, before = CommitDue(), asyncio.get_running_loop().time()
-    due.want(0.5, DELAY, stretch)
+    due.schedule(0.5, DELAY, stretch)
     assert before + used <= due.at < before + used + 0.3
