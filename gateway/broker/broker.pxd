@@ -16,7 +16,7 @@ cdef class Broker:
     cdef object _packets_sent
     cdef public object access
     cdef public TopicAdmissions admissions
-    cdef public list admitted
+    cdef public list connection_lines
     cdef public object alias_budget
     cdef public object budget
     cdef public object clients

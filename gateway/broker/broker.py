@@ -9,6 +9,7 @@ from gateway.broker import bounds, sessions
 from gateway.broker.access import Authenticator
 from gateway.broker.arrival import PLAIN, Arrival
 from gateway.broker.client import Client
+from gateway.broker.connection_lines import note_end
 from gateway.broker.deadlines import Action, Deadlines
 from gateway.broker.durability_classes import DurabilityClasses
 from gateway.broker.ended_subscriptions import EndedSubscriptions
@@ -68,11 +69,11 @@ class Broker:
         "_packets_sent",
         "access",
         "admissions",
-        "admitted",
         "alias_budget",
         "budget",
         "clients",
         "clock_ahead",
+        "connection_lines",
         "connections",
         "connects",
         "counters",
@@ -152,7 +153,7 @@ class Broker:
         self.persistent_sessions = 0  # of these, those that outlive their connection
         self.clients: dict[str, Client] = {}
         self.connections: set[Client] = set()  # also those without a session yet, or any more
-        self.admitted: list[tuple[str, str, str]] = []  # of whom no line tells yet: see connack
+        self.connection_lines: list[tuple[str, tuple[object, ...]]] = []  # not logged yet
         self._packets_received = self._packets_sent = 0  # of connections that are gone
         self.clock_ahead: int | None = None  # wall clock before the monotonic one, milliseconds
         self.deadlines = Deadlines()
@@ -242,6 +243,7 @@ class Broker:
         self.memory.forget(client)
         self._packets_received += client.connection.packets_received
         self._packets_sent += client.connection.packets_sent
+        note_end(self, client, instant)
         sessions.leave(self, client, instant)
         client.connection.close()
 

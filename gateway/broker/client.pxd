@@ -11,8 +11,10 @@ cdef class Client:
     cdef public Py_ssize_t held
     cdef public Py_ssize_t held_below
     cdef public Py_ssize_t held_connect
+    cdef public object end_reason
     cdef public object keep_alive
     cdef public double last_received
+    cdef readonly double opened
     cdef public object peer
     cdef public object pieces
     cdef public bint problem_information

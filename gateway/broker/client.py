@@ -29,11 +29,13 @@ class Client:
         "authenticator",
         "closing",
         "connection",
+        "end_reason",
         "held",
         "held_below",
         "held_connect",
         "keep_alive",
         "last_received",
+        "opened",
         "peer",
         "pieces",
         "problem_information",
@@ -57,7 +59,9 @@ class Client:
         self.authentication: Authentication | None = None  # as a method of CONNECT wants it
         self.pieces: Pieces | None = None  # of its last packet, to be handled before the next
         self.keep_alive = 0
+        self.opened = now
         self.last_received = now
+        self.end_reason = ""  # why it was not the client that ended it, for the log
         self.closing = False  # the network connection ends once its output is sent
         self.aborted = False  # the network connection ends at once, whatever was still to be sent
         self.held = 0  # bytes in its buffers, as `MemoryBudget.note` knows them
@@ -74,6 +78,7 @@ class Client:
         """End the connection, in MQTT 5 with a DISCONNECT that says why."""
         if self.closing:
             return
+        self.end_reason = f"{reason or reason_code.name} (0x{reason_code:02X})"
         if self.connection.version == MQTT_5 and self.session is not None:
             # [MQTT-3.14.2-3]: no Reason String beyond the client's Maximum Packet Size
             self.send(Disconnect(reason_code, self.explain(reason, always=True)))
@@ -89,8 +94,9 @@ class Client:
             self.session.detach()
         self.connection.on_output()
 
-    def abort(self) -> None:
+    def abort(self, reason: str) -> None:
         """End the connection at once, and give up what was still to be sent."""
+        self.end_reason = reason
         self.aborted = True
         self.pieces = None
         self.connection.discard()

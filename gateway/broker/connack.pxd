@@ -12,11 +12,8 @@ cpdef admit(broker, Client client, packet, instant, authentication_data=*)
 
 cpdef refuse(broker, Client client, packet, refusal)
 
-@cython.locals(session=Session, present=bint, assigned=bint, admitted=list)
+@cython.locals(session=Session, present=bint, assigned=bint)
 cdef _accept(broker, Client client, packet, instant, authentication_data)
-
-@cython.locals(admitted=list)
-cpdef tell_admitted(broker)
 
 cdef _allow_aliases(broker, Connection connection, packet)
 

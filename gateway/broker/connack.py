@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gateway.broker.access import access_of
 from gateway.broker.admission import SHOWN, Refusal, examine, granted_expiry
 from gateway.broker.client import Client
+from gateway.broker.connection_lines import note_line, user_of
 from gateway.broker.instant import Instant
 from gateway.broker.keep_alive import watch_keep_alive
 from gateway.broker.sessions import resume, set_expiry, take_over
@@ -28,9 +29,6 @@ WHERE_PROPERTY = ("$where", "1")
 """Says that `$where` is understood, and in which version ($where language, section 12.1)."""
 
 VERSIONS = {MQTT_3_1: "3.1", MQTT_3_1_1: "3.1.1", MQTT_5: "5"}
-
-ADMITTED = 100
-"""Clients that are let in before their lines are written, where the turn does not end before."""
 
 ANSWERS = 64
 """CONNACKs of MQTT 5 that are made once for all who get them; a listener has at most eight."""
@@ -57,9 +55,8 @@ def admit(
 def refuse(broker: "Broker", client: Client, packet: Connect, refusal: Refusal) -> None:
     """Say why the client is not let in, and end its connection."""
     code, reason = refusal
-    logger.warning(
-        "refused client %r at %s: %s (0x%02X)", packet.client_id[:SHOWN], client.peer, reason, code
-    )
+    who, user = packet.client_id[:SHOWN], user_of(packet.username)
+    logger.warning("refused client %r%s at %s: %s (0x%02X)", who, user, client.peer, reason, code)
     broker.counters.add("tidegate/clients/refused")
     client.send(ConnAck(reason_code=code, properties=client.explain(reason, always=True)))
     client.close()  # [MQTT-3.2.2-7]
@@ -95,29 +92,13 @@ def _accept(
     properties = _properties(broker, client, packet, authentication_data, assigned)
     commit = broker.commit_since(gathered)
     if not client.connection.send(ConnAck(present, ReasonCode.SUCCESS, properties), commit):
+        client.end_reason = "its Maximum Packet Size is too small for CONNACK"
         client.close()  # its Maximum Packet Size does not even let us tell it our limits
         return
-    admitted = broker.admitted
-    admitted.append((session.client_id[:SHOWN], client.peer, VERSIONS[packet.protocol_version]))
-    if len(admitted) == ADMITTED:
-        tell_admitted(broker)
+    who, version = session.client_id[:SHOWN], VERSIONS[packet.protocol_version]
+    note_line(broker, "client %r connected from %s (MQTT %s)", who, client.peer, version)
     watch_keep_alive(broker, client, instant)
     session.pump(instant.monotonic)
-
-
-def tell_admitted(broker: "Broker") -> None:
-    """Log a line for each client that was let in since the last time, all as one record.
-
-    Who runs the turns calls this at the end of each that let one in. A record of its own for each
-    line takes eight times as long.
-    """
-    admitted, broker.admitted = broker.admitted, []
-    if logger.isEnabledFor(logging.INFO):
-        lines = [
-            f"client {client_id!r} connected from {peer} (MQTT {version})"
-            for client_id, peer, version in admitted
-        ]
-        logger.info("\n".join(lines))
 
 
 def _allow_aliases(broker: "Broker", connection: Connection, packet: Connect) -> None:

@@ -120,13 +120,16 @@ class MemoryBudget:
                 said.append(f"{_name(client)} with {client.held}")
             self.closed += 1
             self.forget(client)
-            client.abort()
+            client.abort(NO_MEMORY)
         logger.warning(
             "clients may hold %d bytes and need more: closing the %d that hold most, %s",
             self.limit,
             self.closed - before,
             ", ".join(said),
         )
+
+
+NO_MEMORY = "clients hold more than the memory limit, and this one much of it"
 
 
 def _name(client: Client) -> str:

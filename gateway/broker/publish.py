@@ -247,6 +247,7 @@ def _answer(
     if code >= _FAILURE and connection.version != MQTT_5:
         if code in RETRY:
             # MQTT 3.1.1 has no negative PUBACK; silence and a new connection make the client retry
+            client.end_reason = "its message could not be taken, and MQTT 3.1.1 has no other answer"
             client.close()
             return
         code = ReasonCode.SUCCESS  # what will never be taken is acknowledged, or it comes for ever

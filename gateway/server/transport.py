@@ -162,7 +162,7 @@ class ClientTransport:
     def connection_lost(self, error: Exception | None) -> None:
         """Tell the broker; `error` is None after an orderly end."""
         if self._client is not None and error is not None:
-            logger.info("client at %s: %s", self._client.peer, error)
+            self._client.end_reason = self._client.end_reason or _words(error)
         self._transport = None
         if self._abort is not None:
             self._abort.cancel()
@@ -326,3 +326,8 @@ class ClientTransport:
         client, self._client = self._client, None
         if client is not None:
             self._turn.broker.lost(client, self._turn.now())
+
+
+def _words(error: Exception) -> str:
+    """Return what became of a connection, without the number that Linux gives it."""
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__

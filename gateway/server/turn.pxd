@@ -2,7 +2,6 @@ import cython
 
 from gateway.broker.broker cimport Broker
 from gateway.broker.client cimport Client
-from gateway.broker.connack cimport tell_admitted
 from gateway.server.socket_selector cimport SocketSelector
 from gateway.storage.engine.wake_up cimport WakeUp
 

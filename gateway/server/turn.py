@@ -14,7 +14,7 @@ from typing import Protocol
 
 from gateway.broker.broker import Broker
 from gateway.broker.client import Client
-from gateway.broker.connack import tell_admitted
+from gateway.broker.connection_lines import write_lines
 from gateway.broker.instant import Instant
 from gateway.clock import Clock
 from gateway.server.gateway_loop import GatewayLoop
@@ -167,8 +167,8 @@ class Turn:
     def end(self) -> None:
         """Hand over the rows and write what is free to leave."""
         self.scheduled = True  # what is touched by the writing is written here, not next time
-        if self.broker.admitted:
-            tell_admitted(self.broker)
+        if self.broker.connection_lines:
+            write_lines(self.broker)
         if self._due.wanted:
             self._writer.hand_over()
         if self.touched or self._late:

@@ -103,12 +103,12 @@ def test_lines_of_a_turn_leave_together_at_its_end(
 def test_who_was_let_in_is_told_before_what_comes_then(
     logger: logging.Logger, output: NotedWrites, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "gateway.broker.connack")
+    caplog.set_level(logging.INFO, "gateway.broker.connection_lines")
     turns: list[Turn] = []
 
     def let_in(name: str) -> None:
         turns[0].now()
-        turns[0].broker.admitted.append((name, "here", "5"))
+        turns[0].broker.connection_lines.append(("client %r came", (name,)))
 
     def speak() -> None:
         let_in("a")
@@ -117,8 +117,8 @@ def test_who_was_let_in_is_told_before_what_comes_then(
         let_in("c")
 
     run_turn(speak, turns)
-    lines = ["client 'a' connected from here (MQTT 5)", "client 'b' connected from here (MQTT 5)"]
-    lines += ["one", "client 'c' connected from here (MQTT 5)"]
+    lines = ["client 'a' came", "client 'b' came"]
+    lines += ["one", "client 'c' came"]
     assert output.writes == ["\n".join(lines) + "\n"]
 
 

@@ -75,11 +75,12 @@ def test_a_client_is_refused_with_the_reason(
     assert client.take() == [ConnAck(False, code, Properties(reason_string=reason))]
     assert client.closed()
     assert not harness.broker.sessions
+    user = f" of user {connect.username!r}" if connect.username is not None else ""
     assert caplog.record_tuples == [
         (
             "gateway.broker.connack",
             logging.WARNING,
-            f"refused client 'c' at 192.0.2.7:40000: {reason} (0x{code:02X})",
+            f"refused client 'c'{user} at 192.0.2.7:40000: {reason} (0x{code:02X})",
         )
     ]
 
