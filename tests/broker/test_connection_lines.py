@@ -10,6 +10,9 @@ from tests.support.broker_harness import Harness
 from tests.support.versions import VERSIONS
 
 
+FAULT = "first byte 0x00: a reserved packet type, or flags that it cannot have"
+
+
 def test_connecting_is_logged_with_the_version(
     harness: Harness, caplog: pytest.LogCaptureFixture
 ) -> None:
