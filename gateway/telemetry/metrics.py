@@ -16,6 +16,8 @@ FIGURES = (*BROKER_FIGURES, *OWN_FIGURES)
 FIXED = {figure.name: figure for figure in FIGURES if not figure.varies}
 VARYING = tuple((figure.pattern(), figure) for figure in FIGURES if figure.varies)
 
+COUNTERS = tuple(name for name, figure in FIXED.items() if figure.kind is Kind.COUNTER)
+
 ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 Value = int | float | str
@@ -26,9 +28,12 @@ Reading = tuple[Labels, Value]
 def exposition(values: Mapping[str, Value]) -> str:
     """Return every figure of `values` (gateway.counters.Counters) that is a number, or a state.
 
-    Texts are left out, but for those that say who this is. A metric is there once its figure is.
+    Texts are left out, but for those that say who this is. Counters are there from the start, at
+    zero, so that a first event is a rise; another metric is there once its figure is.
     """
-    readings: dict[str, list[Reading]] = {}
+    readings: dict[str, list[Reading]] = {
+        name: [({}, 0)] for name in COUNTERS if name not in values
+    }
     for name, value in values.items():
         found = _find(name)
         if found is not None:

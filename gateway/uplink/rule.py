@@ -11,6 +11,9 @@ from gateway.routing.where.rule import RuleWhere
 from gateway.storage.history.row import RuleResult
 from gateway.storage.state.rule_states import RuleKey, RuleState
 
+COUNTED = ("evaluated", "passed", "filtered", "null", "bytes_saved", "state_overflow")
+"""What is counted of each rule, from zero on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -82,6 +85,8 @@ class ActiveRule:
         self._budget = budget
         self._unsaved: set[str] = set()
         self._prefix = f"tidegate/rules/{index}/"
+        for name in COUNTED:
+            counters.add(f"{self._prefix}{name}", 0)
         self._restore()
         self._show()
 

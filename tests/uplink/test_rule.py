@@ -154,6 +154,7 @@ async def test_figures(store: Store) -> None:
         "filtered": 2,
         "null": 1,
         "bytes_saved": 0,
+        "state_overflow": 0,
         "microseconds": "0.0",
     }
     assert figures(store, 1) == {

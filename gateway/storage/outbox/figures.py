@@ -4,6 +4,9 @@ from gateway.counters import Counters
 from gateway.storage.outbox.outcome import Outcome
 from gateway.storage.outbox.streams import OutboxStreams
 
+CAUSES = ("drop-oldest", "drop-newest", "drop-lowest-priority", "latest")
+"""Why an acknowledged message is given up."""
+
 
 class OutboxFigures:
     """Shows the sums of `streams` under `$SYS/broker/tidegate/outbox/` and counts beside them."""
@@ -11,6 +14,8 @@ class OutboxFigures:
     def __init__(self, counters: Counters, streams: OutboxStreams) -> None:
         self._counters = counters
         self._streams = streams
+        for cause in CAUSES:
+            counters.add(f"tidegate/outbox/evicted/{cause}", 0)
 
     def show(self, *names: str) -> None:
         """Show the sums of the whole and of the streams of these names."""
