@@ -10,14 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gateway.app.access import access_policies, access_warnings
+from gateway.app.access import access_policies
 from gateway.app.allocator import give_back_regularly, keep_buffers
 from gateway.app.broker_settings import broker_settings, subscription_filters
 from gateway.app.control import Control
 from gateway.app.damage import have_it_salvaged
 from gateway.app.data_folder import DataFolder
 from gateway.app.descriptors import make_room, raise_limit
-from gateway.app.drop_warnings import drop_warnings
 from gateway.app.durability import durability_entries
 from gateway.app.durable_sessions import open_store
 from gateway.app.history import record
@@ -27,6 +26,7 @@ from gateway.app.metrics import bind_metrics
 from gateway.app.sensors import start_sensors
 from gateway.app.storage import open_storage
 from gateway.app.telemetry import Telemetry
+from gateway.app.warnings import warnings
 from gateway.app.watched_files import watch
 from gateway.app.wear import Wear
 from gateway.broker import access
@@ -200,7 +200,7 @@ class Gateway:
         if len(set(self.policies)) == 1:  # else who is away is asked about when it is back
             self.broker.access = self.policies[0]
         access.apply(self.broker, self.policies)
-        for warning in [*drop_warnings(self.configuration), *access_warnings(self.configuration)]:
+        for warning in warnings(self.configuration):
             logger.warning("%s", warning)
         self.turn = Turn(self.broker, self.writer, self.clock)
         self.stack.push_async_callback(self._finish)

@@ -96,10 +96,8 @@ async def _rule_set(
 
 def _rules(config: UplinkConfig) -> list[Rule]:
     rules = []
-    for place, rule in enumerate(config.rules):
+    for rule in config.rules:
         where = None if rule.where is None else compile_rule(rule.where)
-        if where is not None and where.never_true:
-            logger.warning("uplink.rule[%d]: filter can never be true: %s", place, where.text)
         rules.append(Rule(rule.topic, where, rule.stream, rule.lane))
     return rules
 

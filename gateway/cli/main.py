@@ -177,10 +177,9 @@ def _check(options: argparse.Namespace) -> int:
 
         print(schema_text(), end="")
         return 0
-    from gateway.app.access import access_warnings
     from gateway.app.check import check_configuration
-    from gateway.app.drop_warnings import drop_warnings
     from gateway.app.headroom import check_promise
+    from gateway.app.warnings import warnings
     from gateway.config.load import read
     from gateway.storage.engine.damage import free_bytes
 
@@ -193,7 +192,7 @@ def _check(options: argparse.Namespace) -> int:
     promise = check_promise(configuration, free)
     if promise is not None:
         print(f"{options.file}: {promise}")
-    for warning in [*drop_warnings(configuration), *access_warnings(configuration)]:
+    for warning in warnings(configuration):
         print(f"{options.file}: warning: {warning}")
     print(f"{options.file}: ok")
     return 0

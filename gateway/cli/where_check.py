@@ -5,6 +5,7 @@ from unicodedata import combining, east_asian_width
 
 from gateway.routing.where.compile import compile_where
 from gateway.routing.where.errors import WhereError
+from gateway.routing.where.likely_mistakes import likely_mistakes
 from gateway.routing.where.rule import compile_rule
 
 _BEFORE = 60
@@ -15,12 +16,14 @@ _AFTER = 30
 def check_expression(text: str, *, rule: bool) -> int:
     """Say whether `text` is accepted; return 0 or 1."""
     try:
-        never_true = (compile_rule if rule else compile_where)(text).never_true
+        where = (compile_rule if rule else compile_where)(text)
     except WhereError as error:
         tell_error(text, error)
         return 1
-    if never_true:
+    if where.never_true:
         print("warning: filter can never be true", file=sys.stderr)
+    for mistake in likely_mistakes(text, where.expression):
+        print(f"warning: {mistake}", file=sys.stderr)
     print("ok")
     return 0
 

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from gateway.app.check import check_configuration
+from gateway.cli.main import main
 from gateway.config.errors import ConfigurationError
 from gateway.config.load import load, read
 
@@ -139,3 +140,29 @@ def test_everything_that_cannot_work_is_told_at_once(tmp_path: Path) -> None:
     ]
     assert "users' is not allowed: No such file" in str(raised.value)
     assert "Is a directory" in str(raised.value)
+
+
+def test_unlikely_filters_are_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "gateway.toml"
+    path.write_text(
+        """
+        [[uplink.rule]]
+        topic = "a/#"
+        where = 'payload.state = "ON"'
+        [[uplink.rule]]
+        topic = "b/#"
+        where = "1 = 2"
+        [[subscription_filter]]
+        client = "*"
+        filter = "a"
+        where = "payload.t > 10 AND payload.t < 5"
+        """
+    )
+    assert main(["check", str(path)]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert [line.partition("warning: ")[2].partition(":")[0] for line in told[:-1]] == [
+        "subscription_filter[0].where",
+        "uplink.rule[0].where",
+        "uplink.rule[1].where",
+    ]
+    assert told[-1] == f"{path}: ok"
