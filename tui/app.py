@@ -144,7 +144,7 @@ class TidegateApp(App[None]):
         if self._link.phase is Phase.CONNECTED:
             self._last_connected = moment
         self._take_arrivals()
-        self.state.settle(moment)
+        self.state.settle(moment, self.client.heard)
         self._follow_order(moment)
         paused = self.state.word(figures.UPLINK_STATE) == PAUSED
         if paused is not self._was_paused:

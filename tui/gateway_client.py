@@ -31,6 +31,8 @@ class GatewayClient:
     ) -> None:
         self.figures = Inbox()
         self.readings = Inbox()
+        self.heard = 0
+        """messages that came since the last `subscribe`"""
         self._address = address
         self._post = post
         self._topics = topics
@@ -58,6 +60,7 @@ class GatewayClient:
 
     def subscribe(self) -> None:
         """Ask for everything that is shown, retained messages first."""
+        self.heard = 0
         self.figures.clear()
         self.readings.clear()
         self._connection.subscribe(f"{self._topics.root}/#")
@@ -98,5 +101,6 @@ class GatewayClient:
         self._post(LinkChanged(Link(Phase.CONNECTED)))
 
     def _on_heard(self, topic: str, payload: bytes, retained: bool) -> None:
+        self.heard += 1
         inbox = self.figures if topic.startswith(f"{self._topics.root}/") else self.readings
         inbox.put(Arrival(topic, payload, retained, now()))

@@ -1,6 +1,7 @@
 """Payloads of any bytes read as text, a count or a JSON object; nothing here raises."""
 
 import json
+from collections.abc import Mapping
 
 from tui.text import printable
 
@@ -8,6 +9,8 @@ MOST_DIGITS = 19
 """digits of a count"""
 MOST_PARSED = 8_192
 """bytes of a document that is parsed; a longer one is not a document"""
+MOST_LISTED = 131_072
+"""bytes of an array that is parsed"""
 LAST_TIME = 253_402_300_799_000
 """milliseconds since 1970 at the end of the year 9999"""
 
@@ -35,13 +38,26 @@ def as_object(payload: bytes) -> dict[str, object] | None:
     return document if isinstance(document, dict) else None
 
 
-def text_of(document: dict[str, object], key: str, limit: int) -> str:
+def as_objects(payload: bytes) -> list[dict[str, object]]:
+    """Return the objects of a JSON array; none if the payload is anything else."""
+    if len(payload) > MOST_LISTED:
+        return []
+    try:
+        document = json.loads(payload)
+    except (ValueError, RecursionError):
+        return []
+    return (
+        [each for each in document if isinstance(each, dict)] if isinstance(document, list) else []
+    )
+
+
+def text_of(document: Mapping[str, object], key: str, limit: int) -> str:
     """Return the text under `key` as one printable line; empty when there is none."""
     value = document.get(key)
     return printable(value, limit) if isinstance(value, str) else ""
 
 
-def seconds_of(document: dict[str, object], key: str) -> float | None:
+def seconds_of(document: Mapping[str, object], key: str) -> float | None:
     """Return the milliseconds since 1970 under `key` as seconds, or None."""
     time = document.get(key)
     if isinstance(time, bool) or not isinstance(time, int | float) or not 0 < time <= LAST_TIME:

@@ -4,10 +4,17 @@ A round is one refresh of `$SYS`; a counter that did not change is not in it, bu
 is, so the uptime's arrival marks the round and gives its time.
 """
 
+from collections import deque
 from dataclasses import dataclass
 
 ROUND_SPREAD = 0.25
 """seconds after the uptime's arrival in which the rest of its round arrives"""
+WINDOW = 10.0
+"""seconds that a rate is taken over, or the distance of two rounds if that is longer"""
+MAX_ROUNDS = 128
+"""rounds kept: as many as come in WINDOW at the shortest interval, 0.1 s"""
+OWN = "own"
+"""the name under which `Rates` has what this screen was sent"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +27,15 @@ class Round:
 
 
 class Rates:
-    """The counters' differences between the two last rounds, for each second."""
+    """The counters' differences over the last ten seconds of rounds, for each second.
+
+    `own` counts what this screen itself was sent: its subscriptions are traffic, too.
+    """
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}
-        self._base: dict[str, int] = {}
         self._rates: dict[str, float] | None = None
-        self._last: Round | None = None
+        self._rounds: deque[tuple[Round, dict[str, int]]] = deque(maxlen=MAX_ROUNDS)
         self._arriving: Round | None = None
 
     def get(self, name: str) -> float | None:
@@ -44,35 +53,45 @@ class Rates:
         """Take the uptime, in seconds, that marks a round."""
         self._arriving = Round(uptime, now, retained)
 
-    def settle(self, now: float) -> bool:
-        """Compute the rates if a round is complete by now; return whether they changed."""
+    def settle(self, now: float, own: int = 0) -> bool:
+        """Compute the rates if a round is complete by now; return whether they changed.
+
+        `own` are the messages that this screen has been sent over its connection.
+        """
         arriving = self._arriving
         if arriving is None or now - arriving.at < ROUND_SPREAD:
             return False
-        elapsed = self._elapsed(arriving)
-        self._rates = None if elapsed is None else self._differences(elapsed)
-        self._base = dict(self._counts)
-        self._last, self._arriving = arriving, None
+        # A retained round was counted before our connection and what it brought.
+        counts = {**self._counts, OWN: 0 if arriving.retained else own}
+        if self._rounds and arriving.uptime < self._rounds[-1][0].uptime:
+            self._rounds.clear()  # the gateway began anew
+        while len(self._rounds) > 1 and _between(self._rounds[1][0], arriving) >= WINDOW:
+            self._rounds.popleft()
+        self._rates = self._compare(arriving, counts)
+        self._rounds.append((arriving, counts))
+        self._arriving = None
         return True
 
     def forget(self) -> None:
         """Begin anew, as after a reconnection: what was counted before tells nothing now."""
         self._counts.clear()
-        self._base.clear()
-        self._rates = self._last = self._arriving = None
+        self._rounds.clear()
+        self._rates = self._arriving = None
 
-    def _elapsed(self, arriving: Round) -> float | None:
-        """Return the seconds since the last round, or None when there is none to compare with."""
-        last = self._last
-        if last is None or arriving.uptime < last.uptime:
+    def _compare(self, arriving: Round, counts: dict[str, int]) -> dict[str, float] | None:
+        """Return the rates since the first round of the window, None where there is none."""
+        if not self._rounds:
             return None
-        # A retained round is older than its arrival; the gateway's own clock tells by how much.
-        elapsed = arriving.uptime - last.uptime if last.retained else arriving.at - last.at
-        return elapsed if elapsed > 0 else None
+        first, base = self._rounds[0]
+        elapsed = _between(first, arriving)
+        if elapsed <= 0:
+            return None
+        return {name: max(0, count - base.get(name, 0)) / elapsed for name, count in counts.items()}
 
-    def _differences(self, elapsed: float) -> dict[str, float]:
-        base = self._base
-        return {
-            name: max(0, count - base.get(name, 0)) / elapsed
-            for name, count in self._counts.items()
-        }
+
+def _between(first: Round, last: Round) -> float:
+    """Return the seconds between two rounds.
+
+    A retained round is older than its arrival; the gateway's own clock tells by how much.
+    """
+    return last.uptime - first.uptime if first.retained else last.at - first.at

@@ -1,13 +1,14 @@
 """What a gateway has told about itself and its sensors, without a screen or a connection."""
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Flag, auto
 
 from tui import figures
 from tui.every_figure import EveryFigure
-from tui.payload import as_count, as_object, as_text, seconds_of, text_of
-from tui.rates import Rates
+from tui.payload import as_count, as_object, as_objects, as_text, seconds_of, text_of
+from tui.rates import OWN, Rates
 from tui.sensors import Sensors
 from tui.text import printable
 
@@ -100,11 +101,14 @@ class GatewayState:
             return Change.FIGURES
         if name == figures.UPTIME:
             return self._take_uptime(payload, now, retained=retained)
-        return self._take_named(name, payload, now)
+        return self._take_named(name, payload, now, retained=retained)
 
-    def settle(self, now: float) -> Change:
-        """Derive the rates when a round of counters is complete; call a few times a second."""
-        if not self.rates.settle(now):
+    def settle(self, now: float, heard: int = 0) -> Change:
+        """Derive the rates when a round of counters is complete; call a few times a second.
+
+        `heard` are the messages that came over our own connection.
+        """
+        if not self.rates.settle(now, heard):
             return Change.NOTHING
         self.traffic_history.append(self.incoming() or 0.0)
         self.outbox_history.append(float(self.counts.get(figures.OUTBOX_ROWS, 0)))
@@ -139,6 +143,11 @@ class GatewayState:
         known = [part for part in parts if part is not None]
         return sum(known) if known else None
 
+    def outgoing(self) -> float | None:
+        """Return the messages per second that clients are sent, this screen left out."""
+        sent, own = self.rates.get(figures.SENT), self.rates.get(OWN)
+        return None if sent is None or own is None else max(0.0, sent - own)
+
     def word(self, name: str) -> str:
         """Return a text; empty while it is not known."""
         return self.words.get(name, "")
@@ -158,11 +167,13 @@ class GatewayState:
             self.rates.begin_round(self.uptime, now, retained=retained)
         return Change.FIGURES
 
-    def _take_named(self, name: str, payload: bytes, now: float) -> Change:
+    def _take_named(self, name: str, payload: bytes, now: float, *, retained: bool) -> Change:
         """Take what has a name of its own below `$SYS/broker/tidegate/`."""
         match name.split("/", 4):
             case ["tidegate", "log"]:
                 return self._take_line(payload, now)
+            case ["tidegate", "log", "recent"]:
+                return self._take_recent(payload, retained=retained)
             case ["tidegate", "alarm", alarm]:
                 return self._take_alarm(printable(alarm, MAX_NAME), payload)
             case ["tidegate", "serial", port, "state" | "error" as field]:
@@ -172,14 +183,18 @@ class GatewayState:
 
     def _take_line(self, payload: bytes, now: float) -> Change:
         line = as_object(payload) or {"message": as_text(payload, MAX_TEXT)}
-        self._add_line(
-            LogLine(
-                seconds_of(line, "time") or now,
-                text_of(line, "level", MAX_NAME).lower(),
-                text_of(line, "logger", MAX_NAME) or "gateway",
-                text_of(line, "message", MAX_TEXT),
-            )
-        )
+        self._add_line(_log_line(line, now))
+        return Change.LOG
+
+    def _take_recent(self, payload: bytes, *, retained: bool) -> Change:
+        """Take the lines from before the connection; later ones come by themselves."""
+        if not retained:
+            return Change.NOTHING
+        last = max((line.time for line in self.log if line.logger != "screen"), default=0.0)
+        lines = [_log_line(line, 0.0) for line in as_objects(payload)[-MAX_LOG_LINES:]]
+        for line in lines:
+            if line.time > last:
+                self._add_line(line)
         return Change.LOG
 
     def _add_line(self, line: LogLine) -> None:
@@ -207,3 +222,12 @@ class GatewayState:
         else:
             port.error = as_text(payload, MAX_TEXT)
         return Change.PORTS
+
+
+def _log_line(line: Mapping[str, object], now: float) -> LogLine:
+    return LogLine(
+        seconds_of(line, "time") or now,
+        text_of(line, "level", MAX_NAME).lower(),
+        text_of(line, "logger", MAX_NAME) or "gateway",
+        text_of(line, "message", MAX_TEXT),
+    )

@@ -51,6 +51,7 @@ class Telemetry:
         self._turn_lines = gather_lines(self._gateway.turn)
         self.sys_topics.refresh.append(self._count_dropped)
         self.sys_topics.refresh.append(self._show_longest_turn)
+        self.sys_topics.refresh.append(self._show_recent_lines)
         self.sys_topics.start()
 
     def stop(self) -> None:
@@ -63,6 +64,9 @@ class Telemetry:
     def _count_dropped(self) -> None:
         outputs = [each for each in logging.getLogger().handlers if isinstance(each, LineOutput)]
         self._gateway.counters.set("tidegate/log/dropped", sum(each.dropped for each in outputs))
+
+    def _show_recent_lines(self) -> None:
+        self._gateway.counters.set("tidegate/log/recent", self._log_handler.recent())
 
     def _show_longest_turn(self) -> None:
         gateway = self._gateway

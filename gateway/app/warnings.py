@@ -10,8 +10,7 @@ from gateway.config.values import values_of
 
 
 def warnings(configuration: Configuration) -> list[str]:
-    """Return a line for each: what is given up after it was acknowledged, rules for names that nobody proves,
-    and expressions that are hardly meant so."""
+    """Return a line for each: what gives messages up, unproved names, unlikely expressions."""
     return [
         *drop_warnings(configuration),
         *access_warnings(configuration),

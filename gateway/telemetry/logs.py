@@ -7,12 +7,19 @@ import os
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TextIO
 
 from gateway.access.topics import LOG
 from gateway.telemetry.line_output import LineOutput, WithoutLock
 from gateway.telemetry.patient_output import patient
+
+RECENT_LINES = 50
+"""Lines that a screen gets when it connects; the oldest goes for a new one."""
+
+RECENT_LENGTH = 256
+"""Characters of each that are kept."""
 
 
 class Line(logging.LogRecord):
@@ -131,26 +138,31 @@ class SysHandler(WithoutLock):
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()  # the loop's
         self._publishing = False
+        self._recent: deque[tuple[float, str, str, str]] = deque(maxlen=RECENT_LINES)
+
+    def recent(self) -> str:
+        """Return the last lines as a JSON array, the oldest first."""
+        lines = [_line(*each) for each in list(self._recent)]
+        return json.dumps(lines, ensure_ascii=False).encode(errors="backslashreplace").decode()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Publish the record's line, or each of several, at the loop's next turn."""
         on_loop = threading.get_ident() == self._thread
-        if on_loop and (self._publishing or not self._wanted(LOG)):
+        if on_loop and self._publishing:
             return  # a line that the publishing itself writes would never end
         try:
             message = record.getMessage()
         except (TypeError, ValueError):
             self.handleError(record)
             return
-        if self._loop.is_closed():
+        lines = message.split("\n")
+        for each in lines[-RECENT_LINES:]:
+            shown = each[:RECENT_LENGTH]
+            self._recent.append((record.created, record.levelname, record.name, shown))
+        if self._loop.is_closed() or (on_loop and not self._wanted(LOG)):
             return
-        for each in message.split("\n"):
-            line = {
-                "time": int(record.created * 1000),
-                "level": record.levelname,
-                "logger": record.name,
-                "message": each,
-            }
+        for each in lines:
+            line = _line(record.created, record.levelname, record.name, each)
             # a lone surrogate, as in the name of a file that is not UTF-8, becomes a JSON escape
             payload = json.dumps(line, ensure_ascii=False).encode(errors="backslashreplace")
             self._loop.call_soon_threadsafe(self._say, payload)
@@ -161,3 +173,8 @@ class SysHandler(WithoutLock):
             self._publish(LOG, payload)
         finally:
             self._publishing = False
+
+
+def _line(created: float, level: str, logger: str, message: str) -> dict[str, int | str]:
+    """Return a line as it is told under `$SYS`."""
+    return {"time": int(created * 1000), "level": level, "logger": logger, "message": message}

@@ -12,7 +12,14 @@ import pytest
 
 from gateway.access.topics import LOG
 from gateway.telemetry.line_output import LineOutput
-from gateway.telemetry.logs import ClockFormatter, JournalFormatter, SysHandler, set_up
+from gateway.telemetry.logs import (
+    RECENT_LENGTH,
+    RECENT_LINES,
+    ClockFormatter,
+    JournalFormatter,
+    SysHandler,
+    set_up,
+)
 
 Published = list[tuple[str, bytes]]
 
@@ -49,6 +56,20 @@ async def test_a_line_is_published_as_json(logger: logging.Logger) -> None:
     assert line["message"] == "client 'c': 21.5 °C"
     assert isinstance(line["time"], int)
     assert line["time"] > 1_700_000_000_000
+
+
+async def test_the_last_lines_are_kept_for_who_comes_later(logger: logging.Logger) -> None:
+    handler = SysHandler(lambda _topic, _payload: None, lambda _: False)
+    logger.addHandler(handler)
+    assert handler.recent() == "[]"
+    logger.info("%s", "\n".join(str(number) for number in range(RECENT_LINES)))
+    logger.warning("x" * 10_000)
+    logger.info("a lone \udc80")
+    lines = json.loads(handler.recent())
+    assert len(lines) == RECENT_LINES
+    assert [line["message"] for line in lines[:2]] == ["2", "3"]
+    assert lines[-2]["message"] == "x" * RECENT_LENGTH
+    assert lines[-2]["level"] == "WARNING"
 
 
 async def test_what_reaches_nobody_is_not_published(logger: logging.Logger) -> None:

@@ -18,7 +18,7 @@ TEXTS = {
     "tidegate/turns/longest",
     *(f"tidegate/storage/{name}" for name in ("durability", "durability_classes")),
     *(f"tidegate/where/{name}" for name in ("slowest", "busiest")),
-    *("tidegate/alarm/<name>", "tidegate/log"),
+    *("tidegate/alarm/<name>", "tidegate/log", "tidegate/log/recent"),
 }
 """Documented names that are no numbers."""
 

@@ -1,4 +1,4 @@
-from tui.rates import ROUND_SPREAD, Rates
+from tui.rates import OWN, ROUND_SPREAD, Rates
 
 NOW = 1_763_740_000.0
 
@@ -83,6 +83,28 @@ def test_a_gateway_that_began_anew_is_not_compared() -> None:
         a_round(rates, uptime, NOW + uptime, received=count)
         rates.settle(NOW + 50)
     assert rates.get("received") is None
+
+
+def test_a_rate_is_taken_over_ten_seconds() -> None:
+    rates = Rates()
+    counts = [0, 0, 0, 0, 0, 100, *[100] * 20]  # one burst
+    seen = []
+    for second, count in enumerate(counts):
+        a_round(rates, second, NOW + second, received=count)
+        rates.settle(NOW + second + 0.5)
+        seen.append(rates.get("received"))
+    assert seen[5] == 20  # five seconds are known
+    assert seen[10:15] == [10] * 5
+    assert seen[15:] == [0] * 11
+
+
+def test_what_this_screen_was_sent_is_counted_beside() -> None:
+    rates = Rates()
+    a_round(rates, 100, NOW, retained=True, sent=1_000)
+    rates.settle(NOW + 1, own=70)  # what was retained came after that count
+    a_round(rates, 110, NOW + 2, sent=1_100)
+    rates.settle(NOW + 3, own=100)
+    assert rates.get("sent") == rates.get(OWN) == 10
 
 
 def test_forget() -> None:

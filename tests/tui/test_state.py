@@ -186,3 +186,28 @@ def test_never_raises(messages: list[tuple[str, bytes, bool]]) -> None:
         name.isprintable() and port.error.isprintable() for name, port in state.ports.items()
     )
     assert all(name.isprintable() and a.text.isprintable() for name, a in state.alarms.items())
+
+
+def test_the_lines_from_before_the_connection_come_once() -> None:
+    state = GatewayState()
+    lines = [{"time": 1_000 * n, "level": "INFO", "logger": "l", "message": str(n)} for n in (1, 2)]
+    topic = "$SYS/broker/tidegate/log/recent"
+    state.apply(topic, json.dumps(lines[:1]).encode(), NOW, retained=True)
+    state.apply("$SYS/broker/tidegate/log", json.dumps(lines[1]).encode(), NOW)
+    state.apply(topic, json.dumps(lines).encode(), NOW)  # a refresh: its lines came by themselves
+    state.note("info", "connected again", NOW)
+    lines.append({"time": 3_000, "level": "INFO", "logger": "l", "message": "3"})
+    state.apply(topic, json.dumps(lines).encode(), NOW, retained=True)
+    told = [line.message for line in state.log]
+    assert told == ["1", "2", "connected again", "3"]
+    for garbage in (b"", b"{}", b"[1, {}", b"[" * 9_000, b"[1]"):
+        assert state.apply(topic, garbage, NOW, retained=True) is Change.LOG
+
+
+def test_out_leaves_this_screen_out() -> None:
+    state = GatewayState()
+    for uptime, sent, heard in ((10, 1_000, 0), (20, 1_300, 200)):
+        state.apply(ROOT + figures.SENT, str(sent).encode(), NOW + uptime)
+        state.apply(ROOT + figures.UPTIME, f"{uptime} seconds".encode(), NOW + uptime)
+        state.settle(NOW + uptime + 1, heard)
+    assert state.outgoing() == 10

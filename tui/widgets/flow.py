@@ -68,7 +68,7 @@ def _sensor_lines(state: GatewayState, now: float, width: int) -> list[Line]:
 def _broker_lines(state: GatewayState) -> list[Line]:
     return [
         ("in", rate(state.incoming())),
-        ("out", rate(state.rates.get(figures.SENT))),
+        ("out", rate(state.outgoing())),
         ("clients", amount(state.count(figures.CLIENTS))),
     ]
 
