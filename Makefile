@@ -28,7 +28,7 @@ help: ## show this list
 run: $(GATEWAY) ## start the gateway with the demonstration, examples/demo.toml
 	@exec $(BIN)/tidegate run --config examples/demo.toml --data ./var
 
-install: $(INSTALLED) ## make .venv with the command tidegate in it, compiled where there is a compiler
+install: $(INSTALLED) ## make .venv with the command tidegate, compiled if possible (TIDEGATE_CYTHON=off: not)
 
 install-pipeline: $(PIPELINE) ## add the fleet's pipeline (PySpark) to .venv
 
@@ -124,9 +124,10 @@ $(INSTALLED): $(RECIPE)
 	@tools/setup.sh install serial,tui,websocket
 	@touch $(GATEWAY) $@
 
-$(PIPELINE): $(RECIPE)
-	@tools/setup.sh install serial,tui,websocket,pipeline
-	@touch $(GATEWAY) $@
+# What is installed stays as it is, compiled or not.
+$(PIPELINE): $(RECIPE) | $(GATEWAY)
+	@tools/setup.sh extras pipeline
+	@touch $@
 
 $(DEVELOP): $(RECIPE)
 	@TIDEGATE_CYTHON=off tools/setup.sh install serial,tui,websocket,pipeline "dev"

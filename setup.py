@@ -2,19 +2,25 @@
 
 `gateway/compiled.py` has Python load them from there.
 
+TIDEGATE_CYTHON=auto     compile if Cython and a compiler are there (the default, also when empty)
 TIDEGATE_CYTHON=off      never compile
 TIDEGATE_CYTHON=require  fail rather than fall back
 """
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.modified import newer_group
 
-MODE = os.environ.get("TIDEGATE_CYTHON", "auto")
+MODE = os.environ.get("TIDEGATE_CYTHON") or "auto"
+PROCESSORS = len(os.sched_getaffinity(0))
 TRANSLATED = Path("build/cython")
+FEW = 8
+"""Modules that are translated sooner than other processes are started for them."""
+
 COMPILER_OPTIONS = ["-O2", "-g0"]  # a tenth less code than -O3
 
 LIBRARY = "gateway._compiled"
@@ -64,7 +70,10 @@ def cythonized(sources: list[Path]) -> list[str]:
         "nonecheck": True,  # None raises, as in Python, instead of crashing
     }
     translated = cythonize(  # type: ignore[no-untyped-call]  # not annotated
-        modules, build_dir=str(TRANSLATED), compiler_directives=directives
+        modules,
+        build_dir=str(TRANSLATED),
+        compiler_directives=directives,
+        nthreads=PROCESSORS if len(modules) > FEW else 0,
     )
     return [source for module in translated for source in module.sources]
 
@@ -96,7 +105,8 @@ class OneLibrary(build_ext):
 
     def build_extension(self, ext: Extension) -> None:
         """Compile each C file that has changed, and link all of them."""
-        objects = [self.compiled(str(source)) for source in ext.sources]
+        with ThreadPoolExecutor(PROCESSORS) as compilers:  # each waits for a process
+            objects = list(compilers.map(self.compiled, map(str, ext.sources)))
         library = self.get_ext_fullpath(ext.name)
         if self.force or newer_group(objects, library, "newer"):
             self.compiler.link_shared_object(objects, library, libraries=self.get_libraries(ext))
@@ -122,4 +132,5 @@ def initializer(source: Path) -> list[tuple[str, str]]:
     return [(f"PyInit_{parts[-1]}", f"PyInit_{'_'.join(parts)}")]
 
 
-setup(ext_modules=extensions(), cmdclass={"build_ext": OneLibrary})
+if __name__ == "__main__":  # not where a process that translates imports this
+    setup(ext_modules=extensions(), cmdclass={"build_ext": OneLibrary})

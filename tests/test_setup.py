@@ -231,3 +231,10 @@ def test_what_cannot_be_kept_stops_the_build(
     assert made.returncode != 0
     assert complaint in made.stdout + made.stderr
     assert not list(project.glob("dist/*.whl"))
+
+
+def test_an_empty_mode_is_auto(project: Path) -> None:
+    declare(project, "this is no declaration\n")
+    made = build(project, "wheel", "")
+    assert made.returncode == 0, made.stderr
+    assert "not compiling" in made.stdout

@@ -2,6 +2,7 @@
 # Sets up what a target of the Makefile needs, and says in one line what it cannot.
 #
 #   tools/setup.sh install EXTRAS [GROUPS]   make .venv with these extras and dependency groups
+#   tools/setup.sh extras EXTRAS             add what these extras need to .venv, build nothing
 #   tools/setup.sh system                    as root: the Debian packages that tests need
 set -eu
 
@@ -44,11 +45,30 @@ install() {
     if [ -n "${2:-}" ]; then
         "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
     fi
+    if [ "${TIDEGATE_CYTHON:-auto}" != off ]; then
+        echo "installing into $VENV, and compiling the hot modules with Cython if there is a compiler:"
+        echo "a minute on two fast cores, ten on a Raspberry Pi. TIDEGATE_CYTHON=off does without;"
+        echo "plain Python does the same, more slowly."
+    fi
     groups=""
     for group in ${2:-}; do groups="$groups --group $group"; done
     # shellcheck disable=SC2086 # words on purpose
     "$VENV/bin/python" -m pip install --quiet --disable-pip-version-check \
         --editable ".[$1]" $groups
+}
+
+# Not by installing the project once more, which would compile it once more.
+extras() {
+    "$VENV/bin/python" - "$@" <<'END' | "$VENV/bin/python" -m pip install --quiet \
+        --disable-pip-version-check --requirement /dev/stdin
+import sys
+import tomllib
+
+with open("pyproject.toml", "rb") as file:
+    extras = tomllib.load(file)["project"]["optional-dependencies"]
+for name in sys.argv[1].split(","):
+    print(*extras[name], sep="\n")
+END
 }
 
 system() {
@@ -71,6 +91,7 @@ system() {
 
 case "${1:-}" in
     install) install "$2" "${3:-}" ;;
+    extras) extras "$2" ;;
     system) system ;;
-    *) fail "usage: tools/setup.sh install EXTRAS [GROUPS] | system" ;;
+    *) fail "usage: tools/setup.sh install EXTRAS [GROUPS] | extras EXTRAS | system" ;;
 esac
