@@ -25,8 +25,8 @@ async def _start_simulators(gateway: "Gateway") -> None:
 
 
 async def _start_bridges(gateway: "Gateway") -> None:
-    from gateway.bridges.serial_bridge import SerialBridge
-    from gateway.bridges.supervisor import Supervisor
+    from gateway.bridges.serial.serial_bridge import SerialBridge
+    from gateway.bridges.supervision.supervisor import Supervisor
     from gateway.storage.state.node_frames import NodeFrames
 
     frames = NodeFrames(gateway.database, gateway.writer)

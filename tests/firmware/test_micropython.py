@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.bridges.serial_bridge import SerialBridge
+from gateway.bridges.serial.serial_bridge import SerialBridge
 from gateway.counters import Counters
 from tests.support import micropython as interpreter
 from tests.support.bridges import Broker, Disk, MemoryFrames, Settings

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from gateway.bridges.frame_body import (
+from gateway.bridges.serial.frame_body import (
     ReadingsFrame,
     Status,
     decode_readings,
     encode_acknowledgement,
 )
-from gateway.bridges.serial_bridge import SerialBridge
-from gateway.bridges.serial_frames import FrameDecoder, encode_frame
-from gateway.bridges.supervisor import Supervisor
+from gateway.bridges.serial.serial_bridge import SerialBridge
+from gateway.bridges.serial.serial_frames import FrameDecoder, encode_frame
+from gateway.bridges.supervision.supervisor import Supervisor
 from gateway.clock import Clock
 from gateway.counters import Counters
 from tests.support import waiting

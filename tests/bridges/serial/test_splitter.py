@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.bridges.splitter import Splitter
+from gateway.bridges.serial.splitter import Splitter
 
 LIMIT = 8
 

@@ -3,7 +3,7 @@
 import logging
 
 from gateway.bridges.interfaces import Publish
-from gateway.bridges.reading import Reading, to_message
+from gateway.bridges.readings.reading import Reading, to_message
 from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import FAILURE

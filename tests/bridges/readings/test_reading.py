@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.bridges.reading import (
+from gateway.bridges.readings.reading import (
     NAME_MAX,
     TIME_MAX,
     UNIT_MAX,

@@ -6,10 +6,10 @@ from collections.abc import Callable
 import pytest
 from node.frames import encode_reading, encode_readings
 
-from gateway.bridges.cobs import unstuff
-from gateway.bridges.frame_intake import NODES_MAX, PARTLY_MAX, FrameIntake
-from gateway.bridges.reading_publisher import ReadingPublisher
-from gateway.bridges.serial_frames import encode_frame
+from gateway.bridges.readings.reading_publisher import ReadingPublisher
+from gateway.bridges.serial.cobs import unstuff
+from gateway.bridges.serial.frame_intake import NODES_MAX, PARTLY_MAX, FrameIntake
+from gateway.bridges.serial.serial_frames import encode_frame
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.bridges.line_intake import LineIntake
-from gateway.bridges.reading_publisher import ReadingPublisher
+from gateway.bridges.readings.reading_publisher import ReadingPublisher
+from gateway.bridges.serial.line_intake import LineIntake
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.bridges import Broker

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.bridges.frame_body import (
+from gateway.bridges.readings.reading import Value
+from gateway.bridges.serial.frame_body import (
     FrameReading,
     MalformedFrameError,
     ReadingsFrame,
@@ -15,7 +16,6 @@ from gateway.bridges.frame_body import (
     decode_readings,
     encode_acknowledgement,
 )
-from gateway.bridges.reading import Value
 
 TEMPERATURE = "01 01 02 ff d7000000"
 

@@ -5,8 +5,8 @@ import logging
 
 import pytest
 
-from gateway.bridges import supervisor as supervisor_module
-from gateway.bridges.supervisor import Supervisor
+from gateway.bridges.supervision import supervisor as supervisor_module
+from gateway.bridges.supervision.supervisor import Supervisor
 from tests.support.storage import until
 
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.bridges.json_lines import LINE_MAX, LineDecoder, NoReadingError, parse_line
-from gateway.bridges.reading import Reading, RefusedReadingError
+from gateway.bridges.readings.reading import Reading, RefusedReadingError
+from gateway.bridges.serial.json_lines import LINE_MAX, LineDecoder, NoReadingError, parse_line
 from gateway.counters import Counters
 from tests.support.clocks import NOW
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.bridges.serial_port import PortError, SerialPort, require_pyserial
+from gateway.bridges.serial.serial_port import PortError, SerialPort, require_pyserial
 from gateway.errors import StartError
 from tests.support.serial_line import SerialLine
 

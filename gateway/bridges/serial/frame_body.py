@@ -7,8 +7,8 @@ import struct
 from dataclasses import dataclass
 from enum import IntEnum
 
-from gateway.bridges.quantities import NAMED, NO_UNIT, QUANTITIES, UNITS
-from gateway.bridges.reading import NAME_MAX, UNIT_MAX, Value
+from gateway.bridges.readings.quantities import NAMED, NO_UNIT, QUANTITIES, UNITS
+from gateway.bridges.readings.reading import NAME_MAX, UNIT_MAX, Value
 
 VERSION = 1
 READINGS = 1

@@ -1,8 +1,8 @@
 """What becomes of a port's JSON lines: published, or counted as refused, lost or garbage."""
 
-from gateway.bridges.json_lines import LineDecoder, NoReadingError, parse_line
-from gateway.bridges.reading import RefusedReadingError
-from gateway.bridges.reading_publisher import ReadingPublisher
+from gateway.bridges.readings.reading import RefusedReadingError
+from gateway.bridges.readings.reading_publisher import ReadingPublisher
+from gateway.bridges.serial.json_lines import LineDecoder, NoReadingError, parse_line
 from gateway.clock import Clock
 from gateway.counters import Counters
 

@@ -4,11 +4,11 @@ import asyncio
 import logging
 from pathlib import PurePath
 
-from gateway.bridges.frame_intake import FrameIntake
 from gateway.bridges.interfaces import NodeFrames, Publish, SerialSettings, WhenOnDisk
-from gateway.bridges.line_intake import LineIntake
-from gateway.bridges.reading_publisher import ReadingPublisher
-from gateway.bridges.serial_port import PortError, SerialPort, require_pyserial
+from gateway.bridges.readings.reading_publisher import ReadingPublisher
+from gateway.bridges.serial.frame_intake import FrameIntake
+from gateway.bridges.serial.line_intake import LineIntake
+from gateway.bridges.serial.serial_port import PortError, SerialPort, require_pyserial
 from gateway.clock import Clock
 from gateway.counters import Counters
 

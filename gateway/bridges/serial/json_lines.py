@@ -5,8 +5,8 @@ docs/serial-protocol.md, section "JSON lines"; this form has no acknowledgement.
 
 import json
 
-from gateway.bridges.reading import Reading, RefusedReadingError, Value
-from gateway.bridges.splitter import Splitter
+from gateway.bridges.readings.reading import Reading, RefusedReadingError, Value
+from gateway.bridges.serial.splitter import Splitter
 from gateway.counters import Counters
 
 LINE_MAX = 1024

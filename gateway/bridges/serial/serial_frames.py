@@ -5,8 +5,8 @@ docs/serial-protocol.md, section "On the wire".
 
 from zlib import crc32
 
-from gateway.bridges.cobs import StuffingError, stuff, unstuff
-from gateway.bridges.splitter import Splitter
+from gateway.bridges.serial.cobs import StuffingError, stuff, unstuff
+from gateway.bridges.serial.splitter import Splitter
 from gateway.counters import Counters
 
 BODY_MAX = 240

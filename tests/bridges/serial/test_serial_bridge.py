@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from node.frames import encode_reading, encode_readings
 
-from gateway.bridges import serial_bridge
-from gateway.bridges.serial_bridge import SerialBridge, port_name
-from gateway.bridges.serial_port import PortError, SerialPort
+from gateway.bridges.serial import serial_bridge
+from gateway.bridges.serial.serial_bridge import SerialBridge, port_name
+from gateway.bridges.serial.serial_port import PortError, SerialPort
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.bridges import Broker, Disk, MemoryFrames, Settings
@@ -267,7 +267,7 @@ def test_the_name_of_a_port_can_stand_in_a_topic(port: str, name: str) -> None:
 
 
 def test_pyserial_is_imported_only_where_a_port_is_made() -> None:
-    code = "import gateway.bridges.serial_bridge, sys; sys.exit('serial' in sys.modules)"
+    code = "import gateway.bridges.serial.serial_bridge, sys; sys.exit('serial' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -3,17 +3,17 @@
 from collections.abc import Callable
 from functools import partial
 
-from gateway.bridges.frame_body import (
+from gateway.bridges.interfaces import NodeFrames, WhenOnDisk
+from gateway.bridges.readings.reading import Reading, RefusedReadingError
+from gateway.bridges.readings.reading_publisher import ReadingPublisher
+from gateway.bridges.serial.frame_body import (
     MalformedFrameError,
     ReadingsFrame,
     Status,
     decode_readings,
     encode_acknowledgement,
 )
-from gateway.bridges.interfaces import NodeFrames, WhenOnDisk
-from gateway.bridges.reading import Reading, RefusedReadingError
-from gateway.bridges.reading_publisher import ReadingPublisher
-from gateway.bridges.serial_frames import FrameDecoder, encode_frame
+from gateway.bridges.serial.serial_frames import FrameDecoder, encode_frame
 from gateway.clock import Clock
 from gateway.counters import Counters
 

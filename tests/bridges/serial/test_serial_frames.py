@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.bridges.cobs import stuff
-from gateway.bridges.serial_frames import BODY_MAX, STUFFED_MAX, FrameDecoder, encode_frame
+from gateway.bridges.serial.cobs import stuff
+from gateway.bridges.serial.serial_frames import BODY_MAX, STUFFED_MAX, FrameDecoder, encode_frame
 from gateway.counters import Counters
 
 BODIES = st.binary(min_size=1, max_size=BODY_MAX)
