@@ -65,12 +65,15 @@ class Reading:
         return f"{self.topic} {value}" if self.unit is None else f"{self.topic} {value} {self.unit}"
 
 
-def to_message(reading: Reading, client_id: str, received_at: int, arrived: float) -> Message:
-    """Return the message of a reading: QoS 1, not retained, as `client_id` would publish it."""
+def to_message(
+    reading: Reading, client_id: str, received_at: int, arrived: float, *, retain: bool = False
+) -> Message:
+    """Return the message of a reading: QoS 1, as `client_id` would publish it."""
     return Message(
         reading.topic,
         reading.payload,
         qos=1,
+        retain=retain,
         client_id=client_id,
         received_at=received_at,
         arrived=arrived,

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from functools import partial
 
-from gateway.bridges.interfaces import NodeFrames, WhenOnDisk
 from gateway.bridges.readings.reading import Reading, RefusedReadingError
 from gateway.bridges.readings.reading_publisher import ReadingPublisher
 from gateway.bridges.serial.frame_body import (
@@ -14,6 +13,7 @@ from gateway.bridges.serial.frame_body import (
     encode_acknowledgement,
 )
 from gateway.bridges.serial.serial_frames import FrameDecoder, encode_frame
+from gateway.bridges.supervision.interfaces import NodeFrames, WhenOnDisk
 from gateway.clock import Clock
 from gateway.counters import Counters
 

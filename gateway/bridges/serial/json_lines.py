@@ -1,63 +1,42 @@
-"""JSON lines on a serial line: bytes in any pieces to lines, and a line to its reading.
+"""A JSON line: one reading by name, or an object of named values.
 
 docs/serial-protocol.md, section "JSON lines"; this form has no acknowledgement.
 """
 
 import json
+import math
 
-from gateway.bridges.readings.reading import Reading, RefusedReadingError, Value
-from gateway.bridges.serial.splitter import Splitter
-from gateway.counters import Counters
+from gateway.bridges.readings.event_time import milliseconds
+from gateway.bridges.readings.reading import RefusedReadingError, Value
+from gateway.bridges.serial.sample import NoReadingError, Sample
 
-LINE_MAX = 1024
-"""Bytes of a line: stops a device that never ends one from filling the memory."""
-
-
-class NoReadingError(ValueError):
-    """A line that is no JSON object."""
+DIGITS_MAX = 300
+"""Digits of an integer; a longer one is beyond every float."""
 
 
-class LineDecoder:
-    """Finds the lines in what a port delivers; counts what is too long to be one."""
+def parse_json(line: bytes) -> Sample:
+    """Return what a line says.
 
-    def __init__(self, counters: Counters) -> None:
-        self._counters = counters
-        self._splitter = Splitter(b"\n", LINE_MAX)
-
-    def feed(self, data: bytes) -> list[bytes]:
-        """Return the lines that `data` ends, without line ends and blanks, empty ones left out."""
-        before = self._splitter.skipped
-        lines = [line.strip() for line in self._splitter.feed(data)]
-        if self._splitter.skipped > before:
-            self._counters.add("tidegate/serial/garbage_bytes", self._splitter.skipped - before)
-        return [line for line in lines if line]
-
-
-def parse_line(line: bytes, node: str, now: int) -> Reading:
-    """Return the reading of a line; `node` and `now` (ms since 1970) stand in for absent keys.
-
-    Raises NoReadingError when the line is no JSON object, RefusedReadingError when a key has a
-    type or value that is not allowed.
+    Raises NoReadingError when it is no JSON object, RefusedReadingError when a key has a type or
+    value that is not allowed.
     """
     try:
-        fields = json.loads(line.decode())
+        fields = json.loads(line.decode(), parse_int=_integer)
     except (ValueError, RecursionError):  # the latter from a line of brackets
         raise NoReadingError("not JSON") from None
     if not isinstance(fields, dict):
         raise NoReadingError(f"a JSON {type(fields).__name__}, not an object")
-    return Reading(
-        _text("node", _given(fields, "node", node)),
-        _text("quantity", fields.get("quantity")),
-        _value(fields.get("value")),
-        _text("unit", fields["unit"]) if fields.get("unit") not in (None, "") else None,
-        _time(_given(fields, "time", now)),
-    )
+    node = None if fields.get("node") is None else _text("node", fields["node"])
+    time = None if fields.get("time") is None else _time(fields["time"])
+    if "quantity" not in fields and "value" not in fields and fields:
+        return Sample(fields, node, time)
+    quantity = _text("quantity", fields.get("quantity"))
+    unit = _text("unit", fields["unit"]) if fields.get("unit") not in (None, "") else None
+    return Sample({}, node, time, (quantity, _value(fields.get("value")), unit))
 
 
-def _given(fields: dict[str, object], key: str, default: object) -> object:
-    """Return what the line says of `key`; absent and null are the same."""
-    value = fields.get(key)
-    return default if value is None else value
+def _integer(text: str) -> int | float:
+    return int(text) if len(text) <= DIGITS_MAX else float(text)
 
 
 def _text(key: str, value: object) -> str:
@@ -73,6 +52,8 @@ def _value(value: object) -> Value:
 
 
 def _time(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise RefusedReadingError(f"time {value!r}: only whole milliseconds are allowed")
-    return value
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+        raise RefusedReadingError(f"time {value!r}: only seconds or milliseconds are allowed")
+    if value < 0:
+        raise RefusedReadingError(f"time {value!r}: it is counted from 1970")
+    return milliseconds(value)

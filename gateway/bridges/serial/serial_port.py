@@ -4,10 +4,11 @@ import asyncio
 import contextlib
 import errno
 import os
+import re
 import termios
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from gateway.errors import StartError
+from gateway.bridges.supervision.errors import BridgeError
 
 if TYPE_CHECKING:
     from serial import Serial
@@ -15,19 +16,34 @@ if TYPE_CHECKING:
 READ_MAX = 4096
 """Bytes taken at once: what the kernel keeps for a terminal."""
 
+USB = re.compile(r"usb:([0-9a-fA-F]{4}):([0-9a-fA-F]{4})(?::(.+))?")
+"""An adapter by vendor, product and serial number, whatever number the kernel gives it."""
 
-class PortError(Exception):
+
+class PortError(BridgeError):
     """The port cannot be opened, or it was unplugged; the text says which in a few words."""
 
 
-def require_pyserial() -> None:
-    """Raise StartError when pyserial, which the extra `serial` brings, is not installed."""
-    try:
-        import serial  # noqa: F401  # asked only whether it is there
-    except ImportError:
-        raise StartError(
-            "[[serial]] needs pyserial, which is not installed: pip install tidegate[serial]"
-        ) from None
+class Port(Protocol):
+    """A line to a node, however it is reached."""
+
+    async def read(self) -> bytes:
+        """Return the next bytes, at least one; raises PortError once the line is lost."""
+
+    def write(self, data: bytes) -> bool:
+        """Send without waiting; return False when it does not fit or the line is lost."""
+
+    def close(self) -> None:
+        """Close at once; what was not yet sent is dropped."""
+
+
+async def open_port(port: str, baud: int) -> Port:
+    """Open what the configuration names: a path, `usb:...` or a URL; raises PortError."""
+    if "://" in port:
+        from gateway.bridges.serial.remote_port import open_remote
+
+        return await open_remote(port, baud)
+    return await SerialPort.open(port, baud)
 
 
 class SerialPort:
@@ -93,9 +109,27 @@ def _open(path: str, baud: int) -> "Serial":
     from serial import Serial
 
     try:
-        return Serial(path, baud, timeout=0, write_timeout=0, exclusive=True)
+        return Serial(find_device(path), baud, timeout=0, write_timeout=0, exclusive=True)
     except (OSError, ValueError, termios.error) as failure:  # termios.error is no OSError
         raise PortError(_reason(failure)) from failure
+
+
+def find_device(port: str) -> str:
+    """Return the path of a port: where the adapter that `usb:...` names is now, else `port`."""
+    wanted = USB.fullmatch(port)
+    if wanted is None:
+        return port
+    from serial.tools.list_ports import comports
+
+    vendor, product, number = int(wanted[1], 16), int(wanted[2], 16), wanted[3]
+    found = sorted(
+        each.device
+        for each in comports()
+        if (each.vid, each.pid) == (vendor, product) and number in (None, each.serial_number)
+    )
+    if not found:
+        raise PortError(f"no adapter {port.removeprefix('usb:')} is plugged in")
+    return str(found[0])
 
 
 def _reason(failure: Exception) -> str:

@@ -2,51 +2,57 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable
 
-from gateway.bridges.interfaces import Bridge
+from gateway.bridges.supervision.interfaces import Services
+from gateway.bridges.supervision.supervised import Supervised
+from gateway.config.bridges import BridgeConfig
 
-RESTART_FIRST = 1.0
-"""Seconds from a bridge's fault to its next start; doubled at each further fault."""
-
-RESTART_MAX = 60.0
-"""Seconds between two starts at most, and how long a bridge must run to count as healthy again."""
+LOOK_EVERY = 1.0
+"""Seconds between two looks for bridges that have fallen silent."""
 
 logger = logging.getLogger(__name__)
 
 
 class Supervisor:
-    """Runs each bridge in a task of its own and starts it again after a fault."""
+    """Runs each bridge in a task of its own, and watches that each brings something."""
 
-    def __init__(self, bridges: Sequence[Bridge]) -> None:
-        self._bridges = tuple(bridges)
-        self._tasks: list[asyncio.Task[None]] = []
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._running: dict[tuple[str, str], tuple[BridgeConfig, Supervised]] = {}
+        self._watch: asyncio.Task[None] | None = None
 
-    def start(self) -> None:
-        """Start every bridge; needs a running event loop."""
-        self._tasks = [
-            asyncio.create_task(_keep_running(bridge), name=bridge.name) for bridge in self._bridges
-        ]
+    def __len__(self) -> int:
+        return len(self._running)
+
+    async def apply(self, plans: Iterable[BridgeConfig]) -> None:
+        """Run these bridges and no others; one whose settings are as they were is left alone."""
+        wanted = {(plan.kind.name, plan.name): plan for plan in plans}
+        ended = [name for name, (plan, _) in self._running.items() if wanted.get(name) != plan]
+        await asyncio.gather(*(self._running.pop(name)[1].close() for name in ended))
+        for name, plan in wanted.items():
+            if name not in self._running:
+                bridge = Supervised(plan.kind, plan.name, plan.settings, self._services)
+                bridge.start()
+                self._running[name] = (plan, bridge)
+        if self._watch is None:
+            self._watch = asyncio.create_task(self._look_regularly(), name="bridges")
+
+    def look(self) -> None:
+        """Tell which bridges have fallen silent, and start them again."""
+        now = self._services.clock.monotonic()
+        for _, bridge in list(self._running.values()):
+            bridge.look(now)
 
     async def close(self) -> None:
-        """Stop every bridge and wait until each has let go of its port."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._tasks = []
+        """Stop every bridge and wait until each has let go of its device."""
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+        running, self._running = self._running, {}
+        await asyncio.gather(*(bridge.close() for _, bridge in running.values()))
 
-
-async def _keep_running(bridge: Bridge) -> None:
-    loop = asyncio.get_running_loop()
-    delay = RESTART_FIRST
-    while True:
-        started = loop.time()
-        try:
-            await bridge.run()
-        except Exception:
-            logger.exception("%s: fault", bridge.name)
-        if loop.time() - started > RESTART_MAX:
-            delay = RESTART_FIRST
-        logger.warning("%s: starts again in %g s", bridge.name, delay)
-        await asyncio.sleep(delay)
-        delay = min(delay * 2, RESTART_MAX)
+    async def _look_regularly(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            self.look()

@@ -90,7 +90,8 @@ def test_a_frame_becomes_a_message_for_each_reading(
 
 
 @pytest.mark.parametrize(
-    ("wall", "age", "time"), [(None, 0, NOW), (None, 60_000, NOW - 60_000), (5, 60_000, 5)]
+    ("wall", "age", "time"),
+    [(None, 0, NOW), (None, 60_000, NOW - 60_000), (NOW - 7, 60_000, NOW - 7), (5, 0, NOW)],
 )
 def test_the_time_is_that_of_the_sampling(
     wall: int | None, age: int, time: int, intake: FrameIntake, broker: Broker

@@ -1,22 +1,24 @@
 """The bridge on a real port: found, lost, found again, and never in anyone's way."""
 
-import asyncio
 import contextlib
 import logging
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from node.frames import encode_reading, encode_readings
 
-from gateway.bridges.serial import serial_bridge
-from gateway.bridges.serial.serial_bridge import SerialBridge, port_name
-from gateway.bridges.serial.serial_port import PortError, SerialPort
+from gateway.bridges.serial.serial_bridge import KIND
+from gateway.bridges.serial.serial_settings import SerialSettings, port_name
+from gateway.bridges.supervision.backoff import Backoff
+from gateway.bridges.supervision.supervisor import Supervisor
+from gateway.config.bridges import BridgeConfig
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
-from tests.support.bridges import Broker, Disk, MemoryFrames, Settings
+from tests.support.bridges import Alarms, Broker, Disk, Gateway, MemoryFrames, Subscriptions
 from tests.support.clocks import ManualClock
 from tests.support.serial_line import SerialLine
 from tests.support.storage import open_store, until
@@ -29,36 +31,24 @@ def frame(sequence: int, boot: int = 7) -> bytes:
 
 
 @pytest.fixture
-def make(
-    line: SerialLine,
-    broker: Broker,
-    disk: Disk,
-    frames: MemoryFrames,
-    counters: Counters,
-    clock: ManualClock,
-) -> Callable[..., SerialBridge]:
-    def make(form: str = "frames", node: str | None = None) -> SerialBridge:
-        return SerialBridge(
-            Settings(line.port, form, node=node),
-            publish=broker.publish,
-            when_on_disk=disk.when_on_disk,
-            frames=frames,
-            counters=counters,
-            clock=clock,
-        )
+def gateway(
+    broker: Broker, disk: Disk, frames: MemoryFrames, counters: Counters, clock: ManualClock
+) -> Gateway:
+    return Gateway(broker, disk, frames, counters, clock, Alarms(), Subscriptions(), {})
 
-    return make
+
+def plan(line: SerialLine, form: str = "frames", **settings: Any) -> BridgeConfig:
+    return BridgeConfig(KIND, "ttyNODE", SerialSettings(port=line.port, format=form, **settings))
 
 
 @contextlib.asynccontextmanager
-async def running(bridge: SerialBridge) -> AsyncIterator[None]:
-    task = asyncio.create_task(bridge.run())
+async def running(gateway: Gateway, *plans: BridgeConfig) -> AsyncIterator[Supervisor]:
+    supervisor = Supervisor(gateway.services)
+    await supervisor.apply(plans)
     try:
-        yield
+        yield supervisor
     finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+        await supervisor.close()
 
 
 def state(counters: Counters) -> object:
@@ -70,9 +60,9 @@ async def opened(counters: Counters) -> None:
 
 
 async def test_a_frame_in_is_a_message_out_and_an_acknowledgement_back(
-    make: Callable[..., SerialBridge], line: SerialLine, broker: Broker, counters: Counters
+    gateway: Gateway, line: SerialLine, broker: Broker, counters: Counters
 ) -> None:
-    async with running(make()):
+    async with running(gateway, plan(line)):
         await opened(counters)
         line.send(frame(1))
         await until(lambda: bool(line.bodies()))
@@ -82,10 +72,10 @@ async def test_a_frame_in_is_a_message_out_and_an_acknowledgement_back(
 
 
 async def test_the_acknowledgement_leaves_with_the_commit_and_not_before(
-    make: Callable[..., SerialBridge], line: SerialLine, disk: Disk, counters: Counters
+    gateway: Gateway, line: SerialLine, disk: Disk, counters: Counters
 ) -> None:
     disk.waits = True
-    async with running(make()):
+    async with running(gateway, plan(line)):
         await opened(counters)
         line.send(frame(1) + frame(2))
         await until(lambda: counters.count("tidegate/serial/readings") == 2)
@@ -95,21 +85,21 @@ async def test_the_acknowledgement_leaves_with_the_commit_and_not_before(
 
 
 async def test_json_lines(
-    make: Callable[..., SerialBridge], line: SerialLine, broker: Broker, counters: Counters
+    gateway: Gateway, line: SerialLine, broker: Broker, counters: Counters
 ) -> None:
-    async with running(make("json")):
+    async with running(gateway, plan(line, "json")):
         await opened(counters)
         line.send(b'ESP-ROM:esp32c3\r\n{"quantity":"temperature","val')
         line.send(b'ue":21.5}\r\n')
         await until(lambda: bool(broker.messages))
     assert broker.messages[0].topic == "sensors/ttyNODE/temperature"
-    assert counters.count("tidegate/serial/garbage_bytes") == len("ESP-ROM:esp32c3")
+    assert counters.count("tidegate/serial/text_lines") == 1
 
 
 async def test_json_lines_of_the_configured_node(
-    make: Callable[..., SerialBridge], line: SerialLine, broker: Broker, counters: Counters
+    gateway: Gateway, line: SerialLine, broker: Broker, counters: Counters
 ) -> None:
-    async with running(make("json", node="boiler")):
+    async with running(gateway, plan(line, "json", node="boiler")):
         await opened(counters)
         line.send(b'{"quantity":"temperature","value":21.5}\n')
         await until(lambda: bool(broker.messages))
@@ -117,10 +107,10 @@ async def test_json_lines_of_the_configured_node(
 
 
 async def test_frames_between_garbage(
-    make: Callable[..., SerialBridge], line: SerialLine, broker: Broker, counters: Counters
+    gateway: Gateway, line: SerialLine, broker: Broker, counters: Counters
 ) -> None:
     noise = bytes(range(1, 256))
-    async with running(make()):
+    async with running(gateway, plan(line)):
         await opened(counters)
         for sequence in range(1, 6):
             line.send(noise * 3 + frame(sequence) + frame(99)[:-7])
@@ -130,9 +120,9 @@ async def test_frames_between_garbage(
 
 
 async def test_unplugged_and_plugged_in_as_another_device(
-    make: Callable[..., SerialBridge], line: SerialLine, broker: Broker, counters: Counters
+    gateway: Gateway, line: SerialLine, broker: Broker, counters: Counters
 ) -> None:
-    async with running(make()):
+    async with running(gateway, plan(line)):
         await opened(counters)
         line.send(frame(1) + frame(2)[:20])
         await until(lambda: len(broker.messages) == 1)
@@ -148,10 +138,10 @@ async def test_unplugged_and_plugged_in_as_another_device(
 
 
 async def test_an_acknowledgement_for_a_device_that_is_gone_is_dropped_and_counted(
-    make: Callable[..., SerialBridge], line: SerialLine, disk: Disk, counters: Counters
+    gateway: Gateway, line: SerialLine, disk: Disk, counters: Counters
 ) -> None:
     disk.waits = True
-    async with running(make()):
+    async with running(gateway, plan(line)):
         await opened(counters)
         line.send(frame(1))
         await until(lambda: counters.count("tidegate/serial/readings") == 1)
@@ -162,80 +152,33 @@ async def test_an_acknowledgement_for_a_device_that_is_gone_is_dropped_and_count
 
 
 async def test_a_port_that_does_not_exist_is_shown_and_found_when_it_comes(
-    make: Callable[..., SerialBridge],
+    gateway: Gateway,
     line: SerialLine,
     counters: Counters,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     line.unplug()
     caplog.set_level(logging.INFO)
-    async with running(make()):
+    async with running(gateway, plan(line)):
         await until(lambda: "No such" in str(counters.values["tidegate/serial/ttyNODE/error"]))
         assert state(counters) == "waiting"
         line.plug()
         await opened(counters)
     assert [record.getMessage() for record in caplog.records] == [
-        f"serial {line.port}: waiting for the port: No such file or directory",
-        f"serial {line.port}: open",
+        "serial ttyNODE: waiting: No such file or directory",
+        "serial ttyNODE: open",
     ]
-
-
-async def test_each_reason_to_wait_is_logged_once(
-    make: Callable[..., SerialBridge],
-    line: SerialLine,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    tries: list[str] = []
-
-    async def refused(path: str, _baud: int) -> SerialPort:
-        tries.append(path)
-        raise PortError("no such thing" if len(tries) < 4 else "another thing")
-
-    monkeypatch.setattr(serial_bridge, "RETRY_FIRST", 0.001)
-    monkeypatch.setattr(SerialPort, "open", refused)
-    async with running(make()):
-        await until(lambda: len(tries) == 6)
-    assert [record.getMessage() for record in caplog.records] == [
-        f"serial {line.port}: waiting for the port: no such thing",
-        f"serial {line.port}: waiting for the port: another thing",
-    ]
-
-
-async def test_a_fault_in_what_it_calls_is_not_taken_for_a_lost_port(
-    line: SerialLine, disk: Disk, frames: MemoryFrames, counters: Counters, clock: ManualClock
-) -> None:
-    def broken(_message: object) -> ReasonCode:
-        raise OSError("not the port's")
-
-    bridge = SerialBridge(
-        Settings(line.port),
-        publish=broken,
-        when_on_disk=disk.when_on_disk,
-        frames=frames,
-        counters=counters,
-        clock=clock,
-    )
-    task = asyncio.create_task(bridge.run())
-    await opened(counters)
-    line.send(frame(1))
-    with pytest.raises(OSError, match="not the port's"):
-        await task
 
 
 async def _run_once(line: SerialLine, broker: Broker, folder: Path) -> int:
     """Send frame 1 to a fresh bridge on the store in `folder`; return the duplicates it counts."""
     store = await open_store(folder)
     waiting: list[Callable[[], None]] = []
-    bridge = SerialBridge(
-        Settings(line.port),
-        publish=broker.publish,
-        when_on_disk=waiting.append,
-        frames=store.node_frames,
-        counters=store.counters,
-        clock=ManualClock(),
-    )
-    async with running(bridge):
+    disk = Disk()
+    setattr(disk, "when_on_disk", waiting.append)  # noqa: B010 - until the store has settled
+    kept = (store.node_frames, store.counters)
+    gateway = Gateway(broker, disk, *kept, ManualClock(), Alarms(), Subscriptions(), {})
+    async with running(gateway, plan(line)):
         await opened(store.counters)
         answers = len(line.bodies())
         line.send(frame(1))
@@ -264,6 +207,78 @@ async def test_a_frame_repeated_after_a_restart_is_dropped_and_acknowledged(
 )
 def test_the_name_of_a_port_can_stand_in_a_topic(port: str, name: str) -> None:
     assert port_name(port) == name
+
+
+async def test_a_port_is_read_within_two_seconds_of_its_plugging_however_long_it_was_away(
+    gateway: Gateway, line: SerialLine, counters: Counters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    following = Backoff.next
+
+    def noted(backoff: Backoff) -> float:
+        waits.append(following(backoff))
+        return 0.001
+
+    monkeypatch.setattr(Backoff, "next", noted)
+    line.unplug()
+    async with running(gateway, plan(line)):
+        await until(lambda: len(waits) > 30)
+        line.plug()
+        await opened(counters)
+    assert max(waits) <= 1.0
+
+
+async def test_a_port_goes_on_after_a_fault_in_what_it_calls(
+    gateway: Gateway, line: SerialLine, counters: Counters, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_message: object) -> ReasonCode:
+        raise OSError("not the port's")
+
+    monkeypatch.setattr(gateway.broker, "publish", broken)
+    async with running(gateway, plan(line)):
+        await opened(counters)
+        line.send(frame(1))
+        await until(lambda: counters.values["tidegate/serial/ttyNODE/restarts"] == 1)
+        assert "not the port's" in str(counters.values["tidegate/serial/ttyNODE/error"])
+        await until(lambda: state(counters) == "open")
+
+
+async def test_a_command_is_written_as_a_line(
+    gateway: Gateway, line: SerialLine, counters: Counters
+) -> None:
+    async with running(gateway, plan(line, "json", node="boiler")):
+        await opened(counters)
+        told = gateway.subscriptions.publish("sensors/boiler/command", b"on")
+        told += gateway.subscriptions.publish("sensors/boiler/command", b"a\nb")
+        await until(lambda: line.heard() == b"on\n")
+        line.unplug()
+        await until(lambda: state(counters) == "waiting")
+        told += gateway.subscriptions.publish("sensors/boiler/command", b"off")
+    assert [hex(code) for code in told] == ["0x0", "0x99", "0x83"]
+
+
+async def test_raw_bytes(
+    gateway: Gateway, line: SerialLine, broker: Broker, counters: Counters
+) -> None:
+    async with running(gateway, plan(line, "raw", node="modem", silence=0.0)):
+        await opened(counters)
+        line.send(b"\x00\xff\n")
+        await until(lambda: bool(broker.messages))
+    assert broker.messages[0].topic == "sensors/modem/raw"
+    assert broker.messages[0].payload == b"\x00\xff\n"
+
+
+async def test_readings_are_retained_where_the_configuration_says_so(
+    gateway: Gateway, line: SerialLine, broker: Broker, counters: Counters
+) -> None:
+    async with running(gateway, plan(line, "csv", columns=("t", "h"), retain=True)):
+        await opened(counters)
+        line.send(b"21.5,40\n")
+        await until(lambda: len(broker.messages) == 2)
+    assert [(each.topic, each.retain) for each in broker.messages] == [
+        ("sensors/ttyNODE/temperature", True),
+        ("sensors/ttyNODE/humidity", True),
+    ]
 
 
 def test_pyserial_is_imported_only_where_a_port_is_made() -> None:

@@ -1,15 +1,15 @@
 """A real pyserial port on a pseudo-terminal: bytes, the lock, the end, a full line."""
 
 import asyncio
-import builtins
 import errno
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from serial.tools import list_ports
 
-from gateway.bridges.serial.serial_port import PortError, SerialPort, require_pyserial
-from gateway.errors import StartError
+from gateway.bridges.serial.serial_port import PortError, SerialPort, find_device
 from tests.support.serial_line import SerialLine
 
 
@@ -95,16 +95,33 @@ async def test_a_cancelled_reader_leaves_nothing_behind(line: SerialLine) -> Non
     port.close()
 
 
-def test_without_pyserial_the_start_fails_with_the_command_to_type(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    real_import = builtins.__import__
+@dataclass
+class Adapter:
+    """What pyserial lists."""
 
-    def without_pyserial(name: str, *rest: object) -> object:
-        if name == "serial":
-            raise ImportError(name)
-        return real_import(name, *rest)  # type: ignore[arg-type]  # passed on as they came
+    device: str
+    vid: int | None = None
+    pid: int | None = None
+    serial_number: str | None = None
 
-    monkeypatch.setattr(builtins, "__import__", without_pyserial)
-    with pytest.raises(StartError, match=r"pip install tidegate\[serial\]"):
-        require_pyserial()
+
+ADAPTERS = [
+    Adapter("/dev/ttyS0"),
+    Adapter("/dev/ttyUSB1", 0x0403, 0x6001, "A5"),
+    Adapter("/dev/ttyUSB0", 0x0403, 0x6001, "B7"),
+    Adapter("/dev/ttyACM0", 0x2E8A, 0x0005),
+]
+
+DEVICES = [
+    ("/dev/ttyUSB9", "/dev/ttyUSB9"),
+    ("usb:0403:6001:A5", "/dev/ttyUSB1"),
+    ("usb:0403:6001", "/dev/ttyUSB0"),
+    ("usb:2e8A:0005", "/dev/ttyACM0"),
+]
+
+
+def test_an_adapter_is_found_whatever_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(list_ports, "comports", lambda: ADAPTERS)
+    assert [(port, find_device(port)) for port, _ in DEVICES] == DEVICES
+    with pytest.raises(PortError, match="no adapter 0403:6001:C9 is plugged in"):
+        find_device("usb:0403:6001:C9")
