@@ -104,6 +104,7 @@ async def _services(gateway: "Gateway") -> "Services":
     frames = NodeFrames(gateway.database, gateway.writer)
     await frames.load()
     return Services(
+        gateway_id=gateway.configuration.gateway_id,
         publish=gateway.publish,
         subscribe=lambda *subscription: _subscribe(gateway, *subscription),
         retained=lambda topic_filter: _retained(gateway, topic_filter),

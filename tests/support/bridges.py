@@ -125,6 +125,7 @@ class Gateway:
     @property
     def services(self) -> Services:
         return Services(
+            gateway_id="barn",
             publish=self.publish,
             subscribe=self.subscriptions.subscribe,
             retained=lambda topic_filter: [

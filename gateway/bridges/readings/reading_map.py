@@ -18,7 +18,7 @@ NOT_READINGS = frozenset({
 })  # fmt: skip
 """Names whose values describe the others; a map can still make them readings."""
 
-KEYS = ("quantity", "unit", "scale", "offset")
+KEYS = ("quantity", "unit", "scale", "offset", "invert")
 
 Found = tuple[str, Value, str | None]
 """Quantity, value and unit."""
@@ -32,6 +32,8 @@ class Field:
     unit: str | None = None
     scale: float = 1.0
     offset: float = 0.0
+    invert: bool = False
+    """Whether true means false."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +100,11 @@ def _field(name: str, meant: object) -> Field | None:
     known = quantity_name(quantity)
     if unit is None and known in QUANTITIES and QUANTITIES[known].units:
         unit = QUANTITIES[known].units[0] or None
-    return Field(
-        known, unit, _number(name, meant, "scale", 1.0), _number(name, meant, "offset", 0.0)
-    )
+    scale, offset = _number(name, meant, "scale", 1.0), _number(name, meant, "offset", 0.0)
+    invert = meant.get("invert", False)
+    if not isinstance(invert, bool):
+        raise ValueError(f"{name}.invert: true or false")  # noqa: TRY004 - one error for all
+    return Field(known, unit, scale, offset, invert)
 
 
 def _number(name: str, table: Mapping[str, object], key: str, default: float) -> float:
@@ -120,8 +124,10 @@ def _flat(values: Mapping[str, object], prefix: str, depth: int) -> Iterator[tup
 
 
 def _moved(value: Value, meant: Field) -> Value:
+    if isinstance(value, bool):
+        return value is not meant.invert
     plain = meant.scale == 1.0 and meant.offset == 0.0
-    if plain or isinstance(value, bool | str):
+    if plain or isinstance(value, str):
         return value
     try:
         return round(value * meant.scale + meant.offset, 9)

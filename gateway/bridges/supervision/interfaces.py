@@ -51,6 +51,7 @@ class Subscribe(Protocol):
 class Services:
     """The parts of the application that bridges use."""
 
+    gateway_id: str
     publish: Publish
     subscribe: Subscribe
     retained: Callable[[str], list[tuple[str, bytes]]]

@@ -108,8 +108,10 @@ class Supervised:
         self._give_up = asyncio.Event()
         work = self._work = asyncio.create_task(_run(bridge), name=self.host.title)
         giving_up = asyncio.create_task(self._give_up.wait())
-        await asyncio.wait({work, giving_up}, return_when=asyncio.FIRST_COMPLETED)
-        giving_up.cancel()
+        try:
+            await asyncio.wait({work, giving_up}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            giving_up.cancel()
         if not work.done():
             logger.error("%s: does not end; it is left behind", self.host.title)
             return False
