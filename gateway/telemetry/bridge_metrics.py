@@ -10,6 +10,7 @@ EVERY_KIND = {
     "readings": "Readings published.",
     "rejected": "Readings refused for ever.",
     "lost": "Readings that came once and could not be taken.",
+    "node_conflicts": "Readings on a topic whose last one came from another bridge.",
     "clock_errors": "Readings whose time cannot be right and was replaced.",
 }
 """Counters of each kind."""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.bridges.supervision.host import Host
@@ -108,6 +108,7 @@ class Gateway:
     alarms: Alarms
     subscriptions: Subscriptions
     retained: dict[str, bytes]
+    owners: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def make(cls, clock: Clock | None = None) -> "Gateway":
@@ -136,6 +137,7 @@ class Gateway:
             alarm=self.alarms.alarm,
             counters=self.counters,
             clock=self.clock,
+            owners=self.owners,
         )
 
     def publish(self, message: Message) -> ReasonCode:

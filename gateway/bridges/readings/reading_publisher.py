@@ -34,7 +34,7 @@ class ReadingPublisher:
         retain: bool = False,
     ) -> None:
         self.client_id = client_id
-        self.on_reading: Callable[[], None] = lambda: None
+        self.on_reading: Callable[[Reading], None] = lambda _: None
         self._kind, _, self._bridge = client_id.partition(":")
         self._publish = publish
         self._counters = counters
@@ -54,7 +54,7 @@ class ReadingPublisher:
             return False
         self._counters.add(f"tidegate/{self._kind}/readings")
         self._counters.add(f"tidegate/{self._kind}/{self._bridge}/readings")
-        self.on_reading()
+        self.on_reading(reading)
         if self._is_new(reading.node):
             logger.info("first reading: %s", reading)
         return True

@@ -10,6 +10,12 @@ from gateway.bridges.supervision.interfaces import Receive, Services
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
 
+OWNERS_MAX = 10_000
+"""Topics of which it is known whose they are; of further ones a conflict is not noticed."""
+
+CONFLICTS_TOLD = 10
+"""Conflicts of one bridge that are logged; further ones are counted."""
+
 NOT_STARTED = "not yet started"
 
 logger = logging.getLogger(__name__)
@@ -45,7 +51,7 @@ class Host:
         self.heard_at: float | None = None
         """When something came the last time, monotonic seconds."""
         self.on_heard: Callable[[float], None] = lambda _now: None
-        self.publisher.on_reading = self.heard
+        self.publisher.on_reading = self._published
         self._ends: list[Callable[[], None]] = []
         self.show("restarts", 0)
         self.waiting(NOT_STARTED)
@@ -104,6 +110,20 @@ class Host:
         """Hand messages of the broker to `receive` until the bridge ends or is made anew."""
         client_id = self.publisher.client_id
         self._ends.append(self.services.subscribe(client_id, topic_filter, receive))
+
+    def _published(self, reading: Reading) -> None:
+        self.heard()
+        owners, topic = self.services.owners, reading.topic
+        owner = owners.get(topic)
+        if owner is None:
+            if len(owners) < OWNERS_MAX:
+                owners[topic] = self.title
+        elif owner != self.title:
+            owners[topic] = self.title
+            self.count("node_conflicts")
+            if self._conflicts < CONFLICTS_TOLD:
+                self._conflicts += 1
+                logger.warning("%s: %s came from %s before", self.title, topic, owner)
 
     def heard(self) -> None:
         """Say that the source is alive; each reading that is published says so by itself."""
@@ -164,5 +184,6 @@ class Host:
 
     _state = ""
     _error = ""
+    _conflicts = 0
     _silence = ""
     """What the alarm says until something comes."""

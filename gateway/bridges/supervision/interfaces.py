@@ -1,7 +1,7 @@
 """What bridges need from the parts that the application joins them with."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from gateway.clock import Clock
@@ -62,3 +62,5 @@ class Services:
     """Raises an alarm by name and text; an empty text ends it."""
     counters: Counters
     clock: Clock
+    owners: dict[str, str] = field(default_factory=dict)
+    """The bridge that published last on each topic: two nodes of one name are noticed."""
