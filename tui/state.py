@@ -139,7 +139,7 @@ class GatewayState:
 
     def incoming(self) -> float | None:
         """Return the messages per second that clients publish and bridges read."""
-        parts = [self.rates.get(name) for name in (figures.RECEIVED, figures.SERIAL_READINGS)]
+        parts = [self.rates.get(name) for name in (figures.RECEIVED, figures.BRIDGE_READINGS)]
         known = [part for part in parts if part is not None]
         return sum(known) if known else None
 

@@ -16,6 +16,7 @@ EVERY_KIND = {
 """Counters of each kind."""
 
 BRIDGE = (
+    Figure("tidegate/bridges/readings", Kind.COUNTER, "Readings that bridges published."),
     Figure(
         "tidegate/<kind>/<bridge>/state",
         Kind.GAUGE,

@@ -30,7 +30,7 @@ class Bridges(Live):
             return
         width = self.content_size.width
         ports = [_port(name, port, width) for name, port in sorted(state.ports.items())]
-        pairs = [("readings", rate(state.rates.get(figures.SERIAL_READINGS)))]
+        pairs = [("readings", rate(state.rates.get(figures.BRIDGE_READINGS)))]
         for label, name in COUNTED:
             if count := state.count(name):
                 pairs.append((label, amount(count)))

@@ -52,6 +52,7 @@ class ReadingPublisher:
         if code >= FAILURE:
             self._warn_once(f"readings are not taken: {code.name}")
             return False
+        self._counters.add("tidegate/bridges/readings")
         self._counters.add(f"tidegate/{self._kind}/readings")
         self._counters.add(f"tidegate/{self._kind}/{self._bridge}/readings")
         self.on_reading(reading)

@@ -27,7 +27,7 @@ def counts(gateway: Gateway) -> dict[str, int]:
     return {
         name.removeprefix("tidegate/serial/"): int(value)
         for name, value in gateway.counters.values.items()
-        if not name.startswith("tidegate/serial/tty/")
+        if not name.startswith(("tidegate/serial/tty/", "tidegate/bridges/"))
     }
 
 
