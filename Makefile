@@ -117,15 +117,15 @@ clean: ## remove what the targets made, but never var/
 
 # Plain Python: what is to be seen at once need not wait for a compiler.
 $(GATEWAY): $(RECIPE)
-	@TIDEGATE_CYTHON=off tools/setup.sh install serial,regex,modbus,ble,tui,websocket
+	@TIDEGATE_CYTHON=off tools/setup.sh install serial,tui,websocket
 	@touch $@
 
 $(INSTALLED): $(RECIPE)
-	@tools/setup.sh install serial,regex,modbus,ble,tui,websocket
+	@tools/setup.sh install serial,tui,websocket
 	@touch $(GATEWAY) $@
 
 $(PIPELINE): $(RECIPE)
-	@tools/setup.sh install serial,regex,modbus,ble,tui,websocket,pipeline
+	@tools/setup.sh install serial,tui,websocket,pipeline
 	@touch $(GATEWAY) $@
 
 $(DEVELOP): $(RECIPE)
