@@ -1,6 +1,7 @@
 """The temperatures that the kernel measures: an example of a bridge, and a first real reading."""
 
 import asyncio
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,14 +37,13 @@ class ThermalBridge:
             await asyncio.sleep(self._settings.interval)
 
     def _read(self) -> list[tuple[str, int]]:
-        zones = sorted(Path(self._settings.folder).glob("thermal_zone*"))
-        try:
-            return [
-                (zone.name.removeprefix("thermal_"), int((zone / "temp").read_text()))
-                for zone in zones
-            ]
-        except (OSError, ValueError) as failure:
-            raise BridgeError(str(failure)) from failure
+        found = []
+        for file in sorted(Path(self._settings.folder).glob("thermal_zone*/temp")):
+            with contextlib.suppress(OSError, ValueError):  # some zones have nothing to say
+                found.append((file.parent.name.removeprefix("thermal_"), int(file.read_text())))
+        if not found:
+            raise BridgeError(f"the kernel shows no temperature in {self._settings.folder}")
+        return found
 
 
 KIND = BridgeKind("thermal", "the temperatures of this board", ThermalSettings, ThermalBridge)
