@@ -35,7 +35,10 @@ class ReadingPublisher:
     ) -> None:
         self.client_id = client_id
         self.on_reading: Callable[[Reading], None] = lambda _: None
-        self._kind, _, self._bridge = client_id.partition(":")
+        self._kind, _, bridge = client_id.partition(":")
+        of_kind = f"tidegate/{self._kind}/readings"
+        of_bridge = f"tidegate/{self._kind}/{bridge}/readings"
+        self._figures = ("tidegate/bridges/readings", of_kind, of_bridge)
         self._publish = publish
         self._counters = counters
         self._clock = clock
@@ -52,9 +55,8 @@ class ReadingPublisher:
         if code >= FAILURE:
             self._warn_once(f"readings are not taken: {code.name}")
             return False
-        self._counters.add("tidegate/bridges/readings")
-        self._counters.add(f"tidegate/{self._kind}/readings")
-        self._counters.add(f"tidegate/{self._kind}/{self._bridge}/readings")
+        for name in self._figures:
+            self._counters.add(name)
         self.on_reading(reading)
         if self._is_new(reading.node):
             logger.info("first reading: %s", reading)

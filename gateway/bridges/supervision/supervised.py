@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from importlib.util import find_spec
+from collections.abc import Iterable
+from importlib import import_module
 
 from gateway.bridges.kind import BridgeKind
 from gateway.bridges.settings import BridgeSettings
@@ -90,7 +91,7 @@ class Supervised:
         try:
             if self._bridge is None:
                 self.host.release()
-                self._bridge = self._make()
+                self._bridge = await self._make()
             if not await self._work_until_end(self._bridge):
                 self._count_restart()
                 return 0.0
@@ -129,11 +130,15 @@ class Supervised:
         self._restarts += 1
         self.host.show("restarts", self._restarts)
 
-    def _make(self) -> Bridge:
-        missing = [name for name in self._kind.needs if find_spec(name) is None]
-        if missing:
-            names, requirement = ", ".join(missing), self._kind.requirement
-            raise BridgeError(f"needs {names}, which is not installed: pip install '{requirement}'")
+    async def _make(self) -> Bridge:
+        try:
+            # in a thread: a library may take a board seconds to load
+            await asyncio.to_thread(_load, self._kind.needs)
+        except ImportError as failure:
+            raise BridgeError(
+                f"needs {failure.name or failure}, which is not installed:"
+                f" pip install '{self._kind.requirement}'"
+            ) from None
         return self._kind.make(self._settings, self.host)
 
     async def _stop_work(self) -> None:
@@ -148,3 +153,8 @@ class Supervised:
 
 async def _run(bridge: Bridge) -> None:
     await bridge.run()
+
+
+def _load(modules: Iterable[str]) -> None:
+    for name in modules:
+        import_module(name)
