@@ -85,11 +85,11 @@ def test_its_mistakes_and_its_description_come_from_the_declaration(
     assert "| `level` | required | what is published |" in told
     path = tmp_path / "gateway.toml"
     for text, mistake in (
-        ("[[tank]]", "tank[0].level = None is not allowed: must be given"),
+        ("[[tank]]", "tank[0].level: must be given"),
         ("[[tank]]\nlevel = 101", "tank[0].level = 101 is not allowed: a number from 0 to 100"),
         ("[[tank]]\nlevl = 1", "tank[0].levl = 1 is not allowed: unknown key; there are level"),
         ("[[tank]]\nlevel = 1\n[[tank]]\nlevel = 2", "two tank bridges cannot have one name"),
-        ("[[broken]]", "broken = None is not allowed: this kind cannot be loaded: tank:NOTHING"),
+        ("[[broken]]", "broken: this kind cannot be loaded: tank:NOTHING"),
     ):
         path.write_text(text)
         checked = tidegate(site, "check", str(path))

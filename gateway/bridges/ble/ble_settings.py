@@ -2,12 +2,13 @@
 
 import re
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from gateway.bridges.settings import BridgeSettings, bridge_name, key
-from gateway.config.checks import Check, boolean, number, one_of, text, whole_number
+from gateway.config.checks import boolean, number, one_of, text, whole_number
 
 ADDRESS = re.compile(r"(?:[0-9A-F]{2}:){5}[0-9A-F]{2}")
 KEY = re.compile(r"[0-9a-fA-F]{32}|[0-9a-fA-F]{24}")
@@ -25,7 +26,7 @@ LAYOUTS = {
     "text": "",
 }
 
-Checks = dict[str, Check]
+Checks = dict[str, Callable[[object], Any]]
 
 DEVICES_MAX = 200
 CHARACTERISTICS_MAX = 32
@@ -93,16 +94,14 @@ def uuid(value: object) -> str:
 
 
 def _tables(
-    value: object, most: int, checks: dict[str, Check], needed: tuple[str, ...]
+    value: object, most: int, checks: Checks, needed: tuple[str, ...]
 ) -> list[dict[str, Any]]:
     if not isinstance(value, list) or len(value) > most:
         raise ValueError(f"at most {most} tables")
     return [_table(place, each, checks, needed) for place, each in enumerate(value)]
 
 
-def _table(
-    place: int, table: object, checks: dict[str, Check], needed: tuple[str, ...]
-) -> dict[str, Any]:
+def _table(place: int, table: object, checks: Checks, needed: tuple[str, ...]) -> dict[str, Any]:
     if not isinstance(table, dict):
         raise ValueError(f"[{place}]: a table")  # noqa: TRY004 - one error for every bad setting
     given = {}

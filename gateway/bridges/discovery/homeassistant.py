@@ -10,7 +10,8 @@ from gateway.bridges.kind import BridgeKind
 from gateway.bridges.settings import BridgeSettings, key
 from gateway.bridges.supervision.host import Host
 from gateway.bridges.supervision.silence import Silence
-from gateway.config.checks import duration_from, number, topic_prefix
+from gateway.config.checks import number, topic_prefix
+from gateway.config.quantities import duration_from
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.routing.where.message import Message
 

@@ -2,13 +2,13 @@
 
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gateway.bridges.readings.reading import Value
 from gateway.bridges.settings import bridge_name
-from gateway.config.checks import Check, boolean, number, one_of, text, whole_number
+from gateway.config.checks import boolean, number, one_of, text, whole_number
 
 TABLES = ("coil", "discrete", "input", "holding")
 BIT_TABLES = ("coil", "discrete")
@@ -80,7 +80,7 @@ class Register:
         return words if self.word_order == "big" else words[::-1]
 
 
-CHECKS: dict[str, Check] = {
+CHECKS: dict[str, Callable[[object], Any]] = {
     "address": whole_number(0, 65_535),
     "quantity": bridge_name,
     "device": whole_number(0, 255),
