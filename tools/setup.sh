@@ -86,6 +86,7 @@ system() {
     fi
     command -v strace >/dev/null || apt_install strace
     command -v systemd-analyze >/dev/null || apt_install systemd
+    command -v dbus-daemon >/dev/null || apt_install dbus
     command -v systemd-nspawn >/dev/null || apt_install systemd-container
 }
 

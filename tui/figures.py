@@ -27,7 +27,7 @@ UPLINK_BUDGET_USED = "tidegate/uplink/budget_used"
 RULES_ACCEPTED = "tidegate/rules/accepted"
 RULES_FILTERED = "tidegate/rules/filtered"
 RULES_SAVED = "tidegate/rules/bytes_saved"
-SERIAL_READINGS = "tidegate/serial/readings"
+BRIDGE_READINGS = "tidegate/bridges/readings"
 SERIAL_DUPLICATES = "tidegate/serial/duplicates"
 SERIAL_REJECTED = "tidegate/serial/rejected"
 SERIAL_CRC_ERRORS = "tidegate/serial/crc_errors"
@@ -43,7 +43,7 @@ COUNTS = frozenset({
     UPLINK_ACKNOWLEDGED, UPLINK_RESENT, UPLINK_REFUSED, UPLINK_INFLIGHT, UPLINK_RECONNECTS,
     UPLINK_PACE, UPLINK_BUDGET, UPLINK_BUDGET_USED,
     RULES_ACCEPTED, RULES_FILTERED, RULES_SAVED,
-    SERIAL_READINGS, SERIAL_DUPLICATES, SERIAL_REJECTED, SERIAL_CRC_ERRORS,
+    BRIDGE_READINGS, SERIAL_DUPLICATES, SERIAL_REJECTED, SERIAL_CRC_ERRORS,
     STORAGE_PENDING, STORAGE_FAILURES, STORAGE_WRITTEN_PER_DAY, STORAGE_CARD_DAYS,
 })  # fmt: skip
 """those that are a number"""

@@ -9,6 +9,7 @@ SIGNS = {
     "open": ("●", "$text-success"),
     "connecting": ("◐", "$text-warning"),
     "waiting": ("◌", "$text-warning"),
+    "silent": ("◔", "$text-warning"),
     "paused": ("‖", "$text-warning"),
     "disconnected": ("✕", "$text-error"),
     "off": ("○", "$text-muted"),

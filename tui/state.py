@@ -17,7 +17,7 @@ MAX_LOG_LINES = 500
 MAX_ALARMS = 32
 """alarms; a further one is counted and not kept"""
 MAX_PORTS = 64
-"""serial ports; a further one is counted and not kept"""
+"""bridges; a further one is counted and not kept"""
 MAX_HISTORY = 60
 """values kept of what is drawn over time"""
 MAX_TEXT = 256
@@ -39,7 +39,7 @@ class Change(Flag):
 
 @dataclass(slots=True)
 class Port:
-    """A serial port: `open` or `waiting`, and why."""
+    """A bridge: `open`, `waiting`, `silent` or `off`, and why."""
 
     state: str = ""
     error: str = ""
@@ -77,7 +77,7 @@ class GatewayState:
         self.ports: dict[str, Port] = {}
         self.alarms: dict[str, Alarm] = {}
         self.left_out = 0
-        """messages about ports and alarms beyond their bounds"""
+        """messages about bridges and alarms beyond their bounds"""
         self.log: deque[LogLine] = deque(maxlen=MAX_LOG_LINES)
         self.logged = 0
         """lines of the log ever taken"""
@@ -139,7 +139,7 @@ class GatewayState:
 
     def incoming(self) -> float | None:
         """Return the messages per second that clients publish and bridges read."""
-        parts = [self.rates.get(name) for name in (figures.RECEIVED, figures.SERIAL_READINGS)]
+        parts = [self.rates.get(name) for name in (figures.RECEIVED, figures.BRIDGE_READINGS)]
         known = [part for part in parts if part is not None]
         return sum(known) if known else None
 
@@ -176,8 +176,8 @@ class GatewayState:
                 return self._take_recent(payload, retained=retained)
             case ["tidegate", "alarm", alarm]:
                 return self._take_alarm(printable(alarm, MAX_NAME), payload)
-            case ["tidegate", "serial", port, "state" | "error" as field]:
-                return self._take_port(printable(port, MAX_NAME), field, payload)
+            case ["tidegate", kind, bridge, "state" | "error" as field]:
+                return self._take_port(printable(f"{kind} {bridge}", MAX_NAME), field, payload)
             case _:
                 return Change.NOTHING
 

@@ -200,15 +200,12 @@ def _power(_: Patient) -> Iterator[Finding]:
         yield Finding(Health.OK, "the power supply was strong enough since the board started")
 
 
-def _ports(patient: Patient) -> Iterator[Finding]:
-    for serial in patient.configuration.serial if patient.configuration is not None else ():
-        if not Path(serial.port).exists():
-            yield Finding(Health.WARNING, f"{serial.port} is not there: is the node plugged in?")
-        elif not os.access(serial.port, os.R_OK | os.W_OK):
-            text = f"{serial.port} cannot be opened by this user: is it in the group dialout?"
-            yield Finding(Health.BAD, text)
-        else:
-            yield Finding(Health.OK, f"{serial.port} is there")
+def _bridges(patient: Patient) -> Iterator[Finding]:
+    for bridge in patient.configuration.bridges if patient.configuration is not None else ():
+        trouble = bridge.kind.examine(bridge.settings)
+        health = Health.WARNING if trouble else Health.OK
+        name = f"{bridge.kind.name} {bridge.name}"
+        yield Finding(health, f"{name}: {trouble or 'nothing is wrong'}")
 
 
 EXAMINATIONS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
@@ -218,5 +215,5 @@ EXAMINATIONS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
     _wear,
     _power,
     _descriptors,
-    _ports,
+    _bridges,
 )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gateway.app.access import access_policies
 from gateway.app.allocator import give_back_regularly, keep_buffers
+from gateway.app.bridges import Bridges, start_bridges
 from gateway.app.broker_settings import broker_settings, subscription_filters
 from gateway.app.clock_stamp import ClockStamp, open_clock_stamp
 from gateway.app.control import Control
@@ -25,7 +26,6 @@ from gateway.app.listeners import make_listeners, reload_listeners
 from gateway.app.memory_limit import default_limit
 from gateway.app.metrics import bind_metrics
 from gateway.app.own_files import watch_files
-from gateway.app.sensors import start_sensors
 from gateway.app.storage import open_storage
 from gateway.app.telemetry import Telemetry
 from gateway.app.warnings import warnings
@@ -99,7 +99,7 @@ async def _serve_once(
         except UNREADABLE as error:
             have_it_salvaged(gateway, error)
             return True
-        loop.add_signal_handler(signal.SIGHUP, reload_listeners, gateway)
+        loop.add_signal_handler(signal.SIGHUP, gateway.reload)
         notify.ready(gateway.status)
         logger.info("tidegate %s: %s", VERSION, gateway.status)
         on_ready()
@@ -129,6 +129,7 @@ class Gateway:
         self.starts: int
         self._password_thread: PasswordThread | None = None
         self.clock_stamp: ClockStamp
+        self.bridges: Bridges
         self.ended = asyncio.Event()
         self.fault = ""
         """Why the gateway ends by itself."""
@@ -169,7 +170,7 @@ class Gateway:
         restore(self.broker, kept, Instant(*self.clock_stamp.at_start()))
         for listener in self.listeners:
             await listener.serve()
-        await start_sensors(self)
+        await start_bridges(self)
         self._give_memory_back()
         self._watch_files()
         if metrics is not None:
@@ -196,6 +197,11 @@ class Gateway:
         if not self.ended.is_set():
             self.end()
             self.anew = True
+
+    def reload(self) -> None:
+        """Read again what can change while the gateway runs: certificates, passwords, bridges."""
+        reload_listeners(self)
+        self.bridges.reload()
 
     def publish(self, message: Message) -> ReasonCode:
         """Publish a message of the gateway's own in this turn."""

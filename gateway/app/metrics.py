@@ -41,7 +41,8 @@ def _pages(gateway: "Gateway") -> "Pages":
 
     def metrics() -> Page:
         gateway.telemetry.sys_topics.update()
-        return Page(exposition(gateway.counters.values), content_type=CONTENT_TYPE)
+        text = exposition(gateway.counters.values, gateway.bridges.figures())
+        return Page(text, content_type=CONTENT_TYPE)
 
     def health() -> Page:
         reason = trouble(gateway.writer, heartbeat)

@@ -83,6 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_uplink(commands)
     add_user(commands)
     add_where(commands)
+    _add_bridges(commands)
     _add_doctor(commands)
     add_crashtest(commands)
     return parser
@@ -139,6 +140,12 @@ def _add_uplink(commands: "Commands") -> None:
     uplink.add_argument("action", choices=("pause", "resume"))
     _add_broker_options(uplink)
     uplink.set_defaults(command=_uplink)
+
+
+def _add_bridges(commands: "Commands") -> None:
+    bridges = commands.add_parser("bridges", help="list the kinds of bridges and their keys")
+    bridges.add_argument("kind", nargs="?", help="show the keys and figures of this kind")
+    bridges.set_defaults(command=_bridges)
 
 
 def _add_doctor(commands: "Commands") -> None:
@@ -216,6 +223,12 @@ def _uplink(options: argparse.Namespace) -> int:
     from gateway.cli.uplink import command_uplink
 
     return command_uplink(LocalBroker.of(options), options.action)
+
+
+def _bridges(options: argparse.Namespace) -> None:
+    from gateway.cli.bridges import show_bridges
+
+    show_bridges(options.kind)
 
 
 def _doctor(options: argparse.Namespace) -> int:

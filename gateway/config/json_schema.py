@@ -4,6 +4,7 @@ import json
 import re
 from typing import Any
 
+from gateway.config.bridges import bridge_kinds, load_kind
 from gateway.config.declaration import Key, keys_of
 from gateway.config.settings import Configuration
 
@@ -15,8 +16,16 @@ def json_schema() -> dict[str, Any]:
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Configuration of Tidegate",
-        **_table(Configuration),
+        **_with_bridges(_table(Configuration)),
     }
+
+
+def _with_bridges(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema with the tables of the kinds of bridges that are installed."""
+    for name, entry_point in bridge_kinds().items():
+        items = _table(load_kind(entry_point).settings)
+        schema["properties"][name] = {"type": "array", "items": items}
+    return schema
 
 
 def schema_text() -> str:

@@ -6,7 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from gateway.config.bridges import read_bridges
 from gateway.config.checks import gateway_id
+from gateway.config.declaration import keys_of
 from gateway.config.errors import ConfigurationError, raise_all
 from gateway.config.reader import Reader
 from gateway.config.settings import Configuration, ListenerConfig
@@ -32,7 +34,11 @@ def read_document(
 ) -> tuple[Configuration, Sequence[ConfigurationError]]:
     """Return what a document says, and its mistakes."""
     reader = Reader(file)
-    configuration = reader.read(Configuration, document, file=file, gateway_id="")
+    own = {key.name for key in keys_of(Configuration)}
+    others = {name: value for name, value in document.items() if name not in own}
+    bridges = read_bridges(reader, others)
+    rest = {name: value for name, value in document.items() if name in own or name in others}
+    configuration = reader.read(Configuration, rest, file=file, gateway_id="", bridges=bridges)
     try:
         name = configuration.gateway.id or _host_name()
     except ValueError as error:

@@ -6,6 +6,7 @@ default and its meaning.
 
 from dataclasses import dataclass
 
+from gateway.config.bridges import BridgeConfig
 from gateway.config.checks import gateway_id
 from gateway.config.declaration import key, table, tables
 from gateway.config.sections.access import AccessConfig, RoleConfig
@@ -15,7 +16,7 @@ from gateway.config.sections.memory import MemoryConfig
 from gateway.config.sections.metrics import MetricsConfig
 from gateway.config.sections.outbox import OutboxConfig
 from gateway.config.sections.rule import RuleConfig
-from gateway.config.sections.sensors import SerialConfig, SimulatorConfig
+from gateway.config.sections.sensors import SimulatorConfig
 from gateway.config.sections.storage import DurabilityConfig, HistoryConfig, StorageConfig
 from gateway.config.sections.stream import StreamConfig
 from gateway.config.sections.uplink import UplinkConfig
@@ -33,7 +34,6 @@ __all__ = [
     "OutboxConfig",
     "RoleConfig",
     "RuleConfig",
-    "SerialConfig",
     "SimulatorConfig",
     "StorageConfig",
     "StreamConfig",
@@ -58,7 +58,8 @@ class GatewayConfig:
 class Configuration:
     """A configuration file.
 
-    `file` is its path, for messages, and `gateway_id` the name in use.
+    `file` is its path, for messages, and `gateway_id` the name in use. `bridges` are the tables
+    that bridges declare (docs/bridges.md).
     """
 
     file: str
@@ -79,5 +80,5 @@ class Configuration:
     durability: tuple[DurabilityConfig, ...] = tables(DurabilityConfig, name="durability")
     history: HistoryConfig = table(HistoryConfig)
     metrics: MetricsConfig | None = table(MetricsConfig, default=None)
-    serial: tuple[SerialConfig, ...] = tables(SerialConfig, name="serial")
     simulators: tuple[SimulatorConfig, ...] = tables(SimulatorConfig, name="simulator")
+    bridges: tuple[BridgeConfig, ...] = ()

@@ -1,6 +1,8 @@
 """The gateway's figures in Prometheus' text exposition format, version 0.0.4."""
 
+import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from gateway.telemetry.broker_metrics import BROKER_FIGURES
 from gateway.telemetry.figure import Figure, Kind
@@ -13,10 +15,9 @@ INFO_LABELS = ("id", "version", "epoch")
 """Text figures below `tidegate/gateway/`, shown as labels."""
 
 FIGURES = (*BROKER_FIGURES, *OWN_FIGURES)
-FIXED = {figure.name: figure for figure in FIGURES if not figure.varies}
-VARYING = tuple((figure.pattern(), figure) for figure in FIGURES if figure.varies)
 
-COUNTERS = tuple(name for name, figure in FIXED.items() if figure.kind is Kind.COUNTER)
+Table = tuple[dict[str, Figure], tuple[tuple[re.Pattern[str], Figure], ...]]
+"""Figures by name, and those with a part that varies by what matches their names."""
 
 ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
@@ -25,32 +26,44 @@ Labels = Mapping[str, str]
 Reading = tuple[Labels, Value]
 
 
-def exposition(values: Mapping[str, Value]) -> str:
+@lru_cache(maxsize=4)  # one for each set of kinds that a gateway has had
+def _table(figures: tuple[Figure, ...]) -> Table:
+    varying = tuple((figure.pattern(), figure) for figure in figures if figure.varies)
+    return {figure.name: figure for figure in figures if not figure.varies}, varying
+
+
+def exposition(values: Mapping[str, Value], bridges: tuple[Figure, ...] = ()) -> str:
     """Return every figure of `values` (gateway.counters.Counters) that is a number, or a state.
 
-    Texts are left out, but for those that say who this is. Counters are there from the start, at
-    zero, so that a first event is a rise; another metric is there once its figure is.
+    `bridges` are the figures of the kinds in use. Texts are left out, but for those that say who
+    this is. Counters are there from the start, at zero, so that a first event is a rise; another
+    metric is there once its figure is.
     """
+    figures = (*FIGURES, *bridges)
+    table = _table(figures)
     readings: dict[str, list[Reading]] = {
-        name: [({}, 0)] for name in COUNTERS if name not in values
+        name: [({}, 0)]
+        for name, figure in table[0].items()
+        if figure.kind is Kind.COUNTER and name not in values
     }
     for name, value in values.items():
-        found = _find(name)
+        found = _find(table, name)
         if found is not None:
             figure, labels = found
             readings.setdefault(figure.name, []).append((labels, value))
     lines = list(_family(INFO, [(_info(values), 1)]))
-    for figure in FIGURES:
+    for figure in figures:
         if figure.name in readings:
             lines += _family(figure, readings[figure.name])
     return "\n".join(lines) + "\n"
 
 
-def _find(name: str) -> tuple[Figure, Labels] | None:
+def _find(table: Table, name: str) -> tuple[Figure, Labels] | None:
     """Return the figure of a name with its variable parts, None for a text."""
-    if name in FIXED:
-        return FIXED[name], {}
-    for pattern, figure in VARYING:
+    fixed, varying = table
+    if name in fixed:
+        return fixed[name], {}
+    for pattern, figure in varying:
         match = pattern.fullmatch(name)
         if match is not None:
             return figure, match.groupdict()

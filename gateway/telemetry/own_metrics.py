@@ -1,12 +1,11 @@
 """Prometheus metadata of Tidegate's own figures."""
 
+from gateway.telemetry.bridge_metrics import BRIDGE
 from gateway.telemetry.client_metrics import CLIENT_FIGURES
-from gateway.telemetry.figure import Figure, Kind, own
+from gateway.telemetry.figure import Kind, own
 from gateway.telemetry.uplink_metrics import UPLINK_FIGURES
 
 COUNTER, GAUGE = Kind.COUNTER, Kind.GAUGE
-
-PORT = ("open", "waiting")
 
 CLOCK = (
     *own(
@@ -26,26 +25,6 @@ CLOCK = (
             "acknowledged": "Clock records that the fleet acknowledged.",
             "refused": "Refusals of clock records.",
             "dropped": "Clock records given up because too many waited.",
-        },
-    ),
-)
-
-SERIAL = (
-    Figure("tidegate/serial/<port>/state", GAUGE, "1 for the state of the port.", words=PORT),
-    *own("serial", GAUGE, {"<port>/dropped": "Samples that the nodes say they gave up."}),
-    *own(
-        "serial",
-        COUNTER,
-        {
-            "frames": "Frames read.",
-            "lines": "JSON lines read.",
-            "readings": "Readings published.",
-            "duplicates": "Frames that a node repeated.",
-            "rejected": "Readings refused for ever.",
-            "lost": "Readings of JSON lines that could not be taken.",
-            "acknowledgements_dropped": "Answers to nodes that could not leave.",
-            "crc_errors": "Frames that failed their check.",
-            "garbage_bytes": "Bytes that belonged to no frame or line.",
         },
     ),
 )
@@ -110,7 +89,7 @@ LOG = own("log", COUNTER, {"dropped": "Log lines given up because standard error
 OWN_FIGURES = (
     *UPLINK_FIGURES,
     *CLOCK,
-    *SERIAL,
+    *BRIDGE,
     *HISTORY,
     *STORAGE,
     *CLIENT_FIGURES,

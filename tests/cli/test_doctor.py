@@ -127,13 +127,13 @@ def test_a_folder_of_someone_else_cannot_be_used(
     monkeypatch.setattr(os, "access", lambda *_: False)
     found = report(tmp_path, f'[[serial]]\nport = "{tmp_path}"\n')
     assert health_of("cannot be written to by this user", found) is Health.BAD
-    assert health_of("is it in the group dialout?", found) is Health.BAD
+    assert health_of("is it in the group dialout?", found) is Health.WARNING
 
 
 def test_serial_ports_must_be_there(tmp_path: Path) -> None:
     config = f'[[serial]]\nport = "{tmp_path}"\n[[serial]]\nport = "{tmp_path}/ttyUSB9"\n'
     found = report(tmp_path, config)
-    assert health_of(f"{tmp_path} is there", found) is Health.OK
+    assert health_of(f"serial {tmp_path.name}: nothing is wrong", found) is Health.OK
     assert health_of("ttyUSB9 is not there: is the node plugged in?", found) is Health.WARNING
 
 

@@ -4,6 +4,8 @@ from pathlib import Path
 import pytest
 
 from gateway.app.check import check_configuration
+from gateway.bridges.serial.serial_bridge import KIND
+from gateway.bridges.serial.serial_settings import SerialSettings
 from gateway.config.errors import ConfigurationError
 from gateway.config.load import bare, load
 from gateway.config.settings import (
@@ -13,7 +15,6 @@ from gateway.config.settings import (
     HistoryConfig,
     ListenerConfig,
     RuleConfig,
-    SerialConfig,
     SimulatorConfig,
     StorageConfig,
     SubscriptionFilterConfig,
@@ -34,7 +35,7 @@ def test_an_empty_file_is_a_configuration(read: Load, tmp_path: Path) -> None:
         listeners=(ListenerConfig("127.0.0.1", 1883, None, None),),
         broker=BrokerConfig(),
         uplink=None,
-        serial=(),
+        bridges=(),
         simulators=(),
     )
 
@@ -170,10 +171,10 @@ def test_everything(read: Load) -> None:
         identity=True,
         rules=(RuleConfig("a", None, "alarms", "backlog"),),
     )
-    assert configuration.serial == (
-        SerialConfig("/dev/ttyUSB0", "json", 9600, "n1"),
-        SerialConfig("/dev/ttyUSB1"),
-    )
+    assert [(each.kind, each.name, each.settings) for each in configuration.bridges] == [
+        (KIND, "ttyUSB0", SerialSettings(port="/dev/ttyUSB0", format="json", baud=9600, node="n1")),
+        (KIND, "ttyUSB1", SerialSettings(port="/dev/ttyUSB1")),
+    ]
     assert configuration.simulators == (SimulatorConfig("var/a.tty", "n2", 0.5),)
 
 
@@ -206,7 +207,7 @@ def test_beyond_loopback_users_are_named_or_everyone_is_let_in(read: Load, host:
 def test_a_bare_broker_reads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bare(1234).listeners == (ListenerConfig("127.0.0.1", 1234),)
     assert bare(1234).uplink is None
-    assert not bare(1234).serial
+    assert not bare(1234).bridges
     assert not bare(1234).simulators
     monkeypatch.setattr(socket, "gethostname", lambda: "a host.example")
     assert bare(1234).gateway_id == "tidegate"

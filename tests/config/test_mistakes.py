@@ -52,7 +52,12 @@ MISTAKES: list[tuple[str, str, object, str]] = [
     ),
     ("[uplink]\nurI = 'a'", "uplink.urI", "a", "ca_file, client_id, directory"),
     ("[[uplink.rule]]\ntopik = 'a'", "uplink.rule[0].topik", "a", "lane, stream, topic, where"),
-    ("[[serial]]\nport = 'a'\nbauds = 9600", "serial[0].bauds", 9600, "baud, format, node, port"),
+    (
+        "[[serial]]\nport = 'a'\nbauds = 9600",
+        "serial[0].bauds",
+        9600,
+        "unknown key; there are baud, columns",
+    ),
     ("[[simulator]]\nport = 'a'\nx = 1", "simulator[0].x", 1, "interval, node, port"),
     ("x = 1", "x", 1, "unknown key"),
     # the wrong kind of thing

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from node.loop import Node
 
-from gateway.bridges.frame_intake import FrameIntake
-from gateway.bridges.reading_publisher import ReadingPublisher
+from gateway.bridges.readings.reading_publisher import ReadingPublisher
+from gateway.bridges.serial.frame_intake import FrameIntake
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message

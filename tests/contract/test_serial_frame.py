@@ -10,9 +10,15 @@ from node import cobs as node_cobs
 from node import frames as node_frames
 from node import quantities as node_quantities
 
-from gateway.bridges import cobs, frame_body, quantities, reading, serial_frames
-from gateway.bridges.frame_body import FrameReading, Status, decode_readings, encode_acknowledgement
-from gateway.bridges.serial_frames import FrameDecoder, encode_frame
+from gateway.bridges.readings import quantities, reading
+from gateway.bridges.serial import cobs, frame_body, serial_frames
+from gateway.bridges.serial.frame_body import (
+    FrameReading,
+    Status,
+    decode_readings,
+    encode_acknowledgement,
+)
+from gateway.bridges.serial.serial_frames import FrameDecoder, encode_frame
 from gateway.counters import Counters
 from gateway.storage.state.node_frames import WINDOW
 

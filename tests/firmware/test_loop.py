@@ -7,7 +7,7 @@ from node import frames
 from node.buffer import RESEND_MS, WAITING_MAX, WINDOW
 from node.loop import Node
 
-from gateway.bridges.frame_body import ReadingsFrame, decode_readings
+from gateway.bridges.serial.frame_body import ReadingsFrame, decode_readings
 
 BOOT = 0x0A1B2C3D
 

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from gateway.bridges.serial_bridge import SerialBridge
+from gateway.bridges.serial.serial_bridge import SerialBridge
+from gateway.bridges.serial.serial_settings import SerialSettings
 from gateway.counters import Counters
 from tests.support import micropython as interpreter
-from tests.support.bridges import Broker, Disk, MemoryFrames, Settings
+from tests.support.bridges import Broker, Gateway
 from tests.support.clocks import ManualClock
 from tests.support.micropython import FIRMWARE
 from tests.support.serial_line import SerialLine
@@ -75,14 +76,9 @@ def board(micropython: str, script: str, line: SerialLine) -> Iterator[subproces
 
 
 def make_bridge(line: SerialLine, broker: Broker, counters: Counters) -> SerialBridge:
-    return SerialBridge(
-        Settings(line.port),
-        publish=broker.publish,
-        when_on_disk=Disk().when_on_disk,
-        frames=MemoryFrames(),
-        counters=counters,
-        clock=ManualClock(),
-    )
+    gateway = Gateway.make(ManualClock())
+    gateway.broker, gateway.counters = broker, counters
+    return SerialBridge(SerialSettings(port=line.port), gateway.host("serial", "ttyNODE"))
 
 
 async def test_a_node_and_the_gateway_on_a_real_line(micropython: str, line: SerialLine) -> None:

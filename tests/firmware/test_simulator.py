@@ -11,19 +11,20 @@ from pathlib import Path
 
 import pytest
 
-from gateway.bridges.frame_body import (
+from gateway.bridges.serial.frame_body import (
     ReadingsFrame,
     Status,
     decode_readings,
     encode_acknowledgement,
 )
-from gateway.bridges.serial_bridge import SerialBridge
-from gateway.bridges.serial_frames import FrameDecoder, encode_frame
-from gateway.bridges.supervisor import Supervisor
-from gateway.clock import Clock
+from gateway.bridges.serial.serial_bridge import KIND
+from gateway.bridges.serial.serial_frames import FrameDecoder, encode_frame
+from gateway.bridges.serial.serial_settings import SerialSettings
+from gateway.bridges.supervision.supervisor import Supervisor
+from gateway.config.bridges import BridgeConfig
 from gateway.counters import Counters
 from tests.support import waiting
-from tests.support.bridges import Broker, Disk, MemoryFrames, Settings
+from tests.support.bridges import Gateway
 from tests.support.micropython import FIRMWARE
 from tests.support.storage import until
 
@@ -80,21 +81,13 @@ def test_frames_of_a_node_with_the_clock_of_this_computer(port: Path) -> None:
 
 async def test_the_gateway_has_the_first_reading_soon(port: Path) -> None:
     """Within three seconds on a machine that has nothing else to do."""
-    broker = Broker()
-    bridge = SerialBridge(
-        Settings(str(port)),
-        publish=broker.publish,
-        when_on_disk=Disk().when_on_disk,
-        frames=MemoryFrames(),
-        counters=Counters(),
-        clock=Clock(),
-    )
-    supervisor = Supervisor([bridge])
-    supervisor.start()
+    gateway = Gateway.make()
+    supervisor = Supervisor(gateway.services)
+    await supervisor.apply([BridgeConfig(KIND, "node", SerialSettings(port=str(port)))])
     with simulator(port):
-        await until(lambda: bool(broker.messages))
+        await until(lambda: bool(gateway.broker.messages))
     await supervisor.close()
-    assert broker.messages[0].topic == "sensors/n1/temperature"
+    assert gateway.broker.messages[0].topic == "sensors/n1/temperature"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

@@ -2,10 +2,16 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
+from gateway.bridges.supervision.host import Host
+from gateway.bridges.supervision.interfaces import NodeFrames, Receive, Services
+from gateway.clock import Clock
+from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
+from tests.support.naive_matcher import matches
 
 
 class Broker:
@@ -58,11 +64,92 @@ class MemoryFrames:
         self.remembered.append((node, boot, sequence))
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """One [[serial]] table."""
+class Alarms:
+    """The alarms that are raised."""
 
-    port: str
-    format: str = "frames"
-    baud: int = 115_200
-    node: str | None = None
+    def __init__(self) -> None:
+        self.raised: dict[str, str] = {}
+
+    def alarm(self, name: str, text: str) -> None:
+        self.raised.pop(name, None)
+        if text:
+            self.raised[name] = text
+
+
+class Subscriptions:
+    """Who receives what; `publish` is what a client does."""
+
+    def __init__(self) -> None:
+        self.receivers: list[tuple[str, Receive]] = []
+
+    def subscribe(self, client_id: str, topic_filter: str, receive: Receive) -> Callable[[], None]:
+        entry = (topic_filter, receive)
+        self.receivers.append(entry)
+        return lambda: self.receivers.remove(entry)
+
+    def publish(self, topic: str, payload: bytes, *, retain: bool = False) -> list[ReasonCode]:
+        message = Message(topic, payload, qos=1, retain=retain, client_id="somebody")
+        return [
+            receive(message)
+            for topic_filter, receive in list(self.receivers)
+            if matches(topic_filter, topic)
+        ]
+
+
+@dataclass
+class Gateway:
+    """The application's side of bridges, with what they do to it."""
+
+    broker: Broker
+    disk: Disk
+    frames: NodeFrames
+    counters: Counters
+    clock: Clock
+    alarms: Alarms
+    subscriptions: Subscriptions
+    retained: dict[str, bytes]
+    owners: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def make(cls, clock: Clock | None = None) -> "Gateway":
+        return cls(
+            Broker(),
+            Disk(),
+            MemoryFrames(),
+            Counters(),
+            clock or Clock(),
+            Alarms(),
+            Subscriptions(),
+            {},
+        )
+
+    @property
+    def services(self) -> Services:
+        return Services(
+            gateway_id="barn",
+            publish=self.publish,
+            subscribe=self.subscriptions.subscribe,
+            retained=lambda topic_filter: [
+                pair for pair in self.retained.items() if matches(topic_filter, pair[0])
+            ],
+            when_on_disk=self.disk.when_on_disk,
+            frames=self.frames,
+            alarm=self.alarms.alarm,
+            counters=self.counters,
+            clock=self.clock,
+            owners=self.owners,
+        )
+
+    def publish(self, message: Message) -> ReasonCode:
+        code = self.broker.publish(message)
+        if code < 0x80 and message.retain:
+            self.retained.pop(message.topic, None)
+            if message.payload:
+                self.retained[message.topic] = bytes(message.payload)
+        return code
+
+    def host(self, kind: str = "test", name: str = "b", **settings: Any) -> Host:
+        return Host(kind, name, self.services, **settings)
+
+    def figure(self, name: str) -> object:
+        return self.counters.values.get(f"tidegate/{name}")

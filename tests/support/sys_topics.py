@@ -3,6 +3,10 @@
 import re
 from pathlib import Path
 
+from gateway.bridges.kind import BridgeKind
+from gateway.config.bridges import bridge_kinds, load_kind
+from gateway.telemetry.bridge_metrics import kind_figures
+
 PAGE = Path(__file__).parents[2] / "docs" / "sys-topics.md"
 
 
@@ -16,4 +20,15 @@ def documented() -> set[str]:
         for row in part.splitlines()
         if row.startswith("| `")
         for name in re.findall(r"`([^`]+)`", row.split("|")[1])
+    }
+
+
+def declared() -> set[str]:
+    """Return the names of the figures that the shipped kinds of bridges declare."""
+    kinds = [load_kind(entry_point) for entry_point in bridge_kinds().values()]
+    return {
+        figure.name
+        for kind in kinds
+        if isinstance(kind, BridgeKind)
+        for figure in kind_figures(kind.name, kind.counters, kind.gauges)
     }

@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from gateway.bridges.reading import Reading, to_message
+from gateway.bridges.readings.reading import Reading, to_message
 from gateway.routing.where.message import Message
 
 TOPIC = "sensors/n1/temperature"

@@ -12,7 +12,7 @@ from tests.support.table import table
         ("tidegate/rules/<rule>/evaluated", Kind.COUNTER, "tidegate_rule_evaluated_total"),
         ("tidegate/outbox/stream/<stream>/rows", Kind.GAUGE, "tidegate_outbox_stream_rows"),
         ("tidegate/outbox/evicted/<policy>", Kind.COUNTER, "tidegate_outbox_evicted_total"),
-        ("tidegate/serial/<port>/dropped", Kind.GAUGE, "tidegate_serial_port_dropped"),
+        ("tidegate/serial/<bridge>/dropped", Kind.GAUGE, "tidegate_serial_bridge_dropped"),
         ("load/bytes/sent/<minutes>min", Kind.GAUGE, "tidegate_load_bytes_sent"),
     ],
 )

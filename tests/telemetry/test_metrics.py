@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
+from gateway.telemetry.bridge_metrics import kind_figures
 from gateway.telemetry.figure import Figure, Kind
 from gateway.telemetry.metrics import FIGURES, INFO, exposition
 from tests.support.sys_topics import documented
@@ -14,13 +15,15 @@ TEXTS = {
     *(f"tidegate/gateway/{name}" for name in ("id", "version", "epoch")),
     *(f"tidegate/uplink/{name}" for name in ("destination", "error")),
     *(f"tidegate/rules/<rule>/{name}" for name in ("topic", "where")),
-    "tidegate/serial/<port>/error",
+    "tidegate/<kind>/<bridge>/error",
     "tidegate/turns/longest",
     *(f"tidegate/storage/{name}" for name in ("durability", "durability_classes")),
     *(f"tidegate/where/{name}" for name in ("slowest", "busiest")),
     *("tidegate/alarm/<name>", "tidegate/log", "tidegate/log/recent"),
 }
 """Documented names that are no numbers."""
+
+SERIAL = kind_figures("serial", {}, {"dropped": "Samples given up."})
 
 Sample = tuple[str, dict[str, str], float]
 
@@ -45,7 +48,7 @@ def changed(text: str) -> list[Sample]:
 
 
 def test_every_documented_figure_that_is_a_number_can_be_scraped() -> None:
-    names = {figure.name for figure in FIGURES}
+    names = {figure.name for figure in (*FIGURES, *kind_figures("<kind>", {}, {}))}
     lacking = documented() - TEXTS - names
     assert not lacking, "gateway/telemetry/*_metrics.py, or TEXTS for what is no number"
     assert not names - documented(), "docs/sys-topics.md"
@@ -88,28 +91,29 @@ def test_parts_of_a_name_become_labels() -> None:
             "tidegate/rules/10/evaluated": 8,
             "tidegate/serial/ttyUSB0/dropped": 9,
             "load/bytes/sent/15min": "0.25",
-        }
+        },
+        SERIAL,
     )
     assert changed(text)[1:] == [
         ("tidegate_load_bytes_sent", {"minutes": "15"}, 0.25),
         ("tidegate_rule_evaluated_total", {"rule": "0"}, 7),
         ("tidegate_rule_evaluated_total", {"rule": "10"}, 8),
-        ("tidegate_serial_port_dropped", {"port": "ttyUSB0"}, 9),
+        ("tidegate_serial_bridge_dropped", {"bridge": "ttyUSB0"}, 9),
     ]
 
 
 def test_a_state_is_one_series_for_each_word() -> None:
     text = exposition({"tidegate/uplink/state": "paused", "tidegate/serial/a/state": "open"})
     states = {
-        (name, labels.get("port"), labels["state"]): value
+        (name, labels.get("bridge"), labels["state"]): value
         for name, labels, value in parsed(text)
         if "state" in labels
     }
     assert [where for where, value in states.items() if value] == [
         ("tidegate_uplink_state", None, "paused"),
-        ("tidegate_serial_port_state", "a", "open"),
+        ("tidegate_bridge_state", "a", "open"),
     ]
-    assert len(states) == 8
+    assert len(states) == 10
 
 
 def test_who_this_is_stands_in_labels() -> None:
@@ -154,9 +158,9 @@ def test_another_program_reads_what_was_counted(
     values: dict[str, int | float | str] = {figure.name: value}
     for port, dropped in ports.items():
         values[f"tidegate/serial/{port}/dropped"] = dropped
-    samples = parsed(exposition(values))
+    samples = parsed(exposition(values, SERIAL))
     assert [sample[2] for sample in samples if sample[0] == figure.metric] == [value]
-    read = {labels["port"]: value for _, labels, value in samples if "port" in labels}
+    read = {labels["bridge"]: value for _, labels, value in samples if "bridge" in labels}
     assert read == ports
 
 

@@ -83,7 +83,7 @@ async def test_ports_alarms_and_log(application: TidegateApp, publisher: Publish
         tidegate__alarm__disk='{"raised": 1763740000000, "text": "the disk is full"}',
     )
     async with application.run_test(size=(120, 40)) as pilot:
-        await shown(pilot, "ttyUSB0 ● open", "ttyACM0 ◌ waiting", "no such device")
+        await shown(pilot, "serial ttyUSB0 ● open", "serial ttyACM0 ◌ waiting", "no such device")
         await shown(pilot, "▲ ALARM disk since", "the disk is full")
         line = b'{"time": 1763740000000, "level": "ERROR", "logger": "uplink", "message": "[b]odd"}'
         publisher.publish("told/broker/tidegate/log", line)

@@ -75,7 +75,10 @@ def test_ports() -> None:
         ("tidegate/serial/ttyUSB0/error", b"no such file"),
         ("tidegate/serial/ttyACM0/state", b"open"),
     )
-    assert state.ports == {"ttyUSB0": Port("waiting", "no such file"), "ttyACM0": Port("open")}
+    assert state.ports == {
+        "serial ttyUSB0": Port("waiting", "no such file"),
+        "serial ttyACM0": Port("open"),
+    }
 
 
 def test_ports_are_bounded() -> None:

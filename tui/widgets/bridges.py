@@ -1,4 +1,4 @@
-"""The serial ports and what came in through them."""
+"""The bridges and what came in through them."""
 
 from textual.content import Content
 
@@ -17,20 +17,20 @@ COUNTED = (
 
 
 class Bridges(Live):
-    """A line for each port with its state, the reason below it, and the bridges' counts."""
+    """A line for each bridge with its state, the reason below it, and the bridges' counts."""
 
     def __init__(self) -> None:
         super().__init__(id="bridges", classes="panel")
         self.border_title = "Bridges"
 
     def show(self, state: GatewayState) -> None:
-        """Draw the ports and counts."""
+        """Draw the bridges and counts."""
         if not state.ports:
-            self.put(Content.styled("no serial port", "$text-muted"))
+            self.put(Content.styled("no bridge", "$text-muted"))
             return
         width = self.content_size.width
         ports = [_port(name, port, width) for name, port in sorted(state.ports.items())]
-        pairs = [("readings", rate(state.rates.get(figures.SERIAL_READINGS)))]
+        pairs = [("readings", rate(state.rates.get(figures.BRIDGE_READINGS)))]
         for label, name in COUNTED:
             if count := state.count(name):
                 pairs.append((label, amount(count)))

@@ -1,35 +1,9 @@
-"""Serial ports and simulated nodes: `[[serial]]` and `[[simulator]]`."""
+"""Simulated nodes: `[[simulator]]`."""
 
 from dataclasses import dataclass
 
-from gateway.config.checks import number, one_of, text, whole_number
+from gateway.config.checks import number, text
 from gateway.config.declaration import key
-
-
-@dataclass(frozen=True, slots=True)
-class SerialConfig:
-    """A serial port with a node behind it."""
-
-    port: str = key(
-        text,
-        "path of the device; `/dev/serial/by-id/…` stays the same when it is plugged in again",
-    )
-    format: str = key(
-        one_of("frames", "json"),
-        "frames, or JSON lines ([protocol](serial-protocol.md))",
-        "frames",
-    )
-    baud: int = key(
-        whole_number(50, 4_000_000),
-        "bits a second",
-        115_200,
-    )
-    node: str | None = key(
-        text,
-        "node of JSON lines that name none",
-        None,
-        shown="the port's base name",
-    )
 
 
 @dataclass(frozen=True, slots=True)

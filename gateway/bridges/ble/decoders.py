@@ -1,0 +1,184 @@
+"""What advertisements say, by the parsers that Home Assistant keeps.
+
+An entry point of the group `tidegate.ble_decoders` names a function that takes a device's key
+(bytes, or None) and returns a decoder; it raises ImportError where its parser is not installed.
+"""
+
+import logging
+import struct
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Any, Protocol
+
+from gateway.bridges.readings.reading import Value
+
+GROUP = "tidegate.ble_decoders"
+
+NO_READINGS = frozenset({"packet_id", "device_type_id", "firmware_version"})
+"""What parsers tell of the transport."""
+
+STRENGTH = "signal_strength"
+
+BTHOME = frozenset(
+    f"0000{number}-0000-1000-8000-00805f9b34fb" for number in ("fcd2", "181c", "181e")
+)
+"""Service data in which BTHome stands: version 2, and version 1 plain and encrypted."""
+
+logger = logging.getLogger(__name__)
+
+Decoded = list[tuple[str, Value, str | None]]
+"""Quantity, value and unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advertisement:
+    """One advertisement; `time` is in seconds and only ever rises."""
+
+    address: str
+    name: str | None
+    rssi: int
+    service_data: dict[str, bytes]
+    manufacturer_data: dict[int, bytes]
+    service_uuids: list[str]
+    time: float
+
+
+class UndecodableError(Exception):
+    """An advertisement of a known kind with nothing to take; `counter` says why."""
+
+    def __init__(self, counter: str) -> None:
+        super().__init__(counter)
+        self.counter = counter
+
+
+class Decoder(Protocol):
+    """Decodes the advertisements of one device."""
+
+    def decode(self, advertisement: Advertisement) -> Decoded | None:
+        """Return what it says; None for another kind. Raises UndecodableError."""
+
+
+class Decoders:
+    """The installed kinds of decoders."""
+
+    def __init__(self) -> None:
+        self._make: list[Any] = []
+        for entry_point in sorted(entry_points(group=GROUP)):
+            try:
+                make = entry_point.load()
+                make(None)
+            except ImportError as error:
+                logger.debug("decoder %s is left out: %s", entry_point.name, error)
+            else:
+                self._make.append(make)
+
+    def of_device(self, key: bytes | None) -> list[Decoder]:
+        """Return a decoder of each kind for one device."""
+        return [make(key) for make in self._make]
+
+
+def bthome(key: bytes | None) -> "BThome":
+    """Return a decoder of BTHome, versions 1 and 2; one with a key takes nothing unencrypted."""
+    from bthome_ble import BTHomeBluetoothDeviceData
+
+    # it warns of every packet that anybody sends, without a bound; here they are counted
+    logging.getLogger("bthome_ble").setLevel(logging.CRITICAL)
+    return BThome(BTHomeBluetoothDeviceData(bindkey=key))
+
+
+def ruuvitag(_key: bytes | None) -> "SensorData":
+    """Return a decoder of RuuviTags, if ruuvitag-ble is installed."""
+    from ruuvitag_ble import RuuvitagBluetoothDeviceData  # type: ignore[import-not-found]  # optional
+
+    return SensorData(RuuvitagBluetoothDeviceData())
+
+
+def govee(_key: bytes | None) -> "SensorData":
+    """Return a decoder of Govee's sensors, if govee-ble is installed."""
+    from govee_ble import GoveeBluetoothDeviceData  # type: ignore[import-not-found]  # optional
+
+    return SensorData(GoveeBluetoothDeviceData())
+
+
+def xiaomi(key: bytes | None) -> "SensorData":
+    """Return a decoder of Xiaomi's sensors, if xiaomi-ble is installed."""
+    from xiaomi_ble import XiaomiBluetoothDeviceData  # type: ignore[import-not-found]  # optional
+
+    return SensorData(XiaomiBluetoothDeviceData(bindkey=key))
+
+
+class SensorData:
+    """A parser of the family of sensor-state-data."""
+
+    def __init__(self, parser: Any) -> None:
+        self.parser = parser
+
+    def decode(self, advertisement: Advertisement) -> Decoded | None:
+        """Return what it says, None for another kind: of that a parser tells only its strength."""
+        found = _values(parsed(self.parser, _service_info(advertisement)))
+        return found if any(name != STRENGTH for name, _, _ in found) else None
+
+
+class BThome(SensorData):
+    """BTHome, whose parser drops repeated packets and old counters; here that is counted."""
+
+    def decode(self, advertisement: Advertisement) -> Decoded | None:
+        """Return what it says; raises UndecodableError for what is repeated or not trusted."""
+        if BTHOME.isdisjoint(advertisement.service_data):
+            return None
+        parser, info = self.parser, _service_info(advertisement)
+        counter, known = parser.encryption_counter, parser.bindkey_verified
+        update = parsed(parser, info)
+        if parser.downgrade_detected:
+            raise UndecodableError("downgrades")
+        if parser.encryption_scheme.name != "NONE":
+            if parser.bindkey is None or parser.decryption_failed or not parser.bindkey_verified:
+                raise UndecodableError("undecrypted")
+            if known and counter == parser.encryption_counter:  # or replayed with an old one
+                raise UndecodableError("duplicates")
+        if parser.last_service_info is not info:
+            raise UndecodableError("duplicates")
+        return _values(update)
+
+
+def parsed(parser: Any, info: Any) -> Any:
+    """Return what a parser finds; raise UndecodableError where its bytes trip it over."""
+    try:
+        return parser.update(info)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error):
+        raise UndecodableError("malformed") from None
+
+
+def _service_info(advertisement: Advertisement) -> Any:
+    from habluetooth import BluetoothServiceInfoBleak
+
+    return BluetoothServiceInfoBleak(
+        name=advertisement.name or advertisement.address,
+        address=advertisement.address,
+        rssi=advertisement.rssi,
+        manufacturer_data=advertisement.manufacturer_data,
+        service_data=advertisement.service_data,
+        service_uuids=advertisement.service_uuids,
+        source="local",
+        device=None,  # type: ignore[arg-type]  # parsers do not ask for it
+        advertisement=None,
+        connectable=False,
+        time=advertisement.time,
+        tx_power=None,
+    )
+
+
+def _values(update: Any) -> Decoded:
+    found: Decoded = []
+    for key, each in update.entity_values.items():
+        value = each.native_value
+        if key.key in NO_READINGS or not isinstance(value, bool | int | float | str):
+            continue
+        description = update.entity_descriptions.get(key)
+        unit = getattr(description, "native_unit_of_measurement", None)
+        found.append((key.key, value, str(getattr(unit, "value", unit)) if unit else None))
+    for key, each in update.binary_entity_values.items():
+        found.append((key.key, bool(each.native_value), None))
+    for key, event in update.events.items():
+        found.append((key.key, str(event.event_type), None))
+    return found

@@ -1,0 +1,107 @@
+"""Values of a device's characteristics, read or notified over a connection of its own."""
+
+import asyncio
+import logging
+from functools import partial
+from typing import TYPE_CHECKING
+
+from gateway.bridges.ble.ble_settings import BleDevice, Characteristic
+from gateway.bridges.ble.scan import answered
+from gateway.bridges.supervision.backoff import Backoff
+from gateway.bridges.supervision.errors import BridgeError
+from gateway.bridges.supervision.host import Host
+
+if TYPE_CHECKING:
+    from bleak.backends.device import BLEDevice
+
+logger = logging.getLogger(__name__)
+
+
+class GattReader:
+    """Keeps a connection to one device; a failure concerns nothing but this device.
+
+    It connects to what the scan has found (`seen`): to look for it by itself would be a second
+    scan, which BlueZ refuses.
+    """
+
+    def __init__(self, device: BleDevice, adapter: str, host: Host) -> None:
+        self._device = device
+        self._adapter = adapter
+        self._host = host
+        self._found: BLEDevice | None = None
+        self._seen = asyncio.Event()
+        self._node = device.node or device.address.replace(":", "").lower()
+
+    def seen(self, device: "BLEDevice") -> None:
+        """Take that the device was heard."""
+        self._found = device
+        self._seen.set()
+
+    async def run(self) -> None:
+        """Read until cancelled; connect again whenever the connection is lost."""
+        backoff = Backoff(1.0, 2.0, 60.0)
+        trouble = ""
+        while True:
+            try:
+                await self._read_until_lost(backoff)
+            except BridgeError as failure:
+                self._host.count("gatt_failures")
+                if str(failure) != trouble:
+                    trouble = str(failure)
+                    logger.warning("%s: %s: %s", self._host.title, self._device.address, trouble)
+            await asyncio.sleep(backoff.next())
+
+    async def _read_until_lost(self, backoff: Backoff) -> None:
+        from bleak import BleakClient
+
+        await self._seen.wait()
+        self._seen.clear()  # after a failure it has to be heard again
+        lost = asyncio.Event()
+        client = BleakClient(
+            self._found or self._device.address,
+            disconnected_callback=lambda _: lost.set(),
+            bluez={"adapter": self._adapter},
+        )
+        await answered(client.connect())
+        try:
+            backoff.reset()
+            async with asyncio.TaskGroup() as readers:
+                for each in self._device.characteristic:
+                    if each.notify:
+                        await answered(client.start_notify(each.uuid, partial(self._hear, each)))
+                    else:
+                        readers.create_task(self._poll(client, each))
+                readers.create_task(_until(lost))
+        except* BridgeError as failures:
+            raise failures.exceptions[0] from None
+        finally:
+            await _hang_up(client)
+
+    async def _poll(self, client: "object", each: Characteristic) -> None:
+        while True:
+            self._take(each, bytes(await answered(client.read_gatt_char(each.uuid))))  # type: ignore[attr-defined]  # a BleakClient
+            await asyncio.sleep(each.interval)
+
+    def _hear(self, each: Characteristic, _: object, data: bytearray) -> None:
+        self._take(each, bytes(data))
+
+    def _take(self, each: Characteristic, data: bytes) -> None:
+        try:
+            value = each.value(data)
+        except ValueError as failure:
+            self._host.publisher.reject(f"{each.uuid}: {failure}")
+            return
+        self._host.count("gatt_values")
+        self._host.read(self._node, each.quantity, value, each.unit, lossy=True)
+
+
+async def _until(lost: asyncio.Event) -> None:
+    await lost.wait()
+    raise BridgeError("the connection was lost")
+
+
+async def _hang_up(client: "object") -> None:
+    try:
+        await answered(client.disconnect())  # type: ignore[attr-defined]  # a BleakClient
+    except BridgeError as failure:
+        logger.debug("disconnecting: %s", failure)

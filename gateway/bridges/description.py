@@ -1,0 +1,41 @@
+"""What a kind of bridge says of itself in its declaration, as Markdown."""
+
+from collections.abc import Iterator
+
+from gateway.bridges.kind import BridgeKind
+from gateway.bridges.settings import BridgeSettings
+from gateway.config.declaration import keys_of
+
+
+def describe(kind: BridgeKind) -> str:
+    """Return the keys and figures of a kind."""
+    return "\n".join(_lines(kind)) + "\n"
+
+
+def describe_common() -> str:
+    """Return the keys that every kind has."""
+    return "\n".join(_keys(BridgeSettings, set())) + "\n"
+
+
+def _lines(kind: BridgeKind) -> Iterator[str]:
+    yield f"`[[{kind.name}]]`: {kind.summary}."
+    if kind.requirement:
+        yield f"It needs `pip install '{kind.requirement}'`."
+    yield ""
+    yield from _keys(kind.settings, {each.name for each in keys_of(BridgeSettings)})
+    if kind.counters or kind.gauges:
+        yield ""
+        yield f"| below `$SYS/broker/tidegate/{kind.name}/` | meaning |"
+        yield "| --- | --- |"
+        for name, meaning in kind.counters.items():
+            yield f"| `{name}` | {meaning} |"
+        for name, meaning in kind.gauges.items():
+            yield f"| `<bridge>/{name}` | {meaning} |"
+
+
+def _keys(settings: type[BridgeSettings], without: set[str]) -> Iterator[str]:
+    yield "| key | default | meaning |"
+    yield "| --- | --- | --- |"
+    for each in keys_of(settings):
+        if each.name not in without:
+            yield f"| `{each.name}` | {each.default_shown} | {each.meaning} |"

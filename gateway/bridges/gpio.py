@@ -1,0 +1,98 @@
+"""Pins of the board: a reading at each change, and outputs that can be switched."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.bridges.kind import BridgeKind
+from gateway.bridges.settings import BridgeSettings, bridge_name, key
+from gateway.bridges.supervision.errors import BridgeError
+from gateway.bridges.supervision.host import Host
+from gateway.config.checks import boolean, number, one_of, text
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.routing.where.message import Message
+
+PULLS = {"up": True, "down": False}
+
+WORDS = {b"on": True, b"true": True, b"1": True, b"off": False, b"false": False, b"0": False}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GpioSettings(BridgeSettings):
+    """One pin."""
+
+    pin: str = key(text, 'the pin as gpiozero names it: `"GPIO17"`, `"BOARD11"`')
+    quantity: str = key(bridge_name, "quantity of the readings, such as `motion`, `power_on`")
+    node: str = key(bridge_name, "node of the readings", "host")
+    output: bool = key(boolean, "whether the pin is switched by messages", default=False)
+    pull: str = key(one_of("up", "down"), "the resistor of an input; `up` also inverts it", "down")
+    debounce: float = key(number(0, 10), "seconds in which further changes are no news", 0.05)
+    refresh: float = key(number(0.1, 86_400), "seconds after which the state is said again", 60.0)
+
+
+class GpioBridge:
+    """Publishes the pin's state, and switches it if it is an output (`sensors/…/set`)."""
+
+    def __init__(self, settings: GpioSettings, host: Host) -> None:
+        self._settings, self._host = settings, host
+        self._changed = asyncio.Event()
+        self._device: Any = None
+        if settings.output:
+            host.listen(f"sensors/{settings.node}/{settings.quantity}/set", self._switch)
+
+    async def run(self) -> None:
+        """Publish until cancelled; raise BridgeError where the pin cannot be had."""
+        loop = asyncio.get_running_loop()
+        self._device = await asyncio.to_thread(_open, self._settings)
+        try:
+            if not self._settings.output:
+                # gpiozero calls these in a thread of its own
+                notice = lambda: loop.call_soon_threadsafe(self._changed.set)  # noqa: E731
+                self._device.when_activated = self._device.when_deactivated = notice
+            self._host.working()
+            while True:
+                self._changed.clear()
+                self._publish()
+                try:
+                    await asyncio.wait_for(self._changed.wait(), self._settings.refresh)
+                except TimeoutError:
+                    continue
+        finally:
+            device, self._device = self._device, None
+            await asyncio.to_thread(device.close)
+
+    def _publish(self) -> None:
+        self._host.read(self._settings.node, self._settings.quantity, bool(self._device.value))
+
+    def _switch(self, message: Message) -> ReasonCode:
+        on = WORDS.get(bytes(message.payload).strip().lower())
+        if on is None:
+            return ReasonCode.PAYLOAD_FORMAT_INVALID
+        if self._device is None:
+            return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
+        self._device.value = on
+        self._changed.set()
+        return ReasonCode.SUCCESS
+
+
+def _open(settings: GpioSettings) -> Any:
+    from gpiozero import DigitalInputDevice, DigitalOutputDevice, GPIOZeroError
+
+    try:
+        if settings.output:
+            return DigitalOutputDevice(settings.pin)
+        bounce = settings.debounce or None
+        return DigitalInputDevice(settings.pin, pull_up=PULLS[settings.pull], bounce_time=bounce)
+    except (GPIOZeroError, OSError, ValueError) as failure:
+        raise BridgeError(f"{settings.pin}: {failure}") from failure
+
+
+KIND = BridgeKind(
+    name="gpio",
+    summary="a pin of the board: a contact, a motion detector, a relay",
+    settings=GpioSettings,
+    make=GpioBridge,
+    needs=("gpiozero",),
+    requirement="tidegate[gpio]",
+    default_name=lambda settings: settings.pin,
+)

@@ -1,0 +1,43 @@
+"""The declaration of a kind of bridge: all that the gateway needs to know of one.
+
+An entry point of the group `tidegate.bridges` names it (docs/bridges.md, "A kind of your own").
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gateway.bridges.settings import BridgeSettings
+from gateway.bridges.supervision.host import Host
+from gateway.bridges.supervision.interfaces import Bridge
+
+Make = Callable[[Any, Host], Bridge]
+"""Makes a bridge of its settings; raises BridgeError if what it needs is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class BridgeKind:
+    """A kind of bridge, configured by `[[<name>]]` tables whose keys are the fields of `settings`.
+
+    `needs` are modules that must be installed, and pip installs `requirement` to have them.
+    `retry` is how long a bridge waits after a BridgeError: seconds, growth and the most seconds.
+    `counters` and `gauges` say what the figures below `$SYS/broker/tidegate/<name>/` mean.
+    """
+
+    name: str
+    summary: str
+    settings: type[BridgeSettings]
+    make: Make
+    needs: tuple[str, ...] = ()
+    requirement: str = ""
+    retry: tuple[float, float, float] = (1.0, 2.0, 30.0)
+    counters: Mapping[str, str] = field(default_factory=dict)
+    gauges: Mapping[str, str] = field(default_factory=dict)
+    default_name: Callable[[Any], str] = lambda _: ""
+    """Names a bridge whose settings give no name; empty for the kind's."""
+    examine: Callable[[Any], str] = lambda _: ""
+    """Says what `tidegate doctor` would find wrong; empty if nothing."""
+
+    def bridge_name(self, settings: BridgeSettings) -> str:
+        """Return the bridge's name, with which it is told apart from others of the kind."""
+        return settings.name or self.default_name(settings) or self.name

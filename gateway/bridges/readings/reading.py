@@ -1,0 +1,114 @@
+"""A reading: one value of one quantity at one node, checked, and as the message it becomes."""
+
+import json
+import math
+from dataclasses import dataclass
+
+from gateway.routing.where.message import Message
+
+NAME_MAX = 64
+"""Bytes of a node's or quantity's name in UTF-8; together they stay far below a topic's 65,535."""
+
+UNIT_MAX = 32
+"""Bytes of a unit in UTF-8."""
+
+TIME_MAX = 253_402_300_799_999
+"""Milliseconds since 1970 at the end of the year 9999, the last that every reader can show."""
+
+Value = bool | int | float | str
+
+
+class RefusedReadingError(ValueError):
+    """A reading that can never be published: names the field, the value and what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A value that can be published on `sensors/<node>/<quantity>`.
+
+    `time` is milliseconds since 1970 (UTC). Raises RefusedReadingError for a name that is empty,
+    too long, or has `/`, `+`, `#` or a character that MQTT text must not have, for a value that
+    is not finite, and for a time outside the years 1970 to 9999.
+    """
+
+    node: str
+    quantity: str
+    value: Value
+    unit: str | None
+    time: int
+
+    def __post_init__(self) -> None:
+        _check_name("node", self.node)
+        _check_name("quantity", self.quantity)
+        _check_value(self.value)
+        if self.unit is not None:
+            _check_text("unit", self.unit, UNIT_MAX)
+        if not 0 <= self.time <= TIME_MAX:
+            raise RefusedReadingError(f"time {self.time}: 0 to {TIME_MAX} are allowed")
+
+    @property
+    def topic(self) -> str:
+        """The topic it is published on."""
+        return f"sensors/{self.node}/{self.quantity}"
+
+    @property
+    def payload(self) -> bytes:
+        """The one JSON form of a reading; `unit` is left out when there is none."""
+        fields: dict[str, Value] = {"value": self.value}
+        if self.unit is not None:
+            fields["unit"] = self.unit
+        fields["time"] = self.time
+        return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()
+
+    def __str__(self) -> str:
+        value = json.dumps(self.value, ensure_ascii=False)
+        return f"{self.topic} {value}" if self.unit is None else f"{self.topic} {value} {self.unit}"
+
+
+def to_message(
+    reading: Reading, client_id: str, received_at: int, arrived: float, *, retain: bool = False
+) -> Message:
+    """Return the message of a reading: QoS 1, as `client_id` would publish it."""
+    return Message(
+        reading.topic,
+        reading.payload,
+        qos=1,
+        retain=retain,
+        client_id=client_id,
+        received_at=received_at,
+        arrived=arrived,
+    )
+
+
+def _check_name(field: str, name: str) -> None:
+    _check_text(field, name, NAME_MAX)
+    for forbidden in "/+#":
+        if forbidden in name:
+            raise RefusedReadingError(f"{field} {name!r}: {forbidden!r} is not allowed")
+
+
+def _check_text(field: str, text: str, limit: int) -> None:
+    if any(map(_is_forbidden, text)):
+        raise RefusedReadingError(f"{field} {text!r}: control characters are not allowed")
+    size = len(text.encode())
+    if not 1 <= size <= limit:
+        raise RefusedReadingError(f"{field} {text!r} has {size} bytes: 1 to {limit} are allowed")
+
+
+def _is_forbidden(character: str) -> bool:
+    """Control characters, halves of surrogate pairs and non-characters ([MQTT-1.5.4-1], 1.5.4)."""
+    code = ord(character)
+    return (
+        code < 0x20
+        or 0x7F <= code < 0xA0
+        or 0xD800 <= code < 0xE000
+        or 0xFDD0 <= code < 0xFDF0
+        or code & 0xFFFE == 0xFFFE
+    )
+
+
+def _check_value(value: Value) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise RefusedReadingError(f"value {value}: only finite numbers are allowed")
+    if isinstance(value, str) and any(0xD800 <= ord(character) < 0xE000 for character in value):
+        raise RefusedReadingError(f"value {value!r}: half of a surrogate pair is not allowed")

@@ -1,0 +1,89 @@
+"""The one way of a bridge's readings into the broker, with their counts and first log line."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+
+from gateway.bridges.readings.event_time import is_good
+from gateway.bridges.readings.reading import Reading, to_message
+from gateway.bridges.readings.registry import quantity_name, unit_name
+from gateway.bridges.supervision.interfaces import Publish
+from gateway.clock import Clock
+from gateway.counters import Counters
+from gateway.mqtt.reason_codes import FAILURE
+
+NAMES_MAX = 256
+"""Names and texts that are logged once each; beyond them only the counters speak."""
+
+logger = logging.getLogger(__name__)
+
+
+class ReadingPublisher:
+    """Publishes readings as the client `client_id`, `<kind>:<bridge>`, in the registry's words.
+
+    A time that the node's clock cannot be right about is replaced by the gateway's and counted.
+    """
+
+    def __init__(
+        self,
+        client_id: str,
+        *,
+        publish: Publish,
+        counters: Counters,
+        clock: Clock,
+        retain: bool = False,
+    ) -> None:
+        self.client_id = client_id
+        self.on_reading: Callable[[Reading], None] = lambda _: None
+        self._kind, _, bridge = client_id.partition(":")
+        of_kind = f"tidegate/{self._kind}/readings"
+        of_bridge = f"tidegate/{self._kind}/{bridge}/readings"
+        self._figures = ("tidegate/bridges/readings", of_kind, of_bridge)
+        self._publish = publish
+        self._counters = counters
+        self._clock = clock
+        self._retain = retain
+        self._logged: set[str] = set()
+
+    def publish(self, reading: Reading) -> bool:
+        """Publish; return whether the broker took it. The first of each node is logged."""
+        now = self._clock.wall_ms()
+        reading = self._spelled(reading, now)
+        code = self._publish(
+            to_message(reading, self.client_id, now, self._clock.monotonic(), retain=self._retain)
+        )
+        if code >= FAILURE:
+            self._warn_once(f"readings are not taken: {code.name}")
+            return False
+        for name in self._figures:
+            self._counters.add(name)
+        self.on_reading(reading)
+        if self._is_new(reading.node):
+            logger.info("first reading: %s", reading)
+        return True
+
+    def reject(self, reason: str, count: int = 1) -> None:
+        """Count readings that can never be published, and log each reason once."""
+        self._counters.add(f"tidegate/{self._kind}/rejected", count)
+        self._warn_once(f"a reading was refused: {reason}")
+
+    def _spelled(self, reading: Reading, now: int) -> Reading:
+        """Return the reading with the registry's names and a time that can be right."""
+        time = reading.time
+        if not is_good(time, now):
+            self._counters.add(f"tidegate/{self._kind}/clock_errors")
+            time = now
+        quantity, unit = quantity_name(reading.quantity), unit_name(reading.unit)
+        if (quantity, unit, time) == (reading.quantity, reading.unit, reading.time):
+            return reading
+        return replace(reading, quantity=quantity, unit=unit, time=time)
+
+    def _warn_once(self, text: str) -> None:
+        if self._is_new(text):
+            logger.warning("%s: %s", self.client_id, text)
+
+    def _is_new(self, key: str) -> bool:
+        if key in self._logged or len(self._logged) == NAMES_MAX:
+            return False
+        self._logged.add(key)
+        return True

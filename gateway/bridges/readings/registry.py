@@ -1,0 +1,214 @@
+"""The quantities and units that readings have, in Home Assistant's words.
+
+A quantity is named like its device class where there is one, so that nothing needs translating.
+Other names are aliases. A quantity that is not here is published under its own name.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A quantity: its units, the usual one first, and what Home Assistant makes of it.
+
+    `device_class` is empty where it has none. `binary` ones are true or false. `state_class` is
+    `total_increasing` for meters, which only rise.
+    """
+
+    name: str
+    units: tuple[str, ...] = ()
+    device_class: str = ""
+    binary: bool = False
+    state_class: str = "measurement"
+
+
+MICROGRAMS = "μg/m³"  # with the Greek letter, as Home Assistant spells it since 2025
+ENERGIES = "kWh Wh MWh GWh TWh mWh J kJ MJ GJ cal kcal Mcal Gcal"
+PRESSURES = "hPa Pa kPa bar cbar mbar mmHg inHg psi mPa inH₂O"
+GASES = f"{MICROGRAMS} mg/m³ ppb ppm"
+
+SENSORS = f"""
+    temperature °C °F K
+    humidity %
+    absolute_humidity g/m³ mg/m³
+    moisture %
+    pressure {PRESSURES}
+    atmospheric_pressure {PRESSURES}
+    voltage V mV μV kV MV
+    current A mA μA
+    power W mW kW MW GW TW
+    apparent_power VA mVA kVA
+    reactive_power var mvar kvar
+    power_factor %
+    energy_storage {ENERGIES}
+    frequency Hz mHz kHz MHz GHz
+    illuminance lx
+    irradiance W/m² BTU/(h⋅ft²)
+    carbon_dioxide ppm
+    carbon_monoxide ppm ppb {MICROGRAMS} mg/m³
+    pm1 {MICROGRAMS}
+    pm25 {MICROGRAMS}
+    pm4 {MICROGRAMS}
+    pm10 {MICROGRAMS}
+    volatile_organic_compounds {MICROGRAMS} mg/m³
+    volatile_organic_compounds_parts ppb ppm
+    nitrogen_dioxide {GASES}
+    nitrogen_monoxide {GASES}
+    nitrous_oxide {GASES}
+    ozone {GASES}
+    sulphur_dioxide {GASES}
+    aqi
+    distance mm cm m km in ft yd mi
+    volume_storage L mL m³ ft³ CCF gal MCF
+    volume_flow_rate L/min m³/h m³/min m³/s L/h L/s mL/s ft³/min gal/min gal/h gal/d
+    weight kg g mg μg t lb oz st
+    speed m/s km/h kn mph ft/s in/d in/h in/s mm/d mm/h mm/s m/min
+    wind_speed m/s km/h kn mph ft/s Beaufort
+    precipitation_intensity mm/h mm/d in/h in/d
+    conductivity μS/cm mS/cm S/cm
+    ph
+    battery %
+    signal_strength dBm dB
+    sound_pressure dB dBA
+    duration s ms μs min h d
+    data_size B kB MB GB KiB MiB GiB bit kbit Mbit
+    data_rate bit/s kbit/s Mbit/s B/s kB/s MB/s KiB/s MiB/s
+"""
+
+METERS = f"""
+    energy {ENERGIES}
+    volume L mL m³ ft³ CCF gal MCF
+    water L m³ ft³ CCF gal MCF
+    gas m³ L ft³ CCF MCF
+    precipitation mm cm in
+"""
+
+WITHOUT_CLASS = """
+    level % mm cm m
+    acceleration m/s²
+    count
+    latitude °
+    longitude °
+    altitude m
+    rotation °
+"""
+
+BINARY = """
+    motion occupancy presence moving opening door window garage_door lock smoke light sound
+    vibration tamper problem plug running safety connectivity battery_charging cold heat
+"""
+
+BINARY_OF_CLASS = {"battery_low": "battery", "moisture_detected": "moisture", "gas_detected": "gas"}
+"""True or false quantities whose class has the name of a number."""
+
+
+def _rows(table: str) -> list[list[str]]:
+    return [line.split() for line in table.strip().splitlines()]
+
+
+def _of(table: str, state_class: str = "measurement") -> list[Quantity]:
+    return [
+        Quantity(name, tuple(units), name, state_class=state_class) for name, *units in _rows(table)
+    ]
+
+
+def _binary(name: str, device_class: str) -> Quantity:
+    return Quantity(name, device_class=device_class, binary=True, state_class="")
+
+
+def _quantities() -> dict[str, Quantity]:
+    every = [
+        *_of(SENSORS),
+        *_of(METERS, "total_increasing"),
+        *(Quantity(name, tuple(units)) for name, *units in _rows(WITHOUT_CLASS)),
+        Quantity("wind_direction", ("°",), "wind_direction", state_class="measurement_angle"),
+        *(_binary(name, name) for name in BINARY.split()),
+        *(_binary(name, device_class) for name, device_class in BINARY_OF_CLASS.items()),
+    ]
+    return {each.name: each for each in every}
+
+
+QUANTITIES = _quantities()
+
+
+def _names(table: str) -> dict[str, str]:
+    """Return each further word of a line with the line's first."""
+    return {other: name for name, *others in _rows(table) for other in others}
+
+
+ALIASES = _names("""
+    temperature temp temp_c tempc t temperature_c tmp
+    humidity hum h rh humid humidity_percent relative_humidity
+    pressure press p pres baro barometer pressure_hpa
+    voltage volt volts v vcc vbat battery_voltage
+    current amp amps ampere i
+    power watt watts
+    energy kwh
+    battery bat batt battery_level battery_percent soc
+    illuminance lux lx light_level brightness illum
+    carbon_dioxide co2 eco2 co2_ppm
+    carbon_monoxide co
+    pm25 pm2_5 pm2.5 pm02 particulates
+    pm1 pm1_0 pm1.0
+    pm10 pm10_0 pm100
+    volatile_organic_compounds_parts tvoc voc
+    distance dist range
+    moisture soil soil_moisture
+    moisture_detected water_leak leak
+    signal_strength rssi
+    precipitation rain rainfall
+    wind_speed wind
+    wind_direction direction
+    volume_flow_rate flow
+    weight mass
+    ph acidity
+    opening contact
+    frequency freq hz
+    conductivity ec
+    motion pir
+    latitude lat
+    longitude lon lng
+    altitude alt elevation
+    duration uptime
+""")
+"""What boards print, and the names of earlier versions."""
+
+UNIT_ALIASES = _names("""
+    °C C degC ℃ celsius Celsius
+    °F F degF ℉ fahrenheit Fahrenheit
+    % %RH %rh RH percent
+    lx lux lm/m²
+    L l liter litre
+    mL ml
+    L/min l/min lpm
+    L/h l/h
+    m³ m3
+    m³/h m3/h
+    μg/m³ µg/m³ ug/m3 µg/m3 μg/m3
+    μS/cm µS/cm uS/cm
+    m/s² m/s2 m/s^2
+    μV µV uV
+    μA µA uA
+    ° deg degree degrees
+    km/h kmh kph
+    V volt
+    W watt
+""")
+
+NO_UNITS = {"pH"}
+"""Words that stand where a quantity has no unit."""
+
+
+def quantity_name(name: str) -> str:
+    """Return the registry's name for a quantity; a name that it does not know as it is."""
+    if name in QUANTITIES:
+        return name
+    low = name.lower()
+    return low if low in QUANTITIES else ALIASES.get(low, name)
+
+
+def unit_name(unit: str | None) -> str | None:
+    """Return the registry's spelling of a unit, None where there is none."""
+    if unit is None or unit in NO_UNITS:
+        return None
+    return UNIT_ALIASES.get(unit, unit)

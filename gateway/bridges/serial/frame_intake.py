@@ -1,0 +1,134 @@
+"""What becomes of a node's frames: published, remembered, and acknowledged after the commit."""
+
+from collections.abc import Callable
+from functools import partial
+
+from gateway.bridges.readings.reading import Reading, RefusedReadingError
+from gateway.bridges.readings.reading_publisher import ReadingPublisher
+from gateway.bridges.serial.frame_body import (
+    MalformedFrameError,
+    ReadingsFrame,
+    Status,
+    decode_readings,
+    encode_acknowledgement,
+)
+from gateway.bridges.serial.serial_frames import FrameDecoder, encode_frame
+from gateway.bridges.supervision.interfaces import NodeFrames, WhenOnDisk
+from gateway.clock import Clock
+from gateway.counters import Counters
+
+PARTLY_MAX = 64
+"""Frames of which only the first readings were taken; the oldest is forgotten beyond it."""
+
+NODES_MAX = 64
+"""Nodes of one port whose dropped samples are shown; further ones are not."""
+
+FrameName = tuple[str, int, int]
+"""Node id, boot id and sequence number."""
+
+
+class FrameIntake:
+    """Takes what a port in the format `frames` delivers.
+
+    A frame is acknowledged through `answer` once it is on disk, and again whenever it is repeated;
+    one that the broker does not take stays without an answer, so that the node sends it again.
+    """
+
+    def __init__(
+        self,
+        port_name: str,
+        publisher: ReadingPublisher,
+        answer: Callable[[bytes], None],
+        *,
+        when_on_disk: WhenOnDisk,
+        frames: NodeFrames,
+        counters: Counters,
+        clock: Clock,
+    ) -> None:
+        self._dropped_gauge = f"tidegate/serial/{port_name}/dropped"
+        self._publisher = publisher
+        self._answer = answer
+        self._when_on_disk = when_on_disk
+        self._frames = frames
+        self._counters = counters
+        self._clock = clock
+        self._decoder = FrameDecoder(counters)
+        self._partly: dict[FrameName, int] = {}
+        self._dropped: dict[str, int] = {}
+
+    def restart(self) -> None:
+        """Forget the half of a frame that an unplugged port left."""
+        self._decoder = FrameDecoder(self._counters)
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes as they arrived, in any pieces."""
+        for body in self._decoder.feed(data):
+            try:
+                frame = decode_readings(body)
+            except MalformedFrameError as failure:
+                self._refuse(failure)
+            else:
+                if frame is not None:
+                    self._receive(frame)
+
+    def _refuse(self, failure: MalformedFrameError) -> None:
+        """Answer what no sending again can mend, so that it does not block the frames behind it."""
+        self._publisher.reject(str(failure))
+        if failure.boot is not None and failure.sequence is not None:
+            self._acknowledge(Status.REFUSED, failure.boot, failure.sequence)
+
+    def _receive(self, frame: ReadingsFrame) -> None:
+        self._counters.add("tidegate/serial/frames")
+        self._show_dropped(frame)
+        if self._frames.seen(frame.node, frame.boot, frame.sequence):
+            self._counters.add("tidegate/serial/duplicates")
+            self._acknowledge(Status.STORED, frame.boot, frame.sequence)
+            return
+        readings, refusals = self._check(frame)
+        if not self._publish((frame.node, frame.boot, frame.sequence), readings):
+            return
+        for reason in refusals:
+            self._publisher.reject(reason)
+        self._frames.remember(frame.node, frame.boot, frame.sequence)
+        status = Status.REFUSED if refusals else Status.STORED
+        self._acknowledge(status, frame.boot, frame.sequence)
+
+    def _check(self, frame: ReadingsFrame) -> tuple[list[Reading], list[str]]:
+        """Return the readings that can be published, and why each other one cannot."""
+        time = frame.sampled_at(self._clock.wall_ms())
+        readings = []
+        refusals = ["quantity or unit number not known"] * frame.unknown
+        for found in frame.readings:
+            try:
+                reading = Reading(frame.node, found.quantity, found.value, found.unit, time)
+            except RefusedReadingError as failure:
+                refusals.append(str(failure))
+            else:
+                readings.append(reading)
+        return readings, refusals
+
+    def _publish(self, name: FrameName, readings: list[Reading]) -> bool:
+        """Publish what an earlier sending of the frame did not; return whether all is taken."""
+        published = self._partly.pop(name, 0)
+        for reading in readings[published:]:
+            if not self._publisher.publish(reading):
+                self._keep_partly(name, published)
+                return False
+            published += 1
+        return True
+
+    def _keep_partly(self, name: FrameName, published: int) -> None:
+        if published == 0:
+            return
+        if len(self._partly) == PARTLY_MAX:
+            del self._partly[next(iter(self._partly))]
+        self._partly[name] = published
+
+    def _acknowledge(self, status: Status, boot: int, sequence: int) -> None:
+        acknowledgement = encode_frame(encode_acknowledgement(status, boot, sequence))
+        self._when_on_disk(partial(self._answer, acknowledgement))
+
+    def _show_dropped(self, frame: ReadingsFrame) -> None:
+        if frame.node in self._dropped or len(self._dropped) < NODES_MAX:
+            self._dropped[frame.node] = frame.dropped
+            self._counters.set(self._dropped_gauge, sum(self._dropped.values()))

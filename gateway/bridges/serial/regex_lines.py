@@ -1,0 +1,51 @@
+"""Lines that a regular expression takes apart, in time that grows with the line and no faster."""
+
+from gateway.bridges.serial.sample import NoReadingError, Parse, Sample, number_or_text
+from gateway.bridges.supervision.errors import BridgeError
+
+GROUPS_MAX = 64
+MEMORY_MAX = 1 << 20
+"""Bytes that an expression may take when it is compiled."""
+
+MISSING = "needs re2, which is not installed: pip install 'tidegate[regex]'"
+
+
+def check_pattern(pattern: str) -> None:
+    """Raise ValueError if the expression cannot be used; without re2 nothing is known of it."""
+    try:
+        compile_pattern(pattern)
+    except BridgeError:
+        return
+
+
+def compile_pattern(pattern: str) -> Parse:
+    """Return what takes a line apart by named groups; the groups `node` and `time` are known.
+
+    RE2 has no backtracking, so that no line takes long. Raises ValueError for an expression that
+    is none or has no named group, BridgeError if re2 is not installed.
+    """
+    try:
+        import re2
+    except ImportError:
+        raise BridgeError(MISSING) from None
+    options = re2.Options()
+    options.max_mem = MEMORY_MAX
+    options.log_errors = False
+    try:
+        compiled = re2.compile(pattern, options)
+    except re2.error as error:
+        text = error.args[0] if error.args else error
+        raise ValueError(f"pattern: {text.decode() if isinstance(text, bytes) else text}") from None
+    names = compiled.groupindex
+    if not 1 <= len(names) <= GROUPS_MAX:
+        raise ValueError(f"pattern: 1 to {GROUPS_MAX} named groups such as (?P<temperature>...)")
+
+    def parse(line: bytes) -> Sample:
+        match = compiled.search(line.decode("utf-8", "replace"))
+        if match is None:
+            raise NoReadingError("no match")
+        groups = {name: text for name, text in match.groupdict().items() if text is not None}
+        node = groups.pop("node", None)
+        return Sample({name: number_or_text(text.strip()) for name, text in groups.items()}, node)
+
+    return parse

@@ -1,0 +1,173 @@
+"""Serial ports at the far end of a network: `socket://host:port` and `rfc2217://host:port`."""
+
+import asyncio
+import contextlib
+import os
+import socket
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from gateway.bridges.serial.serial_port import READ_MAX, Port, PortError
+
+if TYPE_CHECKING:
+    from serial import Serial
+
+OPEN_TIMEOUT = 10.0
+"""Seconds until the far end must have answered."""
+
+UNSENT_MAX = 64 * 1024
+"""Bytes that wait for the network; what does not fit is dropped."""
+
+UNREAD_MAX = 64
+"""Pieces read ahead from an RFC 2217 server; then its thread waits."""
+
+UNWRITTEN_MAX = 16
+"""Writes to an RFC 2217 server under way; a further one is dropped."""
+
+READ_TIMEOUT = 0.2
+"""Seconds after which the reading thread looks whether it is to end."""
+
+DEAD_AFTER = 30
+"""Seconds after which a far end that answers nothing is given up: TCP keep-alive, three tries."""
+
+
+def check_url(url: str) -> None:
+    """Raise ValueError for a URL that names no port at a host."""
+    allowed = "socket://host:port or rfc2217://host:port"
+    try:
+        parts = urlsplit(url)
+        complete = parts.hostname and parts.port
+    except ValueError:
+        complete = None
+    if not complete or parts.scheme not in ("socket", "rfc2217"):
+        raise ValueError(allowed)
+
+
+async def open_remote(url: str, baud: int) -> Port:
+    """Connect; raises PortError when nobody answers within OPEN_TIMEOUT."""
+    try:
+        async with asyncio.timeout(OPEN_TIMEOUT):
+            if url.startswith("socket://"):
+                return await SocketPort.open(url)
+            return await Rfc2217Port.open(url, baud)
+    except TimeoutError:
+        raise PortError(f"no answer within {OPEN_TIMEOUT:g} s") from None
+    except OSError as failure:
+        number = failure.errno or 0  # below 0 for a name that is not found
+        raise PortError(os.strerror(number) if number > 0 else str(failure)) from failure
+
+
+class SocketPort:
+    """A TCP connection whose bytes are those of the line."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    @classmethod
+    async def open(cls, url: str) -> "SocketPort":
+        """Connect; raises OSError."""
+        parts = urlsplit(url)
+        reader, writer = await asyncio.open_connection(parts.hostname, parts.port, limit=READ_MAX)
+        plug = writer.get_extra_info("socket")
+        plug.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL):
+            plug.setsockopt(socket.IPPROTO_TCP, option, DEAD_AFTER // 4)
+        plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+        return cls(reader, writer)
+
+    async def read(self) -> bytes:
+        """Return the next bytes; raises PortError once the connection is closed or lost."""
+        try:
+            data = await self._reader.read(READ_MAX)
+        except OSError as failure:
+            raise PortError(failure.strerror or str(failure)) from failure
+        if not data:
+            raise PortError("the far end has closed the connection")
+        return data
+
+    def write(self, data: bytes) -> bool:
+        """Send; return False when too much waits already or the connection is lost."""
+        transport = self._writer.transport
+        if transport.is_closing() or transport.get_write_buffer_size() + len(data) > UNSENT_MAX:
+            return False
+        self._writer.write(data)
+        return True
+
+    def close(self) -> None:
+        """Close at once."""
+        self._writer.transport.abort()
+
+
+class Rfc2217Port:
+    """A port that a server sets up and passes on (RFC 2217); pyserial speaks to it in a thread."""
+
+    def __init__(self, serial: "Serial") -> None:
+        self._serial = serial
+        self._loop = asyncio.get_running_loop()
+        self._pieces: asyncio.Queue[bytes | PortError] = asyncio.Queue(UNREAD_MAX)
+        self._closed = False
+        self._writing = 0
+        self._thread = self._loop.run_in_executor(None, self._read_ahead)
+
+    @classmethod
+    async def open(cls, url: str, baud: int) -> "Rfc2217Port":
+        """Connect and set the baud rate; raises PortError."""
+        return cls(await asyncio.to_thread(_open_url, url, baud))
+
+    async def read(self) -> bytes:
+        """Return the next bytes; raises PortError once the connection is lost."""
+        piece = await self._pieces.get()
+        if isinstance(piece, PortError):
+            raise piece
+        return piece
+
+    def write(self, data: bytes) -> bool:
+        """Send from another thread; return False when too many writes are under way."""
+        if self._closed or self._writing >= UNWRITTEN_MAX:
+            return False
+        self._writing += 1
+        self._loop.run_in_executor(None, self._send, data).add_done_callback(self._sent)
+        return True
+
+    def close(self) -> None:
+        """Let the thread end and close the connection."""
+        self._closed = True
+        while not self._pieces.empty():  # the thread may wait for room
+            self._pieces.get_nowait()
+
+    def _send(self, data: bytes) -> None:
+        with contextlib.suppress(OSError):  # the reader meets the same
+            self._serial.write(data)
+
+    def _sent(self, _: "asyncio.Future[None]") -> None:
+        self._writing -= 1
+
+    def _read_ahead(self) -> None:
+        try:
+            while not self._closed:
+                data = self._serial.read(1)
+                if data:
+                    data += self._serial.read(min(self._serial.in_waiting, READ_MAX))
+                    self._give(data)
+        except (OSError, TypeError) as failure:  # TypeError: closed under the reader
+            self._give(PortError(str(failure)))
+        finally:
+            connection = getattr(self._serial, "_socket", None)
+            with contextlib.suppress(OSError):
+                self._serial.close()
+            if connection is not None:  # pyserial leaves it open if the far end closed it first
+                connection.close()
+
+    def _give(self, piece: bytes | PortError) -> None:
+        if not self._closed:
+            asyncio.run_coroutine_threadsafe(self._pieces.put(piece), self._loop).result()
+
+
+def _open_url(url: str, baud: int) -> "Serial":
+    from serial import serial_for_url
+
+    try:
+        return serial_for_url(url, baud, timeout=READ_TIMEOUT)
+    except (OSError, ValueError) as failure:
+        raise PortError(str(failure)) from failure

@@ -1,0 +1,142 @@
+"""A serial port to readings: opened and read until it is lost; the supervisor opens it again."""
+
+import os
+from pathlib import Path
+from typing import Protocol
+
+from gateway.bridges.kind import BridgeKind
+from gateway.bridges.serial.csv_lines import CsvLines
+from gateway.bridges.serial.frame_intake import FrameIntake
+from gateway.bridges.serial.json_lines import parse_json
+from gateway.bridges.serial.line_intake import LineIntake
+from gateway.bridges.serial.nmea_lines import parse_nmea
+from gateway.bridges.serial.raw_intake import RawIntake
+from gateway.bridges.serial.regex_lines import compile_pattern
+from gateway.bridges.serial.sample import Parse
+from gateway.bridges.serial.serial_port import Port, open_port
+from gateway.bridges.serial.serial_settings import SerialSettings, port_name
+from gateway.bridges.supervision.host import Host
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.routing.where.message import Message
+
+RETRY = (0.25, 1.25, 1.0)
+"""Seconds, growth and most seconds between two tries: a node is read within 2 s of its plugging."""
+
+COMMAND_MAX = 512
+"""Bytes of a command that is written as a line."""
+
+
+class Intake(Protocol):
+    """What takes the bytes of a port, by its format."""
+
+    def restart(self) -> None:
+        """Forget the half of something that an unplugged port left."""
+
+    def feed(self, data: bytes) -> None:
+        """Take bytes as they arrived, in any pieces."""
+
+
+class SerialBridge:
+    """One `[[serial]]` port; publishes as the client `serial:<the bridge's name>`."""
+
+    def __init__(self, settings: SerialSettings, host: Host) -> None:
+        self._settings = settings
+        self._host = host
+        self._port: Port | None = None
+        self._node = settings.node or host.name
+        self._intake = self._make_intake()
+        if settings.format != "frames":
+            host.listen(f"sensors/{self._node}/command", self._write_line)
+
+    async def run(self) -> None:
+        """Read the port until it is lost, for which PortError is raised."""
+        port = self._port = await open_port(self._settings.port, self._settings.baud)
+        try:
+            self._intake.restart()
+            self._host.working()
+            while True:
+                self._intake.feed(await port.read())
+        finally:
+            self._port = None
+            port.close()
+
+    def _make_intake(self) -> Intake:
+        services = self._host.services
+        if self._settings.format == "frames":
+            return FrameIntake(
+                self._host.name,
+                self._host.publisher,
+                self._answer,
+                when_on_disk=services.when_on_disk,
+                frames=services.frames,
+                counters=services.counters,
+                clock=services.clock,
+            )
+        if self._settings.format == "raw":
+            return RawIntake(self._node, self._host)
+        return LineIntake(self._node, self._host, self._parser())
+
+    def _parser(self) -> Parse:
+        settings = self._settings
+        if settings.format == "csv":
+            return CsvLines(settings.columns, settings.separator).parse
+        if settings.format == "nmea":
+            return parse_nmea
+        if settings.pattern is not None:
+            return compile_pattern(settings.pattern)
+        return parse_json
+
+    def _answer(self, acknowledgement: bytes) -> None:
+        """Send to the node; an answer that cannot leave is asked for by the next sending."""
+        if self._port is None or not self._port.write(acknowledgement):
+            self._host.count("acknowledgements_dropped")
+
+    def _write_line(self, command: Message) -> ReasonCode:
+        """Write a command as it is or, where lines are spoken, as a line.
+
+        The publisher is told by the reason code whether it has left.
+        """
+        end = b"" if self._settings.format == "raw" else b"\n"
+        payload = bytes(command.payload)
+        if len(payload) > COMMAND_MAX or (end and end in payload):
+            return ReasonCode.PAYLOAD_FORMAT_INVALID
+        if self._port is None or not self._port.write(payload + end):
+            self._host.count("commands_dropped")
+            return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
+        self._host.count("commands")
+        return ReasonCode.SUCCESS
+
+
+def _examine(settings: SerialSettings) -> str:
+    if "://" in settings.port or settings.port.startswith("usb:"):
+        return ""
+    if not Path(settings.port).exists():
+        return f"{settings.port} is not there: is the node plugged in?"
+    if not os.access(settings.port, os.R_OK | os.W_OK):
+        return f"{settings.port} cannot be opened by this user: is it in the group dialout?"
+    return ""
+
+
+KIND = BridgeKind(
+    name="serial",
+    summary="nodes on a serial line: frames, JSON, CSV, NMEA 0183, or what an expression finds",
+    settings=SerialSettings,
+    make=SerialBridge,
+    needs=("serial",),
+    requirement="tidegate[serial]",
+    retry=RETRY,
+    counters={
+        "frames": "Frames read.",
+        "lines": "Lines with readings read.",
+        "text_lines": "Lines without readings, such as what a board prints when it starts.",
+        "duplicates": "Frames that a node repeated.",
+        "acknowledgements_dropped": "Answers to nodes that could not leave.",
+        "commands": "Commands written.",
+        "commands_dropped": "Commands that could not leave.",
+        "crc_errors": "Frames that failed their check.",
+        "garbage_bytes": "Bytes that belonged to no frame or line.",
+    },
+    gauges={"dropped": "Samples that the nodes say they gave up."},
+    default_name=lambda settings: port_name(settings.port),
+    examine=_examine,
+)

@@ -1,0 +1,75 @@
+"""The keys of a `[[serial]]` table."""
+
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from gateway.bridges.serial.regex_lines import check_pattern
+from gateway.bridges.serial.remote_port import check_url
+from gateway.bridges.settings import BridgeSettings, bridge_name, key
+from gateway.config.checks import one_of, text, whole_number
+
+NAME_MAX = 64
+"""Characters of a bridge's name that is made of its port's."""
+
+
+def port(value: object) -> str:
+    """Accept a path, `usb:vendor:product[:serial number]` or a URL."""
+    name = text(value)
+    if "://" in name:
+        check_url(name)
+    return name
+
+
+def columns(value: object) -> tuple[str, ...]:
+    """Accept names of columns; an empty one leaves its column out."""
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise ValueError('a list of names such as ["time", "temp", ""]')
+    return tuple(value)
+
+
+def separator(value: object) -> str:
+    """Accept one character."""
+    if not isinstance(value, str) or len(value) != 1 or value in '\r\n"':
+        raise ValueError('one character such as "," or ";"')
+    return value
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SerialSettings(BridgeSettings):
+    """A serial port with one or more nodes behind it."""
+
+    port: str = key(
+        port,
+        "path of the device (`/dev/serial/by-id/…` stays the same when it is plugged in again),"
+        " `usb:0403:6001` or `usb:0403:6001:<serial number>`,"
+        " `socket://host:port`, `rfc2217://host:port`",
+    )
+    format: str = key(
+        one_of("frames", "json", "csv", "nmea", "regex", "raw"),
+        "`frames`, `json` ([protocol](serial-protocol.md)), `csv`, `nmea`, `regex` or `raw`",
+        "frames",
+    )
+    baud: int = key(whole_number(50, 4_000_000), "bits a second", 115_200)
+    node: str | None = key(bridge_name, "node of lines that name none; the bridge's name", None)
+    columns: tuple[str, ...] = key(
+        columns, "names of the columns of `csv`; without them a header names them", ()
+    )
+    separator: str = key(separator, "what stands between the cells of `csv`", ",")
+    pattern: str | None = key(text, "expression of `regex` (RE2) with named groups", None)
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for keys that do not go together."""
+        if (self.format == "regex") != (self.pattern is not None):
+            raise ValueError('pattern must be given with format = "regex", and only there')
+        if self.columns and self.format != "csv":
+            raise ValueError('columns can be given only with format = "csv"')
+        if self.pattern is not None:
+            check_pattern(self.pattern)
+
+
+def port_name(port: str) -> str:
+    """Return the port's base name as topics show it: `+` and `#` cannot stand in one."""
+    name = port.partition("://")[2] if "://" in port else PurePath(port).name
+    for forbidden in "/+#":
+        name = name.replace(forbidden, "_")
+    return name[:NAME_MAX] or "serial"

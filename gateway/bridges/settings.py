@@ -1,0 +1,41 @@
+"""The keys that the tables of all bridges have; those of a kind are declared in the same way."""
+
+import re
+from dataclasses import dataclass
+
+from gateway.bridges.readings.reading_map import NO_MAP, ReadingMap, reading_map
+from gateway.config.checks import boolean, number
+from gateway.config.declaration import key
+
+__all__ = ["BridgeSettings", "bridge_name", "key"]
+
+BRIDGE_NAME = re.compile(r"[^/+#\x00-\x1f\x7f]{1,64}")
+
+
+def bridge_name(value: object) -> str:
+    """Accept a name that can stand in a topic."""
+    if not isinstance(value, str) or not BRIDGE_NAME.fullmatch(value):
+        raise ValueError("1 to 64 characters without /, + and #")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BridgeSettings:
+    """The keys that every kind of bridge has."""
+
+    name: str | None = key(bridge_name, "what figures, alarms and the log call the bridge", None)
+    retain: bool = key(
+        boolean, "whether readings are retained, for dashboards that start late", default=False
+    )
+    silence: float = key(
+        number(0, 1_000_000),
+        "how many times its usual gap the bridge may be silent before it is started again and the"
+        " alarm is raised; 0: for ever",
+        10.0,
+    )
+    map: ReadingMap = key(
+        reading_map,
+        "[what names of values mean](#names-of-values), beside those known",
+        NO_MAP,
+        shown="-",
+    )

@@ -1,0 +1,66 @@
+"""What bridges need from the parts that the application joins them with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from gateway.clock import Clock
+from gateway.counters import Counters
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.routing.where.message import Message
+
+Publish = Callable[[Message], ReasonCode]
+"""Takes a message into the broker; a code of 0x80 or above says that it was not taken."""
+
+WhenOnDisk = Callable[[Callable[[], None]], None]
+"""Runs the callback on the loop once everything gathered so far is committed."""
+
+Receive = Callable[[Message], ReasonCode]
+"""Takes a message from the broker; a code of 0x80 or above refuses it."""
+
+
+class NodeFrames(Protocol):
+    """The last frames of each node, kept in the same transactions as what they carried."""
+
+    def seen(self, node: str, boot: int, sequence: int) -> bool:
+        """Return whether this frame was remembered before, also by an earlier run."""
+
+    def remember(self, node: str, boot: int, sequence: int) -> None:
+        """Gather the frame for the transaction that holds what was published before."""
+
+
+class Bridge(Protocol):
+    """Something that turns what sensors say into readings for as long as it runs."""
+
+    async def run(self) -> None:
+        """Work until cancelled.
+
+        A BridgeError says that something is not there or was lost; it is run again soon. Any
+        other exception is a fault, after which a new bridge is made, later each time.
+        """
+
+
+class Subscribe(Protocol):
+    """Lets a bridge receive messages of the broker."""
+
+    def __call__(self, client_id: str, topic_filter: str, receive: Receive) -> Callable[[], None]:
+        """Hand matching messages to `receive`; return what ends that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The parts of the application that bridges use."""
+
+    gateway_id: str
+    publish: Publish
+    subscribe: Subscribe
+    retained: Callable[[str], list[tuple[str, bytes]]]
+    """Returns topic and payload of the retained messages that match a topic filter."""
+    when_on_disk: WhenOnDisk
+    frames: NodeFrames
+    alarm: Callable[[str, str], None]
+    """Raises an alarm by name and text; an empty text ends it."""
+    counters: Counters
+    clock: Clock
+    owners: dict[str, str] = field(default_factory=dict)
+    """The bridge that published last on each topic: two nodes of one name are noticed."""

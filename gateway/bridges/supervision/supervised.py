@@ -1,0 +1,160 @@
+"""One bridge that is kept running: started again after a loss, a fault or a silence."""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from importlib import import_module
+
+from gateway.bridges.kind import BridgeKind
+from gateway.bridges.settings import BridgeSettings
+from gateway.bridges.supervision.backoff import Backoff
+from gateway.bridges.supervision.errors import BridgeError
+from gateway.bridges.supervision.host import Host
+from gateway.bridges.supervision.interfaces import Bridge, Services
+from gateway.bridges.supervision.silence import Silence
+
+RESTART_FIRST = 1.0
+"""Seconds from a bridge's fault to its next start; doubled at each further fault."""
+
+RESTART_MAX = 60.0
+"""Seconds between two starts at most, and how long a bridge must run to count as healthy again."""
+
+STOP_TIMEOUT = 5.0
+"""Seconds that a bridge has to end; one that takes longer is left behind, counted and told."""
+
+logger = logging.getLogger(__name__)
+
+
+class Supervised:
+    """Runs the bridge of these settings until `close`."""
+
+    def __init__(
+        self, kind: BridgeKind, name: str, settings: BridgeSettings, services: Services
+    ) -> None:
+        self._kind = kind
+        self._settings = settings
+        self._services = services
+        self.host = Host(
+            kind.name, name, services, retain=settings.retain, reading_map=settings.map
+        )
+        self._silence = Silence(settings.silence)
+        self.host.on_heard = self._heard
+        self._retry = Backoff(*kind.retry)
+        self._faults = Backoff(RESTART_FIRST, 2.0, RESTART_MAX)
+        self._restarts = 0
+        self._bridge: Bridge | None = None
+        self._work: asyncio.Task[None] | None = None
+        self._keeping: asyncio.Task[None] | None = None
+        self._give_up = asyncio.Event()
+
+    def start(self) -> None:
+        """Begin; needs a running event loop."""
+        self._keeping = asyncio.create_task(self._keep_running(), name=self.host.title)
+
+    async def close(self) -> None:
+        """Stop the bridge, wait until it has let go of its device, and end its alarm."""
+        if self._keeping is not None:
+            self._keeping.cancel()
+            await asyncio.wait({self._keeping})
+        self.host.close()
+
+    def look(self, now: float) -> None:
+        """Tell a silence, and start the bridge again to end it; each time after a longer one."""
+        silent = self._silence.look(now)
+        if silent is None:
+            return
+        usual = f"usually a reading comes within {self._silence.usual:.3g} s"
+        self.host.silent(f"nothing for {silent:.0f} s ({usual}); started again")
+        self._bridge = None
+        if self._work is not None:
+            self._work.cancel()
+            asyncio.get_running_loop().call_later(STOP_TIMEOUT, self._give_up.set)
+
+    def _heard(self, now: float) -> None:
+        self._silence.heard(now)
+        self._retry.reset()  # not at opening, which may succeed on a dying device
+
+    async def _keep_running(self) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            while True:
+                started = loop.time()
+                delay = await self._run_once()
+                if loop.time() - started > RESTART_MAX:
+                    self._faults.reset()
+                await asyncio.sleep(self._faults.next() if delay is None else delay)
+        finally:
+            await self._stop_work()
+
+    async def _run_once(self) -> float | None:
+        """Run the bridge to its end; return the seconds to wait, None after a fault."""
+        try:
+            if self._bridge is None:
+                self.host.release()
+                self._bridge = await self._make()
+            if not await self._work_until_end(self._bridge):
+                self._count_restart()
+                return 0.0
+            self._fault("it ended by itself")
+        except BridgeError as failure:
+            self.host.waiting(str(failure))
+            return self._retry.next()
+        except Exception as fault:
+            logger.exception("%s: fault", self.host.title)
+            self._fault(f"{type(fault).__name__}: {fault}")
+        return None
+
+    async def _work_until_end(self, bridge: Bridge) -> bool:
+        """Run the bridge; return False if a silence ended it, raise what it raises."""
+        self._give_up = asyncio.Event()
+        work = self._work = asyncio.create_task(_run(bridge), name=self.host.title)
+        giving_up = asyncio.create_task(self._give_up.wait())
+        try:
+            await asyncio.wait({work, giving_up}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            giving_up.cancel()
+        if not work.done():
+            logger.error("%s: does not end; it is left behind", self.host.title)
+            return False
+        if work.cancelled():
+            return False
+        work.result()
+        return True
+
+    def _fault(self, reason: str) -> None:
+        self._bridge = None
+        self._count_restart()
+        self.host.waiting(f"fault: {reason}")
+
+    def _count_restart(self) -> None:
+        self._restarts += 1
+        self.host.show("restarts", self._restarts)
+
+    async def _make(self) -> Bridge:
+        try:
+            # in a thread: a library may take a board seconds to load
+            await asyncio.to_thread(_load, self._kind.needs)
+        except ImportError as failure:
+            raise BridgeError(
+                f"needs {failure.name or failure}, which is not installed:"
+                f" pip install '{self._kind.requirement}'"
+            ) from None
+        return self._kind.make(self._settings, self.host)
+
+    async def _stop_work(self) -> None:
+        work, self._work = self._work, None
+        if work is None or work.done():
+            return
+        work.cancel()
+        _, pending = await asyncio.wait({work}, timeout=STOP_TIMEOUT)
+        if pending:
+            logger.error("%s: does not end; it is left behind", self.host.title)
+
+
+async def _run(bridge: Bridge) -> None:
+    await bridge.run()
+
+
+def _load(modules: Iterable[str]) -> None:
+    for name in modules:
+        import_module(name)

@@ -1,0 +1,58 @@
+"""Keeps the bridges running: what one of them trips over stops neither it nor anything else."""
+
+import asyncio
+import logging
+from collections.abc import Iterable
+
+from gateway.bridges.supervision.interfaces import Services
+from gateway.bridges.supervision.supervised import Supervised
+from gateway.config.bridges import BridgeConfig
+
+LOOK_EVERY = 1.0
+"""Seconds between two looks for bridges that have fallen silent."""
+
+logger = logging.getLogger(__name__)
+
+
+class Supervisor:
+    """Runs each bridge in a task of its own, and watches that each brings something."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._running: dict[tuple[str, str], tuple[BridgeConfig, Supervised]] = {}
+        self._watch: asyncio.Task[None] | None = None
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    async def apply(self, plans: Iterable[BridgeConfig]) -> None:
+        """Run these bridges and no others; one whose settings are as they were is left alone."""
+        wanted = {(plan.kind.name, plan.name): plan for plan in plans}
+        ended = [name for name, (plan, _) in self._running.items() if wanted.get(name) != plan]
+        await asyncio.gather(*(self._running.pop(name)[1].close() for name in ended))
+        for name, plan in wanted.items():
+            if name not in self._running:
+                bridge = Supervised(plan.kind, plan.name, plan.settings, self._services)
+                bridge.start()
+                self._running[name] = (plan, bridge)
+        if self._watch is None:
+            self._watch = asyncio.create_task(self._look_regularly(), name="bridges")
+
+    def look(self) -> None:
+        """Tell which bridges have fallen silent, and start them again."""
+        now = self._services.clock.monotonic()
+        for _, bridge in list(self._running.values()):
+            bridge.look(now)
+
+    async def close(self) -> None:
+        """Stop every bridge and wait until each has let go of its device."""
+        if self._watch is not None:
+            self._watch.cancel()
+            self._watch = None
+        running, self._running = self._running, {}
+        await asyncio.gather(*(bridge.close() for _, bridge in running.values()))
+
+    async def _look_regularly(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            self.look()

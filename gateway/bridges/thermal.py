@@ -1,0 +1,49 @@
+"""The temperatures that the kernel measures: an example of a bridge, and a first real reading."""
+
+import asyncio
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from gateway.bridges.kind import BridgeKind
+from gateway.bridges.settings import BridgeSettings, key
+from gateway.bridges.supervision.errors import BridgeError
+from gateway.bridges.supervision.host import Host
+from gateway.config.checks import number, text
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ThermalSettings(BridgeSettings):
+    """Which zones are read, and how often."""
+
+    folder: str = key(text, "where the kernel shows its thermal zones", "/sys/class/thermal")
+    node: str = key(text, "node of the readings", "host")
+    interval: float = key(number(0.1, 3600), "seconds between two readings", 10.0)
+
+
+class ThermalBridge:
+    """Reads every zone at each interval."""
+
+    def __init__(self, settings: ThermalSettings, host: Host) -> None:
+        self._settings, self._host = settings, host
+
+    async def run(self) -> None:
+        """Read until cancelled; raise BridgeError where there is no zone."""
+        while True:
+            for zone, millidegrees in await asyncio.to_thread(self._read):
+                node = f"{self._settings.node}-{zone}"
+                self._host.read(node, "temperature", millidegrees / 1000, "°C")
+            self._host.working()
+            await asyncio.sleep(self._settings.interval)
+
+    def _read(self) -> list[tuple[str, int]]:
+        found = []
+        for file in sorted(Path(self._settings.folder).glob("thermal_zone*/temp")):
+            with contextlib.suppress(OSError, ValueError):  # some zones have nothing to say
+                found.append((file.parent.name.removeprefix("thermal_"), int(file.read_text())))
+        if not found:
+            raise BridgeError(f"the kernel shows no temperature in {self._settings.folder}")
+        return found
+
+
+KIND = BridgeKind("thermal", "the temperatures of this board", ThermalSettings, ThermalBridge)

@@ -1,0 +1,121 @@
+"""What other programs publish to this broker, as readings: zigbee2mqtt, Tasmota, Shelly."""
+
+import asyncio
+import json
+from collections import deque
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from gateway.bridges.kind import BridgeKind
+from gateway.bridges.readings.reading_map import ReadingMap, reading_map
+from gateway.bridges.settings import BridgeSettings, key
+from gateway.bridges.supervision.host import Host
+from gateway.bridges.topics.presets import PRESETS
+from gateway.bridges.topics.topic_pattern import TopicPattern
+from gateway.config.checks import one_of, texts
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.routing.where.message import Message
+
+WAITING_MAX = 1_000
+"""Messages that wait to be read; the oldest makes room and is counted."""
+
+PAYLOAD_MAX = 64 * 1024
+"""Bytes of a payload; a larger one is counted and left out."""
+
+
+def patterns(value: object) -> tuple[str, ...]:
+    """Accept topic patterns."""
+    names = texts(value)
+    for name in names:
+        TopicPattern(name)
+    return names
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TopicsSettings(BridgeSettings):
+    """Which topics are read."""
+
+    preset: str | None = key(
+        one_of(*PRESETS), "topics and names of " + ", ".join(f"`{each}`" for each in PRESETS), None
+    )
+    topics: tuple[str, ...] = key(
+        patterns,
+        "topics with a level `{node}` and perhaps `{quantity}`, such as `my/{node}/state`",
+        (),
+    )
+
+    def __post_init__(self) -> None:
+        """Raise ValueError where nothing would be read."""
+        if self.preset is None and not self.topics:
+            raise ValueError("preset or topics must be given")
+
+
+class TopicsBridge:
+    """Reads messages one after the other, not within the turn of the client that publishes them."""
+
+    def __init__(self, settings: TopicsSettings, host: Host) -> None:
+        self._host = host
+        preset = PRESETS.get(settings.preset or "")
+        names = (*(preset.topics if preset else ()), *settings.topics)
+        fields: dict[str, Any] = dict(reading_map(preset.map).fields) if preset else {}
+        self._map = ReadingMap({**fields, **settings.map.fields}, settings.map.strict)
+        self._waiting: deque[tuple[TopicPattern, Message]] = deque()
+        self._arrived = asyncio.Event()
+        for name in names:
+            pattern = TopicPattern(name)
+            host.listen(pattern.topic_filter, partial(self._take, pattern))
+
+    async def run(self) -> None:
+        """Read what arrives until cancelled."""
+        self._host.working()
+        while True:
+            await self._arrived.wait()
+            while self._waiting:
+                self._read(*self._waiting.popleft())
+            self._arrived.clear()
+
+    def _take(self, pattern: TopicPattern, message: Message) -> ReasonCode:
+        if message.topic.startswith("sensors/"):  # a reading already
+            return ReasonCode.SUCCESS
+        if len(message.payload) > PAYLOAD_MAX:
+            self._host.count("too_large")
+            return ReasonCode.SUCCESS
+        if len(self._waiting) == WAITING_MAX:
+            self._waiting.popleft()
+            self._host.count("overflow")
+        self._waiting.append((pattern, message))
+        self._arrived.set()
+        return ReasonCode.SUCCESS
+
+    def _read(self, pattern: TopicPattern, message: Message) -> None:
+        self._host.count("messages")
+        named = pattern.find(message.topic)
+        try:
+            value = json.loads(bytes(message.payload).decode())
+        except (ValueError, RecursionError):
+            value = None
+        if isinstance(value, dict):
+            fields = value
+        elif isinstance(value, bool | int | float):
+            fields = {named.get("quantity") or message.topic.rpartition("/")[2]: value}
+        else:
+            self._host.count("not_read")
+            return
+        for quantity, reading, unit in self._map.readings(fields):
+            self._host.read(named["node"], quantity, reading, unit, lossy=True)
+
+
+KIND = BridgeKind(
+    name="topics",
+    summary="messages of other programs on this broker, as readings",
+    settings=TopicsSettings,
+    make=TopicsBridge,
+    counters={
+        "messages": "Messages read.",
+        "not_read": "Messages that are no JSON object, number or truth.",
+        "overflow": "Messages given up because too many waited.",
+        "too_large": "Messages left out because of their size.",
+    },
+    default_name=lambda settings: settings.preset or "topics",
+)

@@ -1,0 +1,262 @@
+"""bleak itself with a BlueZ of the tests' own: scans, decoders, keys, stalls, GATT, limits."""
+
+import contextlib
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.ciphers.aead import AESCCM
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gateway.bridges.ble import ble_bridge, scan
+from gateway.bridges.ble.ble_bridge import KIND, BleBridge
+from gateway.bridges.ble.ble_settings import BleSettings, devices
+from gateway.bridges.ble.decoders import Advertisement
+from gateway.bridges.ble.ladder import Ladder
+from gateway.bridges.supervision.supervisor import Supervisor
+from gateway.config.bridges import BridgeConfig
+from tests.support.bridges import Gateway
+from tests.support.clocks import ManualClock
+from tests.support.fake_bluez import Bus, FakeBluez
+from tests.support.storage import until
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("dbus-daemon") is None, reason="needs dbus-daemon: apt-get install dbus"
+)
+
+ADDRESS = "A4:C1:38:11:22:33"
+BTHOME = "0000fcd2-0000-1000-8000-00805f9b34fb"
+SENSING = "0000181a-0000-1000-8000-00805f9b34fb"
+TEMPERATURE = "00002a6e-0000-1000-8000-00805f9b34fb"
+HUMIDITY = "00002a6f-0000-1000-8000-00805f9b34fb"
+KEY = "231d39c1d7cc1ab1aee224cd096db932"
+
+
+def bthome(packet: int, celsius: float = 25.06) -> bytes:
+    value = round(celsius * 100).to_bytes(2, "little", signed=True)
+    return b"\x40\x00" + bytes([packet]) + b"\x02" + value
+
+
+def encrypted(counter: int, plain: bytes, key: str = KEY) -> bytes:
+    """BTHome v2: AES-CCM with address, UUID, device information and counter as the nonce."""
+    count = counter.to_bytes(4, "little")
+    nonce = bytes.fromhex(ADDRESS.replace(":", "")) + b"\xd2\xfc\x41" + count
+    sealed = AESCCM(bytes.fromhex(key), tag_length=4).encrypt(nonce, plain, None)
+    return b"\x41" + sealed[:-4] + count + sealed[-4:]
+
+
+@pytest.fixture
+def bus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bus]:
+    bus = Bus(tmp_path)
+    monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", bus.address)
+    yield bus
+    bus.close()
+
+
+@pytest.fixture
+def gateway() -> Gateway:
+    return Gateway.make()
+
+
+@contextlib.asynccontextmanager
+async def bridging(gateway: Gateway, **options: Any) -> AsyncIterator[None]:
+    options.setdefault("interval", 0.0)
+    supervisor = Supervisor(gateway.services)
+    await supervisor.apply([BridgeConfig(KIND, "hci0", BleSettings(**options))])
+    try:
+        yield
+    finally:
+        await supervisor.close()
+
+
+def state(gateway: Gateway) -> object:
+    return gateway.figure("ble/hci0/state")
+
+
+async def test_advertisements_become_readings_and_repeated_packets_do_not(
+    bus: Bus, gateway: Gateway
+) -> None:
+    async with FakeBluez(bus.address) as bluez, bridging(gateway):
+        await until(lambda: bluez.adapter.discovering)
+        device = bluez.add(ADDRESS)
+        for packet, celsius in ((1, 25.06), (1, 25.06), (2, 25.5)):
+            seen = gateway.figure("ble/advertisements")
+            device.advertise({BTHOME: bthome(packet, celsius)}, rssi=-61 - packet)
+            await until(lambda seen=seen: gateway.figure("ble/advertisements") != seen)  # type: ignore[misc]  # of this round
+        await until(lambda: len(gateway.broker.messages) >= 4)
+    values = [
+        fields["value"]
+        for topic, fields in gateway.broker.readings
+        if topic.endswith("/temperature")
+    ]
+    assert values == [25.06, 25.5]
+    assert gateway.broker.readings[0][0] == "sensors/a4c138112233/temperature"
+    assert gateway.figure("ble/duplicates") == 1
+    assert bluez.adapter.log == ["start", "stop"]
+
+
+async def test_a_passive_scan_registers_a_monitor(bus: Bus, gateway: Gateway) -> None:
+    async with FakeBluez(bus.address) as bluez, bridging(gateway, scanning="passive"):
+        await until(lambda: bool(bluez.monitors.registered))
+    assert bluez.adapter.log == []
+
+
+async def test_a_stalled_scan_is_started_again_then_without_power_then_an_alarm(
+    bus: Bus, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scan, "OFF_TIME", 0.01)
+    async with FakeBluez(bus.address) as bluez, bridging(gateway, stall=0.2):
+        await until(lambda: bool(gateway.alarms.raised))
+        steps = ["start", *("stop", "start"), *("stop", "off", "on", "start")]
+        assert bluez.adapter.log[:7] == steps
+        assert "no advertisement" in gateway.alarms.raised["bridge-ble-hci0"]
+        assert state(gateway) == "silent"
+        bluez.add(ADDRESS).advertise({BTHOME: bthome(1)})
+        await until(lambda: not gateway.alarms.raised)
+        assert state(gateway) == "open"
+
+
+async def test_without_bluez_it_waits_and_finds_it_when_it_comes(
+    bus: Bus, gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with bridging(gateway):
+        await until(lambda: "org.bluez" in str(gateway.figure("ble/hci0/error")))
+        assert state(gateway) == "waiting"
+        async with FakeBluez(bus.address):
+            await until(lambda: state(gateway) == "open")
+
+
+async def test_characteristics_are_read_and_notified_and_the_connection_comes_back(
+    bus: Bus, gateway: Gateway
+) -> None:
+    characteristics = [
+        {"uuid": "2a6e", "quantity": "temperature", "scale": 0.01, "unit": "°C", "interval": 1},
+        {"uuid": HUMIDITY, "quantity": "humidity", "type": "uint16", "notify": True},
+    ]
+    listed = devices([{"address": ADDRESS, "node": "lamp", "characteristic": characteristics}])
+    values = {TEMPERATURE: b"\x34\x08", HUMIDITY: b"\x00\x00"}
+    async with FakeBluez(bus.address) as bluez:
+        device = bluez.add(ADDRESS, {SENSING: values})
+        async with bridging(gateway, device=listed):
+            await until(lambda: bluez.adapter.discovering)
+            device.advertise({}, rssi=-50)
+            await until(
+                lambda: (
+                    HUMIDITY in bluez.characteristics and bluez.characteristics[HUMIDITY].notifying
+                )
+            )
+            bluez.characteristics[HUMIDITY].notify(b"\x28\x00")
+            await until(lambda: len(gateway.broker.messages) >= 2)
+            device.drop()
+            await until(lambda: gateway.figure("ble/gatt_failures") == 1)
+            device.advertise({}, rssi=-51)
+            await until(lambda: device.connected)
+    found = {topic: fields["value"] for topic, fields in gateway.broker.readings}
+    assert found == {"sensors/lamp/temperature": 21.0, "sensors/lamp/humidity": 40}
+
+
+def heard(data: bytes, time: float, rssi: int = -60, address: str = ADDRESS) -> Advertisement:
+    return Advertisement(address, None, rssi, {BTHOME: data}, {}, [], time)
+
+
+def bridge(gateway: Gateway, **options: Any) -> BleBridge:
+    return BleBridge(BleSettings(**options), gateway.host("ble", "hci0"))
+
+
+PLAIN = bthome(1)[1:]
+SEALED: list[tuple[str, bytes, str | None]] = [
+    ("first", encrypted(1000, PLAIN), None),
+    ("repeated", encrypted(1000, PLAIN), "duplicates"),
+    ("later", encrypted(1001, b"\x00\x02" + PLAIN[2:]), None),
+    ("replayed", encrypted(1000, PLAIN), "duplicates"),
+    ("of another key", encrypted(1002, PLAIN, "00" * 16), "undecrypted"),
+    ("plain", bthome(9), "downgrades"),
+]
+
+
+def test_encrypted_packets_need_the_key_and_a_rising_counter(gateway: Gateway) -> None:
+    listed = devices([{"address": ADDRESS.lower(), "node": "cellar", "key": KEY}])
+    ours = bridge(gateway, device=listed, interval=0.0)
+    for place, (name, data, counter) in enumerate(SEALED):
+        before = gateway.counters.count(f"tidegate/ble/{counter}")
+        messages = len(gateway.broker.messages)
+        ours.take(heard(data, 10.0 * place))
+        assert (len(gateway.broker.messages) > messages) == (counter is None), name
+        if counter is not None:
+            assert gateway.counters.count(f"tidegate/ble/{counter}") == before + 1, name
+    assert {topic for topic, _ in gateway.broker.readings} <= {
+        "sensors/cellar/temperature",
+        "sensors/cellar/signal_strength",
+    }
+
+
+def test_lists_strength_and_rate_limit_what_is_taken(gateway: Gateway) -> None:
+    listed = devices([{"address": ADDRESS}])
+    ours = bridge(gateway, accept="listed", rssi=-80, interval=5.0, device=listed)
+    ours.take(heard(bthome(1), 100.0))
+    ours.take(heard(bthome(2), 104.0))
+    ours.take(heard(bthome(3), 105.0, rssi=-81))
+    ours.take(heard(bthome(3), 105.0, address="00:00:00:00:00:01"))
+    ours.take(heard(bthome(4), 105.0))
+    assert {
+        name: gateway.figure(f"ble/{name}") for name in ("too_soon", "too_weak", "not_listed")
+    } == {
+        "too_soon": 1,
+        "too_weak": 1,
+        "not_listed": 1,
+    }
+    assert sum(topic.endswith("/temperature") for topic, _ in gateway.broker.readings) == 2
+
+
+def test_devices_that_are_remembered_are_bounded(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ble_bridge, "HEARD_MAX", 3)
+    ours = bridge(gateway)
+    for place in range(5):
+        ours.take(heard(bthome(1), 1.0, address=f"00:00:00:00:00:0{place}"))
+    assert gateway.figure("ble/forgotten") == 2
+
+
+@settings(max_examples=200)
+@given(st.binary(max_size=40), st.sampled_from([b"", b"\x40", b"\x41", b"\x44"]))
+def test_no_advertisement_raises_anything(data: bytes, start: bytes) -> None:
+    gateway = Gateway.make(ManualClock())
+    key = devices([{"address": ADDRESS, "key": KEY}])
+    bridge(gateway).take(heard(start + data, 1.0))
+    bridge(gateway, device=key).take(heard(start + data, 1.0))
+
+
+def test_the_ladder_begins_anew_after_its_top_and_is_slower_then() -> None:
+    ladder = Ladder(10.0, 0.0)
+    told = [(now, step) for now in range(200) if (step := ladder.next(float(now)))]
+    assert [now for now, _ in told] == [10, 20, 30, 50, 70, 90, 130, 170]
+    assert [step for _, step in told][:4] == [
+        "restart the scan",
+        "power-cycle the adapter",
+        "alarm",
+        "restart the scan",
+    ]
+    ladder.heard(300.0)
+    assert ladder.next(309.0) is None
+    assert ladder.next(310.0) == "restart the scan"
+
+
+MISTAKES: list[tuple[Any, str]] = [
+    ("x", "at most 200 tables"),
+    ([{"node": "a"}], r"\[0\].address: must be given"),
+    ([{"address": "A4:C1"}], r"\[0\].address: an address such as"),
+    ([{"address": ADDRESS, "key": "00"}], r"\[0\].key: 32 hexadecimal digits"),
+    ([{"address": ADDRESS, "characteristic": [{"uuid": "2a6e"}]}], "quantity: must be given"),
+    ([{"address": ADDRESS, "characteristic": [{"uuid": "xyz", "quantity": "a"}]}], "a UUID"),
+    ([{"address": ADDRESS, "adress": 1}], "there are address, characteristic, key, node"),
+]
+
+
+@pytest.mark.parametrize(("value", "reason"), MISTAKES)
+def test_devices_that_cannot_be_used(value: object, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        devices(value)

@@ -1,0 +1,31 @@
+import pytest
+
+from gateway.bridges.readings.event_time import AHEAD_MAX, EARLIEST, is_good, milliseconds
+from tests.support.clocks import NOW
+
+YEAR_2100 = 4_102_444_800_000
+
+
+@pytest.mark.parametrize(
+    ("time", "now", "good"),
+    [
+        (NOW - 1000, NOW, True),
+        (NOW + AHEAD_MAX, NOW, True),
+        (NOW + AHEAD_MAX + 1, NOW, False),
+        (0, NOW, False),
+        (EARLIEST - 1, NOW, False),
+        (YEAR_2100, NOW, False),
+        (NOW, 5000, True),  # the gateway's own clock was never set
+        (4000, 5000, True),
+    ],
+)
+def test_clocks_that_can_be_right(time: int, now: int, good: bool) -> None:
+    assert is_good(time, now) is good
+
+
+TIMES = [(1_763_740_000, 1_763_740_000_000), (NOW, NOW), (1_763_740_000.5, 1_763_740_000_500)]
+
+
+@pytest.mark.parametrize(("time", "expected"), TIMES)
+def test_seconds_and_milliseconds(time: float, expected: int) -> None:
+    assert milliseconds(time) == expected

@@ -1,0 +1,15 @@
+from gateway.bridges.serial.line_decoder import LINE_MAX, LineDecoder
+from gateway.counters import Counters
+
+
+def test_lines_end_at_a_line_feed_with_or_without_carriage_return(counters: Counters) -> None:
+    decoder = LineDecoder(counters)
+    assert decoder.feed(b"one\r\n\r\n  \ntwo\nthr") == [b"one", b"two"]
+    assert decoder.feed(b"ee\n") == [b"three"]
+
+
+def test_a_line_that_is_too_long_is_given_up_and_counted(counters: Counters) -> None:
+    decoder = LineDecoder(counters)
+    assert decoder.feed(b"x" * LINE_MAX + b"\n") == [b"x" * LINE_MAX]
+    assert decoder.feed(b"x" * (LINE_MAX + 1) + b"\nnext\n") == [b"next"]
+    assert counters.count("tidegate/serial/garbage_bytes") == LINE_MAX + 1

@@ -1,0 +1,105 @@
+"""Lines to messages, and the counts of what became none."""
+
+import logging
+
+import pytest
+
+from gateway.bridges.serial.json_lines import parse_json
+from gateway.bridges.serial.line_intake import WORDS_A_MINUTE, LineIntake
+from gateway.mqtt.reason_codes import ReasonCode
+from tests.support.bridges import Gateway
+from tests.support.clocks import NOW, ManualClock
+
+LINE = b'{"quantity":"temperature","value":21.5,"unit":"\xc2\xb0C"}\n'
+
+
+@pytest.fixture
+def gateway(clock: ManualClock) -> Gateway:
+    return Gateway.make(clock)
+
+
+@pytest.fixture
+def intake(gateway: Gateway) -> LineIntake:
+    return LineIntake("board", gateway.host("serial", "tty"), parse_json)
+
+
+def counts(gateway: Gateway) -> dict[str, int]:
+    return {
+        name.removeprefix("tidegate/serial/"): int(value)
+        for name, value in gateway.counters.values.items()
+        if not name.startswith(("tidegate/serial/tty/", "tidegate/bridges/"))
+    }
+
+
+def test_a_line_becomes_a_message(intake: LineIntake, gateway: Gateway) -> None:
+    intake.feed(LINE)
+    assert gateway.broker.readings == [
+        ("sensors/board/temperature", {"value": 21.5, "unit": "°C", "time": NOW})
+    ]
+    assert counts(gateway) == {"lines": 1, "readings": 1}
+
+
+def test_what_boards_print_becomes_a_reading_for_each_value(
+    intake: LineIntake, gateway: Gateway
+) -> None:
+    intake.feed(b'{"temp":21.3,"hum":40,"ok":true,"node":"kitchen","list":[1]}\n')
+    readings = gateway.broker.readings
+    assert [(topic, fields["value"], fields.get("unit")) for topic, fields in readings] == [
+        ("sensors/kitchen/temperature", 21.3, "°C"),
+        ("sensors/kitchen/humidity", 40, "%"),
+        ("sensors/kitchen/ok", True, None),
+    ]
+
+
+TIMES = [(NOW - 5000, NOW - 5000, 0), (17, NOW, 1), (4_102_444_800_000, NOW, 1)]
+"""What the node says, what is published, and the clock errors: 1970 and 2100 cannot be right."""
+
+
+@pytest.mark.parametrize(("said", "published", "errors"), TIMES)
+def test_a_line_names_its_node_and_a_time_that_can_be_right(
+    intake: LineIntake, gateway: Gateway, said: int, published: int, errors: int
+) -> None:
+    intake.feed(b'{"node":"n7","quantity":"count","value":3,"time":%d}\n' % said)
+    assert gateway.broker.readings == [("sensors/n7/count", {"value": 3, "time": published})]
+    assert gateway.counters.count("tidegate/serial/clock_errors") == errors
+
+
+def test_what_is_no_reading_is_counted_and_text_is_shown(
+    intake: LineIntake, gateway: Gateway, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    intake.feed(
+        b'rst:0x1 (POWERON)\n\xff\xfe\x00\n{"quantity":"a/b","value":1}\n{"node":"","a":1}\n'
+    )
+    assert counts(gateway) == {"text_lines": 1, "garbage_bytes": 3, "lines": 2, "rejected": 2}
+    assert "serial tty says: rst:0x1 (POWERON)" in caplog.text
+
+
+def test_a_board_that_talks_all_the_time_does_not_fill_the_log(
+    intake: LineIntake, gateway: Gateway, clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock.step(100)
+    caplog.set_level(logging.INFO)
+    intake.feed(b"hello\n" * 1000)
+    assert caplog.text.count("says: hello") == WORDS_A_MINUTE
+    clock.step(61)
+    intake.feed(b"again\n")
+    assert "says: again" in caplog.text
+    assert gateway.counters.count("tidegate/serial/text_lines") == 1001
+
+
+def test_what_the_broker_does_not_take_is_lost_and_counted(
+    intake: LineIntake, gateway: Gateway
+) -> None:
+    gateway.broker.code = ReasonCode.QUOTA_EXCEEDED
+    intake.feed(LINE)
+    assert counts(gateway) == {"lines": 1, "lost": 1}
+
+
+def test_after_a_restart_of_the_port_the_half_line_is_forgotten(
+    intake: LineIntake, gateway: Gateway
+) -> None:
+    intake.feed(LINE[:20])
+    intake.restart()
+    intake.feed(LINE)
+    assert len(gateway.broker.messages) == 1
