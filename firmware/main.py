@@ -16,7 +16,7 @@ NAME = ""  # empty: "node-" and the board's serial number
 UART = 1
 BAUD = 115200
 INTERVAL_MS = 10000
-WAITING_BYTES = 49152  # memory for what cannot be sent yet: an hour of samples, one a second
+WAITING_BYTES = 40448  # memory for what cannot be sent yet: an hour of samples, one a second
 RECEIVE_BUFFER = 512  # bytes; an acknowledgement has 18, and at most 8 are on their way
 POLL_MS = 20
 

@@ -7,7 +7,7 @@ from .ring import Ring
 WINDOW = 8
 """Frames from the lowest number without an acknowledgement on; the gateway remembers as many."""
 
-WAITING_BYTES = 49152
+WAITING_BYTES = 40448
 """Memory for the samples that wait for a place in the window: of three quantities, an hour's at one
 a second. A sample for which there is no room drops the oldest of them."""
 

@@ -1,14 +1,12 @@
 """A queue of byte strings in one block of memory; each is kept as its difference to the one before.
 
-A node's samples resemble each other: of 26 bytes of a sample some 4 change.
+A node's samples resemble each other: of 26 bytes of a sample some 3 change.
 """
-
-import struct
 
 BODY_MAX = 512
 """Bytes of one entry."""
 
-SIZE_MIN = 2 + BODY_MAX // 8 + BODY_MAX
+SIZE_MIN = 2 + BODY_MAX // 64 + BODY_MAX // 8 + BODY_MAX
 """Bytes of memory into which any one entry fits."""
 
 
@@ -55,32 +53,53 @@ class Ring:
         """Remove and return the oldest entry; IndexError when there is none."""
         if not self._count:
             raise IndexError("the buffer is empty")
-        (size,) = struct.unpack("<H", self._take(2))
-        mask = self._take((size + 7) // 8)
+        size = self._take()
+        if size & 0x80:
+            size = size & 0x7F | self._take() << 7
         body = bytearray(self._first[:size])
         body.extend(bytes(size - len(body)))
-        for position in range(size):
-            if mask[position // 8] >> position % 8 & 1:
-                body[position] = self._take(1)[0]
+        groups = [self._take() for _ in range(_groups(_groups(size)))]
+        for group in range(_groups(size)):
+            if groups[group // 8] >> group % 8 & 1:
+                mask = self._take()
+                for bit in range(8):
+                    if mask >> bit & 1:
+                        body[8 * group + bit] = self._take()
         self._count -= 1
         self._first = bytes(body)
         return self._first
 
-    def _take(self, count: int) -> bytes:
-        taken = bytearray(count)
-        for position in range(count):
-            taken[position] = self._memory[self._start]
-            self._start = (self._start + 1) % len(self._memory)
-        self._used -= count
-        return bytes(taken)
+    def _take(self) -> int:
+        byte = self._memory[self._start]
+        self._start = (self._start + 1) % len(self._memory)
+        self._used -= 1
+        return byte
+
+
+def _groups(count: int) -> int:
+    """Return how many groups of eight hold `count`."""
+    return (count + 7) // 8
 
 
 def _difference(before: bytes, body: bytes) -> bytes:
-    """Return the size of `body`, a bit for each byte that differs, and those bytes."""
-    mask = bytearray((len(body) + 7) // 8)
-    changed = bytearray()
-    for position in range(len(body)):
-        if body[position] != (before[position] if position < len(before) else 0):
-            mask[position // 8] |= 1 << position % 8
-            changed.append(body[position])
-    return struct.pack("<H", len(body)) + bytes(mask) + bytes(changed)
+    """Return how `body` differs from `before`, which is cut or filled with zeros to its size.
+
+    The size comes first, in 1 or 2 bytes; then a bit for each group of eight bytes; then, for each
+    group with a change, a bit for each of its bytes and the bytes that changed.
+    """
+    size = len(body)
+    before = before[:size] + bytes(max(0, size - len(before)))
+    head = bytearray([size] if size < 0x80 else [size & 0x7F | 0x80, size >> 7])
+    groups = bytearray(_groups(_groups(size)))
+    changes = bytearray()
+    for group in range(_groups(size)):
+        mask, changed = 0, bytearray()
+        for position in range(8 * group, min(8 * group + 8, size)):
+            if body[position] != before[position]:
+                mask |= 1 << position % 8
+                changed.append(body[position])
+        if mask:
+            groups[group // 8] |= 1 << group % 8
+            changes.append(mask)
+            changes.extend(changed)
+    return bytes(head + groups + changes)
