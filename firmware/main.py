@@ -1,6 +1,6 @@
 """Runs the node on a board: copy it to the board beside the folder `node` and set it up here.
 
-The five names in capitals are the settings; put your sensor's driver where SimulatedSensor is.
+The six names in capitals are the settings; put your sensor's driver where SimulatedSensor is.
 """
 
 import os
@@ -16,6 +16,7 @@ NAME = ""  # empty: "node-" and the board's serial number
 UART = 1
 BAUD = 115200
 INTERVAL_MS = 10000
+WAITING_BYTES = 40448  # memory for what cannot be sent yet: an hour of samples, one a second
 RECEIVE_BUFFER = 512  # bytes; an acknowledgement has 18, and at most 8 are on their way
 POLL_MS = 20
 
@@ -34,6 +35,7 @@ def main() -> None:
         SimulatedSensor(),
         Uptime(),
         INTERVAL_MS,
+        waiting_bytes=WAITING_BYTES,
     )
     while True:
         time.sleep(min(node.step(), POLL_MS) / 1000)

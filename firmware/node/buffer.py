@@ -1,13 +1,21 @@
 """What a node keeps: samples that wait for their first sending, and frames not acknowledged."""
 
+import struct
+
+from .ring import Ring
+
 WINDOW = 8
 """Frames from the lowest number without an acknowledgement on; the gateway remembers as many."""
 
-WAITING_MAX = 64
-"""Samples that wait for a place in the window; one more drops the oldest of them."""
+WAITING_BYTES = 40448
+"""Memory for the samples that wait for a place in the window: of three quantities, an hour's at one
+a second. A sample for which there is no room drops the oldest of them."""
 
 RESEND_MS = 1000
 """Milliseconds without an acknowledgement until a frame is sent again."""
+
+_HEAD = "<QBq"
+_HEAD_BYTES = 17
 
 
 class Sample:
@@ -20,30 +28,45 @@ class Sample:
         self.sequence = 0  # until it is sent for the first time
         self.sent = 0
 
+    def pack(self) -> bytes:
+        """Return clock, wall time and readings; a wall time as the difference to the clock."""
+        head = struct.pack(
+            _HEAD, self.clock, self.wall is not None, (self.wall or self.clock) - self.clock
+        )
+        return head + b"".join([bytes([len(reading)]) + reading for reading in self.readings])
+
+
+def _unpack(packed: bytes) -> Sample:
+    clock, has_wall, ahead = struct.unpack(_HEAD, packed[:_HEAD_BYTES])
+    readings = []
+    position = _HEAD_BYTES
+    while position < len(packed):
+        end = position + 1 + packed[position]
+        readings.append(packed[position + 1 : end])
+        position = end
+    return Sample(clock, clock + ahead if has_wall else None, readings)
+
 
 class Buffer:
     """Decides which samples are sent when; `dropped` and `refused` count since the start."""
 
-    def __init__(self, resend_ms: int = RESEND_MS) -> None:
+    def __init__(self, resend_ms: int = RESEND_MS, waiting_bytes: int = WAITING_BYTES) -> None:
         self.dropped = 0
         self.refused = 0
         self._resend_ms = resend_ms
         self._next_sequence = 1
-        self._waiting: list[Sample] = []
+        self._waiting = Ring(waiting_bytes)
         self._window: list[Sample] = []  # by rising sequence number
 
     def add(self, sample: Sample) -> None:
         """Keep a new sample; the oldest that was not yet sent makes room when there is none."""
-        if len(self._waiting) == WAITING_MAX:
-            self._waiting.pop(0)
-            self.dropped += 1
-        self._waiting.append(sample)
+        self.dropped += self._waiting.append(sample.pack())
 
     def due(self, now: int) -> "list[Sample]":
         """Return what is to be sent at `now` (node clock, ms), numbered and marked as sent."""
         samples = [sample for sample in self._window if now - sample.sent >= self._resend_ms]
-        while self._waiting and self._has_room():
-            sample = self._waiting.pop(0)
+        while len(self._waiting) and self._has_room():
+            sample = _unpack(self._waiting.pop())
             sample.sequence = self._next_sequence
             self._next_sequence += 1
             self._window.append(sample)

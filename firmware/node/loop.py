@@ -1,6 +1,6 @@
 """The node's work, one step at a time: sample, frame, send, and hear what was acknowledged."""
 
-from .buffer import RESEND_MS, Buffer, Sample
+from .buffer import RESEND_MS, WAITING_BYTES, Buffer, Sample
 from .frames import (
     REFUSED,
     AcknowledgementReader,
@@ -46,7 +46,8 @@ class Node:
     """Samples `sensor` every `interval_ms` and sends until the gateway has acknowledged.
 
     `boot` is random for each start, `wall` gives milliseconds since 1970, or None while unknown.
-    ValueError for a name that is empty or above 64 bytes.
+    `waiting_bytes` of memory are for samples that cannot be sent yet. ValueError for a name that is
+    empty or above 64 bytes, and for fewer bytes than one sample may need.
     """
 
     def __init__(
@@ -59,8 +60,9 @@ class Node:
         interval_ms: int = 1000,
         wall: "Callable[[], int | None]" = _no_wall_clock,
         resend_ms: int = RESEND_MS,
+        waiting_bytes: int = WAITING_BYTES,
     ) -> None:
-        self.buffer = Buffer(resend_ms)
+        self.buffer = Buffer(resend_ms, waiting_bytes)
         self.sensor_failures = 0
         self._name = name
         self._room = room(name)

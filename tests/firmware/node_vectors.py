@@ -3,10 +3,10 @@
 import binascii
 
 from node import cobs, frames
-from node.buffer import WAITING_MAX
 from node.crc import bitwise_crc32, crc32
 from node.loop import Node
 from node.quantities import QUANTITIES, UNITS
+from node.ring import SIZE_MIN
 from node.simulated_sensor import SimulatedSensor
 
 VALUES: "list[bool | int | float | str | tuple[int, int]]" = [
@@ -78,8 +78,17 @@ def encodings() -> None:
 
 def life_of_a_node() -> None:
     clock, line = Clock(), Line()
-    node = Node("n1", 0xFFFFFFFF, line, SimulatedSensor(3), clock, 500, lambda: 2**41 + clock.now)
-    for _ in range(3 * WAITING_MAX):
+    node = Node(
+        "n1",
+        0xFFFFFFFF,
+        line,
+        SimulatedSensor(3),
+        clock,
+        500,
+        lambda: 2**41 + clock.now,
+        waiting_bytes=SIZE_MIN,
+    )
+    for _ in range(192):
         wait = node.step()
         print("wait", wait)
         clock.now += wait

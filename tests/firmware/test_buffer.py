@@ -2,7 +2,10 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from node.buffer import RESEND_MS, WAITING_MAX, WINDOW, Buffer, Sample
+from node.buffer import RESEND_MS, WINDOW, Buffer, Sample
+from node.frames import encode_reading
+from node.ring import SIZE_MIN
+from node.simulated_sensor import SimulatedSensor
 
 
 def filled(count: int) -> Buffer:
@@ -58,16 +61,30 @@ def test_when_something_is_due_again() -> None:
 
 
 def test_a_full_buffer_drops_the_oldest_that_was_never_sent() -> None:
-    buffer = filled(WINDOW)
-    buffer.due(0)
-    for clock in range(100, 100 + WAITING_MAX + 5):
+    buffer = Buffer(waiting_bytes=SIZE_MIN)
+    for clock in range(200):
         buffer.add(Sample(clock, None, [b"x"]))
-    assert buffer.dropped == 5
-    for sequence in range(1, WINDOW + 1):
-        buffer.acknowledge(sequence, refused=False)
-    later = buffer.due(1)
-    assert later[0].clock == 105
-    assert sequences(later)[0] == WINDOW + 1, "numbers have no gap"
+    kept = 200 - buffer.dropped
+    assert 0 < kept < 200
+    first = buffer.due(1)[0]
+    assert (first.clock, first.sequence) == (buffer.dropped, 1), "numbers have no gap"
+    assert len(buffer._waiting) == kept - WINDOW
+
+
+def test_an_hour_without_a_gateway_fits() -> None:
+    buffer, sensor, expected = Buffer(), SimulatedSensor(), []
+    for second in range(3600):
+        readings = [encode_reading(*reading) for reading in sensor.read()]
+        wall = 1763740000000 + 1000 * second if second % 600 else None
+        expected.append((1000 * second, wall, readings))
+        buffer.add(Sample(1000 * second, wall, readings))
+    assert buffer.dropped == 0
+    got = []
+    while samples := buffer.due(0):
+        for sample in samples:
+            got.append((sample.clock, sample.wall, sample.readings))
+            buffer.acknowledge(sample.sequence, refused=False)
+    assert got == expected
 
 
 def test_refusals_are_counted_and_not_sent_again() -> None:

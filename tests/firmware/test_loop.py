@@ -4,8 +4,9 @@ import struct
 
 import pytest
 from node import frames
-from node.buffer import RESEND_MS, WAITING_MAX, WINDOW
+from node.buffer import RESEND_MS, WINDOW
 from node.loop import Node
+from node.ring import SIZE_MIN
 
 from gateway.bridges.serial.frame_body import ReadingsFrame, decode_readings
 
@@ -127,16 +128,21 @@ def test_a_refused_frame_is_forgotten_and_counted(node: Node, line: Line, clock:
     assert node.buffer.refused == 1
 
 
-def test_what_was_dropped_travels_in_the_next_frame(node: Node, line: Line, clock: Clock) -> None:
-    for number in range(WINDOW + WAITING_MAX + 3):
-        clock.now = number * 5000
+def test_what_was_dropped_travels_in_the_next_frame(
+    line: Line, sensor: Sensor, clock: Clock
+) -> None:
+    node = Node("n1", BOOT, line, sensor, clock, 5000, waiting_bytes=SIZE_MIN)
+    while node.buffer.dropped < 3:
         node.step()
-    assert line.take()[-1].dropped == 3
+        clock.now += 5000
+    node.step()
+    dropped = node.buffer.dropped
+    assert line.take()[-1].dropped == dropped
     line.answer(1)
     node.step()
-    (frame,) = line.take()
-    assert (frame.sequence, frame.dropped) == (WINDOW + 1, 3)
-    assert frame.clock == (WINDOW + 3) * 5000, "the oldest that were not yet sent went"
+    frame = line.take()[-1]
+    assert (frame.sequence, frame.dropped) == (WINDOW + 1, dropped)
+    assert frame.clock == (WINDOW + dropped) * 5000, "the oldest that were not yet sent went"
 
 
 def test_wall_time_is_that_of_the_sample(line: Line, sensor: Sensor, clock: Clock) -> None:

@@ -50,6 +50,12 @@ def test_the_compiled_files_give_the_same_bytes(
     assert interpreter.run(micropython, HERE / "node_vectors.py", tmp_path) == expected
 
 
+def test_ten_minutes_without_a_cable_lose_nothing(micropython: str) -> None:
+    told = interpreter.run(micropython, HERE / "micropython_outage.py").splitlines()
+    assert told[0] == "dropped 0 missing []"
+    assert told[1] == "grown by less than 16 KiB: True"
+
+
 @pytest.fixture
 def line(tmp_path: Path) -> Iterator[SerialLine]:
     line = SerialLine(tmp_path / "ttyNODE")

@@ -10,6 +10,9 @@ from tests.support.micropython import FIRMWARE, compile_to
 
 SOURCES = sorted(FIRMWARE.rglob("*.py"))
 NODE = sorted((FIRMWARE / "node").glob("*.py"))
+FLASH_MAX = 64 * 1024
+"""Bytes of a board's flash that the compiled files may take."""
+
 ALLOWED = {"binascii", "os", "struct", "time"}
 
 
@@ -38,6 +41,11 @@ def test_a_nodes_file_imports_only_what_every_board_has(source: Path) -> None:
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: str(path.relative_to(FIRMWARE)))
 def test_micropythons_compiler_takes_every_file(source: Path, tmp_path: Path) -> None:
     assert compile_to(tmp_path, source).stat().st_size > 0
+
+
+def test_the_compiled_files_fit_into_their_flash(tmp_path: Path) -> None:
+    board = [*NODE, FIRMWARE / "main.py"]
+    assert sum(compile_to(tmp_path, source).stat().st_size for source in board) <= FLASH_MAX
 
 
 def test_the_package_lists_every_file_of_the_node() -> None:

@@ -1,0 +1,36 @@
+"""The packed queue beside a plain list."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from node.ring import BODY_MAX, SIZE_MIN, Ring
+
+
+@given(st.lists(st.none() | st.binary(max_size=BODY_MAX), max_size=60))
+def test_what_is_kept_comes_back_in_its_order(steps: list[bytes | None]) -> None:
+    ring, model = Ring(SIZE_MIN + 100), list[bytes]()
+    for body in steps:
+        if body is not None:
+            dropped = ring.append(body)
+            del model[:dropped]
+            model.append(body)
+        elif model:
+            assert ring.pop() == model.pop(0)
+        assert len(ring) == len(model)
+    assert [ring.pop() for _ in model] == model
+
+
+def test_the_largest_entry_fits_into_the_smallest_memory() -> None:
+    ring = Ring(SIZE_MIN)
+    bodies = [bytes([fill]) * BODY_MAX for fill in (1, 2, 3)]
+    assert [ring.append(body) for body in bodies] == [0, 1, 1]
+    assert ring.pop() == bodies[-1]
+
+
+def test_bounds() -> None:
+    with pytest.raises(ValueError, match=f"{SIZE_MIN - 1} bytes"):
+        Ring(SIZE_MIN - 1)
+    with pytest.raises(ValueError, match=f"{BODY_MAX + 1} bytes"):
+        Ring(SIZE_MIN).append(bytes(BODY_MAX + 1))
+    with pytest.raises(IndexError):
+        Ring(SIZE_MIN).pop()
