@@ -2,6 +2,7 @@
 
 import logging
 
+from gateway.access.policy import EVERYTHING
 from gateway.bridges.supervision.interfaces import Receive
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
@@ -13,6 +14,7 @@ class Subscriber:
     """An inline client that hands messages to a bridge; a fault of it refuses the message."""
 
     inline = True
+    access = EVERYTHING
 
     def __init__(self, client_id: str, receive: Receive) -> None:
         self.client_id = client_id
