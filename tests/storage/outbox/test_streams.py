@@ -127,5 +127,6 @@ async def test_a_full_stream_of_latest_messages_admits_new_ones_of_its_topics_al
     assert store.outbox.admits([third])
     store.outbox.add(third)
     assert not store.outbox.admits([outbox_row(4, topic="c")])
+    await store.settle()
     assert await _numbers(store) == [2, 3]
     await store.close()
