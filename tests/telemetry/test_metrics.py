@@ -43,7 +43,7 @@ def values_of(text: str) -> dict[str, float]:
 
 def changed(text: str) -> list[Sample]:
     """Return the samples but for the counters that nothing has counted yet."""
-    zeros = [sample for sample in parsed(exposition({})) if sample[0] != "tidegate_info"]
+    zeros = [sample for sample in parsed(exposition({}, SERIAL)) if sample[0] != "tidegate_info"]
     return [sample for sample in parsed(text) if sample not in zeros]
 
 
