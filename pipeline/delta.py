@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction
 from deltalake.transaction import AddAction, RemoveAction
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from pipeline.columns import Columns, arrow_schema
 from pipeline.staging import sync
@@ -102,8 +103,12 @@ def _write(root: Path, rows: pa.Table) -> AddAction:
 
 def read(root: Path, columns: Sequence[str] | None = None, filters: Any = None) -> pa.Table:
     """Return the table's rows as of now, those that the filters of pyarrow let through."""
-    table = DeltaTable(root.as_uri()).to_pyarrow_table(filters=filters)
-    return table.select(list(columns)) if columns is not None else table
+    # Arrow's own file system: threads that call into Python abort the process at its end.
+    local = SubTreeFileSystem(str(root), LocalFileSystem())
+    wanted = None if columns is None else list(columns)
+    return DeltaTable(root.as_uri()).to_pyarrow_table(
+        columns=wanted, filters=filters, filesystem=local
+    )
 
 
 def adopt(staged: Path, root: Path, prefix: str) -> list[AddAction]:

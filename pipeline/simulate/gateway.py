@@ -58,6 +58,9 @@ class Gateway:
             lasting = min(days - day, self._chance.randint(3, 12))
             self._one_start(BEGIN + day * DAY, lasting, rows)
             day += lasting
+        entry = {"epoch": "ffffffffff", "start": self._start + 1, "previous": self._previous}
+        last = _lines([entry | {"stream": STREAM, "ranges": []}])  # it tells how far the last went
+        self._landed.files[f"{self.name}/ledger/ffffffffff.1.jsonl"] = last
         return self._landed
 
     def _one_start(self, begins: int, days: int, rows: int) -> None:
