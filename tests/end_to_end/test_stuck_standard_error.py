@@ -1,5 +1,6 @@
 import os
 import pty
+import re
 import signal
 import socket
 import subprocess
@@ -13,7 +14,7 @@ from tests.support.ports import free_port
 from tests.support.waiting import SECONDS, listens, until
 
 CLIENTS = 2_000
-"""A line of some 70 bytes for each: more than a pipe takes and than may wait."""
+"""Two lines of some 70 bytes for each: more than a pipe takes and than may wait."""
 
 CONNECTED = b"\x20\x02\x00\x00"
 
@@ -57,14 +58,15 @@ def test_a_reader_that_reads_nothing_stops_nobody(tmp_path: Path, place: tuple[i
         while "lines dropped here" not in text:
             text += os.read(reader, 65_536).decode()
         connect(port, CLIENTS)
-        while f"client-{CLIENTS:06}" not in text:
+        while not re.search(rf"client-{CLIENTS:06}'.* ended after ", text):
             text += os.read(reader, 65_536).decode()
     finally:
         gateway.send_signal(signal.SIGTERM)
         assert gateway.wait(SECONDS) == 0
     lines = text.splitlines()
     told = [int(each.split()[-1]) for each in lines if "lines dropped here" in each]
-    assert sum(" connected from " in each for each in lines) + sum(told) == CLIENTS + 1
+    shown = [each for each in lines if " connected from " in each or " ended after " in each]
+    assert len(shown) + sum(told) == 2 * (CLIENTS + 1)
     assert "client-000000" in text
 
 
