@@ -25,8 +25,9 @@ class SqliteDisk:
     """Has the shape of the storage layer's writer and of its connection; `commit` writes."""
 
     def __init__(self) -> None:
-        self.connection = sqlite3.connect(":memory:", isolation_level=None)
-        weakref.finalize(self, self.connection.close)  # Python 3.13 warns of open ones
+        # it is closed, since Python 3.13 warns of open ones, in whichever thread collects garbage
+        self.connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        weakref.finalize(self, self.connection.close)
         migrate(self.connection)
         self.full = False
         self.durable = True
