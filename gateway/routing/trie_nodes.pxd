@@ -5,10 +5,12 @@ cdef unsigned int _BYTE
 cdef unsigned int _FEW_EDGES
 cdef unsigned int _FIRST_EDGES
 cdef unsigned int _MANY
+cdef unsigned int _STEP
 cdef unsigned long long _WORD
 
 @cython.final
 cdef class TrieNodes:
+    cdef unsigned int _at_once
     cdef unsigned char[::1] _children
     cdef unsigned int[::1] _edges
     cdef unsigned int _free
@@ -17,6 +19,9 @@ cdef class TrieNodes:
     cdef unsigned long long _level_factor
     cdef dict _many
     cdef unsigned int _most
+    cdef unsigned int _moved
+    cdef unsigned int[::1] _old_edges
+    cdef unsigned long long _old_slots
     cdef unsigned int[::1] _parent
     cdef unsigned long long _parent_factor
     cdef unsigned long long _slots
@@ -25,6 +30,8 @@ cdef class TrieNodes:
 
     @cython.locals(mixed=cython.ulonglong, slot=cython.ulonglong, node=cython.uint)
     cpdef unsigned int child(self, unsigned int parent, unsigned int level)
+    @cython.locals(mixed=cython.ulonglong, slot=cython.ulonglong, node=cython.uint)
+    cdef unsigned int _old_child(self, unsigned int parent, unsigned int level)
     cpdef unsigned int children(self, unsigned int node)
     cpdef unsigned int held(self, unsigned int node)
     cpdef hold(self, unsigned int node, unsigned int number)
@@ -54,6 +61,6 @@ cdef class TrieNodes:
                    other=cython.uint)
     cdef _take(self, unsigned int node)
     cdef unsigned long long _distance(self, unsigned long long first, unsigned long long last)
-    @cython.locals(node=cython.uint, level=cython.uint, mixed=cython.ulonglong,
-                   slot=cython.ulonglong)
     cdef _rebuild_edges(self, unsigned long long size)
+    @cython.locals(node=cython.uint, end=cython.uint)
+    cdef _move(self, unsigned int most)

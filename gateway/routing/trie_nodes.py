@@ -20,6 +20,13 @@ NODE = 13
 
 EDGE = 4
 
+AT_ONCE = 4_096
+"""Nodes that move into a table of another size at once: some 2 ms in plain Python."""
+
+STEP = 64
+"""Nodes that move with each that grows or is cut, where they are more: half a million at once were
+a quarter of a second. They have moved long before the table is full."""
+
 MANY = 63
 """Children from which on a dict counts them: what stands above the two bits of a byte."""
 
@@ -32,6 +39,7 @@ _FEW_EDGES = FEW_EDGES
 _FIRST_EDGES = FIRST_EDGES
 _MANY = MANY * A_CHILD
 _BYTE = 0xFF
+_STEP = STEP
 _WORD = 0xFFFF_FFFF
 
 
@@ -44,6 +52,7 @@ class TrieNodes:
     """
 
     __slots__ = (
+        "_at_once",
         "_children",
         "_edges",
         "_free",
@@ -52,6 +61,9 @@ class TrieNodes:
         "_level_factor",
         "_many",
         "_most",
+        "_moved",
+        "_old_edges",
+        "_old_slots",
         "_parent",
         "_parent_factor",
         "_size",
@@ -59,7 +71,8 @@ class TrieNodes:
         "count",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, at_once: int = AT_ONCE) -> None:
+        self._at_once = at_once
         # Python mixes bytes with a secret of the process; odd factors leave no number out.
         self._parent_factor = hash(b"parent") & 0x7FFFFFFF | 1
         self._level_factor = hash(b"level") & 0x7FFFFFFF | 1
@@ -73,6 +86,9 @@ class TrieNodes:
         self._held = zeros(LEAST)  # of a free number: the free one before it
         self._edges = zeros(FIRST_EDGES)
         self._slots = FIRST_EDGES
+        self._old_edges = zeros(1)  # the table before, while nodes move from it
+        self._old_slots = 0
+        self._moved = 1  # nodes below this have moved
         self._size = 1  # the root's number is 0, the last one that is not free stands below this
         self._most = 1  # the largest size since the columns are as long as they are
         self._free = 0  # the first free number
@@ -84,10 +100,26 @@ class TrieNodes:
         slot = mixed * self._slots >> 32
         while True:
             node = self._edges[slot]
-            if node == 0 or (self._level[node] == level and self._parent[node] == parent):
+            if node == 0:
+                return self._old_child(parent, level) if self._old_slots else 0
+            if self._level[node] == level and self._parent[node] == parent:
                 return node
             slot += 1
             if slot == self._slots:
+                slot = 0
+
+    def _old_child(self, parent: int, level: int) -> int:
+        """Return the child of `parent` for this level by the old table, 0 if it has none."""
+        mixed = (parent * self._parent_factor + level * self._level_factor) & _WORD
+        slot = mixed * self._old_slots >> 32
+        while True:
+            node = self._old_edges[slot]
+            if node == 0:
+                return 0
+            if node < self._size and self._level[node] == level and self._parent[node] == parent:
+                return node
+            slot += 1
+            if slot == self._old_slots:
                 slot = 0
 
     def children(self, node: int) -> int:
@@ -120,6 +152,8 @@ class TrieNodes:
         """
         if 4 * (self.count + 1) > 3 * self._slots:
             self._rebuild_edges(self._slots + (self._slots >> 1))
+        if self._old_slots:
+            self._move(_STEP)
         node = self._new_number()
         self._parent[node] = parent
         self._level[node] = level
@@ -154,6 +188,8 @@ class TrieNodes:
         if self.count == 1:
             self._clear()
             return
+        if self._old_slots:
+            self._move(_STEP)
         self._take(node)
         parent = self._parent[node]
         self._remove_child(parent, kind)
@@ -169,7 +205,7 @@ class TrieNodes:
     def memory(self) -> int:
         """Return the bytes of columns and edges."""
         nodes = NODE * places(self._parent, self._most)
-        return nodes + MANY_OVERHEAD * len(self._many) + EDGE * self._slots
+        return nodes + MANY_OVERHEAD * len(self._many) + EDGE * (self._slots + self._old_slots)
 
     def _home(self, parent: int, level: int) -> int:
         """Return the slot where the edge stands if no other has it."""
@@ -222,8 +258,11 @@ class TrieNodes:
         self._most = self._size
 
     def _put(self, node: int) -> None:
+        """Put the node's edge into the table, unless it is there."""
         slot = self._home(self._parent[node], self._level[node])
         while self._edges[slot]:
+            if self._edges[slot] == node:
+                return
             slot += 1
             if slot == self._slots:
                 slot = 0
@@ -233,6 +272,8 @@ class TrieNodes:
         """Take the node's edge out of the table; those it had displaced move up."""
         hole = self._home(self._parent[node], self._level[node])
         while self._edges[hole] != node:
+            if self._edges[hole] == 0:
+                return  # it has not moved here yet
             hole = hole + 1 if hole + 1 < self._slots else 0
         slot = hole + 1 if hole + 1 < self._slots else 0
         while self._edges[slot]:
@@ -249,13 +290,27 @@ class TrieNodes:
         return last - first if last >= first else last - first + self._slots
 
     def _rebuild_edges(self, size: int) -> None:
+        """Begin a table of another size; the nodes move into it step by step if they are many."""
+        self._move(self._size)  # what is left of the last time, if anything
+        self._old_edges, self._old_slots = self._edges, self._slots
         self._edges = zeros(size)
         self._slots = size
-        for node in range(1, self._size):
-            level = self._level[node]
-            if level:
-                mixed = self._parent[node] * self._parent_factor + level * self._level_factor
-                slot = (mixed & _WORD) * size >> 32
-                while self._edges[slot]:
-                    slot = slot + 1 if slot + 1 < size else 0
-                self._edges[slot] = node
+        self._moved = 1
+        if self._size <= self._at_once:
+            self._move(self._size)
+
+    def _move(self, most: int) -> None:
+        """Put up to so many nodes more into the table that the old one gives way to.
+
+        Nothing leaves the old table: what is found there counts only if the node is still that of
+        the parent and level that were asked for.
+        """
+        if not self._old_slots:
+            return
+        end = min(self._size, self._moved + most)
+        for node in range(self._moved, end):
+            if self._level[node]:
+                self._put(node)
+        self._moved = end
+        if end >= self._size:
+            self._old_edges, self._old_slots = zeros(1), 0

@@ -1,3 +1,6 @@
+from collections import Counter
+from random import Random
+
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -149,3 +152,25 @@ def test_what_is_cut_last_gives_the_columns_ends_back(step: int) -> None:
     again = [nodes.grow(few[1], 10 + number, 0) for number in range(3_000)]
     assert sorted(again) == numbers
     assert [nodes.child(few[1], 10 + number) for number in range(3_000)] == again
+
+
+def test_nodes_that_move_step_by_step_are_found_all_the_while() -> None:
+    nodes, random = TrieNodes(at_once=0), Random(7)
+    edges: dict[tuple[int, int], int] = {}
+    parents: Counter[int] = Counter()
+    for turn in range(30_000):
+        growing = turn % 15_000 < 9_000
+        if growing or not edges:
+            parent = random.choice([ROOT, *random.sample(list(edges.values()), min(3, len(edges)))])
+            level = random.randrange(1, 2_000)
+            if (parent, level) not in edges:
+                edges[parent, level] = nodes.grow(parent, level, KINDS.get(level, 0))
+                parents[parent] += 1
+        else:
+            edge = next(each for each in edges if not parents[edges[each]])
+            nodes.cut(edges.pop(edge), KINDS.get(edge[1], 0))
+            parents[edge[0]] -= 1
+        if turn % 500 < 3:
+            assert all(nodes.child(*edge) == node for edge, node in edges.items())
+            assert nodes.child(ROOT, 2_000) == 0
+    assert nodes.count == len(edges)
