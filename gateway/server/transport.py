@@ -251,7 +251,7 @@ class ClientTransport:
         if client is None or not (size or client.held):
             return
         if client.session is None and size > self._turn.broker.settings.maximum_connect_size:
-            client.disconnect(ReasonCode.PACKET_TOO_LARGE)
+            client.abort("a frame that is too large before CONNECT")
         self._note_held(client)
 
     def _note_held(self, client: Client) -> None:

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from gateway.broker.memory_budget import INTERVAL
+from gateway.broker.memory_budget import INTERVAL, NAMED
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.encode import encode
 from gateway.mqtt.packets import Connect, Publish, Subscribe, SubscriptionRequest
@@ -111,3 +111,41 @@ def test_what_others_use_is_not_there_for_queues_retained_messages_and_subscript
     harness.pass_time(INTERVAL)
     assert client.subscribe("one/more") == ReasonCode.SUCCESS
     assert harness.publish("q", bytes(20_000), 1) == ReasonCode.SUCCESS
+
+
+def test_many_that_are_closed_are_told_of_in_one_line(
+    harness: Harness, caplog: pytest.LogCaptureFixture
+) -> None:
+    small = [harness.connect(f"c{number}") for number in range(20)]
+    for client in small:
+        leave_unfinished(client, 40_000)
+    with caplog.at_level(logging.WARNING):
+        leave_unfinished(harness.connect("last"), 10_000)
+        harness.broker.memory.limit = LIMIT // 2
+        leave_unfinished(harness.connect("more"), 200_000)
+    (line,) = [each for each in caplog.messages if "clients may hold" in each]
+    assert line.count(" with ") == NAMED < harness.broker.memory.closed
+
+
+def test_room_that_has_come_since_the_last_allotment_is_used(harness: Harness) -> None:
+    memory = harness.broker.memory
+    memory.limit = 100_000
+    memory.allot()
+    memory.limit = LIMIT
+    leave_unfinished(harness.connect("c"), 200_000)
+    assert memory.closed == 0
+
+
+def test_slow_readers_whose_output_grew_too_much_are_closed(harness: Harness) -> None:
+    memory = harness.broker.memory
+    reader = harness.connect("slow")
+    reader.subscribe("t")
+    reader.reads = False
+    publisher = harness.connect("p")
+    publisher.send(Publish("t", b"x"))
+    memory.note(reader.client, 0)
+    for _ in range(60):
+        publisher.send(Publish("t", bytes(10_000)))
+    memory.count_again(TURN_BYTES)
+    assert memory.closed == 1
+    assert reader.client.aborted

@@ -127,10 +127,29 @@ def test_subscriptions_of_a_session_that_ended_go_a_piece_at_a_time() -> None:
 def test_a_session_that_ended_is_given_nothing_of_a_shared_subscription() -> None:
     harness = Harness()
     gone, member = harness.connect("gone"), harness.connect("member")
-    gone.send(Subscribe(1, [SubscriptionRequest("$share/g/a"), *SUBSCRIBE.requests]))
-    member.subscribe("$share/g/a")
+    shared = [SubscriptionRequest(f"$share/g/{each}") for each in FILTERS]
+    gone.send(Subscribe(1, shared))
+    member.send(Subscribe(1, shared))
+    member.take()
     gone.drop()
     publisher = harness.connect("p")
-    for number in range(4):
-        publisher.send(Publish("a", bytes([number])))
-    assert len(member.take()) == 4
+    for topic in (FILTERS[0], FILTERS[-1]):
+        for number in range(4):
+            publisher.send(Publish(topic, bytes([number])))
+    assert len(member.take()) == 8
+
+
+def test_while_writes_are_behind_nothing_is_published_and_all_else_is_handled() -> None:
+    harness = Harness()
+    client, other = harness.connect("c"), harness.connect("other")
+    client.subscribe("t")
+    harness.broker.traffic.behind = True
+    data = encode(Publish("t", b"x"), MQTT_5)
+    assert harness.broker.receive(client.client, data, harness.instant)
+    harness.settle()
+    assert client.take() == []
+    other.send(PingReq())
+    assert other.take() == [PingResp()]
+    harness.broker.traffic.behind = False
+    client.send_bytes(b"")
+    assert [type(each) for each in client.take()] == [Publish]

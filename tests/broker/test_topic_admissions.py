@@ -1,5 +1,6 @@
 import pytest
 
+from gateway.access.policy import EVERYTHING
 from gateway.broker.durability_classes import DurabilityClasses, DurabilityEntry
 from gateway.broker.settings import BrokerSettings
 from gateway.broker.topic_admissions import LARGEST, TopicAdmission, TopicAdmissions
@@ -283,3 +284,11 @@ def test_each_message_is_a_hit_or_a_miss(n: int, qos: int, topic: str) -> None:
     assert (admissions.hits, admissions.misses) == (n - 1, 1)
     publisher.send(*batch(n, qos, n + 1, topic=topic))
     assert (admissions.hits, admissions.misses) == (2 * n - 1, 1)
+
+
+def test_what_an_admission_that_was_forgotten_remembers_is_not_counted() -> None:
+    scene = Scene()
+    admission = scene.find("a")
+    scene.admissions.forget("#")
+    assert scene.admissions.rights(admission, EVERYTHING) == EVERYTHING.rights("a")
+    assert scene.admissions.held_bytes == 0

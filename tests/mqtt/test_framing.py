@@ -149,3 +149,16 @@ def test_what_was_read_is_let_go() -> None:
     while framer.next_frame() is not None:
         pass
     assert sys.getrefcount(data) == before
+
+
+def test_the_next_first_byte_is_known_before_the_packet_is_whole() -> None:
+    framer = Framer(1_000)
+    assert framer.next_first_byte == 0
+    framer.feed(b"\xc0\x00\x30\x64")
+    assert framer.next_first_byte == 0xC0
+    assert framer.next_frame() is not None
+    assert framer.next_first_byte == 0x30
+    for _ in range(2):
+        assert framer.next_frame() is None
+        framer.feed(bytes(10))
+        assert framer.next_first_byte == 0x30
