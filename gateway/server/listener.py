@@ -159,8 +159,7 @@ class Listener:
         deadline = loop.time() + CLOSE_TIMEOUT
         while self.reception.clients:
             if loop.time() >= deadline or not any(each.owes for each in self.reception.clients):
-                for client in list(self.reception.clients):
-                    client.abort()
+                self.reception.abort_all()
             await asyncio.sleep(POLL_INTERVAL)
 
     def _cannot_listen(self, error: OSError) -> StartError:

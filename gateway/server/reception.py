@@ -116,6 +116,18 @@ class Reception:
             self.access,
         )
 
+    def abort_all(self) -> None:
+        """Close the sockets of all clients now.
+
+        A socket that was accepted while its server closed never becomes a connection: asyncio drops
+        it, and its client is forgotten here.
+        """
+        for client in list(self.clients):
+            if client.connected:
+                client.abort()
+            else:
+                self._lost(client)
+
     def _lost(self, client: ClientTransport) -> None:
         self.clients.discard(client)
         self._gate.leave()

@@ -265,6 +265,11 @@ class ClientTransport:
             self._transport.abort()
 
     @property
+    def connected(self) -> bool:
+        """True from the connection's beginning until its end is carried out."""
+        return self._transport is not None or self._client is not None
+
+    @property
     def owes(self) -> bool:
         """True while something is still to be sent, or to be closed in an orderly way."""
         transport = self._transport

@@ -111,5 +111,15 @@ async def test_a_client_that_reads_nothing_does_not_hold_up_the_stop(
     assert PubAck(7) not in await client.until_closed()
 
 
+async def test_a_socket_that_never_became_a_connection_does_not_hold_up_the_stop(
+    server: Server,
+) -> None:
+    reception = server.listener.reception
+    reception.accept()  # as asyncio does for one that it drops, since its server closes meanwhile
+    assert len(reception.clients) == 1
+    await server.listener.close()
+    assert not reception.clients
+
+
 async def test_closing_what_never_listened(held: Server) -> None:
     await Listener(ListenerConfig(HOST, 0), Anonymous(), held.turn).close()
