@@ -129,8 +129,9 @@ class Reception:
                 self._lost(client)
 
     def _lost(self, client: ClientTransport) -> None:
-        self.clients.discard(client)
-        self._gate.leave()
+        if client in self.clients:  # a handshake that is aborted ends after `abort_all`
+            self.clients.remove(client)
+            self._gate.leave()
 
 
 class _Closed(asyncio.Protocol):
