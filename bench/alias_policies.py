@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from bench.topic_mixes import MIXES
 from gateway.mqtt.alias_budget import AliasBudget
-from gateway.mqtt.fields import write_string
+from gateway.mqtt.codec.fields import write_string
 from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.topic_aliases import ALIAS_PROPERTY
 

@@ -27,10 +27,10 @@ from bench.harness.errors import MeasurementError
 from bench.harness.machine import describe
 from bench.harness.markdown import README, replace_section, table
 from gateway.app.allocator import give_back_freed_memory
-from gateway.broker.durability_classes import DurabilityClasses
-from gateway.broker.topic_admissions import TopicAdmissions
-from gateway.broker.topic_limits import MAXIMUM_TOPIC_LEVELS, TopicLimits
-from gateway.mqtt.fields import write_string
+from gateway.broker.publishing.durability_classes import DurabilityClasses
+from gateway.broker.publishing.topic_admissions import TopicAdmissions
+from gateway.broker.publishing.topic_limits import MAXIMUM_TOPIC_LEVELS, TopicLimits
+from gateway.mqtt.codec.fields import write_string
 from gateway.routing.budget import Budget
 from gateway.routing.router import Router
 from gateway.routing.topic_trie import TopicTrie

@@ -3,7 +3,7 @@
 from dataclasses import fields
 
 from gateway.broker.settings import BrokerSettings
-from gateway.broker.subscription_filters import SubscriptionFilter
+from gateway.broker.subscribing.subscription_filters import SubscriptionFilter
 from gateway.config.settings import BrokerConfig, Configuration
 
 

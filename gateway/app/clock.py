@@ -7,8 +7,8 @@ from gateway.clock.spans import STEP_MS, ClockSpans, Finding
 from gateway.routing.where.message import Message
 from gateway.storage.ledger.starts import Starts
 from gateway.storage.state.clock_store import ClockStore
-from gateway.uplink.clock_reports import ClockReports
-from gateway.uplink.control_messages import ControlMessages
+from gateway.uplink.reports.clock_reports import ClockReports
+from gateway.uplink.reports.control_messages import ControlMessages
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway

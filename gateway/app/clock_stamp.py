@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from gateway.broker.expiry import STEP, look_at_clock
 from gateway.broker.instant import Instant
+from gateway.broker.publishing.expiry import STEP, look_at_clock
 from gateway.storage.sessions.broker_store import FORWARD
 from gateway.storage.state.clock_stamp import Stamp, boot_number, read_stamp
 

@@ -1,6 +1,6 @@
 """The durability classes that the configuration names, for the broker and for `$SYS`."""
 
-from gateway.broker.durability_classes import DurabilityEntry
+from gateway.broker.publishing.durability_classes import DurabilityEntry
 from gateway.config.durability import commit_within
 from gateway.config.settings import Configuration
 from gateway.counters import Counters

@@ -14,23 +14,23 @@ from gateway.app.access import access_policies
 from gateway.app.allocator import give_back_regularly, keep_buffers
 from gateway.app.bridges import Bridges, start_bridges
 from gateway.app.broker_settings import broker_settings, subscription_filters
+from gateway.app.checks.warnings import warnings
 from gateway.app.clock_stamp import ClockStamp, open_clock_stamp
 from gateway.app.control import Control
-from gateway.app.damage import have_it_salvaged
-from gateway.app.data_folder import DataFolder, keep_private
 from gateway.app.descriptors import make_room, raise_limit
+from gateway.app.disk.damage import have_it_salvaged
+from gateway.app.disk.data_folder import DataFolder, keep_private
+from gateway.app.disk.own_files import watch_files
+from gateway.app.disk.storage import open_storage
+from gateway.app.disk.wear import Wear
 from gateway.app.durability import durability_entries
 from gateway.app.durable_sessions import open_store
 from gateway.app.history import record
 from gateway.app.listeners import make_listeners, reload_listeners
 from gateway.app.memory_limit import default_limit
 from gateway.app.metrics import bind_metrics
-from gateway.app.own_files import watch_files
-from gateway.app.storage import open_storage
 from gateway.app.telemetry import Telemetry
-from gateway.app.warnings import warnings
 from gateway.app.watched_files import watch
-from gateway.app.wear import Wear
 from gateway.broker import access
 from gateway.broker.broker import Broker
 from gateway.broker.instant import Instant

@@ -7,7 +7,7 @@ from gateway.storage.ledger.lost import note_lost
 from gateway.storage.ledger.pages import LedgerPages
 from gateway.storage.ledger.starts import Starts
 from gateway.storage.outbox.outbox import Outbox
-from gateway.uplink.ledger_reports import LedgerReports
+from gateway.uplink.reports.ledger_reports import LedgerReports
 from gateway.uplink.uplink import Uplink
 
 if TYPE_CHECKING:

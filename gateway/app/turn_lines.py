@@ -4,7 +4,7 @@ import asyncio
 import logging
 import threading
 
-from gateway.broker.connection_lines import write_lines
+from gateway.broker.connecting.connection_lines import write_lines
 from gateway.broker.instant import Instant
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.socket_selector import SocketSelector

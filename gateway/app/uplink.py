@@ -20,13 +20,13 @@ from gateway.storage.state.rule_states import RuleStates
 from gateway.storage.state.uplink_session import leave_resumable, take_resumable
 from gateway.storage.state.uplink_usage import UplinkUsage
 from gateway.uplink.batch_limits import BatchLimits
-from gateway.uplink.budget import Budget
-from gateway.uplink.cron import parse_window
-from gateway.uplink.metering import Metering
-from gateway.uplink.pacing import PacingLimits
+from gateway.uplink.link.budget import Budget
+from gateway.uplink.link.cron import parse_window
+from gateway.uplink.link.metering import Metering
+from gateway.uplink.link.pacing import PacingLimits
+from gateway.uplink.link.schedule import Schedule
 from gateway.uplink.rule import DEFAULT_RULES, Rule, key_of
 from gateway.uplink.rules import RuleSet
-from gateway.uplink.schedule import Schedule
 from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.uplink import Uplink
 from gateway.version import VERSION

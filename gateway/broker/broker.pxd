@@ -3,10 +3,10 @@ import cython
 from gateway.broker.client cimport Client
 from gateway.broker.deadlines cimport Deadlines
 from gateway.broker.handlers cimport go_on, handle
-from gateway.broker.topic_admissions cimport TopicAdmissions
+from gateway.broker.publishing.topic_admissions cimport TopicAdmissions
 from gateway.counters cimport Counters
 from gateway.mqtt.connection cimport Connection
-from gateway.mqtt.publish_properties cimport PropertyCache
+from gateway.mqtt.codec.publish_properties cimport PropertyCache
 from gateway.routing.router cimport Router
 from gateway.session.session cimport Session
 from gateway.session.traffic cimport Traffic

@@ -7,34 +7,34 @@ from functools import partial
 from gateway.access.policy import OPEN
 from gateway.broker import bounds, sessions
 from gateway.broker.access import Authenticator
-from gateway.broker.arrival import PLAIN, Arrival
 from gateway.broker.client import Client
-from gateway.broker.connection_lines import note_end
+from gateway.broker.connecting.arrival import PLAIN, Arrival
+from gateway.broker.connecting.connection_lines import note_end
+from gateway.broker.connecting.failed_logins import FailedLogins
+from gateway.broker.connecting.keep_alive import end_if_silent
 from gateway.broker.deadlines import Action, Deadlines
-from gateway.broker.durability_classes import DurabilityClasses
-from gateway.broker.ended_subscriptions import EndedSubscriptions
-from gateway.broker.expiry import sweep
-from gateway.broker.expressions import Expressions
-from gateway.broker.failed_logins import FailedLogins
-from gateway.broker.forward import forward, share_out
 from gateway.broker.handlers import STREAMS, go_on, handle
-from gateway.broker.inline import InlineClient
 from gateway.broker.instant import Instant
-from gateway.broker.keep_alive import end_if_silent
 from gateway.broker.memory_budget import MemoryBudget
 from gateway.broker.pieces import HELD
-from gateway.broker.replays import Replays
+from gateway.broker.publishing.durability_classes import DurabilityClasses
+from gateway.broker.publishing.expiry import sweep
+from gateway.broker.publishing.forward import forward, share_out
+from gateway.broker.publishing.inline import InlineClient
+from gateway.broker.publishing.topic_admissions import TopicAdmissions
 from gateway.broker.settings import BrokerSettings
 from gateway.broker.store import Durability, InMemory, KeepsNothing, Store
-from gateway.broker.subscription_filters import SubscriptionFilters
-from gateway.broker.topic_admissions import TopicAdmissions
+from gateway.broker.subscribing.ended_subscriptions import EndedSubscriptions
+from gateway.broker.subscribing.expressions import Expressions
+from gateway.broker.subscribing.replays import Replays
+from gateway.broker.subscribing.subscription_filters import SubscriptionFilters
 from gateway.counters import Counters
 from gateway.mqtt.alias_figures import InboundFigures
+from gateway.mqtt.codec.publish_properties import PropertyCache
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.packets import MQTT_5, ConnAck
 from gateway.mqtt.publish_encoder import publication_of
-from gateway.mqtt.publish_properties import PropertyCache
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.budget import Budget
 from gateway.routing.retained import RetainedMessages

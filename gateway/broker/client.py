@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from gateway.broker.access import Authenticator
-from gateway.broker.arrival import PLAIN, Arrival
+from gateway.broker.connecting.arrival import PLAIN, Arrival
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.packets import MQTT_5, Disconnect, Packet
@@ -12,7 +12,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.session import Session
 
 if TYPE_CHECKING:
-    from gateway.broker.enhanced_authentication import Authentication
+    from gateway.broker.connecting.enhanced_authentication import Authentication
     from gateway.broker.pieces import Pieces
 
 KEEP_ALIVE_TOLERANCE = 1.5

@@ -3,16 +3,16 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gateway.broker.acknowledge import handle_puback, handle_pubcomp, handle_pubrec
 from gateway.broker.client import Client, session_of
-from gateway.broker.connect import handle_connect
-from gateway.broker.disconnect import handle_disconnect, handle_pingreq
-from gateway.broker.enhanced_authentication import handle_auth
+from gateway.broker.connecting.connect import handle_connect
+from gateway.broker.connecting.disconnect import handle_disconnect, handle_pingreq
+from gateway.broker.connecting.enhanced_authentication import handle_auth
 from gateway.broker.instant import Instant
 from gateway.broker.pieces import Pieces
-from gateway.broker.publish import handle_publish, handle_pubrel
-from gateway.broker.subscribe import handle_subscribe
-from gateway.broker.unsubscribe import handle_unsubscribe
+from gateway.broker.publishing.acknowledge import handle_puback, handle_pubcomp, handle_pubrec
+from gateway.broker.publishing.publish import handle_publish, handle_pubrel
+from gateway.broker.subscribing.subscribe import handle_subscribe
+from gateway.broker.subscribing.unsubscribe import handle_unsubscribe
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.packets import (
     Auth,

@@ -3,8 +3,8 @@
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from gateway.broker.admission import SHOWN
 from gateway.broker.client import Client
+from gateway.broker.connecting.admission import SHOWN
 from gateway.broker.instant import Instant
 from gateway.session.traffic import TURN_BYTES
 

@@ -3,10 +3,11 @@
 import logging
 from typing import TYPE_CHECKING
 
-from gateway.broker import sessions, subscribe, wills
+from gateway.broker import sessions, wills
 from gateway.broker.access import access_of_restored
-from gateway.broker.expressions import TooManyExpressions
 from gateway.broker.instant import Instant
+from gateway.broker.subscribing import subscribe
+from gateway.broker.subscribing.expressions import TooManyExpressions
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.topics import check_topic_filter

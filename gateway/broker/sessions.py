@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from gateway.broker.client import Client
-from gateway.broker.forward import share_out
 from gateway.broker.instant import Instant
+from gateway.broker.publishing.forward import share_out
 from gateway.broker.wills import delay_will, publish_will, set_will
 from gateway.mqtt.packets import Connect
 from gateway.mqtt.reason_codes import ReasonCode

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from gateway.app.findings import Finding, Health, Patient, look
+from gateway.app.checks.findings import Finding, Health, Patient, look
 from gateway.config.load import load
 
 

@@ -184,9 +184,9 @@ def _check(options: argparse.Namespace) -> int:
 
         print(schema_text(), end="")
         return 0
-    from gateway.app.check import check_configuration
+    from gateway.app.checks.check import check_configuration
+    from gateway.app.checks.warnings import warnings
     from gateway.app.headroom import check_promise
-    from gateway.app.warnings import warnings
     from gateway.config.load import read
     from gateway.storage.engine.damage import free_bytes
 

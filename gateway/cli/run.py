@@ -54,7 +54,7 @@ def _serve(
 ) -> None:
     import asyncio
 
-    from gateway.app.check import check_configuration
+    from gateway.app.checks.check import check_configuration
     from gateway.app.gateway import serve
     from gateway.server.gateway_loop import GatewayLoop
     from gateway.telemetry.logs import set_up

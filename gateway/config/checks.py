@@ -22,13 +22,13 @@ def text(value: object) -> str:
 
 
 readable_file = Check(text.read, "a file", text.schema)
-"""The path of a file that is read; `gateway/app/check.py` tries to."""
+"""The path of a file that is read; `gateway/app/checks/check.py` tries to."""
 
 topic_filter = Check(text.read, "a topic filter", text.schema)
 unshared_filter = Check(text.read, "a topic filter, not shared", text.schema)
 expression = Check(text.read, "an expression", text.schema)
 rule_expression = Check(text.read, "an expression", text.schema)
-"""Texts whose meaning `gateway/app/check.py` looks at: the layers below know none of it."""
+"""Texts whose meaning `gateway/app/checks/check.py` looks at: the layers below know none of it."""
 
 
 @check("a list of texts", type="array", items={"type": "string", "minLength": 1})

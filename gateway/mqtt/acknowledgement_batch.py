@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import cache
 
-from gateway.mqtt.encode import encode
+from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packet_batch import packet_ids
 from gateway.mqtt.packets import PubAck, PubComp, PubRec, PubRel
 from gateway.mqtt.reason_codes import ReasonCode

@@ -1,15 +1,15 @@
 import cython
 
 from gateway.mqtt.acknowledgement_batch cimport acknowledged_by, acknowledgements
-from gateway.mqtt.decode cimport check_first_packet, decode_head
-from gateway.mqtt.encode cimport encode
+from gateway.mqtt.codec.decode cimport check_first_packet, decode_head
+from gateway.mqtt.codec.encode cimport encode
 from gateway.mqtt.framing cimport Framer
 from gateway.mqtt.output cimport Barrier, Output
 from gateway.mqtt.packet_batch cimport PacketBatch
 from gateway.mqtt.publication cimport Publication
-from gateway.mqtt.publish cimport read_publish_head
+from gateway.mqtt.codec.publish cimport read_publish_head
 from gateway.mqtt.publish_encoder cimport write_packets
-from gateway.mqtt.publish_properties cimport PropertyCache, PublishProperties, property_block
+from gateway.mqtt.codec.publish_properties cimport PropertyCache, PublishProperties, property_block
 
 cdef Py_ssize_t _LARGEST
 cdef Py_ssize_t _SIZE

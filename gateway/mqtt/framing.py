@@ -1,9 +1,9 @@
 """Cuts a stream of bytes into packets (MQTT 5, section 2.1)."""
 
+from gateway.mqtt.codec.remaining_length import check_remaining_length
 from gateway.mqtt.errors import MalformedPacket
 from gateway.mqtt.packet_batch import PacketBatch
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.mqtt.remaining_length import check_remaining_length
 
 _LAST_SHIFT = 21  # a remaining length is four bytes of seven bits (section 2.1.4)
 

@@ -2,7 +2,7 @@ import cython
 
 from gateway.mqtt.output cimport Barrier
 from gateway.mqtt.packet_batch cimport PacketBatch
-from gateway.mqtt.publish_properties cimport PublishProperties
+from gateway.mqtt.codec.publish_properties cimport PublishProperties
 
 cdef Py_ssize_t _MESSAGE_OVERHEAD
 

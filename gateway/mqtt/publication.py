@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
+from gateway.mqtt.codec.publish_properties import PublishProperties
 from gateway.mqtt.message import Message
 from gateway.mqtt.message_size import MESSAGE_OVERHEAD
 from gateway.mqtt.output import Barrier
 from gateway.mqtt.packet_batch import PacketBatch
-from gateway.mqtt.publish_properties import PublishProperties
 
 _MESSAGE_OVERHEAD = MESSAGE_OVERHEAD  # compiled, a C name that no other module sees
 

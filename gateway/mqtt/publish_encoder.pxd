@@ -1,9 +1,9 @@
 import cython
 
-from gateway.mqtt.fields cimport write_variable_byte_integer
+from gateway.mqtt.codec.fields cimport write_variable_byte_integer
 from gateway.mqtt.packet_batch cimport PacketBatch, uneven_batch
 from gateway.mqtt.publication cimport Publication
-from gateway.mqtt.publish_properties cimport PublishProperties, of_fields, property_block
+from gateway.mqtt.codec.publish_properties cimport PublishProperties, of_fields, property_block
 
 cdef int _QOS
 

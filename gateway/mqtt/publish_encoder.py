@@ -3,19 +3,19 @@
 Whatever the gateway sends as a PUBLISH is encoded here, or leaves as it came.
 """
 
-from gateway.mqtt.fields import write_string, write_variable_byte_integer
-from gateway.mqtt.message import Message
-from gateway.mqtt.outbound_aliases import OutboundAliases
-from gateway.mqtt.packet_batch import PacketBatch, uneven_batch
-from gateway.mqtt.properties import NO_PROPERTIES, Properties
-from gateway.mqtt.publication import Publication
-from gateway.mqtt.publish import publish_first_byte
-from gateway.mqtt.publish_properties import (
+from gateway.mqtt.codec.fields import write_string, write_variable_byte_integer
+from gateway.mqtt.codec.publish import publish_first_byte
+from gateway.mqtt.codec.publish_properties import (
     NO_PUBLISH_PROPERTIES,
     PublishProperties,
     of_fields,
     property_block,
 )
+from gateway.mqtt.message import Message
+from gateway.mqtt.outbound_aliases import OutboundAliases
+from gateway.mqtt.packet_batch import PacketBatch, uneven_batch
+from gateway.mqtt.properties import NO_PROPERTIES, Properties
+from gateway.mqtt.publication import Publication
 
 _QOS = 0x06  # the bits of the first byte that say the QoS
 _NO_TOPIC = b"\0\0"

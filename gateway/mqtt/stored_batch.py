@@ -1,12 +1,12 @@
 """PUBLISH packets that stand one behind the other, read back from where they were stored."""
 
+from gateway.mqtt.codec.fields import write_string
+from gateway.mqtt.codec.publish import read_publish_head
+from gateway.mqtt.codec.publish_properties import NO_PUBLISH_PROPERTIES, PropertyCache
 from gateway.mqtt.errors import MalformedPacket, ProtocolError
-from gateway.mqtt.fields import write_string
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.packet_batch import PacketBatch
 from gateway.mqtt.publication import Publication
-from gateway.mqtt.publish import read_publish_head
-from gateway.mqtt.publish_properties import NO_PUBLISH_PROPERTIES, PropertyCache
 
 MAXIMUM_BYTES = 64 * 1024 * 1024
 """Bytes of packets that are looked at: far more than are ever stored as one."""

@@ -1,7 +1,7 @@
 """Topic names and topic filters: what is valid, and what matches (MQTT 5, section 4.7)."""
 
+from gateway.mqtt.codec.fields import read_string
 from gateway.mqtt.errors import MalformedPacket, ProtocolError
-from gateway.mqtt.fields import read_string
 from gateway.mqtt.reason_codes import ReasonCode
 
 TOPIC_LIMIT = 65_535

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from gateway.access.policy import OPEN, AccessPolicy
 from gateway.broker.access import Authenticator
-from gateway.broker.arrival import Arrival
+from gateway.broker.connecting.arrival import Arrival
 from gateway.config.durability import commit_within
 from gateway.config.settings import ListenerConfig
 from gateway.mqtt.reason_codes import ReasonCode

@@ -5,8 +5,8 @@ import logging
 from collections.abc import Callable
 
 from gateway.broker.access import Authenticator
-from gateway.broker.arrival import PLAIN, Arrival
 from gateway.broker.client import Client
+from gateway.broker.connecting.arrival import PLAIN, Arrival
 from gateway.broker.instant import Instant
 from gateway.broker.pieces import HELD
 from gateway.mqtt.reason_codes import ReasonCode

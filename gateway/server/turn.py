@@ -14,9 +14,9 @@ from typing import Protocol
 
 from gateway.broker.broker import Broker
 from gateway.broker.client import Client
-from gateway.broker.connection_lines import write_lines
-from gateway.broker.expiry import STEP, look_at_clock
+from gateway.broker.connecting.connection_lines import write_lines
 from gateway.broker.instant import Instant
+from gateway.broker.publishing.expiry import STEP, look_at_clock
 from gateway.clock import Clock
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.longest_turn import LongestTurn

@@ -6,9 +6,9 @@ from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.rejected import Rejected
-from gateway.uplink.control_messages import ControlMessages
-from gateway.uplink.metering import Metering
+from gateway.uplink.link.metering import Metering
 from gateway.uplink.remote_session import RemoteSession
+from gateway.uplink.reports.control_messages import ControlMessages
 from gateway.uplink.requests import Requests
 from gateway.uplink.settings import UplinkSettings
 

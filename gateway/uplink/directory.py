@@ -13,10 +13,10 @@ from gateway.storage.outbox.lane import RECALL
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.outcome import Outcome
 from gateway.uplink.context import UplinkContext
-from gateway.uplink.control_messages import ControlMessage
 from gateway.uplink.destination import Link, removals_on_disk
 from gateway.uplink.errors import LinkError
 from gateway.uplink.landing import landing_file_name, landing_line, landing_record
+from gateway.uplink.reports.control_messages import ControlMessage
 
 FILE_LINES = 1_000
 """Lines at which a landing file is closed."""

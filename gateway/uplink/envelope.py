@@ -1,6 +1,6 @@
 """The topic and properties of a message that goes up; its payload is untouched."""
 
-from gateway.mqtt.fields import write_byte, write_string
+from gateway.mqtt.codec.fields import write_byte, write_string
 from gateway.storage.outbox.outbox_row import OutboxRow
 
 _USER_PROPERTY = write_byte(0x26)

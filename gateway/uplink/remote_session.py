@@ -2,7 +2,7 @@
 
 from collections import deque
 
-from gateway.uplink.control_messages import ControlMessages
+from gateway.uplink.reports.control_messages import ControlMessages
 from gateway.uplink.sent import Sent
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gateway.storage.outbox.outbox_row import OutboxRow
-from gateway.uplink.control_messages import ControlMessage
+from gateway.uplink.reports.control_messages import ControlMessage
 
 
 @dataclass(slots=True)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.uplink.batch_limits import BatchLimits
-from gateway.uplink.pacing import NO_LIMITS, PacingLimits
-from gateway.uplink.schedule import Schedule
+from gateway.uplink.link.pacing import NO_LIMITS, PacingLimits
+from gateway.uplink.link.schedule import Schedule
 
 WINDOW = 100
 """Maximum messages in flight; bounds the duplicates that a crash can cause."""

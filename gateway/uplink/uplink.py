@@ -10,15 +10,15 @@ from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.rejected import Rejected
-from gateway.uplink.backoff import Backoff
 from gateway.uplink.context import UplinkContext
-from gateway.uplink.control_messages import ControlMessages
 from gateway.uplink.destination import Destination, Link
 from gateway.uplink.directory import DirectoryDestination
 from gateway.uplink.errors import LinkError
-from gateway.uplink.link_permit import LOOK_SECONDS, LinkPermit
-from gateway.uplink.metering import Metering
+from gateway.uplink.link.backoff import Backoff
+from gateway.uplink.link.link_permit import LOOK_SECONDS, LinkPermit
+from gateway.uplink.link.metering import Metering
 from gateway.uplink.remote_session import RemoteSession
+from gateway.uplink.reports.control_messages import ControlMessages
 from gateway.uplink.settings import UplinkSettings
 
 logger = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ class Uplink:
         if settings.directory is not None:
             self.destination = DirectoryDestination(context)
         else:
-            from gateway.uplink.fleet import FleetDestination  # not for a directory
+            from gateway.uplink.fleet.fleet import FleetDestination  # not for a directory
 
             self.destination = FleetDestination(context, random)
         self.paused = False

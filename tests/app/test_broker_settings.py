@@ -2,7 +2,7 @@ from dataclasses import fields
 
 from gateway.app.broker_settings import broker_settings, subscription_filters
 from gateway.broker.settings import BrokerSettings
-from gateway.broker.subscription_filters import SubscriptionFilter
+from gateway.broker.subscribing.subscription_filters import SubscriptionFilter
 from gateway.config.settings import BrokerConfig, Configuration, SubscriptionFilterConfig
 
 TABLES = {"subscription_filters", "durability", "default_durability", "memory_limit"}

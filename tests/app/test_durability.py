@@ -1,5 +1,5 @@
 from gateway.app.durability import durability_entries, show_durability
-from gateway.broker.durability_classes import DurabilityEntry
+from gateway.broker.publishing.durability_classes import DurabilityEntry
 from gateway.config.settings import (
     Configuration,
     DurabilityConfig,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.app.check import check_configuration
+from gateway.app.checks.check import check_configuration
 from gateway.app.headroom import (
     FOR_EVER,
     Load,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.app.drop_warnings import drop_warnings
+from gateway.app.checks.drop_warnings import drop_warnings
 from gateway.app.outbox import outbox_settings
 from gateway.config.load import load
 from gateway.config.settings import Configuration

@@ -103,7 +103,7 @@ def test_lines_of_a_turn_leave_together_at_its_end(
 def test_who_was_let_in_is_told_before_what_comes_then(
     logger: logging.Logger, output: NotedWrites, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.INFO, "gateway.broker.connection_lines")
+    caplog.set_level(logging.INFO, "gateway.broker.connecting.connection_lines")
     turns: list[Turn] = []
 
     def let_in(name: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from gateway.access.acl_file import parse
 from gateway.access.policy import AccessPolicy
 from gateway.broker import access
-from gateway.broker.arrival import Arrival
+from gateway.broker.connecting.arrival import Arrival
 from gateway.mqtt.packets import Publish, SubscriptionRequest
 from gateway.mqtt.reason_codes import FAILURE
 from tests.support.broker_harness import Harness

@@ -6,7 +6,7 @@ from gateway.access.acl_file import parse
 from gateway.access.policy import OPEN, AccessPolicy
 from gateway.access.topics import LOG
 from gateway.broker import access
-from gateway.broker.arrival import Arrival
+from gateway.broker.connecting.arrival import Arrival
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import (
     MQTT_3_1_1,

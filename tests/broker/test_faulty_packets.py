@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.broker.settings import BrokerSettings
-from gateway.mqtt.encode import encode
+from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     MQTT_5,

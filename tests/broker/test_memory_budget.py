@@ -6,7 +6,7 @@ import pytest
 
 from gateway.broker.memory_budget import INTERVAL, NAMED
 from gateway.broker.settings import BrokerSettings
-from gateway.mqtt.encode import encode
+from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import Connect, Publish, Subscribe, SubscriptionRequest
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.traffic import TURN_BYTES

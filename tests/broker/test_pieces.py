@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.broker.ended_subscriptions import PIECE
-from gateway.mqtt.encode import encode
+from gateway.broker.subscribing.ended_subscriptions import PIECE
+from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import (
     MQTT_5,
     Packet,

@@ -4,7 +4,7 @@ import pytest
 
 from gateway.broker.restore import restore
 from gateway.broker.settings import BrokerSettings
-from gateway.broker.subscription_filters import SubscriptionFilter
+from gateway.broker.subscribing.subscription_filters import SubscriptionFilter
 from gateway.mqtt.packets import (
     Connect,
     Disconnect,

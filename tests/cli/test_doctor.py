@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from gateway.app import findings
-from gateway.app.findings import Health, Patient, look
+from gateway.app.checks import findings
+from gateway.app.checks.findings import Health, Patient, look
 from gateway.cli.main import main
 from gateway.config.load import load
 from gateway.storage.engine.migrations.migrate import migrate

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.app.check import check_configuration
+from gateway.app.checks.check import check_configuration
 from gateway.bridges.serial.serial_bridge import KIND
 from gateway.bridges.serial.serial_settings import SerialSettings
 from gateway.config.errors import ConfigurationError

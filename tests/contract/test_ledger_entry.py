@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
 
 from gateway.storage.outbox.outcome import Outcome
-from gateway.uplink.ledger_reports import LedgerReports
+from gateway.uplink.reports.ledger_reports import LedgerReports
 from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.uplink import Uplink
 from pipeline.landing import kind, list_landing
@@ -91,7 +91,7 @@ async def test_at_a_broker(
 ) -> None:
     broker = FleetBroker()
     await broker.start()
-    monkeypatch.setattr("gateway.uplink.ledger_reports.PASS_SECONDS", 0.0)
+    monkeypatch.setattr("gateway.uplink.reports.ledger_reports.PASS_SECONDS", 0.0)
     kept = await open_ledger_store(tmp_path / "data")
     await _with_every_outcome(kept)
     await _tell(kept, uplink_settings(broker.port))
@@ -113,7 +113,7 @@ async def test_in_a_directory_beside_the_records(
     tmp_path: Path, validator: Draft202012Validator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gateway.uplink.directory.FILE_SECONDS", 0.05)
-    monkeypatch.setattr("gateway.uplink.ledger_reports.PASS_SECONDS", 0.0)
+    monkeypatch.setattr("gateway.uplink.reports.ledger_reports.PASS_SECONDS", 0.0)
     kept = await open_ledger_store(tmp_path / "data")
     await _with_every_outcome(kept)
     await _tell(kept, uplink_settings(directory=tmp_path / "landing"))

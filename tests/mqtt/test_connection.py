@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from gateway.mqtt.alias_budget import AliasBudget
 from gateway.mqtt.alias_figures import InboundFigures
+from gateway.mqtt.codec.encode import encode, without_reason
+from gateway.mqtt.codec.fields import write_string
 from gateway.mqtt.connection import MAXIMUM_RECEIVE_MAXIMUM, MAXIMUM_UNSENT, Connection
-from gateway.mqtt.encode import encode, without_reason
 from gateway.mqtt.errors import MqttError, ProtocolError
-from gateway.mqtt.fields import write_string
 from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.output import Barrier
 from gateway.mqtt.packets import (

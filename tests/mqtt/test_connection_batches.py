@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.mqtt.codec.decode import decode
+from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.fields import write_variable_byte_integer
 from gateway.mqtt.connection import Connection
-from gateway.mqtt.decode import decode
-from gateway.mqtt.encode import encode
 from gateway.mqtt.errors import MqttError
-from gateway.mqtt.fields import write_variable_byte_integer
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PingReq, PubAck, Publish
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.publication import Publication

@@ -3,7 +3,7 @@
 import tracemalloc
 
 from gateway.mqtt.alias_budget import AliasBudget
-from gateway.mqtt.fields import write_string
+from gateway.mqtt.codec.fields import write_string
 from gateway.mqtt.outbound_aliases import MAXIMUM_PATIENCE, USES_OF_A_GOOD_MAPPING
 from tests.support.outbound_aliases import SIZE, held, name, opened
 from tests.support.table import table

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from gateway.mqtt.alias_budget import AliasBudget
-from gateway.mqtt.decode import decode
-from gateway.mqtt.fields import write_string
+from gateway.mqtt.codec.decode import decode
+from gateway.mqtt.codec.fields import write_string
 from gateway.mqtt.outbound_aliases import MAPPING_OVERHEAD
 from gateway.mqtt.packets import MQTT_5, Publish
 from gateway.mqtt.publish_encoder import encode_with_alias

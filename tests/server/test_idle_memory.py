@@ -7,7 +7,7 @@ import tracemalloc
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from gateway.mqtt.encode import encode
+from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
     Connect,

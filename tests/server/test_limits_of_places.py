@@ -9,7 +9,7 @@ from websockets.exceptions import InvalidMessage
 
 from gateway.broker.settings import BrokerSettings
 from gateway.config.settings import ListenerConfig
-from gateway.mqtt.encode import encode
+from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, ConnAck, Connect, Disconnect, Publish
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server import transport as transport_module

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.mqtt.encode import encode
+from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import (
     MQTT_5,
     ConnAck,

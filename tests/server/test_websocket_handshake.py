@@ -9,7 +9,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from gateway.broker.settings import BrokerSettings
-from gateway.mqtt.encode import encode
+from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import MQTT_5, Connect
 from tests.support.certificates import Authority, Pair
 from tests.support.places import open_place, open_websocket

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from gateway.broker.access import Anonymous, Authenticator
-from gateway.broker.arrival import PLAIN, Arrival
 from gateway.broker.broker import Broker
+from gateway.broker.connecting.arrival import PLAIN, Arrival
 from gateway.broker.instant import Instant
 from gateway.broker.settings import BrokerSettings
 from gateway.broker.store import Store

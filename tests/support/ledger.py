@@ -11,8 +11,8 @@ from gateway.storage.engine.meta import COUNT_START, start_number
 from gateway.storage.ledger.ledger import Ledger
 from gateway.storage.ledger.pages import LedgerPages
 from gateway.storage.ledger.starts import Starts
-from gateway.uplink.control_messages import ControlMessages
-from gateway.uplink.ledger_reports import LedgerReports
+from gateway.uplink.reports.control_messages import ControlMessages
+from gateway.uplink.reports.ledger_reports import LedgerReports
 from tests.support.clocks import ManualClock
 from tests.support.storage import Store, open_store, outbox_row
 

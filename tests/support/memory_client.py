@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from gateway.broker.access import Authenticator
-from gateway.broker.arrival import Arrival
 from gateway.broker.client import Client
-from gateway.mqtt.decode import decode
-from gateway.mqtt.encode import encode
+from gateway.broker.connecting.arrival import Arrival
+from gateway.mqtt.codec.decode import decode
+from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import ConnAck, Packet, SubAck, Subscribe, SubscriptionRequest
 from gateway.mqtt.properties import Properties

@@ -1,7 +1,7 @@
 """Outbound aliases of one connection, and topics for them."""
 
 from gateway.mqtt.alias_budget import AliasBudget
-from gateway.mqtt.fields import write_string
+from gateway.mqtt.codec.fields import write_string
 from gateway.mqtt.outbound_aliases import MAPPING_OVERHEAD, OutboundAliases
 from gateway.mqtt.properties import Properties
 

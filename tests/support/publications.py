@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.connection import NO_LIMIT, Connection
-from gateway.mqtt.encode import encode
 from gateway.mqtt.packets import MQTT_5, Publish
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.publication import Publication

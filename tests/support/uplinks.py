@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.clock import Clock
-from gateway.uplink.metering import Metering
+from gateway.uplink.link.metering import Metering
 from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.uplink import Uplink
 from tests.support.storage import Store, outbox_row, until

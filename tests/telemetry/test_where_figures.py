@@ -6,7 +6,7 @@ import json
 import pytest
 
 from gateway.broker.settings import BrokerSettings
-from gateway.broker.subscription_filters import SubscriptionFilter
+from gateway.broker.subscribing.subscription_filters import SubscriptionFilter
 from gateway.mqtt.packets import Subscribe, SubscriptionRequest
 from gateway.mqtt.properties import Properties
 from gateway.telemetry.where_figures import BUSIEST, WhereFigures

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import gateway.uplink.fleet as fleet_module
+import gateway.uplink.fleet.fleet as fleet_module
 from gateway.mqtt.packets import ConnAck, Publish
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode

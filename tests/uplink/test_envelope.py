@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from gateway.mqtt.fields import write_variable_byte_integer
+from gateway.mqtt.codec.fields import write_variable_byte_integer
+from gateway.mqtt.codec.property_codec import read_properties
 from gateway.mqtt.packets import MQTT_5, PacketType
-from gateway.mqtt.property_codec import read_properties
 from gateway.uplink.envelope import remaining_expiry, write_user_properties
 from tests.support.storage import outbox_row
 from tests.support.table import table

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import gateway.storage.engine.writer as writer_module
 import gateway.storage.ledger.pages as pages_module
-import gateway.uplink.ledger_reports as reports_module
+import gateway.uplink.reports.ledger_reports as reports_module
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.ledger.range import parse_reason
 from gateway.storage.outbox.outcome import Outcome

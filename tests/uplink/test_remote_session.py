@@ -9,7 +9,7 @@ from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.state.uplink_session import leave_resumable, take_resumable
 from gateway.uplink.batch_limits import BatchLimits
-from gateway.uplink.control_messages import ControlMessage
+from gateway.uplink.reports.control_messages import ControlMessage
 from pipeline.batch import read_batch
 from tests.support.fleet_broker import FleetBroker
 from tests.support.storage import Store, open_store, until

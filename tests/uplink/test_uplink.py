@@ -11,7 +11,7 @@ import gateway.uplink.uplink as uplink_module
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.uplink.destination import Link
 from gateway.uplink.errors import LinkError
-from gateway.uplink.open_socket import CONNECT_SECONDS
+from gateway.uplink.fleet.open_socket import CONNECT_SECONDS
 from gateway.uplink.uplink import Uplink
 from tests.support.fleet_broker import FleetBroker
 from tests.support.storage import Store, until

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-from gateway.mqtt.decode import decode
-from gateway.mqtt.encode import encode
+from gateway.mqtt.codec.decode import decode
+from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import ConnAck, Connect, Packet
 from gateway.mqtt.reason_codes import ReasonCode

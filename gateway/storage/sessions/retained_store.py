@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from gateway.mqtt.codec.publish_properties import NO_PUBLISH_PROPERTIES
 from gateway.mqtt.publication import Publication
-from gateway.mqtt.publish_properties import NO_PUBLISH_PROPERTIES
 from gateway.storage.engine.connection import Row
 from gateway.storage.engine.gathering import Gathering
 from gateway.storage.engine.many_rows import insert_statement

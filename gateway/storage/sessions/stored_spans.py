@@ -1,10 +1,14 @@
 """What sessions are owed as it is read back from the disk, with its messages."""
 
-from gateway.mqtt.fields import write_binary
+from gateway.mqtt.codec.fields import write_binary
+from gateway.mqtt.codec.publish_properties import (
+    NO_PUBLISH_PROPERTIES,
+    PublishProperties,
+    of_fields,
+)
 from gateway.mqtt.packets import MQTT_5
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.publish_encoder import publication_of_one
-from gateway.mqtt.publish_properties import NO_PUBLISH_PROPERTIES, PublishProperties, of_fields
 from gateway.mqtt.stored_batch import stored_publication
 from gateway.session.kept import KeptSpan, seconds_since
 from gateway.session.span import Span

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gateway.broker.publish import MAXIMUM_NUMBERED
+from gateway.broker.publishing.publish import MAXIMUM_NUMBERED
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5
 from gateway.mqtt.properties import Properties

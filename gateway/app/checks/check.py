@@ -1,0 +1,143 @@
+"""What a configuration says beyond its form: files, topic filters and expressions work."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from gateway.app.access import access_policies
+from gateway.app.listeners import check_listener
+from gateway.broker.publishing.durability_classes import MAXIMUM_ENTRIES
+from gateway.broker.subscribing.subscription_filters import MAXIMUM_SUBSCRIPTION_FILTERS
+from gateway.config import checks
+from gateway.config.described import Check
+from gateway.config.errors import ConfigurationError, raise_all
+from gateway.config.settings import Configuration
+from gateway.config.values import values_of
+from gateway.mqtt.errors import MqttError
+from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter
+from gateway.routing.where.errors import WhereError
+
+
+def check_configuration(
+    configuration: Configuration, mistakes: Sequence[ConfigurationError] = ()
+) -> None:
+    """Raise ConfigurationError, or StartError, if something in it cannot work.
+
+    The error tells `mistakes`, which were found in its form, and all others.
+    """
+    raise_all([*mistakes, *_mistakes(configuration, [each.key for each in mistakes])])
+    if configuration.uplink is not None:
+        from gateway.app.headroom import check_promise
+
+        check_promise(configuration)
+
+
+def _mistakes(configuration: Configuration, keys: Sequence[str]) -> Iterator[ConfigurationError]:
+    """Give what cannot work; `keys` are known to be wrong."""
+    yield from _too_many(configuration)
+    wrong = list(keys)
+    for error in _meaningless(configuration):
+        wrong.append(error.key)
+        yield error
+    for place in range(len(configuration.listeners)):
+        if not any(key.startswith(f"listener[{place}].") for key in wrong):
+            yield from _mistake_of_listener(configuration, place)
+    if not any(key.endswith(".acl_file") for key in wrong):
+        yield from _mistake_of_access(configuration)
+
+
+def _too_many(configuration: Configuration) -> Iterator[ConfigurationError]:
+    filters = len(configuration.subscription_filters)
+    for key, count, maximum in (
+        ("subscription_filter", filters, MAXIMUM_SUBSCRIPTION_FILTERS),
+        ("durability", len(configuration.durability), MAXIMUM_ENTRIES),
+    ):
+        if count > maximum:
+            yield ConfigurationError(configuration.file, key, count, f"at most {maximum} of them")
+
+
+def _meaningless(configuration: Configuration) -> Iterator[ConfigurationError]:
+    """Give the values that are well-formed and yet mean nothing."""
+    for name, key, value in values_of(configuration):
+        meaning = MEANINGS.get(key.check)
+        if meaning is None:
+            continue
+        found = [(name, value)]
+        if isinstance(value, tuple):
+            found = [(f"{name}[{number}]", each) for number, each in enumerate(value)]
+        for place, each in found:
+            try:
+                meaning(each)
+            except ValueError as error:
+                yield ConfigurationError(configuration.file, place, each, str(error))
+
+
+def _mistake_of_listener(configuration: Configuration, place: int) -> Iterator[ConfigurationError]:
+    try:
+        check_listener(configuration, place)
+    except ConfigurationError as error:
+        yield error
+
+
+def _mistake_of_access(configuration: Configuration) -> Iterator[ConfigurationError]:
+    try:
+        access_policies(configuration)
+    except ConfigurationError as error:
+        yield error
+
+
+def _readable_file(path: str) -> None:
+    try:
+        with Path(path).open("rb"):
+            pass
+    except OSError as error:
+        raise ValueError(error.strerror or str(error)) from error
+
+
+def _topic_filter(topic_filter: str) -> None:
+    try:
+        check_topic_filter(topic_filter)
+    except MqttError as error:
+        raise ValueError(error.reason) from error
+
+
+def _unshared_filter(topic_filter: str) -> None:
+    _topic_filter(topic_filter)
+    if topic_filter.startswith(SHARED_PREFIX):
+        raise ValueError("messages are not shared, subscriptions are")
+
+
+def _expression(expression: str) -> None:
+    from gateway.routing.where.compile import compile_where
+
+    _compile(compile_where, expression)
+
+
+def _rule_expression(expression: str) -> None:
+    from gateway.routing.where.rule import compile_rule
+
+    _compile(compile_rule, expression)
+
+
+def _compile(compile_one: Callable[[str], object], expression: str) -> None:
+    try:
+        compile_one(expression)
+    except WhereError as error:
+        raise ValueError(f"position {error.position}: {error.message}") from error
+
+
+def _window(text: str) -> None:
+    from gateway.uplink.link.cron import parse_window
+
+    parse_window(text)
+
+
+MEANINGS: dict[Check[Any], Callable[[str], None]] = {
+    checks.readable_file: _readable_file,
+    checks.topic_filter: _topic_filter,
+    checks.unshared_filter: _unshared_filter,
+    checks.expression: _expression,
+    checks.rule_expression: _rule_expression,
+    checks.windows: _window,
+}
+"""What values of a kind are looked at for; each raises ValueError with what is allowed."""

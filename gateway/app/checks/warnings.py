@@ -1,0 +1,35 @@
+"""What works in a configuration, and deserves a look."""
+
+from collections.abc import Iterator
+
+from gateway.app.access import access_warnings
+from gateway.app.checks.drop_warnings import drop_warnings
+from gateway.config import checks
+from gateway.config.settings import Configuration
+from gateway.config.values import values_of
+
+
+def warnings(configuration: Configuration) -> list[str]:
+    """Return a line for each thing that looks like a mistake.
+
+    These are what is given up after it was acknowledged, access rules that go by names that nobody
+    proves, and filters that are hardly meant.
+    """
+    return [
+        *drop_warnings(configuration),
+        *access_warnings(configuration),
+        *_unlikely_filters(configuration),
+    ]
+
+
+def _unlikely_filters(configuration: Configuration) -> Iterator[str]:
+    for name, key, value in values_of(configuration):
+        if key.check in (checks.expression, checks.rule_expression):
+            from gateway.routing.where.likely_mistakes import likely_mistakes
+            from gateway.routing.where.rule import compile_rule
+
+            where = compile_rule(value)
+            if where.never_true:
+                yield f"{name}: the filter can never be true: {value}"
+            for mistake in likely_mistakes(value, where.expression):
+                yield f"{name}: {mistake}"

@@ -1,5 +1,0 @@
-from gateway.broker.admission cimport greet
-from gateway.broker.client cimport Client
-from gateway.broker.connack cimport admit, refuse
-
-cpdef handle_connect(broker, Client client, packet, instant)

@@ -1,0 +1,95 @@
+"""Who is let in: everything that can be wrong with a CONNECT that can be read."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from gateway.access.rule import WRITE
+from gateway.broker.access import access_of
+from gateway.broker.client import Client
+from gateway.broker.publishing.publish import is_what_it_says
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, Connect
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.session.session import NEVER
+
+if TYPE_CHECKING:
+    from gateway.broker.broker import Broker
+
+SHOWN = 80
+"""Characters of what a client sent that a reason or a log line repeats."""
+
+
+class Refusal(NamedTuple):
+    """Why a CONNECT is not accepted."""
+
+    code: ReasonCode
+    reason: str
+
+
+def examine(broker: "Broker", client: Client, packet: Connect) -> Refusal | None:
+    """Return what stands against a client that has proved who it is, None if nothing does."""
+    return _examine_will(broker, client, packet) or _examine_session(broker, packet)
+
+
+def granted_expiry(broker: "Broker", packet: Connect) -> int:
+    """Return the seconds that the session outlives its connection: as asked, within our limit."""
+    if packet.protocol_version == MQTT_5:
+        interval = packet.properties.session_expiry_interval or 0
+    else:  # [MQTT-3.1.2-6] of MQTT 3.1.1
+        interval = 0 if packet.clean_start else NEVER
+    return min(interval, broker.settings.maximum_session_expiry)
+
+
+def greet(client: Client, packet: Connect) -> Refusal | None:
+    """Return why the client is not even asked who it is, None if it is."""
+    if client.arrival.refusal is not None:
+        return Refusal(ReasonCode.QUOTA_EXCEEDED, client.arrival.refusal)
+    method = packet.properties.authentication_method
+    if method is not None and method not in client.arrival.authentication_methods:
+        # [MQTT-4.12.0-1]
+        reason = f"authentication method {method[:SHOWN]!r} is not supported"
+        return Refusal(ReasonCode.BAD_AUTHENTICATION_METHOD, reason)
+    if not packet.client_id and not _may_be_assigned(packet):
+        reason = (
+            "an empty client identifier needs MQTT 3.1.1 or 5, and before MQTT 5 a clean session"
+        )
+        return Refusal(ReasonCode.CLIENT_IDENTIFIER_NOT_VALID, reason)
+    return None
+
+
+def _may_be_assigned(packet: Connect) -> bool:
+    """Say whether a client may leave its identifier to us: MQTT 3.1 wants 1 to 23 characters."""
+    if packet.protocol_version == MQTT_3_1_1:
+        return packet.clean_start  # [MQTT-3.1.3-8] of MQTT 3.1.1
+    return packet.protocol_version == MQTT_5
+
+
+def _examine_will(broker: "Broker", client: Client, packet: Connect) -> Refusal | None:
+    """Refuse now what could not be published later."""
+    will = packet.will
+    if will is None:
+        return None
+    if broker.queue_memory.full:
+        broker.counters.add("tidegate/refused/wills")
+        return Refusal(ReasonCode.QUOTA_EXCEEDED, "there is no memory left for a will")
+    fault = broker.topic_limits.fault(will.topic)
+    if fault:
+        broker.counters.add("tidegate/refused/topic_names")
+        return Refusal(ReasonCode.TOPIC_NAME_INVALID, f"the will's topic {fault}")
+    if not access_of(client, packet).rights(will.topic) & WRITE:
+        broker.counters.add("tidegate/access/wills")
+        reason = f"the will's topic {will.topic[:SHOWN]!r} is not writable"
+        return Refusal(ReasonCode.NOT_AUTHORIZED, reason)
+    if broker.settings.check_payload_format and not is_what_it_says(will):
+        broker.counters.add("tidegate/refused/payload_formats")
+        return Refusal(ReasonCode.PAYLOAD_FORMAT_INVALID, "the will's payload is not UTF-8")
+    return None
+
+
+def _examine_session(broker: "Broker", packet: Connect) -> Refusal | None:
+    """Refuse a session that would be one more than may outlive their connections."""
+    session = broker.sessions.get(packet.client_id)
+    present = session is not None and session.persistent
+    limit = broker.settings.maximum_persistent_sessions
+    if present or broker.persistent_sessions < limit or not granted_expiry(broker, packet):
+        return None
+    broker.counters.add("tidegate/sessions/rejected")
+    return Refusal(ReasonCode.QUOTA_EXCEEDED, f"there are {limit} persistent sessions; no more")

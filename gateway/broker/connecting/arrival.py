@@ -1,0 +1,47 @@
+"""What a listener says of a network connection, and asks of the client behind it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gateway.access.policy import OPEN, AccessPolicy
+from gateway.broker.connecting.authentication_method import AuthenticationMethod
+from gateway.session.durability_class import DurabilityClass
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One network connection before its first packet; None where the broker's own rule holds."""
+
+    opened: float | None = None
+    """Monotonic second of its beginning, before TLS and WebSocket; None is the present one."""
+
+    username: str | None = None
+    """Whom the client's certificate names: its user name whatever CONNECT says."""
+
+    maximum_packet_size: int | None = None
+    """Bytes of a packet that is taken."""
+
+    maximum_keep_alive: int | None = None
+    """Seconds of Keep Alive beyond which an MQTT 5 client is told to use this."""
+
+    refusal: str | None = None
+    """Why there is no room for it: the answer to its CONNECT, with 0x97."""
+
+    durability_class: DurabilityClass | None = None
+    """How soon what the client does has to be on disk, where no entry for clients says else."""
+
+    where_identity: bool = True
+    """Whether the client's `$where` may ask for a publisher's client identifier and user name."""
+
+    local: bool = False
+    """Whether the client is on this machine: on loopback or at a Unix socket."""
+
+    access: AccessPolicy = OPEN
+    """What clients of the listener may read and write."""
+
+    authentication_methods: Mapping[str | None, AuthenticationMethod] = field(default_factory=dict)
+    """Methods of enhanced authentication, by their names; user name and password are none."""
+
+
+PLAIN = Arrival()
+"""A connection that is like any other."""

@@ -1,0 +1,179 @@
+"""What a CONNECT is answered with: the session that begins or goes on, or a refusal."""
+
+import logging
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from gateway.broker.access import access_of
+from gateway.broker.client import Client
+from gateway.broker.connecting.admission import SHOWN, Refusal, examine, granted_expiry
+from gateway.broker.connecting.connection_lines import note_line, user_of
+from gateway.broker.connecting.keep_alive import watch_keep_alive
+from gateway.broker.instant import Instant
+from gateway.broker.sessions import resume, set_expiry, take_over
+from gateway.broker.wills import set_will
+from gateway.mqtt.connection import Connection
+from gateway.mqtt.outbound_aliases import OutboundAliases
+from gateway.mqtt.packets import MQTT_3_1, MQTT_3_1_1, MQTT_5, ConnAck, Connect
+from gateway.mqtt.properties import NO_PROPERTIES, Properties
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.session.inflight import MAXIMUM_PACKET_ID
+
+if TYPE_CHECKING:
+    from gateway.broker.broker import Broker
+
+logger = logging.getLogger(__name__)
+
+WHERE_PROPERTY = ("$where", "1")
+"""Says that `$where` is understood, and in which version ($where language, section 12.1)."""
+
+VERSIONS = {MQTT_3_1: "3.1", MQTT_3_1_1: "3.1.1", MQTT_5: "5"}
+
+ANSWERS = 64
+"""CONNACKs of MQTT 5 that are made once for all who get them; a listener has at most eight."""
+
+
+def admit(
+    broker: "Broker",
+    client: Client,
+    packet: Connect,
+    instant: Instant,
+    authentication_data: bytes | None = None,
+) -> None:
+    """Let in a client that has proved who it is, unless something else stands against it.
+
+    `authentication_data` is the last word of its authentication method.
+    """
+    refusal = examine(broker, client, packet)
+    if refusal is None:
+        _accept(broker, client, packet, instant, authentication_data)
+    else:
+        refuse(broker, client, packet, refusal)
+
+
+def refuse(broker: "Broker", client: Client, packet: Connect, refusal: Refusal) -> None:
+    """Say why the client is not let in, and end its connection."""
+    code, reason = refusal
+    who, user = packet.client_id[:SHOWN], user_of(packet.username)
+    logger.warning("refused client %r%s at %s: %s (0x%02X)", who, user, client.peer, reason, code)
+    broker.counters.add("tidegate/clients/refused")
+    client.send(ConnAck(reason_code=code, properties=client.explain(reason, always=True)))
+    client.close()  # [MQTT-3.2.2-7]
+
+
+def _accept(
+    broker: "Broker",
+    client: Client,
+    packet: Connect,
+    instant: Instant,
+    authentication_data: bytes | None,
+) -> None:
+    assigned = not packet.client_id
+    if assigned:
+        packet.client_id = broker.new_client_id()
+    gathered = broker.gathered
+    take_over(broker, packet.client_id, instant)
+    session, present = resume(broker, packet, instant)
+    session.username = packet.username
+    session.grant(access_of(client, packet))
+    session.durability_class = broker.durability_classes.of_client(
+        session.client_id, client.arrival.durability_class
+    )
+    set_will(broker, session, packet.will)
+    set_expiry(broker, session, granted_expiry(broker, packet))
+    session.attach(client.connection, packet.properties.receive_maximum or MAXIMUM_PACKET_ID)
+    client.session = session
+    client.connection.framer.maximum_packet_size = broker.packet_size(client.arrival)
+    _allow_aliases(broker, client.connection, packet)
+    client.keep_alive = _keep_alive(client, packet)
+    broker.clients[session.client_id] = client
+    # [MQTT-3.2.2-2], [MQTT-3.2.2-3]
+    properties = _properties(broker, client, packet, authentication_data, assigned)
+    commit = broker.commit_since(gathered)
+    if not client.connection.send(ConnAck(present, ReasonCode.SUCCESS, properties), commit):
+        client.end_reason = "its Maximum Packet Size is too small for CONNACK"
+        client.close()  # its Maximum Packet Size does not even let us tell it our limits
+        return
+    who, version = session.client_id[:SHOWN], VERSIONS[packet.protocol_version]
+    note_line(broker, "client %r connected from %s (MQTT %s)", who, client.peer, version)
+    watch_keep_alive(broker, client, instant)
+    session.pump(instant.monotonic)
+
+
+def _allow_aliases(broker: "Broker", connection: Connection, packet: Connect) -> None:
+    """Shorten what is sent by topic aliases, as far as the client takes them.
+
+    [MQTT-3.1.2-26] [MQTT-3.3.2-11]: none above its Topic Alias Maximum, [MQTT-3.1.2-27] none at
+    all without one.
+    """
+    theirs = packet.properties.topic_alias_maximum or 0
+    maximum = min(theirs, broker.settings.topic_alias_maximum_out)
+    if maximum:
+        connection.outbound_aliases = OutboundAliases(maximum, broker.alias_budget)
+
+
+def _keep_alive(client: Client, packet: Connect) -> int:
+    """Return the client's Keep Alive, or the listener's where that is less and can be told."""
+    limit = client.arrival.maximum_keep_alive
+    if limit is None or packet.protocol_version != MQTT_5 or 0 < packet.keep_alive <= limit:
+        return packet.keep_alive
+    return limit
+
+
+def _properties(
+    broker: "Broker",
+    client: Client,
+    packet: Connect,
+    authentication_data: bytes | None,
+    assigned: bool,
+) -> Properties:
+    if client.connection.version != MQTT_5:
+        return NO_PROPERTIES
+    settings = broker.settings
+    imposed = client.keep_alive != packet.keep_alive
+    expiry = granted_expiry(broker, packet)
+    lowered = expiry != (packet.properties.session_expiry_interval or 0)
+    properties = _same_for_many(
+        expiry if lowered else None,
+        client.keep_alive if imposed else None,
+        settings.receive_maximum,
+        broker.packet_size(client.arrival),
+        _response_information(broker, packet),
+        settings.topic_alias_maximum or None,
+    )
+    method = packet.properties.authentication_method
+    if not assigned and method is None:
+        return properties
+    return replace(
+        properties,
+        assigned_client_identifier=packet.client_id if assigned else None,  # [MQTT-3.2.2-16]
+        authentication_method=method,  # [MQTT-4.12.0-5]
+        authentication_data=authentication_data,
+    )
+
+
+@lru_cache(maxsize=ANSWERS)
+def _same_for_many(
+    expiry: int | None,
+    keep_alive: int | None,
+    receive_maximum: int,
+    maximum_packet_size: int,
+    response_information: str | None,
+    topic_alias_maximum: int | None,
+) -> Properties:
+    return Properties(
+        session_expiry_interval=expiry,  # section 3.2.2.3.2
+        server_keep_alive=keep_alive,  # [MQTT-3.2.2-21]
+        receive_maximum=receive_maximum,
+        maximum_packet_size=maximum_packet_size,
+        response_information=response_information,
+        topic_alias_maximum=topic_alias_maximum,
+        user_properties=(WHERE_PROPERTY,),
+    )
+
+
+def _response_information(broker: "Broker", packet: Connect) -> str | None:
+    """Return what response topics begin with, for clients that ask for it [MQTT-3.1.2-28]."""
+    asked = packet.properties.request_response_information == 1
+    return broker.settings.response_information if asked else None

@@ -1,0 +1,37 @@
+import cython
+
+from gateway.broker.publishing.topic_admissions cimport TopicAdmission
+from gateway.mqtt.publication cimport Publication
+from gateway.routing.destination cimport Destination
+from gateway.routing.route cimport Route
+from gateway.session.session cimport Session
+from gateway.session.traffic cimport Traffic
+
+cdef long long _RECEIVER_BYTES
+
+@cython.locals(count=Py_ssize_t, route=Route, selected=list)
+cpdef tuple forward(
+    broker, Publication publication, Py_ssize_t first, TopicAdmission admission, instant,
+    bint promised)
+
+@cython.locals(kept=bint, destination=Destination, session=Session, qos=int)
+cdef Py_ssize_t _room(
+    broker, Publication publication, Py_ssize_t first, Py_ssize_t count, Route route) except -1
+
+@cython.locals(number=Py_ssize_t, found=list, given=dict, selected=list, route=Route)
+cdef tuple _offer(
+    broker, Publication publication, Py_ssize_t first, Py_ssize_t count, TopicAdmission admission,
+    bint promised)
+
+@cython.locals(kept=bint, destination=Destination, session=Session, qos=int, more=Py_ssize_t)
+cdef bint _has_room(
+    broker, Publication publication, Py_ssize_t first, list selected, dict given) except -1
+
+@cython.locals(destination=Destination, session=Session, qos=int, retain=bint, number=Py_ssize_t)
+cdef _deliver(
+    Traffic traffic, Publication publication, Py_ssize_t first, Py_ssize_t count, Route route, list selected,
+    double now, bint promised)
+
+@cython.locals(session=Session)
+cpdef deliver_one(
+    Destination destination, Publication publication, Py_ssize_t number, double now, bint promised)

@@ -1,0 +1,242 @@
+"""A publication to everyone who gets it: each destination takes it for itself."""
+
+from typing import TYPE_CHECKING
+
+from gateway.broker.instant import Instant
+from gateway.broker.publishing import peer_to_peer
+from gateway.broker.publishing.inline import InlineClient
+from gateway.broker.publishing.topic_admissions import TopicAdmission
+from gateway.mqtt.publication import Publication
+from gateway.mqtt.reason_codes import FAILURE, ReasonCode
+from gateway.routing.destination import Destination
+from gateway.routing.route import Route
+from gateway.routing.subscription import Subscriber
+from gateway.routing.where.message import message_of
+from gateway.session.overflow import count_refusal
+from gateway.session.session import Session
+from gateway.session.span import Span
+from gateway.session.traffic import RECEIVER_BYTES, Traffic
+
+if TYPE_CHECKING:
+    from gateway.broker.broker import Broker
+
+
+_RECEIVER_BYTES = RECEIVER_BYTES  # compiled, a C name
+
+Outcome = tuple[int, ReasonCode, ReasonCode | None]
+"""How many messages were taken, with which reason code, and why the one behind them was not.
+
+None for that one if it was not looked at.
+"""
+
+Selected = list[list[Destination]]
+"""For each message the destinations, all of them sessions, that get it because of what it says."""
+
+
+def forward(
+    broker: "Broker",
+    publication: Publication,
+    first: int,
+    admission: TopicAdmission,
+    instant: Instant,
+    promised: bool,
+) -> Outcome:
+    """Keep, route and deliver messages from number `first` on, as many as end alike.
+
+    Parts of the gateway come first: what they refuse (a full outbox) is refused as a whole, so
+    that the publisher can send it again without doubling it for anyone else. That is for what is
+    `promised` to be kept once it is acknowledged; the rest goes to everyone who can take it.
+    """
+    count = publication.packets.count - first
+    if admission.addressee is not None:
+        return peer_to_peer.forward(broker, publication, first, admission, instant)
+    if broker.replays.count:
+        broker.replays.send_first(admission.topic, instant)
+    route = admission.route
+    if route.crowded:
+        broker.counters.add("tidegate/refused/crowded_topics")
+        return count, ReasonCode.QUOTA_EXCEEDED, None
+    if promised:
+        count = _room(broker, publication, first, count, route)
+        if not count or (publication.retain and not broker.retained.accepts(publication)):
+            return _no_room(broker, count)
+    selected, refusal = None, None
+    if route.asks or route.inline:
+        if not route.always:
+            count = 1  # each has an answer of its own
+        count, refusal, selected = _offer(broker, publication, first, count, admission, promised)
+        if not count:
+            return 0, ReasonCode.SUCCESS, refusal
+    if publication.retain:
+        _retain(broker, publication)
+    _deliver(
+        broker.traffic, publication, first, count, route, selected, instant.monotonic, promised
+    )
+    if route.always or (selected is not None and selected[0]):
+        return count, ReasonCode.SUCCESS, refusal
+    return count, ReasonCode.NO_MATCHING_SUBSCRIBERS, None
+
+
+def _no_room(broker: "Broker", count: int) -> Outcome:
+    """Return the outcome where a session, or else the retained messages, have no room."""
+    if count:
+        broker.counters.add("tidegate/retained/rejected")
+    return 0, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED
+
+
+def _room(broker: "Broker", publication: Publication, first: int, count: int, route: Route) -> int:
+    """Return how many of the messages no session would lose that always gets them.
+
+    0, which is counted, for none.
+    """
+    kept = publication.retain
+    for destination in route.sessions:
+        session: Session = destination.subscriber
+        if destination.qos and session.expiry_interval:
+            kept = True
+            qos = min(destination.qos, publication.qos)
+            if session.connection is None:
+                publication.barrier = None  # who is away cannot spare the disk what others could
+            count = session.room(publication, first, count, qos)
+            if not count:
+                count_refusal(session)
+                return 0
+    return count if not kept or _disk_has_room(broker, publication) else 0
+
+
+def _disk_has_room(broker: "Broker", publication: Publication) -> bool:
+    """Return False, and count it, if nothing more can be promised to be kept."""
+    if publication.commit_within is None or not broker.store.full:
+        return True
+    broker.counters.add("tidegate/storage/rejected")
+    return False
+
+
+def _retain(broker: "Broker", publication: Publication) -> None:
+    """Keep the message in place of its topic's last one; count it where there is no room."""
+    if broker.retained.set(publication):
+        broker.store.keep_retained(publication)
+    else:
+        broker.counters.add("tidegate/retained/rejected")
+
+
+def _offer(
+    broker: "Broker",
+    publication: Publication,
+    first: int,
+    count: int,
+    admission: TopicAdmission,
+    promised: bool,
+) -> tuple[int, ReasonCode | None, Selected]:
+    """Let each message be looked at, and give it to the parts of the gateway, until one refuses.
+
+    Returns how many messages nobody refused, why the next one was refused, if it was, and for each
+    message the sessions that are to get it because of what it says.
+    """
+    route, rights = admission.route, broker.admissions.reader(admission)
+    found: Selected = []
+    given: dict[Subscriber, int] = {}
+    for number in range(first, first + count):
+        message = message_of(publication, number)
+        selected = broker.router.select(route, message, given, rights) if route.asks else []
+        if promised and not _has_room(broker, publication, first, selected, given):
+            return number - first, ReasonCode.QUOTA_EXCEEDED, found
+        for destination in route.inline:
+            client: InlineClient = destination.subscriber
+            code = client.receive(message, list(destination.topic_filters))
+            if code >= FAILURE and promised:
+                return number - first, code, found
+        found.append(selected)
+    return count, None, found
+
+
+def _has_room(
+    broker: "Broker",
+    publication: Publication,
+    first: int,
+    selected: list[Destination],
+    given: dict[Subscriber, int],
+) -> bool:
+    """Return False, and count it, if a session that is to get a message would lose it.
+
+    Each was `given` so many messages of those from number `first` on, this one among them.
+    """
+    kept = False
+    for destination in selected:
+        session: Session = destination.subscriber
+        qos = min(destination.qos, publication.qos)
+        if qos and session.expiry_interval:
+            kept = True
+            more = given[session]
+            if session.room(publication, first, more, qos) < more:
+                count_refusal(session)
+                return False
+    return not kept or _disk_has_room(broker, publication)
+
+
+def _deliver(
+    traffic: Traffic,
+    publication: Publication,
+    first: int,
+    count: int,
+    route: Route,
+    selected: Selected | None,
+    now: float,
+    promised: bool,
+) -> None:
+    """Hand the messages to the sessions, each as it needs them: all of them, or those selected."""
+    if len(route.sessions) > 1 or selected is not None:
+        publication.share_forms()
+        traffic.full_at -= _RECEIVER_BYTES * len(route.sessions)
+    qos, retain = publication.qos, publication.retain
+    for destination in route.sessions:
+        session: Session = destination.subscriber
+        session.accept(
+            publication,
+            first,
+            count,
+            qos and min(destination.qos, qos),
+            retain and destination.retain_as_published,
+            tuple(destination.identifiers),
+            now,
+            promised,
+        )
+    if selected is not None:
+        for number in range(count):
+            for destination in selected[number]:
+                deliver_one(destination, publication, first + number, now, promised)
+
+
+def deliver_one(
+    destination: Destination, publication: Publication, number: int, now: float, promised: bool
+) -> None:
+    """Hand one message to a destination that is a session."""
+    session: Session = destination.subscriber
+    session.accept(
+        publication,
+        number,
+        1,
+        min(destination.qos, publication.qos),
+        publication.retain and destination.retain_as_published,
+        tuple(destination.identifiers),
+        now,
+        promised,
+        destination.topic_filters[0] if destination.shared else "",
+    )
+
+
+def share_out(broker: "Broker", spans: list[Span], instant: Instant) -> None:
+    """Give what a session leaves over to other members of its shared subscriptions, if any.
+
+    They SHOULD get what was sent to it at QoS 1 and not acknowledged (section 4.8.2).
+    """
+    for span in spans:
+        publication = span.publication
+        if publication.expired(instant.monotonic):
+            broker.counters.add("publish/messages/expired", span.count)
+            continue
+        for number in range(span.first, span.first + span.count):
+            message = message_of(publication, number)
+            member = broker.router.member(span.topic_filter, message)
+            if member is not None:
+                deliver_one(member, publication, number, instant.monotonic, promised=False)

@@ -1,0 +1,44 @@
+import cython
+
+from gateway.broker.client cimport Client
+from gateway.broker.publishing.forward cimport forward
+from gateway.broker.publishing.topic_admissions cimport TopicAdmission, TopicAdmissions
+from gateway.mqtt.connection cimport Connection
+from gateway.mqtt.output cimport Barrier, Output
+from gateway.mqtt.publication cimport Publication
+from gateway.routing.route cimport Route
+from gateway.session.session cimport Session
+from gateway.session.traffic cimport Traffic
+
+cdef Py_ssize_t _MAXIMUM_BATCH
+cdef Py_ssize_t _MAXIMUM_NUMBERED
+cdef Py_ssize_t _MAXIMUM_LOOKED_AT
+cdef int _FAILURE
+cdef int _WRITE
+
+@cython.locals(connection=Connection, publication=Publication, admissions=TopicAdmissions,
+               admission=TopicAdmission, qos=int, count=Py_ssize_t, traffic=Traffic,
+               first=Py_ssize_t)
+cpdef handle_publish(broker, Client client, Session session, instant)
+
+@cython.locals(connection=Connection, traffic=Traffic, qos=int, most="long long",
+               room="long long", fresh=Py_ssize_t)
+cdef _extend(broker, Client client, Session session, Publication publication, Route route)
+
+@cython.locals(qos=int, count=Py_ssize_t, barrier=Barrier, commit="long long",
+               connection=Connection, aside=Output, behind=Output, admissions=TopicAdmissions)
+cdef Py_ssize_t _publish(
+    broker, Client client, Session session, Publication publication, Py_ssize_t first,
+    TopicAdmission admission, instant) except -1
+
+@cython.locals(barrier=Barrier)
+cdef tuple _forward(
+    broker, Client client, Session session, Publication publication, Py_ssize_t first,
+    TopicAdmission admission, instant)
+
+cdef _refusal(broker, Publication publication, TopicAdmission admission, code)
+
+@cython.locals(connection=Connection)
+cdef _answer(
+    broker, Client client, Session session, Publication publication, Py_ssize_t first,
+    Py_ssize_t count, code, long long commit, Barrier barrier)

@@ -1,0 +1,324 @@
+"""What happens to PUBLISH packets from a client (MQTT 5, sections 3.3.4 and 4.3)."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+from gateway.access.rule import WRITE
+from gateway.broker.client import Client
+from gateway.broker.instant import Instant
+from gateway.broker.publishing.forward import Outcome, forward
+from gateway.broker.publishing.topic_admissions import TopicAdmission, read_topic
+from gateway.mqtt.acknowledgement_batch import alike
+from gateway.mqtt.errors import ProtocolError
+from gateway.mqtt.output import Barrier
+from gateway.mqtt.packets import MQTT_5, PubAck, PubComp, PubRec, PubRel, Will
+from gateway.mqtt.publication import Publication
+from gateway.mqtt.reason_codes import FAILURE, ReasonCode
+from gateway.routing.route import Route
+from gateway.session.journal import NO_JOURNAL
+from gateway.session.session import Session
+
+if TYPE_CHECKING:
+    from gateway.broker.broker import Broker
+
+MAXIMUM_BATCH = 4_096
+"""Messages of one publication at QoS 0."""
+
+MAXIMUM_NUMBERED = 256
+"""Messages of one publication at QoS 1 and 2: a quarter of a window, and what waits as one."""
+
+MAXIMUM_LOOKED_AT = 64
+"""Messages of one publication each of which somebody looks at, which takes some microseconds."""
+
+RETRY = (ReasonCode.QUOTA_EXCEEDED, ReasonCode.MESSAGE_RATE_TOO_HIGH)
+"""Refusals that may be over when the message comes again."""
+
+UTF_8 = 1
+"""The Payload Format Indicator of text (MQTT 5, section 3.3.2.3.2)."""
+
+# Compiled, these are C names.
+_MAXIMUM_BATCH = MAXIMUM_BATCH
+_MAXIMUM_NUMBERED = MAXIMUM_NUMBERED
+_MAXIMUM_LOOKED_AT = MAXIMUM_LOOKED_AT
+_FAILURE = int(FAILURE)
+_WRITE = WRITE
+
+
+def handle_publish(broker: "Broker", client: Client, session: Session, instant: Instant) -> None:
+    """Forward the PUBLISH packets that come next and are alike, and answer them."""
+    connection = client.connection
+    publication = connection.publication()
+    qos = publication.qos
+    if qos == 2 and publication.identifiers()[0] in session.incoming:
+        _answer_repeated(broker, client, session, publication)
+        return
+    admissions = broker.admissions
+    admission = admissions.find(publication.topic_name)
+    if connection.alike_behind:
+        _extend(broker, client, session, publication, admission.route)
+    count = publication.packets.count
+    traffic = broker.traffic
+    traffic.messages_received += count
+    traffic.bytes_received += publication.packets.payloads
+    admissions.hits += count - 1
+    if qos:
+        connection.count_publishes(count)
+    publication.topic = admission.topic
+    publication.client_id = session.client_id
+    publication.username = session.username
+    publication.received_at = instant.wall
+    publication.arrived = instant.monotonic
+    first = 0
+    while first < count and not client.closing:
+        first += _publish(broker, client, session, publication, first, admission, instant)
+    publication.forget_forms()
+
+
+def _extend(
+    broker: "Broker",
+    client: Client,
+    session: Session,
+    publication: Publication,
+    route: Route,
+) -> None:
+    """Take with a message those behind it that are alike, as far as there is room for them.
+
+    Each receiver gets bytes of its own, which together are not to be more than a turn writes.
+    """
+    if publication.retain or (broker.settings.check_payload_format and publication.mqtt5):
+        return  # each is kept, or checked, by itself
+    connection, traffic, qos = client.connection, broker.traffic, publication.qos
+    most = _MAXIMUM_NUMBERED if qos else _MAXIMUM_BATCH
+    if route.asks or route.inline:
+        most = _MAXIMUM_LOOKED_AT
+    if qos:
+        most = min(most, connection.room_for_publishes)
+        if qos == 2:
+            most = min(most, session.incoming.room)
+    if most > 1:
+        room = traffic.full_at - traffic.bytes_sent
+        connection.extend(publication, most, room // max(1, len(route.sessions)))
+        if qos == 2 and publication.packets.count > 1:
+            fresh = session.incoming.fresh(publication.identifiers())
+            connection.shorten(publication, fresh)  # what is repeated is answered by itself
+
+
+def _publish(
+    broker: "Broker",
+    client: Client,
+    session: Session,
+    publication: Publication,
+    first: int,
+    admission: TopicAdmission,
+    instant: Instant,
+) -> int:
+    """Forward and answer messages from number `first` on that end alike; return how many.
+
+    The answer leaves after the rows that they made (ARCHITECTURE.md, "The turn"), or when none is
+    needed any more, unless their durability class promises nothing.
+    """
+    qos = publication.qos
+    refusal, access = admission.refusal, session.access
+    if refusal is None and (admission.guarded or access.restricted):
+        admissions = broker.admissions
+        if not admissions.rights(admission, access) & _WRITE:
+            refusal = ReasonCode.NOT_AUTHORIZED
+    if refusal is not None or broker.settings.check_payload_format:
+        refusal = _refusal(broker, publication, admission, refusal)
+    if refusal is not None:
+        count = publication.packets.count - first
+        if qos:
+            _answer(broker, client, session, publication, first, count, refusal, 0, None)
+        return count
+    if qos == 2 and session.incoming.full:
+        broker.counters.add("tidegate/refused/incoming")
+        code = ReasonCode.QUOTA_EXCEEDED
+        _answer(broker, client, session, publication, first, 1, code, 0, None)
+        return 1
+    publication.commit_within = admission.commit_within(session.durability_class)
+    if not qos:
+        count, _, refusal = forward(broker, publication, first, admission, instant, promised=False)
+        return count + (refusal is not None)
+    connection = client.connection
+    # PUBREC stands before what the client gets of its own message, or queues if it is congested
+    aside = connection.set_output_aside() if qos == 2 and not connection.congested else None
+    outcome, commit, barrier = _forward(
+        broker, client, session, publication, first, admission, instant
+    )
+    behind = None if aside is None else connection.resume_output(aside)
+    count, code, refusal = outcome
+    if count:
+        _answer(broker, client, session, publication, first, count, code, commit, barrier)
+    if refusal is not None:
+        _answer(broker, client, session, publication, first + count, 1, refusal, 0, None)
+        count += 1
+    if behind is not None and behind.size:
+        connection.output.append_all(behind)
+    return count
+
+
+def _forward(
+    broker: "Broker",
+    client: Client,
+    session: Session,
+    publication: Publication,
+    first: int,
+    admission: TopicAdmission,
+    instant: Instant,
+) -> tuple[Outcome, int, Barrier | None]:
+    """Forward messages of QoS 1 or 2; return how that ended, and what the answer waits for."""
+    store = broker.store
+    gathered, deferred = broker.gathered, store.pending.deferred
+    # The packet identifier of a QoS 2 message that is kept is in the batch that gathers. A crash
+    # after that batch would leave a message that is not delivered when its publisher resends it.
+    barrier = None
+    if store.keeps and (publication.qos == 1 or session.journal is NO_JOURNAL):
+        publication.barrier = barrier = client.connection.barrier()
+    outcome = forward(broker, publication, first, admission, instant, promised=True)
+    publication.barrier = None
+    commit = 0
+    if publication.commit_within is not None:
+        if store.pending.deferred != deferred:
+            commit = store.deferred_commit
+        if broker.gathered != gathered:  # which nobody's acknowledgement makes needless
+            commit, barrier = max(commit, broker.durability.commit_number()), None
+    return outcome, commit, barrier if commit else None
+
+
+def _refusal(
+    broker: "Broker",
+    publication: Publication,
+    admission: TopicAdmission,
+    code: ReasonCode | None,
+) -> ReasonCode | None:
+    """Return why messages of this topic are not taken, None if they are; count it.
+
+    `code` is what stands against the topic for this client.
+
+    Raises ProtocolError for a QoS 0 message that the client has to be told of all the same.
+    """
+    if code is None:
+        if is_what_it_says(publication):
+            return None
+        broker.counters.add("tidegate/refused/payload_formats")
+        return _not_taken(publication, ReasonCode.PAYLOAD_FORMAT_INVALID, "payload is not UTF-8")
+    if admission.fault:
+        broker.counters.add("tidegate/refused/topic_names", publication.packets.count)
+        return _not_taken(publication, code, f"topic name {admission.fault}")
+    broker.counters.add("tidegate/clients/not_authorized", publication.packets.count)
+    return code
+
+
+def _not_taken(publication: Publication, code: ReasonCode, reason: str) -> ReasonCode:
+    """Return the code for PUBACK or PUBREC; what has neither is told by DISCONNECT."""
+    if publication.qos == 0:
+        raise ProtocolError(reason, code)
+    return code
+
+
+def is_what_it_says(said: Publication | Will) -> bool:
+    """Return False for a payload that is said to be UTF-8 and is not (section 3.3.2.3.2)."""
+    if isinstance(said, Will):
+        fields, payload = said.properties, said.payload
+    else:
+        fields, payload = said.properties.fields, said.packets.one(0)
+    if fields.payload_format_indicator != UTF_8:
+        return True
+    try:
+        payload.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _answer(
+    broker: "Broker",
+    client: Client,
+    session: Session,
+    publication: Publication,
+    first: int,
+    count: int,
+    code: ReasonCode,
+    commit: int,
+    barrier: Barrier | None,
+) -> None:
+    """Answer so many messages, from number `first` on, once `commit` or `barrier` lets that go."""
+    connection = client.connection
+    if code >= _FAILURE and connection.version != MQTT_5:
+        if code in RETRY:
+            # MQTT 3.1.1 has no negative PUBACK; silence and a new connection make the client retry
+            client.end_reason = "its message could not be taken, and MQTT 3.1.1 has no other answer"
+            client.close()
+            return
+        code = ReasonCode.SUCCESS  # what will never be taken is acknowledged, or it comes for ever
+    identifiers: Sequence[int] = publication.identifiers()
+    if count < len(identifiers):
+        identifiers = identifiers[first : first + count]
+    if publication.qos == 1:  # [MQTT-4.3.2-4]
+        packet = alike(PubAck, code, connection.version)
+        connection.answer(packet, identifiers, commit, barrier, last=True)
+        return
+    packet = alike(PubRec, code, connection.version)
+    if code >= _FAILURE:  # ends the exchange (section 4.3.3)
+        connection.answer(packet, identifiers, commit, barrier, last=True)
+        return
+    _keep_incoming(session, identifiers)
+    if session.journal is not NO_JOURNAL:
+        session.journal.keep_incoming(identifiers)
+        commit, barrier = max(commit, broker.durability.commit_number()), None
+    connection.answer(packet, identifiers, commit, barrier)  # [MQTT-4.3.3-8]
+
+
+def _keep_incoming(session: Session, identifiers: Sequence[int]) -> None:
+    if len(identifiers) == 1 or not session.incoming.add_all(identifiers):
+        for packet_id in identifiers:
+            session.incoming.add(packet_id)
+
+
+def _answer_repeated(
+    broker: "Broker", client: Client, session: Session, publication: Publication
+) -> None:
+    """Answer a QoS 2 message that was taken before, and do not deliver it [MQTT-4.3.3-10].
+
+    The first time may have been on another connection: what it gathered may not be on disk yet,
+    and this connection has not counted it.
+    """
+    packet_id = publication.identifiers()[0]
+    read_topic(publication.topic_name)  # which may be none for all that
+    broker.traffic.messages_received += 1
+    broker.traffic.bytes_received += publication.packets.payloads
+    if session.incoming.add(packet_id):
+        client.connection.count_publishes(1)
+    session.journal.keep_incoming((packet_id,))
+    client.send(PubRec(packet_id), broker.durability.commit_number())
+
+
+def handle_pubrel(broker: "Broker", client: Client, session: Session, instant: Instant) -> None:  # noqa: ARG001 - a shape
+    """Forget packet identifiers of QoS 2 messages [MQTT-4.3.3-11], [MQTT-4.3.3-12].
+
+    PUBCOMP leaves when that is on disk: the client may use the identifier again from then on.
+    """
+    connection = client.connection
+    identifiers = connection.acknowledged()
+    if not identifiers:
+        identifiers = (cast("PubRel", connection.packet()).packet_id,)
+    packet_of = alike(PubComp, ReasonCode.SUCCESS, connection.version)
+    alone = session.journal is NO_JOURNAL and session.has_incoming
+    if alone and session.incoming.remove_all(identifiers):
+        connection.answer(packet_of, identifiers, last=True)
+        return
+    for packet_id in identifiers:
+        _complete(broker, client, session, packet_id, packet_of)
+
+
+def _complete(
+    broker: "Broker", client: Client, session: Session, packet_id: int, packet: bytes
+) -> None:
+    counted = session.incoming.remove(packet_id)
+    gathered = broker.gathered
+    session.journal.forget_incoming((packet_id,))
+    commit = broker.commit_since(gathered)
+    if counted is None:  # forgotten, but perhaps not yet on disk
+        client.send(PubComp(packet_id, ReasonCode.PACKET_IDENTIFIER_NOT_FOUND), commit)
+    else:  # one of an earlier connection was not counted on this one
+        client.connection.answer(packet, (packet_id,), commit, last=counted)

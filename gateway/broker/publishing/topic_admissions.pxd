@@ -1,0 +1,52 @@
+import cython
+
+from gateway.broker.publishing.durability_classes cimport DurabilityClasses
+from gateway.broker.publishing.topic_limits cimport TopicLimits
+from gateway.routing.route cimport Route
+from gateway.routing.router cimport Router
+
+@cython.final
+cdef class TopicAdmission:
+    cdef public object addressee
+    cdef public object durability
+    cdef public long long epoch
+    cdef public object fault
+    cdef public bint guarded
+    cdef public object refusal
+    cdef public dict rights
+    cdef readonly Route route
+    cdef public Py_ssize_t size
+    cdef readonly str topic
+
+    cpdef commit_within(self, of_client)
+
+@cython.final
+cdef class TopicAdmissions:
+    cdef Py_ssize_t _bytes
+    cdef DurabilityClasses _durability_classes
+    cdef long long _epoch
+    cdef TopicLimits _limits
+    cdef dict _old
+    cdef bint _p2p
+    cdef Router _router
+    cdef dict _routes
+    cdef dict _young
+    cdef public Py_ssize_t decisions
+    cdef public Py_ssize_t hits
+    cdef public Py_ssize_t maximum_bytes
+    cdef public Py_ssize_t misses
+
+    @cython.locals(admission=TopicAdmission)
+    cpdef TopicAdmission find(self, bytes topic_name)
+    @cython.locals(rights=dict)
+    cpdef int rights(self, TopicAdmission admission, access) except -1
+    cpdef reader(self, TopicAdmission admission)
+    cpdef forget_all(self)
+    @cython.locals(admission=TopicAdmission, match=tuple, route=Route)
+    cdef TopicAdmission _make(self, bytes topic_name)
+    @cython.locals(size=Py_ssize_t, route=Route)
+    cdef _keep(self, bytes topic_name, TopicAdmission admission)
+    @cython.locals(room=Py_ssize_t, admission=TopicAdmission)
+    cdef _make_room(self)
+    @cython.locals(route=Route)
+    cdef _discard(self, TopicAdmission admission)

@@ -1,0 +1,262 @@
+"""What is known of the topics that were published to lately: who may publish, who gets it."""
+
+from functools import partial
+
+from gateway.access.access import Access
+from gateway.access.topics import is_guarded, may_publish
+from gateway.broker.publishing import peer_to_peer
+from gateway.broker.publishing.durability_classes import DurabilityClasses
+from gateway.broker.publishing.topic_limits import TopicLimits
+from gateway.broker.settings import MAXIMUM_ADMISSION_BYTES
+from gateway.mqtt.codec.fields import to_text, write_string
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.mqtt.topics import check_topic_name
+from gateway.routing.route import Match, Route, text_size
+from gateway.routing.router import Router
+from gateway.routing.selection import Rights
+from gateway.session.durability_class import DurabilityClass
+
+LARGEST = 4
+"""An admission above the fourth part of the bound is not kept: it would drive all others out."""
+
+FREED = 32
+"""The part of the bound that is made free at once: it is cheaper than one by one."""
+
+ADMISSION_OVERHEAD = 300
+"""Bytes of an admission beside its topic, twice, and its route: the object and its place."""
+
+
+RIGHTS_OVERHEAD = 250
+"""Bytes of what an admission knows of one client's rights: its place, and room for others."""
+
+
+class TopicAdmission:
+    """One topic name: whether messages may be published to it, and where they go.
+
+    `refusal` is the reason code of a topic that no client may publish to, with `fault` where the
+    client is told more, else None. Of the other topics not every client may publish to one that
+    is `guarded`: `TopicAdmissions.rights` says who. `durability` is the class that the
+    configuration names for the topic, None where it names none. `addressee` is the client
+    identifier of a peer to peer topic.
+    """
+
+    __slots__ = (
+        "addressee",
+        "durability",
+        "epoch",
+        "fault",
+        "guarded",
+        "refusal",
+        "rights",
+        "route",
+        "size",
+        "topic",
+    )
+
+    def __init__(self, topic: str, route: Route) -> None:
+        self.topic = topic
+        self.route = route
+        self.refusal: ReasonCode | None = None
+        self.fault = ""
+        self.durability: DurabilityClass | None = None
+        self.addressee: str | None = None
+        self.guarded = False
+        self.epoch = 0  # that of the admissions while it is counted among them
+        self.rights: dict[Access, int] | None = None  # made for the first who is asked about
+        self.size = ADMISSION_OVERHEAD + 2 * text_size(topic)
+
+    def commit_within(self, of_client: DurabilityClass) -> float | None:
+        """Return the seconds for a message that a client of this class publishes to the topic."""
+        of_topic = self.durability
+        if of_topic is not None and of_topic.place < of_client.place:
+            return of_topic.commit_within
+        return of_client.commit_within
+
+
+class TopicAdmissions:
+    """Admissions by topic name, as it stands in a PUBLISH behind its length, bounded in bytes.
+
+    Those in use stand in `_young`. Where there is no room for another, admissions of `_old` are
+    forgotten, unless they are asked for in time and are young again; when that is empty, all of
+    the young become the old. `hits` and `misses` count messages, for each of which an admission
+    was known or had to be made; `decisions` how often access rules were asked.
+
+    An admission holds until a subscription that its route belongs to changes, or an access rule.
+    """
+
+    __slots__ = (
+        "_bytes",
+        "_durability_classes",
+        "_epoch",
+        "_limits",
+        "_old",
+        "_p2p",
+        "_router",
+        "_routes",
+        "_young",
+        "decisions",
+        "hits",
+        "maximum_bytes",
+        "misses",
+    )
+
+    def __init__(
+        self,
+        router: Router,
+        limits: TopicLimits,
+        durability_classes: DurabilityClasses,
+        *,
+        p2p: bool,
+        maximum_bytes: int = MAXIMUM_ADMISSION_BYTES,
+    ) -> None:
+        self._router = router
+        self._limits = limits
+        self._durability_classes = durability_classes
+        self._p2p = p2p
+        self.maximum_bytes = maximum_bytes
+        self.hits = 0
+        self.misses = 0
+        self.decisions = 0
+        self._young: dict[bytes, TopicAdmission] = {}
+        self._old: dict[bytes, TopicAdmission] = {}
+        self._routes: dict[Match, Route] = {}  # of admissions, as long as they hold for new ones
+        self._epoch = 1
+        self._bytes = 0  # of admissions, and of each of their routes once
+        router.on_change = self.forget
+
+    @property
+    def held_bytes(self) -> int:
+        """About the bytes that the admissions and their routes occupy."""
+        return self._bytes
+
+    def __len__(self) -> int:
+        return len(self._young) + len(self._old)
+
+    def values(self) -> dict[str, int]:
+        """Return the figures under `$SYS/broker/tidegate/routes/`."""
+        asked = self.hits + self.misses
+        return {
+            "hits": self.hits,
+            "misses": self.misses,
+            "hit_rate": 100 * self.hits // asked if asked else 0,
+            "topics": len(self),
+            "decisions": self.decisions,
+            "bytes": self._bytes,
+        }
+
+    def find(self, topic_name: bytes) -> TopicAdmission:
+        """Return the admission of the topic that a message has, which is counted.
+
+        Raises MalformedPacket or ProtocolError for what is no topic name.
+        """
+        admission = self._young.get(topic_name)
+        if admission is not None:
+            self.hits += 1
+            return admission
+        admission = self._old.pop(topic_name, None)
+        if admission is not None:
+            self.hits += 1
+            self._young[topic_name] = admission
+            return admission
+        self.misses += 1
+        admission = self._make(topic_name)
+        self._keep(topic_name, admission)
+        return admission
+
+    def rights(self, admission: TopicAdmission, access: Access) -> int:
+        """Return the rights that an access gives on an admission's topic, which it remembers."""
+        rights = admission.rights
+        if rights is None:
+            rights = admission.rights = {}
+        known = rights.get(access)
+        if known is None:
+            self.decisions += 1
+            known = rights[access] = access.rights(admission.topic)
+            admission.size += RIGHTS_OVERHEAD
+            if admission.epoch == self._epoch:
+                self._bytes += RIGHTS_OVERHEAD
+                if self._bytes > self.maximum_bytes:
+                    self._make_room()
+        return known
+
+    def reader(self, admission: TopicAdmission) -> Rights | None:
+        """Return what says which accesses may read the topic; None if all may."""
+        if self._router.asks(admission.topic):
+            return partial(self.rights, admission)
+        return None
+
+    def _make(self, topic_name: bytes) -> TopicAdmission:
+        topic = read_topic(topic_name)
+        match = self._router.match(topic)
+        route = self._routes.get(match)
+        admission = TopicAdmission(topic, self._router.route(match) if route is None else route)
+        admission.fault = self._limits.fault(topic)
+        if admission.fault:
+            admission.refusal = ReasonCode.TOPIC_NAME_INVALID
+        elif not may_publish(topic):
+            admission.refusal = ReasonCode.NOT_AUTHORIZED
+        admission.guarded = is_guarded(topic)
+        admission.durability = self._durability_classes.of_topic(topic)
+        if self._p2p:
+            admission.addressee = peer_to_peer.addressee(topic)
+        return admission
+
+    def _keep(self, topic_name: bytes, admission: TopicAdmission) -> None:
+        route, size = admission.route, admission.size
+        if not route.topics:
+            size += route.size
+        if size > self.maximum_bytes // LARGEST:
+            return
+        route.topics += 1  # before others are forgotten, of which one may be its last
+        self._bytes += size
+        if self._bytes > self.maximum_bytes:
+            self._make_room()
+        admission.epoch = self._epoch
+        self._routes[route.match] = route
+        self._young[topic_name] = admission
+
+    def _make_room(self) -> None:
+        room = self.maximum_bytes - self.maximum_bytes // FREED
+        while self._bytes > room:
+            if not self._old:
+                self._old, self._young = self._young, {}
+            _, admission = self._old.popitem()
+            self._discard(admission)
+
+    def _discard(self, admission: TopicAdmission) -> None:
+        route = admission.route
+        admission.epoch = 0
+        route.topics -= 1
+        self._bytes -= admission.size
+        if not route.topics:
+            self._bytes -= route.size
+            self._routes.pop(route.match, None)
+
+    def forget(self, topic_filter: str) -> None:
+        """Forget every admission whose route a subscription with this topic filter belongs to.
+
+        Without a wildcard that is one topic; otherwise it may be any of them.
+        """
+        self._routes = {}
+        if "+" in topic_filter or "#" in topic_filter:
+            self.forget_all()
+            return
+        name = write_string(topic_filter)
+        for known in (self._young, self._old):
+            admission = known.pop(name, None)
+            if admission is not None:
+                self._discard(admission)
+
+    def forget_all(self) -> None:
+        """Forget every admission and route."""
+        self._epoch += 1
+        self._routes, self._young, self._old = {}, {}, {}
+        self._bytes = 0
+
+
+def read_topic(topic_name: bytes) -> str:
+    """Return the topic that stands behind its length; raise MqttError for what is no topic name."""
+    topic = to_text(topic_name[2:], "topic name")  # [MQTT-3.3.2-1]
+    if "+" in topic or "#" in topic or not topic:  # [MQTT-3.3.2-2]
+        check_topic_name(topic)
+    return topic

@@ -1,0 +1,29 @@
+import cython
+
+from gateway.broker.subscribing.replay cimport Replay
+from gateway.routing.retained cimport RetainedMessages
+from gateway.routing.retained_log cimport Cursor, RetainedLog
+from gateway.session.session cimport Session
+
+@cython.final
+cdef class Replays:
+    cdef object _broker
+    cdef Py_ssize_t _bytes
+    cdef Py_ssize_t _messages
+    cdef object _ring
+    cdef double _turn
+    cdef dict _waiting
+    cdef readonly Py_ssize_t count
+    cdef public Py_ssize_t maximum_waiting
+    cdef public Py_ssize_t turn_messages
+
+    @cython.locals(cursor=Cursor, cost=Py_ssize_t, retained=RetainedMessages, found=list,
+                   most=Py_ssize_t, fitting=Py_ssize_t, size=Py_ssize_t)
+    cdef bint _advance(self, Replay one, instant) except -1
+    @cython.locals(retained=RetainedMessages, cursor=Cursor, cost=Py_ssize_t, before=Py_ssize_t,
+                   most=Py_ssize_t, found=list, fitting=Py_ssize_t, size=Py_ssize_t)
+    cdef _send_some(self, Replay one, instant)
+    @cython.locals(room=Py_ssize_t, size=Py_ssize_t, most=Py_ssize_t, number=Py_ssize_t)
+    cdef tuple _fitting(self, list messages, Py_ssize_t cost)
+    @cython.locals(session=Session)
+    cdef _send(self, Replay one, list messages, Py_ssize_t size, instant)

@@ -1,0 +1,297 @@
+"""Retained messages for new subscriptions, as many in one turn as others can wait for.
+
+What a turn has no room for is sent in later ones, in which subscribers take turns. Whoever gets a
+message that was published meanwhile was sent its topic's retained message before
+(`Replays.send_first`): so nothing older follows something newer, unless a crash comes in between.
+"""
+
+import math
+from collections import OrderedDict
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from gateway.access.rule import READ
+from gateway.broker.instant import Instant
+from gateway.broker.subscribing.replay import Replay
+from gateway.mqtt.publication import Publication
+from gateway.mqtt.topics import topic_matches
+from gateway.routing.subscription import Subscription
+from gateway.routing.where.message import make_message
+from gateway.session.kept import KeptSubscription
+from gateway.session.session import Session
+
+if TYPE_CHECKING:
+    from gateway.broker.broker import Broker
+
+TURN_MESSAGES = 2_000
+"""Retained messages that are replayed in one turn, of all subscribers together: some 2 ms."""
+
+TURN_BYTES = 512 * 1024
+"""Bytes of their payloads; the last may exceed it."""
+
+LOOKED_AT = 8
+"""How many count as one of those that are merely looked at."""
+
+GLANCE = 16
+"""Names that are looked at to see whether there is anything to send, when a turn has no room."""
+
+MAXIMUM_WAITING = 10_000
+"""Replays that wait for later turns, some 500 bytes each; beyond them one is done at once."""
+
+_KEY: Final = "replays"
+
+
+class Replays:
+    """All replays that wait for later turns, by session.
+
+    Sessions that can take messages stand in a ring; the others come back to it when they say that
+    they have room (`Session.on_room`).
+    """
+
+    __slots__ = (
+        "_broker",
+        "_bytes",
+        "_messages",
+        "_ring",
+        "_turn",
+        "_waiting",
+        "count",
+        "maximum_waiting",
+        "turn_messages",
+    )
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self.turn_messages = TURN_MESSAGES
+        self.maximum_waiting = MAXIMUM_WAITING
+        self._waiting: dict[Session, dict[str, Replay]] = {}  # by topic filter
+        self._ring: OrderedDict[Session, None] = OrderedDict()
+        self._turn = -math.inf  # monotonic second
+        self._messages = 0  # that this turn has room for
+        self._bytes = 0
+        self.count = 0  # of those that wait
+
+    def begin(
+        self,
+        session: Session,
+        subscription: Subscription,
+        kept: KeptSubscription,
+        instant: Instant,
+    ) -> None:
+        """Send a new subscription its retained messages, in this turn as far as there is room.
+
+        `kept` is what the session's journal knows of the subscription. It learns that retained
+        messages are awaited, too, if they are owed by more than this turn: after a crash all of
+        them are sent again.
+        """
+        self.discard(session, subscription.topic_filter)
+        one = Replay(session, subscription, kept, self._broker.retained.log.open())
+        self._begin_turn(instant)
+        if self._ring:
+            self._messages = 0  # others have waited for longer
+        done = one.has_room() and self._advance(one, instant)
+        if not done and self.count >= self.maximum_waiting:
+            self._broker.counters.add("tidegate/replays/at_once")
+            while not done:
+                self._messages, self._bytes = self.turn_messages, TURN_BYTES
+                done = self._advance(one, instant)
+        if not done:
+            self._wait(one, instant)
+            return
+        self._broker.retained.log.close(one.cursor)
+        if one.noted:
+            session.journal.subscribe(one.kept)
+
+    def follow(self, session: Session, subscription: Subscription, kept: KeptSubscription) -> None:
+        """Go on with a subscription that has taken another's place and asks for no replay."""
+        one = self._waiting.get(session, {}).get(subscription.topic_filter)
+        if one is not None:
+            one.subscription, one.kept = subscription, kept
+            self._note(one)
+
+    def discard(self, session: Session, topic_filter: str) -> None:
+        """Send nothing more for a subscription that is given up, or replayed again."""
+        one = self._waiting.get(session, {}).get(topic_filter)
+        if one is not None:
+            self._remove(one)
+
+    def discard_all(self, session: Session) -> None:
+        """Send nothing more to a session that ends."""
+        for one in [*self._waiting.get(session, {}).values()]:
+            self._remove(one)
+
+    def leave(self, session: Session, instant: Instant) -> None:
+        """Give up what a session that lost its connection is owed no more."""
+        for one in [*self._waiting.get(session, {}).values()]:
+            if not one.survives:
+                self._remove(one)
+        if session in self._waiting:
+            self.ready(session, instant.monotonic)
+
+    def ready(self, session: Session, now: float) -> None:
+        """Go on with what waits for a session, if that has room; `now` is monotonic seconds."""
+        if session not in self._ring and self._first(session).has_room():
+            self._ring[session] = None
+            self._broker.deadlines.set(_KEY, now, self._go_on)
+
+    def send_first(self, topic: str, instant: Instant) -> None:
+        """Send the retained message of a topic to all whose replays have not come to it yet.
+
+        That is before another message of the topic is: neither may follow the other in the wrong
+        order, and the retained one may be there no longer afterwards.
+        """
+        log = self._broker.retained.log
+        if not log.is_ahead(topic):
+            return
+        place = log.place(topic)
+        for waiting in self._waiting.values():
+            for topic_filter, one in waiting.items():
+                ahead = one.cursor.place <= place < one.cursor.end
+                if ahead and topic_matches(topic_filter, topic):
+                    found = self._broker.retained.find(topic, instant.monotonic)
+                    size = sum([payload_bytes(each) for each in found])
+                    self._send(one, found, size, instant)
+        log.renew(topic)
+
+    def _go_on(self, _: str, instant: Instant) -> None:
+        """Let the sessions of the ring take turns."""
+        self._begin_turn(instant)
+        ring = self._ring
+        while ring and self._messages > 0:
+            session = next(iter(ring))
+            one = self._first(session)
+            if not one.has_room():
+                del ring[session]
+                continue
+            done = self._advance(one, instant)
+            if done:
+                self._remove(one)
+                if one.noted:
+                    session.journal.subscribe(one.kept)
+            if session in ring and (done or one.scans):
+                ring.move_to_end(session)
+        if ring:
+            # the next turn, and not this one again
+            later = math.nextafter(instant.monotonic, math.inf)
+            self._broker.deadlines.set(_KEY, later, self._go_on)
+
+    def _begin_turn(self, instant: Instant) -> None:
+        if instant.monotonic != self._turn:
+            self._turn = instant.monotonic
+            self._messages, self._bytes = self.turn_messages, TURN_BYTES
+
+    def _advance(self, one: Replay, instant: Instant) -> bool:
+        """Send as much as the turn has room for; return whether that is all.
+
+        What can be found in less than a turn is sent in one, and costs no look at other topics.
+        """
+        retained, cursor, cost = self._broker.retained, one.cursor, one.cost
+        if not one.scans:
+            most = self.turn_messages // cost if self._messages > 0 else GLANCE
+            found = retained.few(one.subscription.topic_filter, cursor, most, instant.monotonic)
+            if found is not None:
+                fitting, size = self._fitting(found, cost)
+                if fitting == len(found):
+                    self._send(one, found, size, instant)
+                    return True
+            if self._messages <= 0 or (found is not None and self._messages < self.turn_messages):
+                self._messages = 0  # the next turn has room for it
+                return False
+            one.scans = True
+        while self._messages > 0 and not cursor.done:
+            self._send_some(one, instant)
+        return cursor.done
+
+    def _send_some(self, one: Replay, instant: Instant) -> None:
+        """Send what the cursor comes to next."""
+        retained, cursor, cost = self._broker.retained, one.cursor, one.cost
+        before = cursor.place
+        most = max(1, self._messages // cost)
+        found = retained.read(one.subscription.topic_filter, cursor, most, instant.monotonic)
+        fitting, size = self._fitting(found, cost)
+        if fitting < len(found):
+            cursor.place = retained.log.place(found[fitting].topic)
+            del found[fitting:]
+        self._send(one, found, size, instant)
+        self._messages -= (cursor.place - before - fitting) // LOOKED_AT + 1
+
+    def _fitting(self, messages: list[Publication], cost: int) -> tuple[int, int]:
+        """Return how many of the messages this turn has room for, and the bytes of those."""
+        room, size = self._bytes, 0
+        most = min(len(messages), max(0, -(-self._messages // cost)))
+        for number in range(most):
+            if size >= room:
+                return number, size
+            size += payload_bytes(messages[number])
+        return most, size
+
+    def _send(self, one: Replay, messages: list[Publication], size: int, instant: Instant) -> None:
+        """Send, queue or drop what a subscription asks for of so many bytes of messages."""
+        session, subscription = one.session, one.subscription
+        client_id = session.client_id
+        self._messages -= len(messages) * one.cost
+        self._bytes -= size
+        if self._bytes <= 0:
+            self._messages = 0
+        if subscription.no_local:  # [MQTT-3.8.3-3]
+            messages = [each for each in messages if each.client_id != client_id]
+        access = session.access
+        if access.restricted or subscription.topic_filter.startswith("$"):
+            messages = [each for each in messages if access.rights(each.topic) & READ]
+        where = subscription.where
+        if where is not None:
+            passes = self._broker.budget.passes
+            messages = [
+                each for each in messages if passes(where, make_message(each, 0), client_id)
+            ]
+        identifier = subscription.identifier
+        identifiers = () if identifier is None else (identifier,)
+        qos, now = subscription.qos, instant.monotonic
+        for each in messages:
+            # RETAIN is set on what is sent because of a SUBSCRIBE [MQTT-3.3.1-8]
+            session.accept(
+                each,
+                0,
+                1,
+                min(qos, each.qos),
+                retain=True,
+                subscription_identifiers=identifiers,
+                now=now,
+            )
+
+    def _first(self, session: Session) -> Replay:
+        """Return the replay of a session that comes next."""
+        return next(iter(self._waiting[session].values()))
+
+    def _wait(self, one: Replay, instant: Instant) -> None:
+        """Go on with a replay in later turns."""
+        session = one.session
+        self._waiting.setdefault(session, {})[one.subscription.topic_filter] = one
+        self.count += 1
+        self._broker.counters.add("tidegate/replays/deferred")
+        session.on_room = self.ready
+        self._note(one)
+        self.ready(session, math.nextafter(instant.monotonic, math.inf))
+
+    def _remove(self, one: Replay) -> None:
+        """Wait no longer with a replay."""
+        session = one.session
+        waiting = self._waiting[session]
+        del waiting[one.subscription.topic_filter]
+        self.count -= 1
+        self._broker.retained.log.close(one.cursor)
+        if not waiting:
+            del self._waiting[session]
+            session.on_room = None
+            self._ring.pop(session, None)
+
+    def _note(self, one: Replay) -> None:
+        """Let the replay begin again after a crash, if anything is owed then."""
+        if one.survives:
+            one.noted = True
+            one.session.journal.subscribe(replace(one.kept, awaits_retained=True))
+
+
+def payload_bytes(publication: Publication) -> int:
+    """Return the bytes of a retained message's payload."""
+    return publication.packets.payload_bytes(0, 1)

@@ -1,0 +1,206 @@
+"""What happens to a SUBSCRIBE (MQTT 5, section 3.8.4; $where language, section 12)."""
+
+import logging
+from typing import TYPE_CHECKING
+
+from gateway.broker.client import Client, session_of
+from gateway.broker.instant import Instant
+from gateway.broker.pieces import Piece, Pieces
+from gateway.broker.subscribing.expressions import TooManyExpressions
+from gateway.mqtt.packets import SubAck, Subscribe, SubscriptionRequest
+from gateway.mqtt.properties import NO_PROPERTIES, Properties
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.mqtt.topics import split_shared
+from gateway.routing.subscription import Subscription
+from gateway.routing.where.errors import WhereError
+from gateway.session.kept import KeptSubscription
+from gateway.session.session import Session
+
+if TYPE_CHECKING:
+    from gateway.broker.broker import Broker
+    from gateway.routing.where.compile import Where
+
+logger = logging.getLogger(__name__)
+
+REASON_BYTES = 200
+"""The longest Reason String about an expression ($where language, section 12.1)."""
+
+
+class _Refused(Exception):  # noqa: N818 - an answer, not a mistake of ours
+    """No filter of the SUBSCRIBE is granted."""
+
+    def __init__(self, code: ReasonCode, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+
+
+def handle_subscribe(
+    broker: "Broker", client: Client, packet: Subscribe, instant: Instant
+) -> Pieces:
+    """Grant or refuse each topic filter, then send the retained messages that match.
+
+    Nothing is granted if one of the filters is malformed.
+    """
+    session = session_of(client)
+    piece = Piece()
+    count, limit = 0, broker.settings.maximum_filtered_subscriptions
+    topic_filters: set[str] = set()  # as many as it takes to see that they are too many
+    for request in packet.requests:
+        count += 1
+        if len(topic_filters) <= limit:
+            topic_filters.add(request.topic_filter)
+        if piece.ends_with(request.topic_filter):
+            yield
+    try:
+        where = _where(broker, client, session, packet, topic_filters)
+    except _Refused as refused:
+        logger.warning("client %.80r: %s", session.client_id, refused.reason)
+        codes = [refused.code] * count
+        client.send(SubAck(packet.packet_id, codes, _explain(client, refused.reason)))
+        return
+    identifiers = packet.properties.subscription_identifiers
+    identifier = identifiers[0] if identifiers else None
+    codes = []
+    replayed: dict[str, tuple[Subscription, KeptSubscription]] = {}
+    commit, gathered = 0, broker.gathered
+    for request in packet.requests:
+        if piece.ends_with(request.topic_filter):
+            commit = max(commit, broker.commit_since(gathered))
+            yield
+            gathered = broker.gathered
+        before = len(broker.router)
+        code, granted = _subscribe(broker, client, session, request, identifier, where)
+        codes.append(code)
+        existed = len(broker.router) == before
+        if granted is None:
+            continue
+        if _wants_retained(request, existed=existed):
+            replayed[request.topic_filter] = granted
+        else:
+            broker.replays.follow(session, *granted)
+    # [MQTT-3.8.4-1], [MQTT-3.8.4-6]
+    commit = max(commit, broker.commit_since(gathered))
+    client.send(SubAck(packet.packet_id, codes), commit)
+    for topic_filter, (subscription, kept) in replayed.items():
+        if piece.ends_with(topic_filter):
+            instant = yield
+        broker.replays.begin(session, subscription, kept, instant)
+
+
+def _where(
+    broker: "Broker",
+    client: Client,
+    session: Session,
+    packet: Subscribe,
+    topic_filters: set[str],
+) -> "Where | None":
+    """Return the filter of the first `$where` property, None without one."""
+    text = next(
+        (value for key, value in packet.properties.user_properties if key == "$where"), None
+    )
+    if text is None:
+        return None
+    replaced = sum(_is_filtered(broker, session, each) for each in topic_filters)
+    filtered = broker.router.filtered(session) - replaced
+    limit = broker.settings.maximum_filtered_subscriptions
+    try:
+        where = broker.expressions.get(text, identity=client.arrival.where_identity)
+    except WhereError as error:
+        syntax = error.kind == "syntax"
+        code = ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR if syntax else ReasonCode.QUOTA_EXCEEDED
+        raise _Refused(code, f"$where:{error.position}: {error.message}") from error
+    except TooManyExpressions as error:
+        raise _Refused(ReasonCode.QUOTA_EXCEEDED, f"$where:0: {error}") from error
+    if filtered + len(topic_filters) > limit:
+        raise _Refused(
+            ReasonCode.QUOTA_EXCEEDED,
+            f"$where:0: a client has at most {limit} filtered subscriptions",
+        )
+    if where.never_true:
+        logger.warning("client %.80r: filter can never be true: %s", session.client_id, where.text)
+    return where
+
+
+def _is_filtered(broker: "Broker", session: Session, topic_filter: str) -> bool:
+    number = broker.router.find(session, topic_filter)
+    return number is not None and broker.router.subscription(number).where is not None
+
+
+def _explain(client: Client, reason: str) -> Properties:
+    if not client.problem_information:
+        return NO_PROPERTIES
+    return client.explain(reason.encode()[:REASON_BYTES].decode(errors="ignore"))
+
+
+def _subscribe(
+    broker: "Broker",
+    client: Client,
+    session: Session,
+    request: SubscriptionRequest,
+    identifier: int | None,
+    where: "Where | None",
+) -> tuple[ReasonCode, tuple[Subscription, KeptSubscription] | None]:
+    """Add or replace one subscription [MQTT-3.8.4-3]; return its reason code, and it if granted."""
+    if broker.topic_limits.fault(request.topic_filter):
+        broker.counters.add("tidegate/refused/topic_filters")
+        return ReasonCode.TOPIC_FILTER_INVALID, None
+    if not session.access.may_subscribe(split_shared(request.topic_filter)[1]):
+        broker.counters.add("tidegate/access/subscriptions")
+        return ReasonCode.NOT_AUTHORIZED, None
+    if _no_room(broker, session) and broker.router.find(session, request.topic_filter) is None:
+        broker.counters.add("tidegate/refused/subscriptions")
+        return ReasonCode.QUOTA_EXCEEDED, None
+    kept = _kept(client, request, identifier, where)
+    session.journal.subscribe(kept)
+    return ReasonCode(request.qos), (route(broker, session, kept, where), kept)
+
+
+def _no_room(broker: "Broker", session: Session) -> bool:
+    router = broker.router
+    return router.count(session) >= broker.settings.maximum_subscriptions or router.full
+
+
+def route(
+    broker: "Broker", session: Session, kept: KeptSubscription, where: "Where | None"
+) -> Subscription:
+    """Route matching messages to the session; return the subscription that does.
+
+    `where` is the filter that came with the subscription; without one, that which the
+    configuration attaches holds.
+    """
+    if where is None:
+        where = broker.subscription_filters.find(session.client_id, kept.topic_filter)
+    subscription = Subscription(
+        session,
+        kept.topic_filter,
+        kept.qos,
+        no_local=kept.no_local,
+        retain_as_published=kept.retain_as_published,
+        identifier=kept.identifier,
+        where=where,
+    )
+    broker.router.add(subscription)
+    return subscription
+
+
+def _kept(
+    client: Client, request: SubscriptionRequest, identifier: int | None, where: "Where | None"
+) -> KeptSubscription:
+    """Return what the session's journal has to keep of a subscription."""
+    return KeptSubscription(
+        request.topic_filter,
+        request.qos,
+        request.no_local,
+        request.retain_as_published,
+        identifier,
+        None if where is None else where.text,
+        client.arrival.where_identity,
+    )
+
+
+def _wants_retained(request: SubscriptionRequest, *, existed: bool) -> bool:
+    """Retain Handling [MQTT-3.3.1-9] to -11; a shared subscription gets none (section 4.8.2)."""
+    if split_shared(request.topic_filter)[0] is not None:
+        return False
+    return request.retain_handling == 0 or (request.retain_handling == 1 and not existed)

@@ -1,0 +1,80 @@
+"""Bytes to packets: which function reads which packet (MQTT 5, chapter 3)."""
+
+from collections.abc import Callable
+
+from gateway.mqtt.codec.acknowledgements import read_puback, read_pubcomp, read_pubrec, read_pubrel
+from gateway.mqtt.codec.auth import read_auth
+from gateway.mqtt.codec.connack import read_connack
+from gateway.mqtt.codec.connect import read_connect
+from gateway.mqtt.codec.disconnect import read_disconnect
+from gateway.mqtt.codec.ping import read_pingreq, read_pingresp
+from gateway.mqtt.codec.publish import read_publish
+from gateway.mqtt.codec.subscribe import read_suback, read_subscribe
+from gateway.mqtt.codec.unsubscribe import read_unsuback, read_unsubscribe
+from gateway.mqtt.errors import MalformedPacket, ProtocolError
+from gateway.mqtt.packets import Packet, Subscribe, Unsubscribe
+
+Reader = Callable[[bytes, int, int, int], Packet]
+
+READERS: dict[int, Reader] = {
+    0x10: read_connect,
+    0x20: read_connack,
+    # 0x30 to 0x3F: read_publish, the only one whose flags say something
+    0x40: read_puback,
+    0x50: read_pubrec,
+    0x62: read_pubrel,
+    0x70: read_pubcomp,
+    0x82: read_subscribe,
+    0x90: read_suback,
+    0xA2: read_unsubscribe,
+    0xB0: read_unsuback,
+    0xC0: read_pingreq,
+    0xD0: read_pingresp,
+    0xE0: read_disconnect,
+    0xF0: read_auth,
+}
+"""The reader of each packet by its first byte: any other has wrong flags, or is reserved.
+
+A reader takes the buffer, where the body starts and ends, and the protocol version.
+"""
+
+_CONNECT = 0x10
+_PUBLISH = 0x30
+_TYPE = 0xF0
+
+
+def check_first_packet(first_byte: int) -> None:
+    """Raise ProtocolError unless this is the first byte of a CONNECT, whatever its flags."""
+    if first_byte & _TYPE != _CONNECT:  # [MQTT-3.1.0-1]
+        raise ProtocolError(f"a packet of type {first_byte >> 4} before CONNECT")
+
+
+def decode(buffer: bytes, first_byte: int, start: int, end: int, version: int) -> Packet:
+    """Return the packet whose body is `buffer[start:end]`, as `Framer.next_frame` found it.
+
+    `version` is the connection's protocol version: 3, 4 or 5, and 0 before CONNECT, which tells
+    its own. Raises MalformedPacket or ProtocolError and nothing else, whatever the bytes are.
+    """
+    packet = decode_head(buffer, first_byte, start, end, version)
+    if isinstance(packet, Subscribe):
+        packet.requests = list(packet.requests)
+    elif isinstance(packet, Unsubscribe):
+        packet.topic_filters = list(packet.topic_filters)
+    return packet
+
+
+def decode_head(buffer: bytes, first_byte: int, start: int, end: int, version: int) -> Packet:
+    """Return the same packet, but read topic filters only when they are iterated.
+
+    What is wrong with those of a SUBSCRIBE or an UNSUBSCRIBE is raised then.
+    """
+    if first_byte & _TYPE == _PUBLISH and version:
+        return read_publish(buffer, first_byte, start, end, version)
+    if not version:
+        check_first_packet(first_byte)
+    reader = READERS.get(first_byte)
+    if reader is None:  # [MQTT-2.1.3-1]
+        raise MalformedPacket(
+            f"first byte 0x{first_byte:02X}: a reserved packet type, or flags that it cannot have"
+        )
+    return reader(buffer, start, end, version)

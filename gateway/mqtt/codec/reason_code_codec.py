@@ -1,0 +1,69 @@
+"""Reads and writes reason codes, and the packets' ends that consist of one and properties."""
+
+from gateway.mqtt.codec.fields import (
+    excess_bytes,
+    read_byte,
+    write_byte,
+    write_variable_byte_integer,
+)
+from gateway.mqtt.codec.property_codec import read_properties, write_fields
+from gateway.mqtt.codec.reason_code_table import GRANTED_QOS_CODES, REASON_CODES
+from gateway.mqtt.errors import MalformedPacket
+from gateway.mqtt.packets import MQTT_5, PacketType
+from gateway.mqtt.properties import NO_PROPERTIES, Properties
+from gateway.mqtt.reason_codes import ReasonCode
+
+
+def to_reason_code(code: int, packet_type: PacketType) -> ReasonCode:
+    """Return the reason code; raises MalformedPacket if a `packet_type` cannot carry it."""
+    reason_code = REASON_CODES[packet_type].get(code)
+    if reason_code is None:
+        raise _unknown(code, packet_type)
+    return reason_code
+
+
+def read_reason_codes(
+    buffer: bytes, position: int, end: int, packet_type: PacketType, version: int
+) -> list[ReasonCode]:
+    """Read the reason codes up to `end`, at least one; each as `to_reason_code` does."""
+    known = REASON_CODES[packet_type] if version == MQTT_5 else GRANTED_QOS_CODES
+    if position == end:
+        raise MalformedPacket(f"{packet_type.name} without a reason code")
+    try:
+        return [known[code] for code in buffer[position:end]]
+    except KeyError as error:
+        raise _unknown(error.args[0], packet_type) from None
+
+
+def read_reason_and_properties(
+    buffer: bytes, position: int, end: int, packet_type: PacketType, version: int
+) -> tuple[ReasonCode, Properties]:
+    """Read the end of a packet in which both may be left out, or the properties alone."""
+    if position == end:
+        return ReasonCode.SUCCESS, NO_PROPERTIES
+    if version < MQTT_5:
+        raise excess_bytes(packet_type.name, position, end)
+    code, position = read_byte(buffer, position, end, "reason code")
+    reason_code = to_reason_code(code, packet_type)
+    if position == end:
+        return reason_code, NO_PROPERTIES
+    properties, position = read_properties(buffer, position, end, packet_type, version)
+    if position != end:
+        raise excess_bytes(packet_type.name, position, end)
+    return reason_code, properties
+
+
+def write_reason_and_properties(
+    reason_code: ReasonCode, properties: Properties, packet_type: PacketType, version: int
+) -> bytes:
+    """Return the shortest form of the two; before MQTT 5 that is nothing."""
+    if version < MQTT_5:
+        return b""
+    written = b"" if properties is NO_PROPERTIES else write_fields(properties, packet_type)
+    if written:
+        return write_byte(reason_code) + write_variable_byte_integer(len(written)) + written
+    return write_byte(reason_code) if reason_code else b""
+
+
+def _unknown(code: int, packet_type: PacketType) -> MalformedPacket:
+    return MalformedPacket(f"reason code 0x{code:02X} is not one of {packet_type.name}")

@@ -1,9 +1,0 @@
-from gateway.mqtt.publish cimport read_publish
-
-cdef int _CONNECT
-cdef int _PUBLISH
-cdef int _TYPE
-
-cpdef check_first_packet(int first_byte)
-
-cpdef decode_head(bytes buffer, int first_byte, Py_ssize_t start, Py_ssize_t end, int version)

@@ -1,0 +1,287 @@
+"""One network connection to the fleet's broker: an MQTT client for QoS 1 messages."""
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from gateway.mqtt.codec.decode import decode
+from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.codec.fields import VARIABLE_BYTE_INTEGER_LIMIT
+from gateway.mqtt.errors import MalformedPacket, ProtocolError
+from gateway.mqtt.framing import Framer
+from gateway.mqtt.packets import (
+    MQTT_3_1_1,
+    MQTT_5,
+    ConnAck,
+    Connect,
+    Disconnect,
+    Packet,
+    PingReq,
+    PubAck,
+    Publish,
+    SubAck,
+    Subscribe,
+    SubscriptionRequest,
+)
+from gateway.mqtt.reason_codes import FAILURE, ReasonCode
+from gateway.uplink.errors import LinkError, in_words
+from gateway.uplink.fleet.connecting import (
+    KEEP_ALIVE,
+    MAXIMUM_PACKET_SIZE,
+    PORTS,
+    connect_packet,
+    tls_context,
+)
+from gateway.uplink.fleet.keep_alive import KeepAlive
+from gateway.uplink.fleet.message import FleetMessage
+from gateway.uplink.fleet.open_socket import CONNECT_SECONDS, open_socket
+from gateway.uplink.fleet.packet_identifiers import PacketIdentifiers
+from gateway.uplink.fleet.server_limits import ServerLimits, limits_of, refusal_of
+from gateway.uplink.fleet.stream import FleetStream
+from gateway.uplink.settings import UplinkSettings
+
+logger = logging.getLogger(__name__)
+
+_PUBACK = 0x40
+_SHORT_PUBACK = 2
+"""Bytes of a PUBACK's body that says nothing but success (section 3.4.2.1)."""
+
+_CONNACK = 0x20
+_OLD_CONNACK = b"\x00\x01"
+"""The body of a CONNACK of MQTT 3.1.1 that refuses the protocol version."""
+
+
+class FleetClient:
+    """A connection, used once; messages not acknowledged at its end are sent on the next one.
+
+    The session at the server outlives it for `settings.session_expiry`: what the fleet asks of
+    the gateway waits there. `session_present` says after the CONNACK that it was kept, and then
+    what was unacknowledged is repeated by `publish_again` before anything else.
+
+    What is published leaves with `flush`. Call `service` whenever `wake` was called, and now and
+    then. `on_acknowledged` gets the packet identifier and the reason code of each PUBACK.
+    Without `mqtt_5` the connection speaks MQTT 3.1.1. `packet_identifiers.last` is for the next
+    connection of the session, which goes on behind it.
+    """
+
+    def __init__(
+        self,
+        settings: UplinkSettings,
+        wake: Callable[[], None],
+        on_acknowledged: Callable[[int, int], None],
+        *,
+        mqtt_5: bool = True,
+    ) -> None:
+        self.version = MQTT_5 if mqtt_5 else MQTT_3_1_1
+        self.session_present = False
+        self.limits: ServerLimits | None = None
+        self.packet_identifiers = PacketIdentifiers()
+        self._settings = settings
+        self._wake = wake
+        self._acknowledged = on_acknowledged
+        self._on_message: Callable[[bytes], None] | None = None
+        self._loop = asyncio.get_running_loop()
+        self._framer = Framer(MAXIMUM_PACKET_SIZE if mqtt_5 else VARIABLE_BYTE_INTEGER_LIMIT)
+        self._stream: FleetStream | None = None
+        self._keep_alive = KeepAlive(KEEP_ALIVE, self._loop.time())
+        self._opening: asyncio.Task[None] | None = None
+        self._error: LinkError | None = None
+        self._closed = False
+
+    def connect(self, will: bytes, *, clean_start: bool = True) -> None:
+        """Begin to connect, with `will` for the status topic; `limits` is set when it is done."""
+        target = urlsplit(self._settings.url or "")
+        host, port = target.hostname or "", target.port or PORTS[target.scheme]
+        try:
+            packet = connect_packet(self._settings, will, self.version, clean_start=clean_start)
+            tls = tls_context(self._settings) if target.scheme == "mqtts" else None
+        except OSError as error:  # ssl.SSLError is one
+            raise LinkError(str(error)) from error
+
+        def opened(sock: socket.socket | None, error: str) -> None:
+            if sock is None:
+                self._fail(f"{host}:{port}: {error}")
+            elif self._closed:
+                sock.close()
+            else:
+                begin = self._begin(sock, host, port, tls, packet)
+                self._opening = self._loop.create_task(begin)
+
+        open_socket(host, port, opened)
+
+    def publish(self, message: FleetMessage) -> int:
+        """Send a message with the next `flush`; return its packet identifier."""
+        mid = self.packet_identifiers.take()
+        self._write(message.packet(mid))
+        return mid
+
+    def publish_again(self, mid: int, message: FleetMessage) -> None:
+        """Resend a message under its old packet identifier with the next `flush`."""
+        self.packet_identifiers.hold(mid)
+        self._write(message.packet(mid, dup=True))
+
+    def listen(self, on_message: Callable[[bytes], None]) -> None:
+        """Set the handler of messages from the server; retained ones are ignored."""
+        self._on_message = on_message
+
+    def subscribe(self, topic: str) -> None:
+        """Subscribe to one topic with QoS 1.
+
+        Whether the broker grants it is logged; the uplink does not depend on it.
+        """
+        request = SubscriptionRequest(topic, 1)
+        self._send(Subscribe(self.packet_identifiers.take(), [request]))
+
+    def flush(self) -> None:
+        """Send the queued packets."""
+        if self._stream is not None and self._stream.flush():
+            self._keep_alive.sent(self._loop.time())
+
+    def service(self) -> None:
+        """Handle received packets and keep alive; raise LinkError if the connection has ended."""
+        stream = self._stream
+        if stream is not None:
+            try:
+                for data in stream.take():
+                    self._receive(data)
+            except (MalformedPacket, ProtocolError) as error:
+                self._fail(f"the fleet's broker sent what is no MQTT: {error}")
+            self._look_at(stream)
+        if self._error is not None:
+            raise self._error
+
+    @property
+    def bytes_carried(self) -> int:
+        """Bytes sent and received on the connection, TLS included."""
+        return 0 if self._stream is None else self._stream.bytes_carried
+
+    async def close(self, *, farewell: bool = False) -> None:
+        """End the connection; with `farewell` by a DISCONNECT that has the will sent.
+
+        Before MQTT 5 no DISCONNECT can say that, and the will is sent if there is none. A
+        socket that is still being opened is closed when it is.
+        """
+        self._closed = True
+        if self._opening is not None:
+            self._opening.cancel()
+            await asyncio.gather(self._opening, return_exceptions=True)
+        if self._stream is None:
+            return
+        if farewell and self.version == MQTT_5 and self.limits is not None:
+            self._send(Disconnect(ReasonCode.DISCONNECT_WITH_WILL_MESSAGE))
+            self.flush()
+        await self._stream.end()
+
+    async def _begin(
+        self,
+        sock: socket.socket,
+        host: str,
+        port: int,
+        tls: ssl.SSLContext | None,
+        connect: Connect,
+    ) -> None:
+        """Start the protocol on a connected socket, with TLS if configured."""
+        stream = self._stream = FleetStream(sock, self._wake)
+        try:
+            await self._loop.create_connection(
+                lambda: stream,
+                sock=sock,
+                ssl=tls,
+                server_hostname=None if tls is None else host,
+                ssl_handshake_timeout=None if tls is None else CONNECT_SECONDS,
+            )
+        except (OSError, ValueError) as error:  # ValueError: no certificate can have that name
+            self._fail(f"{host}:{port}: {error}")
+        else:
+            self._send(connect)
+            self.flush()
+
+    def _send(self, packet: Packet) -> None:
+        self._write(encode(packet, self.version))
+
+    def _write(self, data: bytes) -> None:
+        if self._stream is not None:
+            self._stream.write(data)
+
+    def _look_at(self, stream: FleetStream) -> None:
+        """Raise LinkError if the connection has ended, and send PINGREQ when due."""
+        now = self._loop.time()
+        if stream.lost is not None:
+            self._lost(stream.lost)
+        elif self._keep_alive.over(now):
+            self._fail("the connection to the fleet's broker is lost: no answer to PINGREQ")
+        # While a long packet leaves, a PINGREQ would only queue behind it and count as lost.
+        elif self.limits is not None and not stream.blocked and self._keep_alive.due(now):
+            self._send(PingReq())
+        self.flush()
+
+    def _receive(self, data: bytes) -> None:
+        self._keep_alive.received(self._loop.time())
+        framer = self._framer
+        framer.feed(data)
+        while (frame := framer.next_frame()) is not None:
+            buffer, first_byte, start, end = frame
+            if first_byte == _PUBACK and end - start == _SHORT_PUBACK:
+                self._answered(buffer[start] << 8 | buffer[start + 1], ReasonCode.SUCCESS)
+            elif first_byte == _CONNACK and buffer[start:end] == _OLD_CONNACK:
+                self._connected(ConnAck(reason_code=ReasonCode.UNSUPPORTED_PROTOCOL_VERSION))
+            else:
+                self._handle(decode(buffer, first_byte, start, end, self.version))
+
+    def _handle(self, packet: Packet) -> None:
+        if isinstance(packet, PubAck):
+            self._answered(packet.packet_id, packet.reason_code)
+        elif isinstance(packet, Publish):
+            self._take(packet)
+        elif isinstance(packet, ConnAck):
+            self._connected(packet)
+        elif isinstance(packet, SubAck):
+            self.packet_identifiers.release(packet.packet_id)
+            _log_refused(packet)
+        elif isinstance(packet, Disconnect):
+            self._fail(f"the fleet's broker ended the connection: {in_words(packet.reason_code)}")
+
+    def _answered(self, mid: int, code: int) -> None:
+        self.packet_identifiers.release(mid)
+        self._acknowledged(mid, code)
+
+    def _take(self, publish: Publish) -> None:
+        if self._on_message is not None and not publish.retain:
+            self._on_message(publish.payload)
+        if publish.qos:
+            self._send(PubAck(publish.packet_id))
+
+    def _connected(self, connack: ConnAck) -> None:
+        self.session_present = connack.session_present
+        error = refusal_of(connack, self.version)
+        if error is not None:
+            self._end(error)
+            return
+        said = connack.properties
+        if said.server_keep_alive is not None:  # [MQTT-3.2.2-21]
+            self._keep_alive.seconds = said.server_keep_alive
+        self.limits = limits_of(said, self.version)
+
+    def _lost(self, reason: str) -> None:
+        if self.limits is None:
+            self._fail(
+                "the connection ended before CONNACK (does the fleet's broker speak MQTT 5?)"
+            )
+        else:
+            self._fail(f"the connection to the fleet's broker is lost: {reason}")
+
+    def _fail(self, text: str) -> None:
+        self._end(LinkError(text))
+
+    def _end(self, error: LinkError) -> None:
+        self._error = self._error or error
+        self._wake()
+
+
+def _log_refused(suback: SubAck) -> None:
+    for reason in suback.reason_codes:
+        if reason >= FAILURE:
+            logger.warning("the fleet's broker refused the subscription: %s", in_words(reason))

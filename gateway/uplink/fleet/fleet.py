@@ -1,0 +1,153 @@
+"""The fleet destination: the outbox as QoS 1 messages to an MQTT broker, within a window."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from urllib.parse import urlsplit
+
+from gateway.uplink.context import UplinkContext
+from gateway.uplink.destination import Link, removals_on_disk
+from gateway.uplink.errors import LinkError, OldBrokerError
+from gateway.uplink.fleet.client import FleetClient
+from gateway.uplink.fleet.inflight import Inflight
+from gateway.uplink.fleet.publisher import Publisher
+from gateway.uplink.fleet.sender import Sender
+from gateway.uplink.fleet.server_limits import ServerLimits
+from gateway.uplink.link.backoff import Backoff
+from gateway.uplink.link.pacing import Pacing
+from gateway.uplink.requests import RECALL_TOPIC
+
+CONNACK_SECONDS = 30.0
+"""Maximum seconds for connecting, over all addresses of the broker's name."""
+
+LEAVE_SECONDS = 2.0
+"""Seconds for which a stop waits for outstanding PUBACKs."""
+
+TICK_SECONDS = 1.0
+"""Maximum seconds between two checks of deadlines and keep alive."""
+
+HOLD_FIRST, HOLD_LONGEST = 1.0, 60.0
+"""Seconds without sending after a PUBACK that asks to wait (Backoff)."""
+
+
+class FleetDestination:
+    """Sends rows to the broker of `settings.url`, a connection for each run.
+
+    With batches it goes on with MQTT 3.1.1 at a broker that does not speak MQTT 5.
+    """
+
+    def __init__(self, context: UplinkContext, random: Callable[[], float]) -> None:
+        if context.settings.url is None:
+            raise ValueError("a fleet destination needs settings.url")
+        target = urlsplit(context.settings.url)
+        self.name = f"{target.scheme}://{target.netloc.rpartition('@')[2]}"
+        self._context = context
+        self._settings = context.settings
+        self._clock = context.clock
+        self._hold = Backoff(HOLD_FIRST, HOLD_LONGEST, random)
+        self._pacing = Pacing(context.settings.pacing, context.clock.monotonic())
+        self._mqtt_5 = True
+        self._session = context.session
+
+    async def run(self, link: Link) -> None:
+        """Connect and send until the link stops; raise LinkError when the connection fails."""
+        inflight = Inflight(self._context, self._pacing, self._hold)
+        client = FleetClient(
+            self._settings, link.wake.set, inflight.acknowledged, mqtt_5=self._mqtt_5
+        )
+        self._context.metering.begin()
+        try:
+            limits = await self._connect(client, link)
+            if limits is not None:
+                await self._send(client, limits, inflight, link)
+                await self._wait_for_acknowledgements(client, inflight, link)
+        except OldBrokerError:
+            if self._settings.batch is None:
+                raise
+            self._mqtt_5 = False
+            raise LinkError("the fleet's broker does not speak MQTT 5: trying 3.1.1") from None
+        except LinkError:
+            self._failed(client)
+            raise
+        finally:
+            await client.close(farewell=link.stopping)
+            self._context.metering.count(client.bytes_carried)
+            self._session.end(inflight.close(), client.packet_identifiers.last)
+
+    def _failed(self, client: FleetClient) -> None:
+        """Reduce the rate after a lost connection; ask for MQTT 5 again after one that failed."""
+        if client.limits is None:
+            self._mqtt_5 = True
+        else:
+            self._pacing.slow_down(self._clock.monotonic())
+
+    async def _connect(self, client: FleetClient, link: Link) -> ServerLimits | None:
+        """Return the limits of the CONNACK, None if the link stops before it arrives."""
+        recall = self._context.requests.recall
+        if recall is not None:
+            client.listen(recall)  # what waited in the session comes right behind the CONNACK
+        client.connect(will=self._status("offline"), clean_start=not self._session.known)
+        begun = self._clock.monotonic()
+        while client.limits is None and not link.stopping:
+            if self._clock.monotonic() > begun + CONNACK_SECONDS:
+                raise LinkError(f"no CONNACK within {CONNACK_SECONDS:.0f} s")
+            await link.wait(TICK_SECONDS)
+            client.service()
+        now = self._clock.monotonic()
+        self._pacing.begin(min(now - begun, TICK_SECONDS), now)
+        return client.limits
+
+    async def _send(
+        self, client: FleetClient, limits: ServerLimits, inflight: Inflight, link: Link
+    ) -> None:
+        await removals_on_disk(self._context.outbox, link)
+        publisher = Publisher(self._context, self._pacing, client, limits, inflight)
+        self._session.begin(present=client.session_present)
+        client.packet_identifiers.last = self._session.last_packet_identifier
+        sender = Sender(self._context, self._pacing, publisher, limits, inflight, self._session)
+        if self._context.requests.recall is not None:
+            # ahead of the status: whoever reads "online" may ask at once
+            client.subscribe(self._settings.topic(RECALL_TOPIC))
+        publisher.status(self._status("online"))
+        link.connected()
+        while not link.stopping:
+            _take_in(client, inflight, link)
+            more = await sender.send_what_fits()
+            client.flush()
+            if more:
+                await asyncio.sleep(0)  # there is more, but others have a turn, and PUBACKs
+                continue
+            self._show_pacing()
+            self._context.metering.count(client.bytes_carried)
+            await link.wait(min(TICK_SECONDS, sender.wait() or TICK_SECONDS))
+
+    async def _wait_for_acknowledgements(
+        self, client: FleetClient, inflight: Inflight, link: Link
+    ) -> None:
+        leave_by = self._clock.monotonic() + LEAVE_SECONDS
+        while len(inflight) and self._clock.monotonic() < leave_by:
+            _take_in(client, inflight, link)
+            await link.wait(LEAVE_SECONDS / 10)
+
+    def _show_pacing(self) -> None:
+        counters, pacing = self._context.counters, self._pacing
+        messages, size = round(pacing.messages_per_second), round(pacing.bytes_per_second)
+        counters.set("tidegate/uplink/backlog_messages_per_second", messages)
+        counters.set("tidegate/uplink/backlog_bytes_per_second", size)
+        counters.set("tidegate/uplink/slowdowns", pacing.slowdowns)
+        counters.set("tidegate/uplink/puback_ms", round(pacing.last_delay * 1000))
+
+    def _status(self, state: str) -> bytes:
+        """Return the payload of the status message, and of the will."""
+        settings = self._settings
+        status = {"state": state, "epoch": settings.epoch, "version": settings.version}
+        return json.dumps(status, separators=(",", ":")).encode()
+
+
+def _take_in(client: FleetClient, inflight: Inflight, link: Link) -> None:
+    """Handle received packets, and remove acknowledged rows from the outbox."""
+    client.service()
+    inflight.settle()
+    link.trouble(inflight.trouble)
+    if inflight.overdue:
+        raise LinkError("a PUBACK of the fleet's broker is overdue")

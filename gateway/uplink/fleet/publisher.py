@@ -1,0 +1,147 @@
+"""Sends rows and control messages in PUBLISH packets, and counts each."""
+
+from typing import NamedTuple
+
+from gateway.mqtt.alias_budget import AliasBudget
+from gateway.mqtt.outbound_aliases import OutboundAliases
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.uplink.batch import SUFFIX, Batch, batch_line, batch_payload
+from gateway.uplink.context import UplinkContext
+from gateway.uplink.fleet.client import FleetClient
+from gateway.uplink.fleet.inflight import Inflight
+from gateway.uplink.fleet.message import LONGEST_TOPIC, FleetMessage, FleetMessages, fleet_message
+from gateway.uplink.fleet.server_limits import ServerLimits
+from gateway.uplink.link.pacing import Pacing
+from gateway.uplink.reports.control_messages import ControlMessage
+from gateway.uplink.sent import Sent
+
+
+class Picked(NamedTuple):
+    """The next row to send, whether it was sent before, and whether the pacing limits it."""
+
+    row: OutboxRow
+    resent: bool
+    paced: bool
+
+
+class Publisher:
+    """Sends on one connection; every packet has QoS 1 and is recorded as in flight."""
+
+    def __init__(
+        self,
+        context: UplinkContext,
+        pacing: Pacing,
+        client: FleetClient,
+        limits: ServerLimits,
+        inflight: Inflight,
+    ) -> None:
+        self._settings = context.settings
+        self._context = context
+        self._pacing = pacing
+        self._client = client
+        self._limits = limits
+        self._inflight = inflight
+        self._batch_topic = context.settings.topic(SUFFIX)
+        self._aliases = self._make_aliases()
+        self._messages = FleetMessages(context.settings, self._aliases)
+
+    def status(self, status: bytes) -> None:
+        """Send the retained status message."""
+        message = self._status(status)
+        self._inflight.sent(self._client.publish(message), Sent(message.size, status=status))
+
+    def own(self, message: ControlMessage) -> None:
+        """Send a control message; end it if it is too large for the server."""
+        made = self._own(message)
+        if self._too_large(made.size):
+            self._context.control_messages.answered(message, ReasonCode.PACKET_TOO_LARGE)
+            return
+        self._inflight.sent(self._client.publish(made), Sent(made.size, own=message))
+
+    def row(self, picked: Picked, now: int) -> None:
+        """Send a row in a PUBLISH of its own at `now` (ms since 1970).
+
+        It is given up if the server can never take it.
+        """
+        row, resent, is_paced = picked
+        if not self._messages.fits(row):
+            too_large = self._too_large(LONGEST_TOPIC)
+            code = ReasonCode.PACKET_TOO_LARGE if too_large else ReasonCode.TOPIC_NAME_INVALID
+            self._inflight.refuse(row, code)
+            return
+        message = self._messages.of(row, now, resent=resent)
+        if self._too_large(message.size):
+            self._inflight.refuse(row, ReasonCode.PACKET_TOO_LARGE)
+            if self._aliases is not None:
+                self._aliases.close()  # one that this packet was to set does not stand
+            return
+        mid = self._client.publish(message)
+        paced = message.size if is_paced else 0
+        self._inflight.sent(mid, Sent(message.size, (row,), paced=paced))
+        if is_paced:
+            self._pacing.sent(1, paced)
+        self._count(1, resent)
+
+    def batch(self, batch: Batch) -> None:
+        """Send a batch; its rows were counted by the pacing when they joined it, its bytes now."""
+        message = self._plain(self._batch_topic, batch.payload())
+        mid = self._client.publish(message)
+        paced = message.size * batch.paced // len(batch.rows)
+        self._inflight.sent(mid, Sent(message.size, batch.rows, paced=paced, batched=True))
+        self._pacing.sent(0, paced)
+        self._count(len(batch.rows), batch.resent)
+        self._context.counters.add("tidegate/uplink/batches")
+
+    def again(self, mid: int, sent: Sent) -> None:
+        """Resend a packet of an earlier connection under its identifier, without an alias.
+
+        One that has become too large for the server meanwhile goes on like a new one: its rows
+        are refused, or split.
+        """
+        message = self._repetition(sent)
+        sent.size, sent.paced = message.size, 0
+        self._inflight.sent(mid, sent)
+        if self._too_large(sent.size):
+            self._inflight.acknowledged(mid, ReasonCode.PACKET_TOO_LARGE)
+            return
+        self._client.publish_again(mid, message)
+        if sent.rows:
+            self._count(len(sent.rows), len(sent.rows))
+
+    def _repetition(self, sent: Sent) -> FleetMessage:
+        """Return the packet for its present rows or control message."""
+        now = self._context.clock.wall_ms()
+        if sent.own is not None:
+            return self._own(sent.own)
+        if not sent.rows:
+            return self._status(sent.status)
+        if not sent.batched:
+            return self._messages.again(sent.rows[0], now)
+        identity = self._settings.identity
+        lines = [batch_line(row, identity=identity, resent=True, now=now) for row in sent.rows]
+        return self._plain(self._batch_topic, batch_payload(lines))
+
+    def _status(self, status: bytes) -> FleetMessage:
+        topic = self._settings.topic("status")
+        return self._plain(topic, status, retain=self._limits.retain_available)
+
+    def _own(self, message: ControlMessage) -> FleetMessage:
+        return self._plain(self._settings.topic(message.suffix), message.payload)
+
+    def _plain(self, topic: str, payload: bytes, *, retain: bool = False) -> FleetMessage:
+        return fleet_message(topic, payload, retain=retain, version=self._client.version)
+
+    def _make_aliases(self) -> OutboundAliases | None:
+        maximum = min(self._limits.topic_alias_maximum, self._settings.topic_alias_maximum)
+        return OutboundAliases(maximum, AliasBudget()) if maximum else None
+
+    def _count(self, sent: int, resent: int) -> None:
+        self._context.counters.add("tidegate/uplink/sent", sent)
+        if resent:
+            self._context.counters.add("tidegate/uplink/resent", resent)
+
+    def _too_large(self, size: int) -> bool:
+        """Return whether the packet is larger than the server accepts [MQTT-3.2.2-15]."""
+        maximum = self._limits.maximum_packet_size
+        return maximum is not None and size > maximum

@@ -1,0 +1,179 @@
+"""Sends the rows of the outbox over one connection, up to the window."""
+
+from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.uplink.batch import SUFFIX, Batch, batch_line
+from gateway.uplink.batch_limits import BatchLimits
+from gateway.uplink.context import UplinkContext
+from gateway.uplink.fleet.inflight import Inflight
+from gateway.uplink.fleet.publisher import Picked, Publisher
+from gateway.uplink.fleet.server_limits import ServerLimits
+from gateway.uplink.lanes import Lanes
+from gateway.uplink.link.pacing import Pacing
+from gateway.uplink.remote_session import RemoteSession
+
+BATCHES_IN_FLIGHT = 8
+"""Full batches that fit into the window, however small that is set."""
+
+SMALL_SHARE = 4
+"""A batch must hold at least this many messages of a size; larger ones are sent singly."""
+
+PACKET_OVERHEAD = 64
+"""Bytes of a batch's PUBLISH beside topic and payload, and what zlib adds to what it can't pack."""
+
+MESSAGES_AT_ONCE = 64
+"""Messages sent before other tasks of the event loop run."""
+
+SHORTEST_WAIT = 0.005
+"""Minimum seconds to sleep for the pacing, so that a wake-up sends several messages."""
+
+
+class Sender:
+    """Made when a connection is up: what is in the outbox at that moment is its backlog.
+
+    What an earlier connection of the same session left unanswered goes first, in its order
+    [MQTT-4.6.0-1]. Control messages follow, then what was refused for now, live rows, and the
+    backlog as its pacing allows. With batches, rows wait until a batch is full or due.
+    """
+
+    def __init__(
+        self,
+        context: UplinkContext,
+        pacing: Pacing,
+        publisher: Publisher,
+        limits: ServerLimits,
+        inflight: Inflight,
+        session: RemoteSession,
+    ) -> None:
+        self._session = session
+        self._repeated = {row.id for _, sent in session.unanswered for row in sent.rows}
+        self._context = context
+        self._pacing = pacing
+        self._publisher = publisher
+        self._inflight = inflight
+        self._receive_maximum = limits.receive_maximum
+        self._all_in_batches = not limits.mqtt_5
+        self._lanes = Lanes(context.outbox)
+        self._next: Picked | None = None
+        self._batch_limits = batch_limits(context, limits)
+        self._batch = None if self._batch_limits is None else Batch(self._batch_limits)
+        self._window = context.settings.window
+        if self._batch_limits is not None:
+            self._window = max(self._window, BATCHES_IN_FLIGHT * self._batch_limits.messages)
+
+    async def send_what_fits(self) -> bool:
+        """Send until the window is full, nothing is left, or the fleet's broker says wait.
+
+        Return True when it ended before that, after MESSAGES_AT_ONCE.
+        """
+        if not self._may_send():
+            return False
+        inflight, window, receive_maximum = self._inflight, self._window, self._receive_maximum
+        now, wall = self._now(), self._context.clock.wall_ms()
+        for _ in range(MESSAGES_AT_ONCE):
+            if not inflight.room(window, receive_maximum):
+                return False
+            if not await self._send_one(now, wall):
+                break
+        else:
+            return True
+        if self._batch is not None and self._batch.wait(now) == 0:
+            self._send_batch(self._batch)
+        return False
+
+    async def _send_one(self, now: float, wall: int) -> bool:
+        """Send the next message, or add it to the batch; return False if there is none."""
+        if self._session.unanswered:
+            self._publisher.again(*self._session.unanswered.popleft())
+        elif self._batch is not None and self._batch.full:
+            self._send_batch(self._batch)
+        elif (own := self._context.control_messages.next()) is not None:
+            self._publisher.own(own)
+        elif (picked := self._next or await self._pick(now)) is not None:
+            self._next = None
+            if self._context.outbox.take(picked.row, wall):
+                self._send(picked, now, wall)
+        else:
+            return False
+        return True
+
+    def wait(self) -> float | None:
+        """Return the seconds until more may be sent without being woken, None for never."""
+        if not (self._may_send() and self._inflight.room(self._window, self._receive_maximum)):
+            return None
+        now = self._now()
+        due = None if self._batch is None else self._batch.wait(now)
+        paced = self._pacing.wait(now) if self._backlog_may_go() else None
+        waits = [wait for wait in (due, paced) if wait is not None]
+        return max(SHORTEST_WAIT, min(waits)) if waits else None
+
+    def _now(self) -> float:
+        return self._context.clock.monotonic()
+
+    def _may_send(self) -> bool:
+        return not (self._inflight.held or self._context.metering.spent)
+
+    def _backlog_may_go(self) -> bool:
+        return self._lanes.backlog_waits and not self._context.metering.backlog_spent
+
+    async def _pick(self, now: float) -> Picked | None:
+        row = self._inflight.again()
+        if row is not None:
+            return Picked(row, resent=True, paced=False)
+        lanes = self._lanes
+        row = lanes.next_live()
+        if row is None and lanes.live_waits:
+            row = await lanes.live()
+        if row is not None:
+            return Picked(row, resent=False, paced=False)
+        if self._backlog_may_go() and self._pacing.ready(now):
+            row = await self._backlog()
+            if row is not None:
+                return Picked(row, resent=lanes.waited(row), paced=True)
+        return None
+
+    async def _backlog(self) -> OutboxRow | None:
+        """Return the next backlog row that was not resent on this connection."""
+        lanes = self._lanes
+        row = lanes.next_waited() or await lanes.backlog()
+        while row is not None and row.id in self._repeated:
+            self._repeated.remove(row.id)
+            row = lanes.next_waited() or await lanes.backlog()
+        return row
+
+    def _send(self, picked: Picked, now: float, wall: int) -> None:
+        """Send a row or add it to the batch; a batch is sent before a row that cannot join it."""
+        batch, line = self._batch, self._line(picked, wall)
+        if batch is not None and line is not None and batch.fits(len(line)):
+            batch.add(picked.row, line, now, resent=picked.resent, paced=picked.paced)
+            if picked.paced:
+                self._pacing.sent(1, 0)
+        elif batch is not None and batch.rows:
+            self._next = picked
+            self._send_batch(batch)
+        else:
+            self._publisher.row(picked, wall)
+
+    def _send_batch(self, batch: Batch) -> None:
+        self._publisher.batch(batch)
+        self._batch = Batch(batch.limits)
+
+    def _line(self, picked: Picked, wall: int) -> bytes | None:
+        """Return the row as a line of a batch, None if it must be sent singly."""
+        limits = self._batch_limits
+        if limits is None or self._inflight.alone(picked.row):
+            return None
+        small = picked.row.size <= limits.bytes // SMALL_SHARE
+        if not small and not self._all_in_batches:
+            return None
+        identity = self._context.settings.identity
+        return batch_line(picked.row, identity=identity, resent=picked.resent, now=wall)
+
+
+def batch_limits(context: UplinkContext, server: ServerLimits) -> BatchLimits | None:
+    """Return the limits of the settings, within what the server takes in one packet."""
+    limits, maximum = context.settings.batch, server.maximum_packet_size
+    if limits is None or maximum is None:
+        return limits
+    topic = context.settings.topic(SUFFIX)
+    room = maximum - maximum // 1000 - len(topic.encode()) - PACKET_OVERHEAD
+    return BatchLimits(limits.messages, min(limits.bytes, room), limits.delay)

@@ -1,0 +1,114 @@
+"""The bytes of one network connection: received ones are buffered, sent ones written at once."""
+
+import asyncio
+import socket
+from collections.abc import Callable
+
+from gateway.uplink.fleet.traffic import bytes_carried
+
+READ_BYTES = 64 * 1024
+"""Maximum bytes of one read."""
+
+MAX_RECEIVED_BYTES = 1024 * 1024
+"""Bytes received and not yet handled, beyond which reading is paused."""
+
+
+class FleetStream(asyncio.BufferedProtocol):
+    """A protocol that only buffers: received bytes and the end wait until the reader asks.
+
+    Packets given to `write` leave in their order with the next `flush`, in one system call.
+    """
+
+    def __init__(self, sock: socket.socket, wake: Callable[[], None]) -> None:
+        self.lost: str | None = None
+        """Why the connection ended, None while it is open."""
+        self._socket = sock
+        self._wake = wake
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._ended = asyncio.Event()
+        self._buffer = memoryview(bytearray(READ_BYTES))
+        self._received: list[bytes] = []
+        self._received_bytes = 0
+        self._paused = False
+        self._waiting: list[bytes] = []
+        self._carried = 0
+
+    @property
+    def bytes_carried(self) -> int:
+        """Bytes sent and received so far, or until the end of the connection."""
+        self._carried = max(self._carried, bytes_carried(self._socket))
+        return self._carried
+
+    @property
+    def blocked(self) -> bool:
+        """Whether bytes wait because the peer does not read."""
+        return self._transport is not None and self._transport.get_write_buffer_size() > 0
+
+    def take(self) -> list[bytes]:
+        """Return the bytes received since the last call."""
+        received, self._received = self._received, []
+        self._received_bytes = 0
+        if self._paused and self._transport is not None and self.lost is None:
+            self._paused = False
+            self._transport.resume_reading()
+        return received
+
+    def write(self, data: bytes) -> None:
+        """Queue a packet for the next `flush`."""
+        self._waiting.append(data)
+
+    def flush(self) -> bool:
+        """Send all queued packets; return whether there were any."""
+        if not self._waiting or self._transport is None:
+            return False
+        data = b"".join(self._waiting)
+        self._waiting.clear()
+        if self.lost is None:
+            self._transport.write(data)
+        return True
+
+    async def end(self) -> None:
+        """End the connection at once; return when its socket is closed, or about to be."""
+        if self._transport is None:
+            self._socket.close()
+            return
+        self._carried = self.bytes_carried
+        self._transport.abort()
+        await self._ended.wait()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - asyncio promises it
+        self._transport = transport
+        self._wake()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Return the buffer for the next read."""
+        del sizehint
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Buffer the received bytes."""
+        self._received.append(bytes(self._buffer[:nbytes]))
+        self._received_bytes += nbytes
+        if self._received_bytes > MAX_RECEIVED_BYTES and self._transport is not None:
+            self._paused = True
+            self._transport.pause_reading()
+        self._wake()
+
+    def eof_received(self) -> bool:
+        """Record that the server has closed its side, which ends the connection."""
+        self._carried = self.bytes_carried
+        self._lose("the server closed it")
+        return False
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Record why the connection ended."""
+        self._carried = self.bytes_carried
+        self._lose(str(error) if error is not None else "closed")
+        self._ended.set()
+
+    def _lose(self, reason: str) -> None:
+        self.lost = self.lost or reason
+        self._wake()

@@ -1,0 +1,73 @@
+"""Reports to the fleet how far off the gateway's wall clock was, and with what uncertainty."""
+
+import json
+from collections.abc import Sequence
+from functools import partial
+
+from gateway.clock import Clock
+from gateway.clock.spans import Finding, Span
+from gateway.counters import Counters
+from gateway.storage.state.clock_store import ClockStore
+from gateway.uplink.reports.control_messages import ControlMessages
+from gateway.uplink.reports.kept_messages import KeptMessages
+
+SUFFIX = "clock"
+
+
+def clock_record(finding: Finding) -> dict[str, object]:
+    """Return the record of docs/fleet.md; `to` is null while the span runs."""
+    span = finding.span
+    return {
+        "epoch": span.epoch,
+        "offset_ms": finding.offset,
+        "uncertainty_ms": finding.uncertainty,
+        "from": span.begins,
+        "to": span.ends,
+        "numbers": _numbers(span),
+        "boot": span.boot,
+        "uptime_ms": span.begins - span.offset,
+    }
+
+
+class ClockReports:
+    """Keeps each record on disk, in order, until the fleet has acknowledged it."""
+
+    def __init__(
+        self, store: ClockStore, own: ControlMessages, counters: Counters, clock: Clock
+    ) -> None:
+        self._store = store
+        self._messages = KeptMessages(SUFFIX, own, counters, clock)
+        self._messages.on_room.append(self.send)
+        self._sent = 0
+
+    def note(self, findings: Sequence[Finding]) -> None:
+        """Store the findings and send them."""
+        for finding in findings:
+            self._store.add(json.dumps(clock_record(finding), separators=(",", ":")))
+        self._store.end_turn()
+        self.send()
+
+    def send(self) -> None:
+        """Send as many records as there is room for, and resend refused ones."""
+        self._messages.resend()
+        for identifier in [known for known in self._store.records if known > self._sent]:
+            if not self._messages.room:
+                return
+            self._sent = identifier
+            payload = self._store.records[identifier].encode("ascii")
+            self._messages.send(payload, partial(self._taken, identifier))
+
+    def _taken(self, identifier: int) -> None:
+        self._store.remove(identifier)
+        self._store.end_turn()
+
+
+def _numbers(span: Span) -> dict[str, list[int | None]]:
+    """Return the first and last number of each stream in the span, null for what is not known."""
+    if span.last is None:
+        return {stream: [number + 1, None] for stream, number in span.first.items()}
+    return {
+        stream: [span.first.get(stream, 0) + 1, last]
+        for stream, last in span.last.items()
+        if last > span.first.get(stream, 0)
+    }

@@ -1,0 +1,113 @@
+"""Tells the fleet what is in the ledger, and lets it go when the fleet has heard."""
+
+import asyncio
+import logging
+import sqlite3
+from contextlib import suppress
+from functools import partial
+
+from gateway.clock import Clock
+from gateway.counters import Counters
+from gateway.storage.ledger.pages import LedgerPages
+from gateway.storage.ledger.starts import Start, Starts
+from gateway.uplink.reports.control_messages import ControlMessages
+from gateway.uplink.reports.kept_messages import KeptMessages
+from gateway.uplink.reports.ledger_entry import announcement, ledger_entries
+
+logger = logging.getLogger(__name__)
+
+SUFFIX = "ledger"
+
+PASS_SECONDS = 30.0
+"""Between two passes through the ledger: what ends meanwhile collapses into fewer ranges."""
+
+PASS_RANGES = 2_000
+"""Ranges from which a pass does not wait for its time."""
+
+PAGE_RANGES = 200
+"""Ranges read from the ledger at a time; an entry or a few of them."""
+
+LOOK_SECONDS = 1.0
+"""Between two looks at the ledger."""
+
+
+class LedgerReports:
+    """A task that goes through the ledger again and again, as fast as the fleet takes entries."""
+
+    def __init__(
+        self,
+        pages: LedgerPages,
+        starts: Starts,
+        own: ControlMessages,
+        counters: Counters,
+        clock: Clock,
+    ) -> None:
+        self._pages = pages
+        self._starts = starts
+        self._clock = clock
+        self._counters = counters
+        self._messages = KeptMessages(SUFFIX, own, counters, clock)
+        self._messages.on_room.append(self._wake)
+        self._woken = asyncio.Event()
+        self._pass_at = 0.0
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Announce this start, and begin."""
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def close(self) -> None:
+        """End; what is not told stays on disk."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+    async def look(self) -> None:
+        """Send what is due and what there is room for."""
+        self._messages.resend()
+        await self._pages.shorten()
+        while self._messages.room and self._is_due():
+            page = await self._pages.next_page(PAGE_RANGES)
+            if page is None:
+                return
+            for entry in ledger_entries(page, self._starts):
+                self._messages.send(entry.payload, partial(self._pages.reported, entry.ranges))
+            if self._pages.between_passes:
+                self._pass_at = self._clock.monotonic() + PASS_SECONDS
+                return
+
+    def announce(self) -> None:
+        """Say of each start that it was, if the fleet has not heard of it."""
+        for start in self._starts.unannounced:
+            payload = announcement(start, _stream(start))
+            self._messages.send(payload, partial(self._starts.save_announced, start))
+
+    def _is_due(self) -> bool:
+        return (
+            not self._pages.between_passes
+            or self._clock.monotonic() >= self._pass_at
+            or (self._pages.rows >= PASS_RANGES and self._messages.idle)
+        )
+
+    async def _run(self) -> None:
+        self.announce()
+        while True:
+            try:
+                await self.look()
+            except sqlite3.Error as error:
+                logger.warning("the ledger could not be read: %s", error)
+            # Not wait_for: Python 3.11 loses a cancellation that meets the event there, and the
+            # gateway's stop would wait for ever.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._woken.wait()
+            self._woken.clear()
+
+    def _wake(self) -> None:
+        self._woken.set()
+
+
+def _stream(start: Start) -> str:
+    last = (start.previous or {}).get("last", {})
+    return next(iter(last), "main")

@@ -1,0 +1,99 @@
+"""A gateway whose database goes bad in use ends, unless that would help nobody."""
+
+import asyncio
+import sqlite3
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from gateway.app.disk import damage
+from gateway.app.gateway import Gateway
+from gateway.app.listeners import make_listeners
+from gateway.config.load import bare
+from gateway.server.listener import Listener
+from gateway.storage.engine.damage import note_damage
+from gateway.storage.engine.database import FILE_NAME
+from tests.support.ports import free_port
+
+
+async def started(folder: Path, stack: AsyncExitStack) -> Gateway:
+    gateway = Gateway(bare(free_port()), folder, stack)
+    await gateway.start(durable=True)
+    return gateway
+
+
+def find_damage(gateway: Gateway) -> None:
+    error = sqlite3.DatabaseError("database disk image is malformed")
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    assert gateway.database.writer.on_error is not None
+    gateway.database.writer.on_error(error)
+
+
+def alarm(gateway: Gateway) -> str:
+    message = gateway.broker.retained.get("$SYS/broker/tidegate/alarm/database")
+    assert message is not None
+    return message.packets.one(0).decode()
+
+
+async def test_it_tells_and_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(damage, "TELL_SECONDS", 0.01)
+    async with AsyncExitStack() as stack:
+        gateway = await started(tmp_path, stack)
+        find_damage(gateway)
+        assert gateway.writer.full
+        assert not gateway.ended.is_set()
+        assert damage.ENDS in alarm(gateway)
+        await asyncio.wait_for(gateway.ended.wait(), 60)
+        assert gateway.fault == "the database is damaged (database disk image is malformed)"
+
+
+async def test_asked_to_end_before_it_was_no_fault(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        gateway = await started(tmp_path, stack)
+        gateway.end()
+        gateway.end("something")
+        assert not gateway.fault
+
+
+async def test_a_disk_that_spoils_what_was_salvaged_does_not_fill_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(damage, "TELL_SECONDS", 0.0)
+    async with AsyncExitStack() as stack:
+        await started(tmp_path, stack)
+    note_damage(tmp_path / FILE_NAME, "a page was bad")
+    async with AsyncExitStack() as stack:
+        gateway = await started(tmp_path, stack)
+        assert gateway.database.salvage is not None
+        find_damage(gateway)
+        assert damage.ENDS_LATER in alarm(gateway)
+        await asyncio.sleep(0.05)
+        assert not gateway.ended.is_set()
+
+
+async def test_it_stays_when_the_next_start_would_not_know(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(damage, "TELL_SECONDS", 0.0)
+    async with AsyncExitStack() as stack:
+        gateway = await started(tmp_path, stack)
+        (tmp_path / (FILE_NAME + ".damaged")).mkdir()  # takes no text
+        find_damage(gateway)
+        assert damage.STAYS in alarm(gateway)
+        await asyncio.sleep(0.05)
+        assert not gateway.ended.is_set()
+
+
+async def test_damage_found_before_there_is_any_telemetry_is_told_by_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find_early(gateway: Gateway) -> list[Listener]:
+        assert not hasattr(gateway, "telemetry")
+        find_damage(gateway)
+        return make_listeners(gateway)
+
+    monkeypatch.setattr("gateway.app.gateway.make_listeners", find_early)
+    async with AsyncExitStack() as stack:
+        gateway = await started(tmp_path, stack)
+        assert damage.ENDS in alarm(gateway)

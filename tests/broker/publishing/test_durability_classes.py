@@ -1,0 +1,145 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.broker.connecting.arrival import Arrival
+from gateway.broker.publishing.durability_classes import DurabilityClasses, DurabilityEntry
+from gateway.broker.publishing.topic_admissions import TopicAdmission
+from gateway.broker.settings import BrokerSettings
+from gateway.mqtt.packets import PubAck, Publish, PubRec, Will
+from gateway.routing.route import NOWHERE, Route
+from gateway.routing.where.message import Message
+from gateway.session.durability_class import DurabilityClass
+from tests.support.broker_harness import Harness
+from tests.support.held_disk import Disk
+from tests.support.inline import Inline
+
+MEMORY = DurabilityEntry(None, topic_filter="position/+")
+SENSORS = DurabilityEntry(0.05, client="sensor-*")
+VALVES = DurabilityEntry(0.0, topic_filter="valves/#")
+
+
+def classes(*entries: DurabilityEntry, default: float | None = 0.0) -> DurabilityClasses:
+    return DurabilityClasses(entries, default)
+
+
+def within(
+    of: DurabilityClasses, client_id: str, topic: str, listener: float | None = -1.0
+) -> float | None:
+    """Return what holds; a listener of -1.0 says nothing."""
+    of_listener = None if listener == -1.0 else DurabilityClass(listener)
+    admission = TopicAdmission(topic, Route(NOWHERE))
+    admission.durability = of.of_topic(topic)
+    return admission.commit_within(of.of_client(client_id, of_listener))
+
+
+def test_without_entries_the_listener_and_then_the_default_hold() -> None:
+    assert within(classes(), "c", "a") == 0.0
+    assert within(classes(default=0.2), "c", "a") == 0.2
+    assert within(classes(default=0.2), "c", "a", listener=None) is None
+    assert within(classes(default=None), "c", "a", listener=0.0) == 0.0
+
+
+CASES = [
+    ((MEMORY, SENSORS), "sensor-1", "position/a", None),
+    ((SENSORS, MEMORY), "sensor-1", "position/a", 0.05),
+    ((SENSORS, MEMORY), "pump", "position/a", None),
+    ((SENSORS, MEMORY), "pump", "position/a/b", 0.3),
+    ((SENSORS, MEMORY), "sensor-", "other", 0.05),
+    ((SENSORS, MEMORY), "my-sensor-1", "other", 0.3),
+    ((VALVES, SENSORS), "sensor-1", "valves", 0.0),
+    ((DurabilityEntry(0.1, client="*"), VALVES), "sensor-1", "valves/1", 0.1),
+    ((DurabilityEntry(0.1, topic_filter="#"), VALVES), "sensor-1", "valves/1", 0.1),
+    ((DurabilityEntry(0.1, topic_filter="#"),), "sensor-1", "$SYS/a", 0.3),
+]
+
+
+@pytest.mark.parametrize(("entries", "client_id", "topic", "expected"), CASES)
+def test_the_first_entry_that_fits_holds(
+    entries: tuple[DurabilityEntry, ...], client_id: str, topic: str, expected: float | None
+) -> None:
+    assert within(classes(*entries), client_id, topic, listener=0.3) == expected
+
+
+@given(
+    st.lists(
+        st.builds(
+            lambda within, pattern, by_client: (
+                DurabilityEntry(within, client=pattern)
+                if by_client
+                else DurabilityEntry(within, topic_filter=pattern)
+            ),
+            st.sampled_from([0.0, 0.01, 0.5, None]),
+            st.sampled_from(["a", "b"]),
+            st.booleans(),
+        ),
+        max_size=6,
+    ),
+    st.sampled_from(["a", "b", "c"]),
+    st.sampled_from(["a", "b", "c"]),
+)
+def test_the_order_of_the_configuration_decides(
+    entries: list[DurabilityEntry], client_id: str, topic: str
+) -> None:
+    fitting = (each for each in entries if each.client == client_id or each.topic_filter == topic)
+    first = next(fitting, DurabilityEntry(0.25))
+    assert within(classes(*entries), client_id, topic, listener=0.25) == first.commit_within
+
+
+# --- in the broker --------------------------------------------------------------------------
+
+
+def harness(*entries: DurabilityEntry, default: float | None = 0.0) -> tuple[Harness, Inline]:
+    made = Harness(BrokerSettings(durability=entries, default_durability=default), Disk())
+    rows = Inline(disk=made.disk)
+    made.broker.subscribe_inline(rows, ["#"])
+    return made, rows
+
+
+def test_a_message_has_the_class_of_its_publisher_or_topic() -> None:
+    made, rows = harness(MEMORY, SENSORS, default=0.2)
+    for client_id in ("sensor-1", "pump"):
+        client = made.connect(client_id)
+        client.send(Publish("position/a"), Publish("other"))
+    listened = made.connect("x", arrival=Arrival(durability_class=DurabilityClass(0.7)))
+    listened.send(Publish("position/a"), Publish("other"))
+    assert [each.commit_within for each in rows.taken] == [None, 0.05, None, 0.2, None, 0.7]
+
+
+def test_a_message_of_the_gateway_has_the_class_of_its_topic() -> None:
+    made, rows = harness(MEMORY, DurabilityEntry(0.05, client="*"), default=0.2)
+    for topic in ("position/a", "other"):
+        made.broker.publish(Message(topic, client_id="serial"), made.instant)
+    kept = Message("other")
+    kept.commit_within = None
+    made.broker.publish(kept, made.instant)
+    assert [each.commit_within for each in rows.taken] == [None, 0.2, None]
+
+
+@pytest.mark.parametrize(("qos", "answer"), [(1, PubAck(7)), (2, PubRec(7))])
+def test_in_memory_an_answer_waits_for_no_row(qos: int, answer: PubAck | PubRec) -> None:
+    made, rows = harness(MEMORY)
+    client = made.connect("c")
+    client.send(Publish("position/a", qos=qos, packet_id=7))
+    assert rows.taken
+    assert made.disk is not None
+    assert made.disk.pending_rows
+    assert client.take() == [answer]
+
+
+def test_a_will_is_a_message_of_its_client() -> None:
+    made, rows = harness(MEMORY, SENSORS)
+    made.connect("sensor-1", will=Will("gone", b"x", 1)).drop()
+    made.connect("pump", will=Will("position/a", b"x", 1)).drop()
+    assert [each.commit_within for each in rows.taken] == [0.05, None]
+
+
+def test_a_session_has_the_class_of_its_client_anew_with_each_connection() -> None:
+    made, _ = harness(SENSORS, MEMORY, default=0.2)
+    made.persistent("sensor-1").drop()
+    assert made.session("sensor-1").durability_class.commit_within == 0.05
+    made.persistent("pump").drop()
+    assert made.session("pump").durability_class.commit_within == 0.2
+    arrival = Arrival(durability_class=DurabilityClass(None))
+    made.connect("pump", clean_start=False, session_expiry=10, arrival=arrival)
+    assert made.session("pump").durability_class.commit_within is None

@@ -1,0 +1,31 @@
+import gc
+
+import pytest
+
+from gateway.broker.subscribing.expressions import Expressions, TooManyExpressions
+from gateway.routing.where.errors import WhereError
+
+
+def test_equal_expressions_are_compiled_once() -> None:
+    expressions = Expressions(10)
+    assert expressions.get("x = 1") is expressions.get("x = 1")
+
+
+def test_an_expression_is_forgotten_with_its_last_user() -> None:
+    expressions = Expressions(1)
+    held = expressions.get("x = 1")
+    with pytest.raises(TooManyExpressions, match="all 1 distinct expressions are in use"):
+        expressions.get("x = 2")
+    assert expressions.get("x = 1") is held
+    assert expressions.in_use() == [held]
+    del held
+    gc.collect()
+    assert len(expressions) == 0
+    expressions.get("x = 2")
+
+
+def test_an_expression_in_error_takes_no_place() -> None:
+    expressions = Expressions(1)
+    with pytest.raises(WhereError):
+        expressions.get("x = ")
+    assert len(expressions) == 0

@@ -1,0 +1,239 @@
+"""The client by itself, against a broker whose every byte a test decides."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+import gateway.uplink.fleet.packet_identifiers as identifiers_module
+import gateway.uplink.fleet.stream as stream_module
+from gateway.mqtt.codec.decode import decode
+from gateway.mqtt.codec.encode import encode
+from gateway.mqtt.framing import Framer
+from gateway.mqtt.packets import (
+    MQTT_5,
+    ConnAck,
+    Connect,
+    Packet,
+    PingReq,
+    PubAck,
+    Publish,
+    SubAck,
+    Subscribe,
+)
+from gateway.mqtt.properties import Properties
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.uplink.errors import LinkError
+from gateway.uplink.fleet.client import FleetClient
+from gateway.uplink.fleet.message import fleet_message
+from tests.support.storage import until
+from tests.support.uplinks import uplink_settings
+
+
+class Server:
+    """Keeps what comes; says what it is told."""
+
+    def __init__(self) -> None:
+        self.packets: list[Packet] = []
+        self.ended = False
+        self._writer: asyncio.StreamWriter | None = None
+
+    async def start(self) -> int:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        port: int = self._server.sockets[0].getsockname()[1]
+        return port
+
+    def say(self, *packets: Packet) -> None:
+        self.say_bytes(b"".join(encode(packet, MQTT_5) for packet in packets))
+
+    def say_bytes(self, data: bytes) -> None:
+        assert self._writer is not None, "nobody has connected"
+        self._writer.write(data)
+
+    @property
+    def publishes(self) -> list[Publish]:
+        return [packet for packet in self.packets if isinstance(packet, Publish)]
+
+    async def stop(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+        self._server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+        framer = Framer(1 << 28)
+        while data := await reader.read(65_536):
+            framer.feed(data)
+            while (frame := framer.next_frame()) is not None:
+                version = 0 if not self.packets else MQTT_5
+                self.packets.append(decode(*frame, version))
+        self.ended = True
+
+
+class Wired:
+    """A client that has sent its CONNECT to a server."""
+
+    def __init__(self, server: Server, client: FleetClient) -> None:
+        self.server = server
+        self.client = client
+        self.answers: list[tuple[int, int]] = []
+        self.error = ""
+
+    def serve(self) -> bool:
+        """Do what the uplink does whenever it is woken; keep what it would raise."""
+        try:
+            self.client.service()
+        except LinkError as error:
+            self.error = str(error)
+        return bool(self.error)
+
+    async def connected(self, **properties: Any) -> None:
+        self.server.say(ConnAck(properties=Properties(**properties)))
+        await self.until(lambda: self.client.limits is not None)
+
+    async def until(self, condition: Any) -> None:
+        await until(lambda: self.serve() or condition())
+        assert condition(), self.error
+
+
+@pytest.fixture
+async def wired() -> AsyncIterator[Wired]:
+    server = Server()
+    port = await server.start()
+    answers: list[tuple[int, int]] = []
+    client = FleetClient(
+        uplink_settings(port), lambda: None, lambda mid, code: answers.append((mid, code))
+    )
+    client.connect(b"offline")
+    found = Wired(server, client)
+    found.answers = answers
+    await found.until(lambda: len(server.packets) == 1)
+    yield found
+    await client.close()
+    await until(lambda: server.ended)
+    await server.stop()
+
+
+MESSAGE = fleet_message("a", b"1", version=MQTT_5)
+
+
+async def test_what_is_published_leaves_with_the_flush_and_in_order(wired: Wired) -> None:
+    await wired.connected()
+    mids = [wired.client.publish(MESSAGE) for _ in range(3)]
+    wired.client.publish_again(9, MESSAGE)
+    await asyncio.sleep(0)
+    assert len(wired.server.packets) == 1
+    wired.client.flush()
+    await until(lambda: len(wired.server.packets) == 5)
+    assert isinstance(wired.server.packets[0], Connect)
+    sent = [(each.packet_id, each.dup) for each in wired.server.publishes]
+    assert sent == [*((mid, False) for mid in mids), (9, True)]
+    wired.server.say(PubAck(1), PubAck(2, ReasonCode.QUOTA_EXCEEDED))
+    wired.server.say(PubAck(3, ReasonCode.NO_MATCHING_SUBSCRIBERS))
+    await wired.until(lambda: wired.answers == [(1, 0), (2, 0x97), (3, 0x10)])
+
+
+async def test_no_identifier_is_given_twice_before_its_puback(
+    wired: Wired, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(identifiers_module, "LAST_PACKET_IDENTIFIER", 4)
+    await wired.connected()
+    client = wired.client
+    client.packet_identifiers.last = 2
+    client.publish_again(4, MESSAGE)
+    assert [client.publish(MESSAGE) for _ in range(2)] == [3, 1]
+    wired.server.say(PubAck(3))
+    await wired.until(lambda: wired.answers)
+    assert [client.publish(MESSAGE) for _ in range(2)] == [2, 3]
+    assert client.packet_identifiers.last == 3
+
+
+async def test_messages_of_the_server_are_taken_and_acknowledged(wired: Wired) -> None:
+    taken: list[bytes] = []
+    wired.client.listen(taken.append)
+    await wired.connected()
+    wired.client.subscribe("ask")
+    wired.client.flush()
+    await until(lambda: isinstance(wired.server.packets[-1], Subscribe))
+    wired.server.say(
+        SubAck(1, [ReasonCode.GRANTED_QOS_1]),
+        Publish("ask", b"old", 1, retain=True, packet_id=7),
+        Publish("ask", b"new", 1, packet_id=8),
+        Publish("ask", b"light"),
+    )
+    await wired.until(lambda: len(wired.server.packets) == 4)
+    assert taken == [b"new", b"light"]
+    assert wired.server.packets[2:] == [PubAck(7), PubAck(8)]
+
+
+async def test_a_refused_subscription_is_logged(
+    wired: Wired, caplog: pytest.LogCaptureFixture
+) -> None:
+    await wired.connected()
+    wired.client.subscribe("ask")
+    wired.server.say(SubAck(1, [ReasonCode.NOT_AUTHORIZED]))
+    await wired.until(lambda: "refused the subscription: Not authorized (0x87)" in caplog.text)
+    assert not wired.error
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        (b"\x40\x03\x00\x01\x01", "sent what is no MQTT"),
+        (b"\x40\x01\x00", "sent what is no MQTT"),
+        (b"\x00\x00", "sent what is no MQTT"),
+        (b"\x30\xff\xff\xff\x7f", "at most 262144"),
+        (b"\xe0\x00", "ended the connection: Success (0x00)"),
+    ],
+    ids=["code", "short", "type", "large", "disconnect"],
+)
+async def test_what_ends_a_connection_is_said(wired: Wired, data: bytes, error: str) -> None:
+    await wired.connected()
+    wired.server.say_bytes(data)
+    await until(wired.serve)
+    assert error in wired.error
+
+
+class Hands:
+    """A clock that a test moves on."""
+
+    def __init__(self, now: float) -> None:
+        self.now = now
+
+    def time(self) -> float:
+        return self.now
+
+
+async def test_the_servers_keep_alive_holds_and_silence_ends_the_connection(
+    wired: Wired, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await wired.connected(server_keep_alive=7)
+    clock = Hands(wired.client._loop.time())
+    monkeypatch.setattr(wired.client, "_loop", clock)
+    clock.now += 6.0
+    assert not wired.serve()
+    clock.now += 2.0
+    assert not wired.serve()
+    await until(lambda: len(wired.server.packets) > 1)
+    assert wired.server.packets[1:] == [PingReq()]
+    clock.now += 8.0
+    assert wired.serve()
+    assert "no answer to PINGREQ" in wired.error
+
+
+async def test_more_than_is_taken_waits_in_the_network(
+    wired: Wired, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream_module, "MAX_RECEIVED_BYTES", 1_000)
+    taken: list[bytes] = []
+    wired.client.listen(taken.append)
+    await wired.connected()
+    stream = wired.client._stream
+    assert stream is not None
+    wired.server.say(*[Publish("ask", bytes(10_000)) for _ in range(100)])
+    await until(lambda: stream._paused)
+    held = stream._received_bytes
+    await asyncio.sleep(0.05)
+    assert stream._received_bytes == held < 1_000_000
+    await wired.until(lambda: len(taken) == 100)
