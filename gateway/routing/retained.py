@@ -126,8 +126,8 @@ class RetainedMessages:
             if topics is None:
                 return None
             found = self._live(self._of(topics), now)
-        place, end = self.log.place, cursor.end
-        return [each for each in found if place(each.topic) < end]
+        log, end = self.log, cursor.end
+        return [each for each in found if log.place(each.topic) < end]
 
     def read(self, topic_filter: str, cursor: Cursor, most: int, now: float) -> list[Publication]:
         """Return those of them that are at the cursor's next places, of which `most` are read."""
@@ -140,8 +140,8 @@ class RetainedMessages:
 
     def _of(self, topics: list[str]) -> list[Publication]:
         """Return the messages of topics that have one."""
-        get = self.log.get
-        return [get(topic) for topic in topics]  # type: ignore[misc]  # each has one
+        log = self.log
+        return [log.get(topic) for topic in topics]  # type: ignore[misc]  # each has one
 
     def _live(self, found: list[Publication], now: float) -> list[Publication]:
         """Return those that have not expired."""
