@@ -23,6 +23,7 @@ def _lines(kind: BridgeKind) -> Iterator[str]:
         yield f"It needs `pip install '{kind.requirement}'`."
     yield ""
     yield from _keys(kind.settings, {each.name for each in keys_of(BridgeSettings)})
+    yield from _tables(kind.settings, kind.name)
     if kind.counters or kind.gauges:
         yield ""
         yield f"| below `$SYS/broker/tidegate/{kind.name}/` | meaning |"
@@ -33,9 +34,24 @@ def _lines(kind: BridgeKind) -> Iterator[str]:
             yield f"| `<bridge>/{name}` | {meaning} |"
 
 
-def _keys(settings: type[BridgeSettings], without: set[str]) -> Iterator[str]:
+def _tables(settings: type, place: str) -> Iterator[str]:
+    """Give the tables in a table, each with a sentence and its keys."""
+    for each in keys_of(settings):
+        if each.table is not None:
+            name = f"{place}.{each.name}"
+            least = "1 to" if each.needed else "up to"
+            yield f"\n`[[{name}]]`, {least} {each.many:,}: {_summary(each.table)}\n"
+            yield from _keys(each.table, set())
+            yield from _tables(each.table, name)
+
+
+def _summary(settings: type) -> str:
+    return (settings.__doc__ or "").partition("\n")[0]
+
+
+def _keys(settings: type, without: set[str]) -> Iterator[str]:
     yield "| key | default | meaning |"
     yield "| --- | --- | --- |"
     for each in keys_of(settings):
-        if each.name not in without:
+        if each.table is None and each.name not in without:
             yield f"| `{each.name}` | {each.default_shown} | {each.meaning} |"

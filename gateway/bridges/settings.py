@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from gateway.bridges.readings.reading_map import NO_MAP, ReadingMap, reading_map
 from gateway.config.checks import boolean, number
-from gateway.config.declaration import key
+from gateway.config.declaration import key, tables
 
-__all__ = ["BridgeSettings", "bridge_name", "key"]
+__all__ = ["BridgeSettings", "bridge_name", "key", "tables"]
 
 BRIDGE_NAME = re.compile(r"[^/+#\x00-\x1f\x7f]{1,64}")
 

@@ -13,13 +13,16 @@ from gateway.config.described import Check
 T = TypeVar("T")
 D = TypeVar("D")
 
+TABLES_MAX = 1_000
+"""Tables of one array where its declaration names no other bound."""
+
 Mistake = tuple[str, object, str]
 """A key, its value (None if it is not given), and what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key of a table, or a table in it where `table` is given, one of several where `many` is.
+    """A key of a table, or a table in it where `table` is given, one of up to `many` if that is.
 
     `needed` says whether the file must give it.
     """
@@ -32,7 +35,7 @@ class Key:
     needed: bool
     shown: str
     table: type | None = None
-    many: bool = False
+    many: int = 0
 
     @property
     def default_shown(self) -> str:
@@ -74,9 +77,20 @@ def table(settings: type[T], *, name: str = "", default: Any = MISSING) -> Any:
     return field(default=default, metadata={"table": settings, "name": name})
 
 
-def tables(settings: type[T], *, name: str, default: tuple[T, ...] = ()) -> Any:
-    """Declare an array of tables in this one, such as `[[listener]]`."""
-    return field(default=default, metadata={"table": settings, "name": name, "many": True})
+def tables(
+    settings: type[T],
+    *,
+    name: str,
+    default: tuple[T, ...] = (),
+    most: int = TABLES_MAX,
+    needed: bool = False,
+) -> Any:
+    """Declare an array of at most `most` tables in this one, such as `[[listener]]`.
+
+    One that is `needed` has at least one table.
+    """
+    metadata = {"table": settings, "name": name, "many": most}
+    return field(default=MISSING if needed else default, metadata=metadata)
 
 
 def keys_of(settings: type) -> Iterator[Key]:
@@ -97,6 +111,6 @@ def _key(
     check: Check[Any] = Check(lambda value: value, ""),  # noqa: B008 - it holds nothing that changes
     shown: str = "",
     table: type | None = None,
-    many: bool = False,
+    many: int = 0,
 ) -> Key:
     return Key(name or attribute, attribute, meaning, check, default, needed, shown, table, many)

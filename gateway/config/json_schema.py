@@ -48,9 +48,14 @@ def _table(settings: type) -> dict[str, Any]:
 def _key(key: Key) -> dict[str, Any]:
     if key.table is not None:
         table = _table(key.table)
-        return {"type": "array", "items": table} if key.many else table
+        return _array(key, table) if key.many else table
     default = "" if key.needed or key.default_shown == "-" else f" Default: {key.default_shown}."
     return {"description": plain(f"{key.meaning}.{default}"), **key.check.schema}
+
+
+def _array(key: Key, table: dict[str, Any]) -> dict[str, Any]:
+    least = {"minItems": 1} if key.needed else {}
+    return {"type": "array", "items": table, **least, "maxItems": key.many}
 
 
 def plain(markdown: str) -> str:

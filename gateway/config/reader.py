@@ -66,6 +66,8 @@ class Reader:
             values[key.attribute] = self.read(key.table, value, place)
         elif not isinstance(value, list):
             self.mistake(place, value, f"[[{place}]], one for each")
+        elif len(value) > key.many or (key.needed and not value):
+            self.mistake(place, len(value), f"{int(key.needed)} to {key.many} tables [[{place}]]")
         elif value:
             values[key.attribute] = self._read_tables(key.table, value, place)
 

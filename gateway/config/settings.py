@@ -71,13 +71,19 @@ class Configuration:
     access: AccessConfig = table(AccessConfig)
     broker: BrokerConfig = table(BrokerConfig)
     subscription_filters: tuple[SubscriptionFilterConfig, ...] = tables(
-        SubscriptionFilterConfig, name="subscription_filter"
+        SubscriptionFilterConfig,
+        name="subscription_filter",
+        most=1_000,  # looked at for each filter
     )
     uplink: UplinkConfig | None = table(UplinkConfig, default=None)
     outbox: OutboxConfig = table(OutboxConfig)
     memory: MemoryConfig = table(MemoryConfig)
     storage: StorageConfig = table(StorageConfig)
-    durability: tuple[DurabilityConfig, ...] = tables(DurabilityConfig, name="durability")
+    durability: tuple[DurabilityConfig, ...] = tables(
+        DurabilityConfig,
+        name="durability",
+        most=100,  # looked at for each topic
+    )
     history: HistoryConfig = table(HistoryConfig)
     metrics: MetricsConfig | None = table(MetricsConfig, default=None)
     simulators: tuple[SimulatorConfig, ...] = tables(SimulatorConfig, name="simulator")

@@ -6,8 +6,6 @@ from typing import Any
 
 from gateway.app.access import access_policies
 from gateway.app.listeners import check_listener
-from gateway.broker.publishing.durability_classes import MAXIMUM_ENTRIES
-from gateway.broker.subscribing.subscription_filters import MAXIMUM_SUBSCRIPTION_FILTERS
 from gateway.config import checks
 from gateway.config.described import Check
 from gateway.config.errors import ConfigurationError, raise_all
@@ -34,7 +32,6 @@ def check_configuration(
 
 def _mistakes(configuration: Configuration, keys: Sequence[str]) -> Iterator[ConfigurationError]:
     """Give what cannot work; `keys` are known to be wrong."""
-    yield from _too_many(configuration)
     wrong = list(keys)
     for error in _meaningless(configuration):
         wrong.append(error.key)
@@ -44,16 +41,6 @@ def _mistakes(configuration: Configuration, keys: Sequence[str]) -> Iterator[Con
             yield from _mistake_of_listener(configuration, place)
     if not any(key.endswith(".acl_file") for key in wrong):
         yield from _mistake_of_access(configuration)
-
-
-def _too_many(configuration: Configuration) -> Iterator[ConfigurationError]:
-    filters = len(configuration.subscription_filters)
-    for key, count, maximum in (
-        ("subscription_filter", filters, MAXIMUM_SUBSCRIPTION_FILTERS),
-        ("durability", len(configuration.durability), MAXIMUM_ENTRIES),
-    ):
-        if count > maximum:
-            yield ConfigurationError(configuration.file, key, count, f"at most {maximum} of them")
 
 
 def _meaningless(configuration: Configuration) -> Iterator[ConfigurationError]:

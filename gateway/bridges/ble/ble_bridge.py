@@ -157,7 +157,7 @@ class BleBridge:
             if len(self._heard) >= HEARD_MAX:
                 self._heard.popitem(last=False)
                 self._host.count("forgotten")
-            key = None if listed is None or listed.key is None else bytes.fromhex(listed.key)
+            key = bytes.fromhex(listed.encryption_key) if listed and listed.encryption_key else None
             heard = self._heard[address] = Heard(self._decoders.of_device(key))
         self._heard.move_to_end(address)
         return heard

@@ -2,15 +2,14 @@
 
 import re
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
-from gateway.bridges.settings import BridgeSettings, bridge_name, key
+from gateway.bridges.settings import BridgeSettings, bridge_name, key, tables
 from gateway.config.checks import boolean, number, one_of, text, whole_number
+from gateway.config.described import check
 
-ADDRESS = re.compile(r"(?:[0-9A-F]{2}:){5}[0-9A-F]{2}")
+ADDRESS = re.compile("(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}")
 KEY = re.compile(r"[0-9a-fA-F]{32}|[0-9a-fA-F]{24}")
 
 LAYOUTS = {
@@ -26,24 +25,48 @@ LAYOUTS = {
     "text": "",
 }
 
-Checks = dict[str, Callable[[object], Any]]
-
 DEVICES_MAX = 200
 CHARACTERISTICS_MAX = 32
+
+
+@check("an address", type="string", pattern=f"^{ADDRESS.pattern}$")
+def address(value: object) -> str:
+    """Return an address in capitals."""
+    if not isinstance(value, str) or not ADDRESS.fullmatch(value):
+        raise ValueError('an address such as "A4:C1:38:11:22:33"')
+    return value.upper()
+
+
+@check("hexadecimal digits", type="string", pattern=f"^({KEY.pattern})$")
+def encryption_key(value: object) -> str:
+    """Accept a key of 16 bytes (12 for some older kinds) in hexadecimal digits."""
+    if not isinstance(value, str) or not KEY.fullmatch(value):
+        raise ValueError("32 hexadecimal digits")
+    return value
+
+
+def uuid(value: object) -> str:
+    """Return a UUID in full; 4 digits stand for one of the Bluetooth SIG."""
+    name = text(value).lower()
+    try:
+        full = f"0000{name}-0000-1000-8000-00805f9b34fb" if len(name) == len("2a6e") else name
+        return str(UUID(full))
+    except ValueError:
+        raise ValueError('a UUID, or 4 digits such as "2a6e"') from None
 
 
 @dataclass(frozen=True, slots=True)
 class Characteristic:
     """A GATT characteristic, read at each interval, or notified."""
 
-    uuid: str
-    quantity: str
-    type: str = "int16"
-    byte_order: str = "little"
-    scale: float = 1.0
-    unit: str | None = None
-    notify: bool = False
-    interval: float = 60.0
+    uuid: str = key(uuid, 'its UUID; 4 digits such as "2a6e" stand for one of the Bluetooth SIG')
+    quantity: str = key(bridge_name, "what it measures")
+    type: str = key(one_of(*LAYOUTS), f"{', '.join(f'`{each}`' for each in LAYOUTS)}", "int16")
+    byte_order: str = key(one_of("little", "big"), "which end of a number comes first", "little")
+    scale: float = key(number(-1e12, 1e12), "what a number is multiplied by", 1.0)
+    unit: str | None = key(text, "unit of the reading", None)
+    notify: bool = key(boolean, "whether the device tells it by itself", default=False)
+    interval: float = key(number(1, 86_400), "seconds between two reads", 60.0)
 
     def value(self, data: bytes) -> bool | int | float | str:
         """Return the value of the first bytes; raise ValueError if there are too few."""
@@ -63,88 +86,14 @@ class Characteristic:
 class BleDevice:
     """A device that is listed: its node, its key, and what is read from it by connecting."""
 
-    address: str
-    node: str | None = None
-    key: str | None = None
-    characteristic: tuple[Characteristic, ...] = ()
-
-
-def address(value: object) -> str:
-    """Return an address in capitals."""
-    if not isinstance(value, str) or not ADDRESS.fullmatch(value.upper()):
-        raise ValueError('an address such as "A4:C1:38:11:22:33"')
-    return value.upper()
-
-
-def encryption_key(value: object) -> str:
-    """Accept a key of 16 bytes (12 for some older kinds) in hexadecimal digits."""
-    if not isinstance(value, str) or not KEY.fullmatch(value):
-        raise ValueError("32 hexadecimal digits")
-    return value
-
-
-def uuid(value: object) -> str:
-    """Return a UUID in full; 4 digits stand for one of the Bluetooth SIG."""
-    name = text(value).lower()
-    try:
-        full = f"0000{name}-0000-1000-8000-00805f9b34fb" if len(name) == len("2a6e") else name
-        return str(UUID(full))
-    except ValueError:
-        raise ValueError('a UUID, or 4 digits such as "2a6e"') from None
-
-
-def _tables(
-    value: object, most: int, checks: Checks, needed: tuple[str, ...]
-) -> list[dict[str, Any]]:
-    if not isinstance(value, list) or len(value) > most:
-        raise ValueError(f"at most {most} tables")
-    return [_table(place, each, checks, needed) for place, each in enumerate(value)]
-
-
-def _table(place: int, table: object, checks: Checks, needed: tuple[str, ...]) -> dict[str, Any]:
-    if not isinstance(table, dict):
-        raise ValueError(f"[{place}]: a table")  # noqa: TRY004 - one error for every bad setting
-    given = {}
-    for name, value in table.items():
-        if name not in checks:
-            raise ValueError(f"[{place}].{name}: there are {', '.join(sorted(checks))}")
-        try:
-            given[name] = checks[name](value)
-        except ValueError as error:
-            raise ValueError(f"[{place}].{name}: {error}") from error
-    for name in needed:
-        if name not in given:
-            raise ValueError(f"[{place}].{name}: must be given")
-    return given
-
-
-def characteristics(value: object) -> tuple[Characteristic, ...]:
-    """Accept `[[ble.device.characteristic]]` tables."""
-    checks: Checks = {
-        "uuid": uuid,
-        "quantity": bridge_name,
-        "type": one_of(*LAYOUTS),
-        "byte_order": one_of("little", "big"),
-        "scale": number(-1e12, 1e12),
-        "unit": text,
-        "notify": boolean,
-        "interval": number(1, 86_400),
-    }
-    return tuple(
-        Characteristic(**each)
-        for each in _tables(value, CHARACTERISTICS_MAX, checks, ("uuid", "quantity"))
+    address: str = key(address, 'its address, such as "A4:C1:38:11:22:33"')
+    node: str | None = key(bridge_name, "its node; the address without colons", None)
+    encryption_key: str | None = key(
+        encryption_key, "32 hexadecimal digits (24 for older kinds of Xiaomi)", None, name="key"
     )
-
-
-def devices(value: object) -> tuple[BleDevice, ...]:
-    """Accept `[[ble.device]]` tables."""
-    checks: Checks = {
-        "address": address,
-        "node": bridge_name,
-        "key": encryption_key,
-        "characteristic": characteristics,
-    }
-    return tuple(BleDevice(**each) for each in _tables(value, DEVICES_MAX, checks, ("address",)))
+    characteristic: tuple[Characteristic, ...] = tables(
+        Characteristic, name="characteristic", most=CHARACTERISTICS_MAX
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -172,4 +121,4 @@ class BleSettings(BridgeSettings):
         "seconds without any advertisement before the scan counts as stalled",
         60.0,
     )
-    device: tuple[BleDevice, ...] = key(devices, "the [devices](#ble) that are listed", ())
+    device: tuple[BleDevice, ...] = tables(BleDevice, name="device", most=DEVICES_MAX)

@@ -88,21 +88,21 @@ def bthome(key: bytes | None) -> "BThome":
 
 def ruuvitag(_key: bytes | None) -> "SensorData":
     """Return a decoder of RuuviTags, if ruuvitag-ble is installed."""
-    from ruuvitag_ble import RuuvitagBluetoothDeviceData  # type: ignore[import-not-found]  # optional
+    from ruuvitag_ble import RuuvitagBluetoothDeviceData
 
     return SensorData(RuuvitagBluetoothDeviceData())
 
 
 def govee(_key: bytes | None) -> "SensorData":
     """Return a decoder of Govee's sensors, if govee-ble is installed."""
-    from govee_ble import GoveeBluetoothDeviceData  # type: ignore[import-not-found]  # optional
+    from govee_ble import GoveeBluetoothDeviceData
 
     return SensorData(GoveeBluetoothDeviceData())
 
 
 def xiaomi(key: bytes | None) -> "SensorData":
     """Return a decoder of Xiaomi's sensors, if xiaomi-ble is installed."""
-    from xiaomi_ble import XiaomiBluetoothDeviceData  # type: ignore[import-not-found]  # optional
+    from xiaomi_ble import XiaomiBluetoothDeviceData
 
     return SensorData(XiaomiBluetoothDeviceData(bindkey=key))
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from gateway.bridges.modbus.register import Register, register_map
-from gateway.bridges.settings import BridgeSettings, key
+from gateway.bridges.modbus.register import REGISTERS_MAX, Register
+from gateway.bridges.settings import BridgeSettings, key, tables
 from gateway.config.checks import number, one_of, text, whole_number
 
 
@@ -36,7 +36,9 @@ class ModbusSettings(BridgeSettings):
         "seconds of quiet between two requests; at least 3.5 characters on a serial port",
         0.0,
     )
-    register: tuple[Register, ...] = key(register_map, "the [register map](#modbus)")
+    register: tuple[Register, ...] = tables(
+        Register, name="register", most=REGISTERS_MAX, needed=True
+    )
 
     @property
     def quiet(self) -> float:

@@ -2,13 +2,13 @@
 
 import math
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from gateway.bridges.readings.reading import Value
-from gateway.bridges.settings import bridge_name
+from gateway.bridges.settings import bridge_name, key
 from gateway.config.checks import boolean, number, one_of, text, whole_number
+from gateway.config.declaration import Mistake
 
 TABLES = ("coil", "discrete", "input", "holding")
 BIT_TABLES = ("coil", "discrete")
@@ -30,22 +30,48 @@ REGISTERS_MAX = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A value of a device: `address` counts from 0, `interval` is seconds between two questions."""
+    """A value of a device, and when it is asked for."""
 
-    address: int
-    quantity: str
-    device: int = 1
-    table: str = "holding"
-    type: str = "uint16"
-    word_order: str = "big"
-    scale: float = 1.0
-    offset: float = 0.0
-    unit: str | None = None
-    node: str | None = None
-    interval: float = 10.0
-    deadband: float | None = None
-    refresh: float = 3600.0
-    writable: bool = False
+    address: int = key(
+        whole_number(0, 65_535), 'where it lies, from 0; "register 40001" of a manual is holding 0'
+    )
+    quantity: str = key(bridge_name, "what it measures")
+    device: int = key(whole_number(0, 255), "the device's (unit) identifier", 1)
+    table: str = key(
+        one_of(*TABLES), "`holding` or `input` registers, `coil` or `discrete` inputs", "holding"
+    )
+    type: str = key(one_of(*LAYOUTS), f"{', '.join(f'`{each}`' for each in LAYOUTS)}", "uint16")
+    word_order: str = key(
+        one_of("big", "little"),
+        "whether the `big` or the `little` end comes first",
+        "big",
+    )
+    scale: float = key(number(-1e12, 1e12), "value = raw x scale + offset", 1.0)
+    offset: float = key(number(-1e12, 1e12), "see `scale`", 0.0)
+    unit: str | None = key(text, "unit of the reading", None)
+    node: str | None = key(bridge_name, "node of the reading; the bridge's name", None)
+    interval: float = key(number(0.05, 86_400), "seconds between two questions", 10.0)
+    deadband: float | None = key(
+        number(0, 1e12), "a value is published only when it differs by more", None
+    )
+    refresh: float = key(
+        number(1, 604_800), "seconds after which it is published whatever it is", 3600.0
+    )
+    writable: bool = key(
+        boolean,
+        "what is published to `sensors/<node>/<quantity>/set` (a number, `on`, `off`, or"
+        ' `{"value":…}`) is written, and read back at once',
+        default=False,
+    )
+
+    def mistakes(self, _given: frozenset[str]) -> Iterator[Mistake]:
+        """Give what does not go together."""
+        if self.scale == 0:
+            yield "scale", self.scale, "anything but 0"
+        if self.writable and self.table in ("discrete", "input"):
+            yield "writable", self.writable, "only coils and holding registers can be written"
+        if self.address + self.size > 65_536:
+            yield "address", self.address, f"{self.type} does not end at 65535 or before"
 
     @property
     def is_bit(self) -> bool:
@@ -78,59 +104,6 @@ class Register:
             raise ValueError(f"{value} does not fit {self.type}") from None
         words = list(struct.unpack(f">{self.size}H", packed))
         return words if self.word_order == "big" else words[::-1]
-
-
-CHECKS: dict[str, Callable[[object], Any]] = {
-    "address": whole_number(0, 65_535),
-    "quantity": bridge_name,
-    "device": whole_number(0, 255),
-    "table": one_of(*TABLES),
-    "type": one_of(*LAYOUTS),
-    "word_order": one_of("big", "little"),
-    "scale": number(-1e12, 1e12),
-    "offset": number(-1e12, 1e12),
-    "unit": text,
-    "node": bridge_name,
-    "interval": number(0.05, 86_400),
-    "deadband": number(0, 1e12),
-    "refresh": number(1, 604_800),
-    "writable": boolean,
-}
-
-
-def register_map(value: object) -> tuple[Register, ...]:
-    """Accept `[[modbus.register]]` tables."""
-    if not isinstance(value, list) or not value or len(value) > REGISTERS_MAX:
-        raise ValueError(f"1 to {REGISTERS_MAX} tables [[modbus.register]]")
-    return tuple(_register(place, table) for place, table in enumerate(value))
-
-
-def _register(place: int, table: object) -> Register:
-    if not isinstance(table, dict):
-        raise ValueError(f"register[{place}]: a table")  # noqa: TRY004 - one error for every bad setting
-    given: dict[str, Any] = {}
-    for key, value in table.items():
-        if key not in CHECKS:
-            raise ValueError(f"register[{place}].{key}: there are {', '.join(sorted(CHECKS))}")
-        try:
-            given[key] = CHECKS[key](value)
-        except ValueError as error:
-            raise ValueError(f"register[{place}].{key}: {error}") from error
-    for key in ("address", "quantity"):
-        if key not in given:
-            raise ValueError(f"register[{place}].{key}: must be given")
-    register = Register(**given)
-    _check(register, f"register[{place}]")
-    return register
-
-
-def _check(register: Register, place: str) -> None:
-    if register.scale == 0:
-        raise ValueError(f"{place}.scale: anything but 0")
-    if register.writable and register.table in ("discrete", "input"):
-        raise ValueError(f"{place}.writable: only coils and holding registers can be written")
-    if register.address + register.size > 65_536:
-        raise ValueError(f"{place}.address: {register.type} does not end at 65535 or before")
 
 
 def is_news(register: Register, last: Value | None, value: Value) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from gateway.bridges.readings.reading import Value
 from gateway.bridges.readings.registry import QUANTITIES, quantity_name
+from gateway.config.described import check
 
 FIELDS_MAX = 64
 """Readings of one object or line; what comes behind them is left out."""
@@ -73,6 +74,28 @@ class ReadingMap:
         return name, value, None
 
 
+@check(
+    "a table of names",
+    type="object",
+    additionalProperties={
+        "anyOf": [
+            {"type": "string", "minLength": 1},
+            {"const": False},
+            {
+                "type": "object",
+                "properties": {
+                    "quantity": {"type": "string", "minLength": 1},
+                    "unit": {"type": "string"},
+                    "scale": {"type": "number"},
+                    "offset": {"type": "number"},
+                    "invert": {"type": "boolean"},
+                },
+                "required": ["quantity"],
+                "additionalProperties": False,
+            },
+        ]
+    },
+)
 def reading_map(value: object) -> ReadingMap:
     """Accept a table such as `{ temp = "temperature", t2 = { quantity = "power", scale = 0.1 } }`.
 

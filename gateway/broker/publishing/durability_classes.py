@@ -7,9 +7,6 @@ from gateway.broker.client_pattern import client_matcher
 from gateway.mqtt.topics import topic_matches
 from gateway.session.durability_class import DurabilityClass
 
-MAXIMUM_ENTRIES = 100
-"""Most `[[durability]]` of a configuration; the admission of a topic compares it with each."""
-
 
 @dataclass(frozen=True, slots=True)
 class DurabilityEntry:

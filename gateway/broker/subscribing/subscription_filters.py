@@ -12,9 +12,6 @@ from gateway.broker.client_pattern import client_matcher
 if TYPE_CHECKING:
     from gateway.routing.where.compile import Where
 
-MAXIMUM_SUBSCRIPTION_FILTERS = 1_000
-"""Most `[[subscription_filter]]` of a configuration; each costs a look at a client identifier."""
-
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionFilter:

@@ -1,6 +1,7 @@
 """bleak itself with a BlueZ of the tests' own: scans, decoders, keys, stalls, GATT, limits."""
 
 import contextlib
+import re
 import shutil
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -13,15 +14,17 @@ from hypothesis import strategies as st
 
 from gateway.bridges.ble import ble_bridge, scan
 from gateway.bridges.ble.ble_bridge import KIND, BleBridge
-from gateway.bridges.ble.ble_settings import BleSettings, devices
+from gateway.bridges.ble.ble_settings import BleDevice, BleSettings
 from gateway.bridges.ble.decoders import Advertisement
 from gateway.bridges.ble.ladder import Ladder
 from gateway.bridges.supervision.supervisor import Supervisor
 from gateway.config.bridges import BridgeConfig
+from gateway.config.reader import Reader
 from tests.support.bridges import Gateway
 from tests.support.clocks import ManualClock
 from tests.support.fake_bluez import Bus, FakeBluez
 from tests.support.storage import until
+from tests.support.table import table
 
 pytestmark = pytest.mark.skipif(
     shutil.which("dbus-daemon") is None, reason="needs dbus-daemon: apt-get install dbus"
@@ -46,6 +49,11 @@ def encrypted(counter: int, plain: bytes, key: str = KEY) -> bytes:
     nonce = bytes.fromhex(ADDRESS.replace(":", "")) + b"\xd2\xfc\x41" + count
     sealed = AESCCM(bytes.fromhex(key), tag_length=4).encrypt(nonce, plain, None)
     return b"\x41" + sealed[:-4] + count + sealed[-4:]
+
+
+def devices(tables: list[dict[str, Any]]) -> tuple[BleDevice, ...]:
+    """Return listed devices, as a configuration file would name them."""
+    return Reader("tidegate.toml").read(BleSettings, {"device": tables}).device
 
 
 @pytest.fixture
@@ -246,17 +254,20 @@ def test_the_ladder_begins_anew_after_its_top_and_is_slower_then() -> None:
 
 
 MISTAKES: list[tuple[Any, str]] = [
-    ("x", "at most 200 tables"),
+    ("x", r"one for each"),
+    ([{"address": ADDRESS}] * 201, "0 to 200 tables"),
     ([{"node": "a"}], r"\[0\].address: must be given"),
-    ([{"address": "A4:C1"}], r"\[0\].address: an address such as"),
-    ([{"address": ADDRESS, "key": "00"}], r"\[0\].key: 32 hexadecimal digits"),
+    ([{"address": "A4:C1"}], r"\[0\].address.*an address such as"),
+    ([{"address": ADDRESS, "key": "00"}], r"\[0\].key.*32 hexadecimal digits"),
     ([{"address": ADDRESS, "characteristic": [{"uuid": "2a6e"}]}], "quantity: must be given"),
     ([{"address": ADDRESS, "characteristic": [{"uuid": "xyz", "quantity": "a"}]}], "a UUID"),
-    ([{"address": ADDRESS, "adress": 1}], "there are address, characteristic, key, node"),
+    ([{"address": ADDRESS, "nod": 1}], "did you mean node"),
 ]
 
 
-@pytest.mark.parametrize(("value", "reason"), MISTAKES)
+@table("value, reason", MISTAKES)
 def test_devices_that_cannot_be_used(value: object, reason: str) -> None:
-    with pytest.raises(ValueError, match=reason):
-        devices(value)
+    reader = Reader("tidegate.toml")
+    reader.read(BleSettings, {"device": value}, "ble")
+    (mistake,) = reader.mistakes
+    assert re.search(reason, str(mistake))

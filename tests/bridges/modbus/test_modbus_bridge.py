@@ -16,7 +16,7 @@ from pymodbus.simulator import DataType, SimData, SimDevice
 
 from gateway.bridges.modbus.modbus_bridge import KIND, WRITES_MAX
 from gateway.bridges.modbus.modbus_settings import ModbusSettings
-from gateway.bridges.modbus.register import register_map
+from gateway.bridges.modbus.register import Register
 from gateway.bridges.supervision.supervisor import Supervisor
 from gateway.config.bridges import BridgeConfig
 from tests.support.bridges import Gateway
@@ -61,7 +61,7 @@ async def serving(port: int) -> AsyncIterator[ModbusTcpServer]:
 
 @contextlib.asynccontextmanager
 async def bridging(gateway: Gateway, port: str, **settings: Any) -> AsyncIterator[None]:
-    registers = register_map(settings.pop("register", REGISTERS))
+    registers = tuple(Register(**each) for each in settings.pop("register", REGISTERS))
     supervisor = Supervisor(gateway.services)
     configured = ModbusSettings(port=port, register=registers, **settings)
     await supervisor.apply([BridgeConfig(KIND, "plc", configured)])
