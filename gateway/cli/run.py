@@ -55,7 +55,7 @@ def _serve(
     import asyncio
 
     from gateway.app.checks.check import check_configuration
-    from gateway.app.gateway import serve
+    from gateway.app.start import serve
     from gateway.server.gateway_loop import GatewayLoop
     from gateway.telemetry.logs import set_up
 

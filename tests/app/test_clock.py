@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.app.gateway import Gateway
+from gateway.app.start import start
 from gateway.config.load import load
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
@@ -57,7 +58,7 @@ async def test_nothing_expires_by_the_clock_being_set_and_the_fleet_hears_of_it(
     async with AsyncExitStack() as stack:
         gateway = Gateway(load(file), tmp_path / "data", stack)
         clock = gateway.clock = SetClock(WRONG)
-        await gateway.start(durable=True)
+        await start(gateway, durable=True)
         counters = gateway.counters
         assert gateway.publish(_message(gateway)) is ReasonCode.SUCCESS
         gateway.turn.end()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gateway.app.gateway import Gateway
+from gateway.app.start import start
 from gateway.cli.crashtest.client import Client
 from gateway.clock import Clock, Synchronization
 from gateway.config.load import bare
@@ -62,10 +63,10 @@ class BoardClock(Clock):
         self.since_boot = super().monotonic() - 5
 
 
-async def start(folder: Path, clock: Clock, stack: AsyncExitStack) -> Gateway:
+async def started(folder: Path, clock: Clock, stack: AsyncExitStack) -> Gateway:
     gateway = Gateway(bare(free_port()), folder, stack)
     gateway.clock = clock
-    await gateway.start(durable=True)
+    await start(gateway, durable=True)
     return gateway
 
 
@@ -100,7 +101,7 @@ async def publish(client: Client, topic: str, number: int, *, retain: bool = Fal
 async def what_is_left(folder: Path, clock: Clock) -> tuple[list[str], int, bool, list[str]]:
     """Return the sessions, what the first is owed, whether one is retained, and the wills."""
     async with AsyncExitStack() as stack:
-        gateway = await start(folder, clock, stack)
+        gateway = await started(folder, clock, stack)
         gateway.broker.tick(gateway.turn.instant)
         sessions = gateway.broker.sessions
         owed = sum(len(session.queue) for session in sessions.values())
@@ -142,7 +143,7 @@ async def test_a_clock_that_is_set_before_a_kill_or_a_power_cut(
 ) -> None:
     clock = BoardClock(synchronized=synchronized)
     async with AsyncExitStack() as stack:
-        gateway = await start(tmp_path / "live", clock, stack)
+        gateway = await started(tmp_path / "live", clock, stack)
         await leave_things(gateway)
         clock.set_by(step)
         before_the_end(gateway)
@@ -159,7 +160,7 @@ async def test_a_clock_that_is_set_before_a_kill_or_a_power_cut(
 async def test_a_clock_that_is_set_right_before_a_stop(tmp_path: Path, *, reboots: bool) -> None:
     clock = BoardClock()
     async with AsyncExitStack() as stack:
-        gateway = await start(tmp_path, clock, stack)
+        gateway = await started(tmp_path, clock, stack)
         await leave_things(gateway)
         clock.set_by(YEARS)
     if reboots:
@@ -170,7 +171,7 @@ async def test_a_clock_that_is_set_right_before_a_stop(tmp_path: Path, *, reboot
 async def test_a_clock_that_is_set_while_the_gateway_is_down(tmp_path: Path) -> None:
     clock = BoardClock()
     async with AsyncExitStack() as stack:
-        await leave_things(await start(tmp_path, clock, stack))
+        await leave_things(await started(tmp_path, clock, stack))
     clock.set_by(YEARS)
     assert await what_is_left(tmp_path, clock) == ALL
 
@@ -178,13 +179,13 @@ async def test_a_clock_that_is_set_while_the_gateway_is_down(tmp_path: Path) -> 
 async def test_a_board_that_begins_in_1970_each_time(tmp_path: Path) -> None:
     clock = BoardClock(10, synchronized=False)
     async with AsyncExitStack() as stack:
-        gateway = await start(tmp_path, clock, stack)
+        gateway = await started(tmp_path, clock, stack)
         await leave_things(gateway)
         clock.set_by(NOW)
     clock.set_by(-NOW)
     clock.reboot()
     async with AsyncExitStack() as stack:
-        gateway = await start(tmp_path, clock, stack)
+        gateway = await started(tmp_path, clock, stack)
         clock.set_by(NOW + 60)
         assert gateway.turn.instant
     assert await what_is_left(tmp_path, clock) == ALL
@@ -193,7 +194,7 @@ async def test_a_board_that_begins_in_1970_each_time(tmp_path: Path) -> None:
 async def test_what_expires_while_the_gateway_is_down_is_gone(tmp_path: Path) -> None:
     clock = BoardClock()
     async with AsyncExitStack() as stack:
-        await leave_things(await start(tmp_path, clock, stack))
+        await leave_things(await started(tmp_path, clock, stack))
     clock.reboot()
     clock.set_by(EXPIRY + 1)  # the time for which it was off
     assert await what_is_left(tmp_path, clock) == ([], 0, False, [])
@@ -204,7 +205,7 @@ async def test_a_message_that_is_written_with_the_step_has_the_time_of_before(
 ) -> None:
     clock = BoardClock()
     async with AsyncExitStack() as stack:
-        gateway = await start(tmp_path / "live", clock, stack)
+        gateway = await started(tmp_path / "live", clock, stack)
         await leave_things(gateway)
         connect = gateway.listeners[0].port, Connect("publisher")
         publisher = await Client.connect(*connect)

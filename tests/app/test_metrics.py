@@ -11,6 +11,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.app.gateway import Gateway
+from gateway.app.start import start
 from gateway.config.load import load
 from gateway.errors import StartError
 from gateway.storage.engine import writer
@@ -52,11 +53,11 @@ class Asked:
                 return error.code, error.headers["Content-Type"], error.read().decode()
 
 
-async def start(folder: Path, stack: AsyncExitStack, port: int) -> Gateway:
+async def started(folder: Path, stack: AsyncExitStack, port: int) -> Gateway:
     file = folder / "gateway.toml"
     file.write_text(CONFIG.format(port=free_port(), metrics=port))
     gateway = Gateway(load(file), folder / "data", stack)
-    await gateway.start(durable=True)
+    await start(gateway, durable=True)
     return gateway
 
 
@@ -65,7 +66,7 @@ async def asked(tmp_path: Path) -> AsyncIterator[Asked]:
     """Give a running gateway."""
     port = free_port()
     async with AsyncExitStack() as stack:
-        yield Asked(await start(tmp_path, stack, port), port)
+        yield Asked(await started(tmp_path, stack, port), port)
 
 
 async def test_another_program_reads_every_number(asked: Asked) -> None:
@@ -139,4 +140,4 @@ async def test_a_busy_port_ends_the_start(asked: Asked, tmp_path: Path) -> None:
     (tmp_path / "second").mkdir()
     async with AsyncExitStack() as stack:
         with pytest.raises(StartError, match=f"cannot give metrics at 127.0.0.1:{asked.port}"):
-            await start(tmp_path / "second", stack, asked.port)
+            await started(tmp_path / "second", stack, asked.port)

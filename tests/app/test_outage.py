@@ -7,6 +7,7 @@ import pytest
 
 from gateway.app.gateway import Gateway
 from gateway.app.outage import Outage
+from gateway.app.start import start
 from gateway.config.load import load
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.retention import for_rows
@@ -35,7 +36,7 @@ async def test_the_figures_follow_the_load(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         gateway = Gateway(load(file), tmp_path / "data", stack)
         clock = gateway.clock = ManualClock()
-        await gateway.start(durable=True)
+        await start(gateway, durable=True)
         gateway.telemetry.alarm = lambda name, text: alarms.append((name, text))
         counters = gateway.counters
         outbox = Outbox(gateway.database, gateway.writer, counters)

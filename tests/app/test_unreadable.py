@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.app.gateway import serve
+from gateway.app.start import serve
 from gateway.config.load import load
 from gateway.errors import StartError
 from gateway.storage.engine.database import FILE_NAME
@@ -71,7 +71,7 @@ async def test_what_salvage_does_not_help_ends_with_a_line(
     def stumble(*_: object) -> None:
         raise ValueError("of another world")
 
-    monkeypatch.setattr("gateway.app.gateway.restore", stumble)
+    monkeypatch.setattr("gateway.app.start.restore", stumble)
     for _ in range(2):  # by a supervisor, too: the disk does not fill up with copies
         with pytest.raises(StartError, match=r"of another world; .*move the file away") as raised:
             await start_and_stop(tmp_path)

@@ -10,6 +10,7 @@ import pytest
 from gateway.app.disk import damage
 from gateway.app.gateway import Gateway
 from gateway.app.listeners import make_listeners
+from gateway.app.start import start
 from gateway.config.load import bare
 from gateway.server.listener import Listener
 from gateway.storage.engine.damage import note_damage
@@ -19,7 +20,7 @@ from tests.support.ports import free_port
 
 async def started(folder: Path, stack: AsyncExitStack) -> Gateway:
     gateway = Gateway(bare(free_port()), folder, stack)
-    await gateway.start(durable=True)
+    await start(gateway, durable=True)
     return gateway
 
 
@@ -93,7 +94,7 @@ async def test_damage_found_before_there_is_any_telemetry_is_told_by_it(
         find_damage(gateway)
         return make_listeners(gateway)
 
-    monkeypatch.setattr("gateway.app.gateway.make_listeners", find_early)
+    monkeypatch.setattr("gateway.app.start.make_listeners", find_early)
     async with AsyncExitStack() as stack:
         gateway = await started(tmp_path, stack)
         assert damage.ENDS in alarm(gateway)

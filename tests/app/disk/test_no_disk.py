@@ -8,6 +8,7 @@ import pytest
 
 from gateway.app.disk import no_disk
 from gateway.app.gateway import Gateway
+from gateway.app.start import start
 from gateway.config.load import bare
 from gateway.storage.engine import database as database_module
 from gateway.storage.engine.database import FILE_NAME
@@ -28,7 +29,7 @@ async def started(folder: Path, stack: AsyncExitStack, *, read_only: bool = Fals
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(database_module, "prepare", prepare)
         gateway = Gateway(bare(free_port()), folder, stack)
-        await gateway.start(durable=True)
+        await start(gateway, durable=True)
     return gateway
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gateway.app.disk import own_files
-from gateway.app.gateway import serve
+from gateway.app.start import serve
 from gateway.cli.crashtest.client import Client
 from gateway.config.load import bare
 from gateway.mqtt.packets import Connect, PubAck, Publish

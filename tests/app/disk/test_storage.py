@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.app.gateway import Gateway
+from gateway.app.start import start
 from gateway.config.load import load
 from gateway.storage.engine.damage import note_damage, noted_damage
 from gateway.storage.engine.database import FILE_NAME
@@ -17,7 +18,7 @@ async def started(folder: Path, stack: AsyncExitStack) -> tuple[Gateway, dict[st
     file = folder / "gateway.toml"
     file.write_text(f"[[listener]]\nport = {free_port()}\n[uplink]\n")
     gateway = Gateway(load(file), folder / "data", stack)
-    await gateway.start(durable=True)
+    await start(gateway, durable=True)
     alarms: dict[str, str] = {}
 
     def alarm(name: str, text: str) -> None:

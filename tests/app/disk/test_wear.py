@@ -8,6 +8,7 @@ import pytest
 from gateway.app.disk import wear
 from gateway.app.disk.wear import Wear
 from gateway.app.gateway import Gateway
+from gateway.app.start import start
 from gateway.config.load import load
 from gateway.storage.state.write_diary import Written, written
 from tests.support.clocks import ManualClock
@@ -29,7 +30,7 @@ async def gateway_in(
     file.write_text(f"[[listener]]\nport = {free_port()}\n{settings}")
     gateway = Gateway(load(file), folder / "data", stack)
     gateway.clock = clock
-    await gateway.start(durable=True)
+    await start(gateway, durable=True)
     return gateway
 
 
