@@ -62,6 +62,18 @@ class Terminal:
             return 0
 
 
+class Computer:
+    """What stands for a board."""
+
+    def identify(self, seconds: int) -> None:
+        """Say on standard error which simulator this is."""
+        print(f"simulator {os.getpid()}: here, for {seconds} s", file=sys.stderr, flush=True)
+
+    def restart(self) -> None:
+        """Start the program anew, in the same process and with another boot id."""
+        os.execl(sys.executable, sys.executable, *sys.argv)  # noqa: S606 - itself, no shell
+
+
 class StopRequest:
     """Whether a signal asked the simulator to end; looked at between two steps."""
 
@@ -144,6 +156,7 @@ def main() -> int:
             round(chosen.interval * 1000),
             lambda: time.time_ns() // 1000000,
             RESEND_MS,
+            board=Computer(),
         )
         link(chosen.port, terminal.gateway_end)
         print(

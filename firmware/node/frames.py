@@ -1,4 +1,4 @@
-"""Frames of the serial protocol as a node sees them: readings out, acknowledgements in.
+"""Frames of the serial protocol as a node sees them: readings out, answers and orders in.
 
 The bytes are those of docs/serial-protocol.md; every number has its low byte first.
 """
@@ -33,8 +33,8 @@ TEXT_MAX = 32
 """Bytes of a value that is text."""
 EXPONENT_MAX = 9
 """Powers of ten, up and down, by which a decimal's mantissa is moved."""
-ACKNOWLEDGEMENT_MAX = 16
-"""Bytes of a stuffed acknowledgement; more without a zero byte are noise."""
+HEARD_MAX = 32
+"""Bytes of a stuffed frame that a node hears; more without a zero byte are noise."""
 
 AGE_MAX = 0xFFFFFFFF
 """Milliseconds (49 days) that an age can say; an older sample says this."""
@@ -148,23 +148,22 @@ def decode_acknowledgement(body: bytes) -> "tuple[int, int, int] | None":
     return boot, sequence, status
 
 
-class AcknowledgementReader:
-    """Finds acknowledgements in the bytes that arrive, and skips everything else."""
+class FrameReader:
+    """Finds the frames of the gateway in the bytes that arrive, and skips everything else."""
 
     def __init__(self) -> None:
         self._stuffed = bytearray()
 
-    def feed(self, data: bytes) -> "list[tuple[int, int, int]]":
-        """Return (boot, sequence, status) of each acknowledgement that `data` completes."""
+    def feed(self, data: bytes) -> "list[bytes]":
+        """Return the body of each frame that `data` completes."""
         found = []
         for byte in data:
             if byte:
-                if len(self._stuffed) <= ACKNOWLEDGEMENT_MAX:
+                if len(self._stuffed) <= HEARD_MAX:
                     self._stuffed.append(byte)
                 continue
             body = unframe(bytes(self._stuffed))
             self._stuffed = bytearray()
-            acknowledgement = decode_acknowledgement(body) if body else None
-            if acknowledgement is not None:
-                found.append(acknowledgement)
+            if body:
+                found.append(body)
         return found

@@ -1,9 +1,11 @@
 """The node's work, one step at a time: sample, frame, send, and hear what was acknowledged."""
 
 from .buffer import RESEND_MS, WAITING_BYTES, Buffer, Sample
+from .commands import Commands
 from .frames import (
     REFUSED,
-    AcknowledgementReader,
+    FrameReader,
+    decode_acknowledgement,
     encode_reading,
     encode_readings,
     room,
@@ -31,11 +33,34 @@ if TYPE_CHECKING:
         def read(self) -> Sequence[tuple[str, Value, str | None]]:
             """Return (quantity, value, unit) of everything it measures."""
 
+    class Board(Protocol):
+        """What a board can do besides measuring."""
+
+        def identify(self, seconds: int) -> None:
+            """Show for a while which board this is, without waiting."""
+
+        def restart(self) -> None:
+            """Start anew; it does not return."""
+
     class Clock(Protocol):
         """The node's clock."""
 
         def ms(self) -> int:
             """Return milliseconds since the start."""
+
+
+INTERVAL_MIN_MS = 100
+INTERVAL_MAX_MS = 86400000
+"""Between two samples, where the gateway sets it."""
+
+IDENTIFY_MAX = 60
+"""Seconds for which a board shows that it is meant."""
+
+RESTART_MS = 500
+"""Milliseconds in which the answer leaves before a restart."""
+
+YEAR_2000 = 946684800000
+"""Milliseconds since 1970: what a wall clock cannot be before."""
 
 
 def _no_wall_clock() -> None:
@@ -45,9 +70,10 @@ def _no_wall_clock() -> None:
 class Node:
     """Samples `sensor` every `interval_ms` and sends until the gateway has acknowledged.
 
-    `boot` is random for each start, `wall` gives milliseconds since 1970, or None while unknown.
-    `waiting_bytes` of memory are for samples that cannot be sent yet. ValueError for a name that is
-    empty or above 64 bytes, and for fewer bytes than one sample may need.
+    `boot` is random for each start, `wall` gives milliseconds since 1970, or None while unknown;
+    once the gateway has set the clock, that holds. `waiting_bytes` of memory are for samples that
+    cannot be sent yet. Without a `board` the commands that are for it are refused. ValueError for a
+    name that is empty or above 64 bytes, and for fewer bytes than one sample may need.
     """
 
     def __init__(
@@ -61,6 +87,7 @@ class Node:
         wall: "Callable[[], int | None]" = _no_wall_clock,
         resend_ms: int = RESEND_MS,
         waiting_bytes: int = WAITING_BYTES,
+        board: "Board | None" = None,
     ) -> None:
         self.buffer = Buffer(resend_ms, waiting_bytes)
         self.sensor_failures = 0
@@ -73,22 +100,75 @@ class Node:
         self._interval_ms = interval_ms
         self._wall = wall
         self._next_sample = clock.ms()
-        self._acknowledgements = AcknowledgementReader()
+        self._board = board
+        self._ahead: int | None = None  # of the node's clock the wall clock is, as the gateway says
+        self._restart_at: int | None = None
+        self._frames = FrameReader()
+        self._commands = Commands(boot, self)
 
     def step(self) -> int:
         """Do what is due, without waiting; return the milliseconds until something else is."""
-        for boot, sequence, status in self._acknowledgements.feed(self._port.read() or b""):
-            if boot == self._boot:
-                self.buffer.acknowledge(sequence, status == REFUSED)
+        for body in self._frames.feed(self._port.read() or b""):
+            self._hear(body)
         now = self._clock.ms()
+        if self._board is not None and self._restart_at is not None and now >= self._restart_at:
+            self._restart_at = None
+            self._board.restart()
         if now >= self._next_sample:
             self._sample(now)
             self._next_sample = max(self._next_sample + self._interval_ms, now + 1)
         for sample in self.buffer.due(now):
             self._send(sample, now)
         next_send = self.buffer.next_due()
-        next_step = self._next_sample if next_send is None else min(self._next_sample, next_send)
-        return max(next_step - self._clock.ms(), 0)
+        due = [self._next_sample]
+        if next_send is not None:
+            due.append(next_send)
+        if self._restart_at is not None:
+            due.append(self._restart_at)
+        return max(min(due) - self._clock.ms(), 0)
+
+    def read_now(self) -> None:
+        """Sample at the next step."""
+        self._next_sample = self._clock.ms()
+
+    def set_interval(self, milliseconds: int) -> None:
+        """Sample every so many milliseconds, from now on; ValueError beyond the limits."""
+        if not INTERVAL_MIN_MS <= milliseconds <= INTERVAL_MAX_MS:
+            raise ValueError("interval")
+        self._interval_ms = milliseconds
+        self._next_sample = self._clock.ms()
+
+    def set_clock(self, milliseconds: int) -> None:
+        """Take the wall clock's milliseconds since 1970; ValueError for what no clock says."""
+        if not YEAR_2000 <= milliseconds < 1 << 53:
+            raise ValueError("clock")
+        self._ahead = milliseconds - self._clock.ms()
+
+    def identify(self, seconds: int) -> None:
+        """Have the board show itself; ValueError beyond the limit, or without a board."""
+        if self._board is None or not 1 <= seconds <= IDENTIFY_MAX:
+            raise ValueError("identify")
+        self._board.identify(seconds)
+
+    def restart(self) -> None:
+        """Have the board start anew, after the answer has left; ValueError without a board."""
+        if self._board is None:
+            raise ValueError("restart")
+        self._restart_at = self._clock.ms() + RESTART_MS
+
+    def _hear(self, body: bytes) -> None:
+        acknowledgement = decode_acknowledgement(body)
+        if acknowledgement is None:
+            answer = self._commands.receive(body)
+            if answer is not None:
+                self._port.write(answer)
+            return
+        boot, sequence, status = acknowledgement
+        if boot == self._boot:
+            self.buffer.acknowledge(sequence, status == REFUSED)
+
+    def _wall_time(self, now: int) -> "int | None":
+        return self._wall() if self._ahead is None else now + self._ahead
 
     def _sample(self, now: int) -> None:
         try:
@@ -97,7 +177,7 @@ class Node:
             self.sensor_failures += 1
             return
         encoded = [encode_reading(quantity, value, unit) for quantity, value, unit in readings]
-        wall = self._wall()
+        wall = self._wall_time(now)
         for group in _groups(encoded, self._room):
             self.buffer.add(Sample(now, wall, group))
 

@@ -1,17 +1,27 @@
 """The node's files, the gateway's files and docs/serial-protocol.md say the same of a frame."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 from node import buffer as node_buffer
 from node import cobs as node_cobs
+from node import commands, loop
 from node import frames as node_frames
 from node import quantities as node_quantities
+from node.commands import Commands
 
 from gateway.bridges.readings import quantities, reading
-from gateway.bridges.serial import cobs, frame_body, serial_frames
+from gateway.bridges.serial import cobs, frame_body, node_order, serial_frames
+from gateway.bridges.serial.command_body import (
+    Answer,
+    AnswerStatus,
+    Command,
+    decode_answer,
+    encode_command,
+)
 from gateway.bridges.serial.frame_body import (
     FrameReading,
     Status,
@@ -59,6 +69,13 @@ def test_the_node_sends_the_pages_example() -> None:
     assert node_frames.unframe(node_frame()[1:-1]) == example("readings-body")
 
 
+def heard(wire: bytes) -> list[tuple[int, int, int] | None]:
+    """Return the acknowledgements that a node hears."""
+    return [
+        node_frames.decode_acknowledgement(body) for body in node_frames.FrameReader().feed(wire)
+    ]
+
+
 def test_the_gateway_reads_the_pages_example() -> None:
     assert FrameDecoder(Counters()).feed(example("readings-frame")) == [example("readings-body")]
     frame = decoded(example("readings-frame"))
@@ -74,7 +91,39 @@ def test_the_gateway_reads_the_pages_example() -> None:
 def test_the_answer_of_the_pages_example() -> None:
     answer = encode_frame(encode_acknowledgement(Status.STORED, BOOT, 1))
     assert answer == example("acknowledgement-frame")
-    assert node_frames.AcknowledgementReader().feed(answer) == [(BOOT, 1, node_frames.STORED)]
+    assert heard(answer) == [(BOOT, 1, node_frames.STORED)]
+
+
+class Orders:
+    """Notes what a node was told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, int]] = []
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda argument=0: self.told.append((name, argument))
+
+
+def test_the_command_of_the_pages_example_and_its_answer() -> None:
+    body = encode_command(BOOT, 1, Command.INTERVAL, (5000).to_bytes(4, "little"))
+    assert encode_frame(body) == example("command-frame")
+    orders = Orders()
+    (heard_body,) = node_frames.FrameReader().feed(example("command-frame"))
+    assert Commands(BOOT, orders).receive(heard_body) == example("answer-frame")
+    assert orders.told == [("set_interval", 5000)]
+    (answer,) = FrameDecoder(Counters()).feed(example("answer-frame"))
+    assert decode_answer(answer) == Answer(AnswerStatus.DONE, BOOT, 1, 1)
+
+
+def test_commands_and_statuses_have_the_same_numbers_at_both_ends() -> None:
+    ours = [Command.READ, Command.INTERVAL, Command.CLOCK, Command.IDENTIFY, Command.RESTART]
+    theirs = ("READ_NOW", "SET_INTERVAL", "SET_CLOCK", "IDENTIFY", "RESTART")
+    assert ours == [getattr(commands, name) for name in theirs]
+    statuses = ("DONE", "NOT_ALLOWED", "NOT_KNOWN", "OUT_OF_DATE")
+    assert list(AnswerStatus) == [getattr(commands, name) for name in statuses]
+    limits = [loop.INTERVAL_MIN_MS / 1000, loop.INTERVAL_MAX_MS / 1000, loop.IDENTIFY_MAX]
+    assert limits == [node_order.INTERVAL_MIN, node_order.INTERVAL_MAX, node_order.IDENTIFY_MAX]
+    assert [commands.COMMAND, commands.ANSWER] == [frame_body.COMMAND, frame_body.ANSWER]
 
 
 def test_quantities_and_units_have_one_table() -> None:
@@ -151,7 +200,7 @@ def test_whatever_the_gateway_answers_the_node_reads(
 ) -> None:
     answer = encode_frame(encode_acknowledgement(status, boot, sequence))
     assert len(answer) == 18
-    assert node_frames.AcknowledgementReader().feed(answer) == [(boot, sequence, status)]
+    assert heard(answer) == [(boot, sequence, status)]
 
 
 @given(st.binary(max_size=cobs.DATA_MAX))

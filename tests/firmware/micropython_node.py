@@ -25,7 +25,17 @@ class Port:
         sys.stdout.buffer.write(data)
 
 
+class Board:
+    def identify(self, seconds: int) -> None:
+        print("identify", seconds, file=sys.stderr)
+
+    def restart(self) -> None:
+        sys.exit(3)
+
+
 boot = int.from_bytes(os.urandom(4), "little")
-node = Node("mp1", boot, Port(), SimulatedSensor(), Uptime(), interval_ms=50, resend_ms=200)
+node = Node(
+    "mp1", boot, Port(), SimulatedSensor(), Uptime(), interval_ms=50, resend_ms=200, board=Board()
+)
 while True:
     time.sleep(min(node.step(), 10) / 1000)

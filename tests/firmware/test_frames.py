@@ -59,25 +59,29 @@ def test_node_names_that_cannot_be_sent(name: str) -> None:
         frames.room(name)
 
 
+def heard(reader: frames.FrameReader, data: bytes) -> list[tuple[int, int, int] | None]:
+    return [frames.decode_acknowledgement(body) for body in reader.feed(data)]
+
+
 def test_acknowledgements_are_found_in_any_chunking() -> None:
     data = ACKNOWLEDGEMENT * 3
     for size in range(1, len(data) + 1):
-        reader = frames.AcknowledgementReader()
+        reader = frames.FrameReader()
         chunks = [data[start : start + size] for start in range(0, len(data), size)]
-        assert [found for chunk in chunks for found in reader.feed(chunk)] == [(7, 258, 0)] * 3
+        assert [found for chunk in chunks for found in heard(reader, chunk)] == [(7, 258, 0)] * 3
 
 
 @given(st.binary(max_size=200))
 def test_an_acknowledgement_after_any_noise_is_found(noise: bytes) -> None:
-    reader = frames.AcknowledgementReader()
-    assert reader.feed(noise + ACKNOWLEDGEMENT)[-1] == (7, 258, 0)
+    reader = frames.FrameReader()
+    assert heard(reader, noise + ACKNOWLEDGEMENT)[-1] == (7, 258, 0)
     assert len(reader._stuffed) == 0
 
 
 def test_noise_without_an_end_is_not_kept() -> None:
-    reader = frames.AcknowledgementReader()
+    reader = frames.FrameReader()
     reader.feed(b"x" * 10_000)
-    assert len(reader._stuffed) == frames.ACKNOWLEDGEMENT_MAX + 1
+    assert len(reader._stuffed) == frames.HEARD_MAX + 1
 
 
 @pytest.mark.parametrize(
@@ -89,11 +93,11 @@ def test_noise_without_an_end_is_not_kept() -> None:
     ],
 )
 def test_other_frames_mean_nothing_to_a_node(body: bytes) -> None:
-    assert frames.AcknowledgementReader().feed(frames.frame(body)) == []
+    assert frames.decode_acknowledgement(body) is None
 
 
 def test_a_damaged_acknowledgement_means_nothing() -> None:
     for place in range(1, len(ACKNOWLEDGEMENT) - 1):
         damaged = bytearray(ACKNOWLEDGEMENT)
         damaged[place] ^= 0x80
-        assert frames.AcknowledgementReader().feed(bytes(damaged)) == []
+        assert frames.FrameReader().feed(bytes(damaged)) == []

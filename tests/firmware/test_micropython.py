@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -100,6 +101,37 @@ async def test_a_node_and_the_gateway_on_a_real_line(micropython: str, line: Ser
     assert broker.readings[0][1]["value"] == 21.0
     # More frames than the window holds: the node heard its acknowledgements.
     assert counters.count("tidegate/serial/crc_errors") == 0
+
+
+async def test_commands_on_a_real_line(micropython: str, line: SerialLine) -> None:
+    gateway = Gateway.make(ManualClock())
+    bridge = SerialBridge(SerialSettings(port=line.port), gateway.host("serial", "ttyNODE"))
+    running = asyncio.create_task(bridge.run())
+    orders = [
+        {"command": "clock"},
+        {"command": "identify", "seconds": 7},
+        {"command": "interval", "seconds": 0.2},
+        {"command": "interval", "seconds": 0.01},
+        {"command": "read"},
+    ]
+    with board(micropython, "micropython_node.py", line) as process:
+        await until(lambda: bool(gateway.subscriptions.receivers))
+        for order in orders:
+            gateway.subscriptions.publish("sensors/mp1/command", json.dumps(order).encode())
+        await until(lambda: len(answers(gateway)) == len(orders))
+        gateway.subscriptions.publish("sensors/mp1/command", b'{"command":"restart"}')
+        assert await asyncio.to_thread(process.wait, 60) == 3
+        assert process.stderr is not None
+        assert process.stderr.readline() == b"identify 7\n"
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running
+    assert sorted(each["status"] for each in answers(gateway)) == [*["done"] * 5, "refused"]
+
+
+def answers(gateway: Gateway) -> list[dict[str, str]]:
+    messages = gateway.broker.messages
+    return [json.loads(each.payload) for each in messages if each.topic.endswith("/answer")]
 
 
 async def test_main_on_a_board(micropython: str, line: SerialLine) -> None:

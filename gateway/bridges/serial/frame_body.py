@@ -13,6 +13,8 @@ from gateway.bridges.readings.reading import NAME_MAX, UNIT_MAX, Value
 VERSION = 1
 READINGS = 1
 ACKNOWLEDGEMENT = 2
+COMMAND = 3
+ANSWER = 4
 
 HAS_WALL_TIME = 0x01
 """The one flag of version 1: eight bytes of wall time follow the head."""
@@ -95,16 +97,16 @@ def encode_acknowledgement(status: Status, boot: int, sequence: int) -> bytes:
 
 
 def decode_readings(body: bytes) -> ReadingsFrame | None:
-    """Return the frame of readings in `body`, or None for an acknowledgement.
+    """Return the frame of readings in `body`, or None for what a gateway itself sends.
 
-    A gateway hears its own acknowledgements where both directions share two wires. Raises
+    It hears its own acknowledgements and commands where both directions share two wires. Raises
     MalformedFrameError for anything else that is not a frame of readings of this version.
     """
     fields = _Fields(body)
     version, frame_type = fields.unpack(_VERSION_AND_TYPE)
     if version != VERSION:
         raise MalformedFrameError(f"version {version}: {VERSION} is spoken here")
-    if frame_type == ACKNOWLEDGEMENT:
+    if frame_type in (ACKNOWLEDGEMENT, COMMAND):
         return None
     if frame_type != READINGS:
         raise MalformedFrameError(f"frame type {frame_type} is not known")

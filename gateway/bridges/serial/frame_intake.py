@@ -5,6 +5,7 @@ from functools import partial
 
 from gateway.bridges.readings.reading import Reading, RefusedReadingError
 from gateway.bridges.readings.reading_publisher import ReadingPublisher
+from gateway.bridges.serial.command_body import Answer, decode_answer
 from gateway.bridges.serial.frame_body import (
     MalformedFrameError,
     ReadingsFrame,
@@ -32,6 +33,8 @@ class FrameIntake:
 
     A frame is acknowledged through `answer` once it is on disk, and again whenever it is repeated;
     one that the broker does not take stays without an answer, so that the node sends it again.
+    `on_node` is told the node and boot id of a frame that was taken, `on_answer` what a node says
+    to a command.
     """
 
     def __init__(
@@ -44,7 +47,11 @@ class FrameIntake:
         frames: NodeFrames,
         counters: Counters,
         clock: Clock,
+        on_node: Callable[[str, int], None] = lambda _node, _boot: None,
+        on_answer: Callable[[Answer], None] = lambda _answer: None,
     ) -> None:
+        self._on_node = on_node
+        self._on_answer = on_answer
         self._dropped_gauge = f"tidegate/serial/{port_name}/dropped"
         self._publisher = publisher
         self._answer = answer
@@ -64,12 +71,18 @@ class FrameIntake:
         """Take bytes as they arrived, in any pieces."""
         for body in self._decoder.feed(data):
             try:
-                frame = decode_readings(body)
+                self._take(body)
             except MalformedFrameError as failure:
                 self._refuse(failure)
-            else:
-                if frame is not None:
-                    self._receive(frame)
+
+    def _take(self, body: bytes) -> None:
+        answer = decode_answer(body)
+        if answer is not None:
+            self._on_answer(answer)
+            return
+        frame = decode_readings(body)
+        if frame is not None:
+            self._receive(frame)
 
     def _refuse(self, failure: MalformedFrameError) -> None:
         """Answer what no sending again can mend, so that it does not block the frames behind it."""
@@ -92,6 +105,8 @@ class FrameIntake:
         self._frames.remember(frame.node, frame.boot, frame.sequence)
         status = Status.REFUSED if refusals else Status.STORED
         self._acknowledge(status, frame.boot, frame.sequence)
+        if readings:  # the name is one that a topic can have
+            self._on_node(frame.node, frame.boot)
 
     def _check(self, frame: ReadingsFrame) -> tuple[list[Reading], list[str]]:
         """Return the readings that can be published, and why each other one cannot."""

@@ -10,6 +10,7 @@ from gateway.bridges.serial.frame_intake import FrameIntake
 from gateway.bridges.serial.json_lines import parse_json
 from gateway.bridges.serial.line_intake import LineIntake
 from gateway.bridges.serial.nmea_lines import parse_nmea
+from gateway.bridges.serial.node_commands import NodeCommands
 from gateway.bridges.serial.raw_intake import RawIntake
 from gateway.bridges.serial.regex_lines import compile_pattern
 from gateway.bridges.serial.sample import Parse
@@ -63,6 +64,7 @@ class SerialBridge:
     def _make_intake(self) -> Intake:
         services = self._host.services
         if self._settings.format == "frames":
+            commands = NodeCommands(self._host, self._write)
             return FrameIntake(
                 self._host.name,
                 self._host.publisher,
@@ -71,6 +73,8 @@ class SerialBridge:
                 frames=services.frames,
                 counters=services.counters,
                 clock=services.clock,
+                on_node=commands.heard,
+                on_answer=commands.answered,
             )
         if self._settings.format == "raw":
             return RawIntake(self._node, self._host)
@@ -88,8 +92,11 @@ class SerialBridge:
 
     def _answer(self, acknowledgement: bytes) -> None:
         """Send to the node; an answer that cannot leave is asked for by the next sending."""
-        if self._port is None or not self._port.write(acknowledgement):
+        if not self._write(acknowledgement):
             self._host.count("acknowledgements_dropped")
+
+    def _write(self, data: bytes) -> bool:
+        return self._port is not None and self._port.write(data)
 
     def _write_line(self, command: Message) -> ReasonCode:
         """Write a command as it is or, where lines are spoken, as a line.
@@ -100,7 +107,7 @@ class SerialBridge:
         payload = bytes(command.payload)
         if len(payload) > COMMAND_MAX or (end and end in payload):
             return ReasonCode.PAYLOAD_FORMAT_INVALID
-        if self._port is None or not self._port.write(payload + end):
+        if not self._write(payload + end):
             self._host.count("commands_dropped")
             return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
         self._host.count("commands")
@@ -133,6 +140,8 @@ KIND = BridgeKind(
         "acknowledgements_dropped": "Answers to nodes that could not leave.",
         "commands": "Commands written.",
         "commands_dropped": "Commands that could not leave.",
+        "commands_refused": "Commands refused because too many waited for a node.",
+        "answers_lost": "Answers of nodes to commands that the broker did not take.",
         "crc_errors": "Frames that failed their check.",
         "garbage_bytes": "Bytes that belonged to no frame or line.",
     },

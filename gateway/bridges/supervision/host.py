@@ -111,6 +111,10 @@ class Host:
         client_id = self.publisher.client_id
         self._ends.append(self.services.subscribe(client_id, topic_filter, receive))
 
+    def at_end(self, end: Callable[[], None]) -> None:
+        """Call `end` when the bridge ends or is made anew."""
+        self._ends.append(end)
+
     def _published(self, reading: Reading) -> None:
         self.heard()
         owners, topic = self.services.owners, reading.topic
@@ -162,7 +166,7 @@ class Host:
         self.services.counters.set(f"tidegate/{self.kind}/{self.name}/{name}", value)
 
     def release(self) -> None:
-        """End what `listen` began."""
+        """End what `listen` began, and call what `at_end` was given."""
         while self._ends:
             self._ends.pop()()
 

@@ -1,0 +1,151 @@
+"""Commands to the nodes of one line: one at a time for each, sent until the node has answered."""
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+
+from gateway.bridges.serial.command_body import Answer, AnswerStatus, encode_command
+from gateway.bridges.serial.command_body import Command as Kind
+from gateway.bridges.serial.node_order import Order, parse_order
+from gateway.bridges.serial.serial_frames import encode_frame
+from gateway.bridges.supervision.host import Host
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.routing.where.message import Message
+
+NODES_MAX = 64
+"""Nodes of one line that can be given commands: those that were heard first."""
+
+WAITING_MAX = 16
+"""Commands of one node; the publisher of a further one is told 0x97 (quota exceeded)."""
+
+RESEND_SECONDS = 1.0
+"""After which a command without an answer is sent again."""
+
+ATTEMPTS = 10
+"""Times that a command is sent before its client is told that there was no answer."""
+
+WORDS = {
+    AnswerStatus.DONE: ("done", ""),
+    AnswerStatus.NOT_ALLOWED: ("refused", "the node does not allow it"),
+    AnswerStatus.NOT_KNOWN: ("refused", "the node has no such command"),
+}
+
+
+class Node:
+    """One node as it was heard last, and what it is told."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.boot = -1
+        self.number = 0
+        """Of the last command in this start of the node."""
+        self.orders: deque[Order] = deque()
+        self.timer: asyncio.TimerHandle | None = None
+
+    def stop(self) -> None:
+        """Send nothing again."""
+        if self.timer is not None:
+            self.timer.cancel()
+
+
+class NodeCommands:
+    """What is published to `sensors/<node>/command` goes to the node; its answer comes back.
+
+    `write` sends bytes and returns whether they have left.
+    """
+
+    def __init__(self, host: Host, write: Callable[[bytes], bool]) -> None:
+        self._host = host
+        self._write = write
+        self._nodes: dict[str, Node] = {}
+        host.at_end(self.stop)
+
+    def stop(self) -> None:
+        """Send nothing any more."""
+        for node in self._nodes.values():
+            node.stop()
+
+    def heard(self, name: str, boot: int) -> None:
+        """Take note that a node is there, in its start `boot`."""
+        node = self._nodes.get(name)
+        if node is None:
+            if len(self._nodes) == NODES_MAX:
+                return
+            node = self._nodes[name] = Node(name)
+            self._host.listen(f"sensors/{name}/command", partial(self._receive, node))
+        if node.boot != boot:
+            node.boot, node.number = boot, 0
+            self._go_on_after_restart(node)
+
+    def answered(self, answer: Answer) -> None:
+        """Take a node's answer; one to a command that is not on its way means nothing."""
+        for node in self._nodes.values():
+            if node.boot == answer.boot and node.orders:
+                order = node.orders[0]
+                if order.number != answer.number:
+                    return
+                if answer.status is AnswerStatus.OUT_OF_DATE:  # numbered by an earlier run
+                    node.number, order.number = answer.last, 0
+                    self._send(node)
+                else:
+                    self._finish(node, *WORDS[answer.status])
+
+    def _receive(self, node: Node, message: Message) -> ReasonCode:
+        try:
+            order = parse_order(bytes(message.payload))
+        except ValueError as failure:
+            fields = {"status": "refused", "reason": str(failure)}
+            # the message that is being handled is not yet through
+            asyncio.get_running_loop().call_soon(self._tell, node, fields)
+            return ReasonCode.PAYLOAD_FORMAT_INVALID
+        if len(node.orders) == WAITING_MAX:
+            self._host.count("commands_refused")
+            return ReasonCode.QUOTA_EXCEEDED
+        node.orders.append(order)
+        if len(node.orders) == 1:
+            self._send(node)
+        return ReasonCode.SUCCESS
+
+    def _go_on_after_restart(self, node: Node) -> None:
+        """Send anew what the start before has not answered; a restart was carried out."""
+        if not node.orders:
+            return
+        order = node.orders[0]
+        if order.command is Kind.RESTART and order.attempts:
+            self._finish(node, "done", "")
+            return
+        order.number = order.attempts = 0
+        self._send(node)
+
+    def _send(self, node: Node) -> None:
+        node.stop()
+        order = node.orders[0]
+        if order.attempts == ATTEMPTS:
+            self._finish(node, "no answer", f"sent {ATTEMPTS} times")
+            return
+        order.attempts += 1
+        if not order.number:
+            node.number += 1
+            order.number = node.number
+        argument = order.argument(self._host.services.clock)
+        body = encode_command(node.boot, order.number, order.command, argument)
+        left = self._write(encode_frame(body))
+        self._host.count("commands" if left else "commands_dropped")
+        node.timer = asyncio.get_running_loop().call_later(RESEND_SECONDS, self._send, node)
+
+    def _finish(self, node: Node, status: str, reason: str) -> None:
+        node.stop()
+        order = node.orders.popleft()
+        fields = {"command": order.name, "status": status}
+        if reason:
+            fields["reason"] = reason
+        self._tell(node, fields if order.id is None else {"id": order.id, **fields})
+        if node.orders:
+            self._send(node)
+
+    def _tell(self, node: Node, fields: dict[str, str | int] | dict[str, str]) -> None:
+        payload = json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
+        if self._host.send(f"sensors/{node.name}/command/answer", payload) >= 0x80:
+            self._host.count("answers_lost")

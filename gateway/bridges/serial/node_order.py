@@ -1,0 +1,92 @@
+"""A command as a client gives it: JSON on `sensors/<node>/command` (docs/serial-protocol.md)."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gateway.bridges.serial.command_body import Command
+from gateway.clock import Clock
+
+PAYLOAD_MAX = 512
+"""Bytes of a command."""
+
+ID_MAX = 64
+"""Characters of a command's id."""
+
+INTERVAL_MIN, INTERVAL_MAX = 0.1, 86_400
+"""Seconds between two samples."""
+
+IDENTIFY_SECONDS, IDENTIFY_MAX = 10, 60
+"""Seconds for which a board shows itself: by default, and at most."""
+
+LIMITS: Mapping[Command, tuple[float, float]] = {
+    Command.INTERVAL: (INTERVAL_MIN, INTERVAL_MAX),
+    Command.IDENTIFY: (1, IDENTIFY_MAX),
+}
+"""The fewest and most seconds of the commands that take them."""
+
+
+@dataclass(slots=True)
+class Order:
+    """A command on its way to a node; `seconds` is its argument, where it has one."""
+
+    command: Command
+    id: str | int | None = None
+    seconds: float = 0
+    number: int = 0
+    """What the node knows it by; 0 before it was sent."""
+    attempts: int = 0
+
+    @property
+    def name(self) -> str:
+        """What clients call the command."""
+        return self.command.name.lower()
+
+    def argument(self, clock: Clock) -> bytes:
+        """Return what stands behind the command in its frame."""
+        if self.command is Command.INTERVAL:
+            return round(self.seconds * 1000).to_bytes(4, "little")
+        if self.command is Command.CLOCK:
+            return clock.wall_ms().to_bytes(8, "little")
+        return bytes([round(self.seconds)]) if self.command is Command.IDENTIFY else b""
+
+
+def parse_order(payload: bytes) -> Order:
+    """Return what a client orders; raise ValueError with what is wrong."""
+    if len(payload) > PAYLOAD_MAX:
+        raise ValueError(f"{len(payload)} bytes: at most {PAYLOAD_MAX} are allowed")
+    try:
+        fields = json.loads(payload)
+    except (ValueError, RecursionError):
+        fields = None
+    if not isinstance(fields, dict):
+        raise ValueError('a JSON object such as {"command":"read"} is expected')  # noqa: TRY004 - one error for all
+    names = [each.name.lower() for each in Command]
+    name = fields.pop("command", None)
+    if name not in names:
+        raise ValueError(f"command {name!r}: there are {', '.join(names)}")
+    order = Order(Command[name.upper()], _id(fields.pop("id", None)))
+    if order.command in LIMITS:
+        order.seconds = _seconds(order.command, fields.pop("seconds", None))
+    if fields:
+        raise ValueError(f"{', '.join(fields)}: not known of {name}")
+    return order
+
+
+def _id(value: object) -> str | int | None:
+    if isinstance(value, str) and len(value) > ID_MAX:
+        raise ValueError(f"id: at most {ID_MAX} characters are allowed")
+    if value is None or (isinstance(value, str | int) and not isinstance(value, bool)):
+        return value
+    raise ValueError("id: a text or a whole number is expected")
+
+
+def _seconds(command: Command, value: object) -> float:
+    lowest, highest = LIMITS[command]
+    if value is None and command is Command.IDENTIFY:
+        return IDENTIFY_SECONDS
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("seconds: a number must be given")  # noqa: TRY004 - one error for all
+    if not lowest <= value <= highest:
+        raise ValueError(f"seconds {value}: {lowest:g} to {highest:g} are allowed")
+    return value
