@@ -19,6 +19,8 @@ LATE_FACTOR = 3.0
 """a sensor is late when it was silent for so many times its usual interval"""
 LATE_AFTER = 30.0
 """seconds before a sensor can be late at all"""
+NO_READINGS = ("/command", "/command/answer", "/set")
+"""ends of topics on which sensors are told something (docs/serial-protocol.md, "Commands")"""
 SMOOTHING = 0.3
 """weight of the newest interval in the usual one"""
 
@@ -91,6 +93,8 @@ class Sensors:
         """Take a message; `now` is in seconds since 1970. Never raises."""
         if len(topic) > MAX_TOPIC:
             self.refused += 1
+            return
+        if topic.endswith(NO_READINGS):
             return
         sensor = self._by_topic.get(topic)
         if sensor is None:

@@ -40,6 +40,13 @@ def test_a_clock_ahead_of_ours_gives_no_negative_age() -> None:
     assert heard(sensors, "a").age(NOW) == 0
 
 
+def test_what_sensors_are_told_is_no_reading() -> None:
+    sensors = Sensors()
+    for topic in ("sensors/n1/command", "sensors/n1/command/answer", "sensors/n1/power/set"):
+        sensors.hear(topic, b'{"command":"read"}', NOW)
+    assert len(sensors) == 0
+
+
 def test_recent_numbers_and_payload_are_bounded() -> None:
     sensors = Sensors()
     for number in range(MAX_RECENT + 5):
