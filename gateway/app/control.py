@@ -17,6 +17,7 @@ class Control:
     client_id = "$CONTROL"
     inline = True
     access = EVERYTHING
+    refusal = ""
     topic_filters = (CONTROL + "#",)
 
     def __init__(self) -> None:

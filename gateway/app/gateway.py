@@ -58,6 +58,8 @@ class Gateway:
         """What the start has to tell from the beginning, by name."""
         self.next_alarms: dict[str, str] = {}
         """What the start that follows at once has to tell."""
+        self.troubles: list[Callable[[], str]] = []
+        """Asked for what `/healthz` is to tell; each returns "" while all is well."""
         self.at_stop: list[Callable[[], None]] = []
         """Called when nothing comes in any more, to gather rows for the last batch."""
 

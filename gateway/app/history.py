@@ -33,6 +33,11 @@ class Recorder:
         filters = [] if rules is None else rules.topic_filters
         self.topic_filters = list(dict.fromkeys([*filters, ALL]))
 
+    @property
+    def refusal(self) -> str:
+        """Why the rules refuse a message."""
+        return "" if self._rules is None else self._rules.refusal
+
     def receive(self, message: Message, topic_filters: list[str]) -> ReasonCode:
         """Hand the message to the rules; what they refuse is not recorded."""
         if self._rules is None:

@@ -45,7 +45,8 @@ def _pages(gateway: "Gateway") -> "Pages":
         return Page(text, content_type=CONTENT_TYPE)
 
     def health() -> Page:
-        reason = trouble(gateway.writer, heartbeat)
+        own = trouble(gateway.writer, heartbeat)
+        reason = "; ".join(filter(None, (own, *(ask() for ask in gateway.troubles))))
         return Page(
             f"{reason or 'ok'}\n", HTTPStatus.SERVICE_UNAVAILABLE if reason else HTTPStatus.OK
         )

@@ -51,24 +51,27 @@ def outbox_settings(configuration: Configuration, streams: Iterable[str]) -> Out
     own = configuration.uplink.streams if configuration.uplink is not None else ()
     configured = {each.name: each for each in own}
     names = dict.fromkeys((*configured, *streams))
+    whole = WhenFull(configuration.outbox.when_full)
+    usual = whole if whole is WhenFull.REJECT else WhenFull.DROP_NEWEST
     return OutboxSettings(
-        _retention(configuration.outbox),
-        tuple(_stream(configured.get(name, StreamConfig(name))) for name in names),
+        _retention(configuration.outbox, usual),
+        tuple(_stream(configured.get(name, StreamConfig(name)), usual) for name in names),
     )
 
 
-def _retention(config: OutboxConfig | StreamConfig) -> Retention:
+def _retention(config: OutboxConfig | StreamConfig, usual: WhenFull) -> Retention:
     return Retention(
         config.maximum_bytes,
         config.maximum_messages,
         config.maximum_age or None,
-        WhenFull(config.when_full),
+        usual if config.when_full is None else WhenFull(config.when_full),
     )
 
 
-def _stream(config: StreamConfig) -> StreamSettings:
+def _stream(config: StreamConfig, usual: WhenFull) -> StreamSettings:
+    retention = _retention(config, usual)
     return StreamSettings(
-        config.name, config.priority, _retention(config), Mode(config.mode), config.expire_after
+        config.name, config.priority, retention, Mode(config.mode), config.expire_after
     )
 
 

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.app.clock import ClockWatch
+from gateway.app.full_outbox import FullOutbox
 from gateway.app.history import record
+from gateway.app.landing import landing_directory
 from gateway.app.ledger import open_ledger, report_ledger
 from gateway.app.outage import Outage
 from gateway.app.outbox import start_outbox
@@ -20,6 +22,7 @@ from gateway.storage.state.rule_states import RuleStates
 from gateway.storage.state.uplink_session import leave_resumable, take_resumable
 from gateway.storage.state.uplink_usage import UplinkUsage
 from gateway.uplink.batch_limits import BatchLimits
+from gateway.uplink.landing_folder import LandingBounds
 from gateway.uplink.link.budget import Budget
 from gateway.uplink.link.cron import parse_window
 from gateway.uplink.link.metering import Metering
@@ -35,9 +38,6 @@ if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
 
 logger = logging.getLogger(__name__)
-
-LANDING = "landing"
-"""The default destination: a directory in the data folder."""
 
 
 async def start_uplink(gateway: "Gateway", config: UplinkConfig) -> None:
@@ -70,6 +70,9 @@ async def start_uplink(gateway: "Gateway", config: UplinkConfig) -> None:
     gateway.control.know("uplink", "resume", uplink.resume)
     gateway.telemetry.show_age(outbox)
     Outage(gateway, outbox).start()
+    full = FullOutbox(gateway, outbox)
+    full.start()
+    gateway.troubles.append(lambda: full.text)
     uplink.on_state.append(gateway.telemetry.say)
     start_recall(gateway, outbox, uplink, fleet=config.recall)
     await uplink.start()
@@ -103,9 +106,7 @@ def _rules(config: UplinkConfig) -> list[Rule]:
 
 
 def _settings(gateway: "Gateway", config: UplinkConfig) -> UplinkSettings:
-    directory = None
-    if config.url is None:
-        directory = Path(config.directory) if config.directory else gateway.data / LANDING
+    directory = landing_directory(config, gateway.data)
     return UplinkSettings(
         gateway_id=gateway.configuration.gateway_id,
         epoch=gateway.epoch,
@@ -125,6 +126,11 @@ def _settings(gateway: "Gateway", config: UplinkConfig) -> UplinkSettings:
         pacing=PacingLimits(config.backlog_messages_per_second, config.backlog_bytes_per_second),
         batch=_batch(config),
         schedule=_schedule(config),
+        landing=LandingBounds(
+            config.landing_maximum_bytes,
+            config.landing_maximum_age or None,
+            config.landing_when_full,
+        ),
     )
 
 

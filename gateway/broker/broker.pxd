@@ -37,6 +37,7 @@ cdef class Broker:
     cdef public object persistent_sessions
     cdef public PropertyCache property_cache
     cdef public object queue_memory
+    cdef public str refusal
     cdef public object replays
     cdef public object retained
     cdef public Router router

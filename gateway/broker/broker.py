@@ -90,6 +90,7 @@ class Broker:
         "persistent_sessions",
         "property_cache",
         "queue_memory",
+        "refusal",
         "replays",
         "retained",
         "router",
@@ -114,6 +115,7 @@ class Broker:
         timer: Callable[[], int] | None = None,
     ) -> None:
         self.settings = settings
+        self.refusal = ""  # why a message was refused last, for the log
         self.access = OPEN  # of sessions whose client has not been here since the start
         self.counters = counters
         self.durability: Durability = durability or InMemory()

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from gateway.app.checks.findings import Finding, Health, Patient, look
+from gateway.app.checks.finding import Finding, Health, Patient
+from gateway.app.checks.findings import look
 from gateway.config.load import load
 
 

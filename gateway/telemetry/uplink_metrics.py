@@ -20,6 +20,7 @@ UPLINK = (
             "slowdowns": "Times that the pace of the backlog was cut.",
             "batches": "PUBLISH packets with a batch of messages.",
             "reconnects": "Connections to the fleet after the first.",
+            "landing_deleted": "Landing files deleted for the bounds of their folder.",
         },
     ),
     *own(
@@ -30,6 +31,7 @@ UPLINK = (
             "backlog_messages_per_second": "Messages a second that the backlog may send.",
             "backlog_bytes_per_second": "Bytes a second that the backlog may send.",
             "puback_ms": "Milliseconds that the last PUBACK took.",
+            "landing_bytes": "Bytes of the disk that landing files take.",
             "budget": "Bytes that the uplink may use a day.",
             "budget_used": "Bytes that the uplink has used today.",
         },

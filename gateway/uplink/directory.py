@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import logging
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,7 +17,10 @@ from gateway.uplink.context import UplinkContext
 from gateway.uplink.destination import Link, removals_on_disk
 from gateway.uplink.errors import LinkError
 from gateway.uplink.landing import landing_file_name, landing_line, landing_record
+from gateway.uplink.landing_folder import LandingFolder
 from gateway.uplink.reports.control_messages import ControlMessage
+
+logger = logging.getLogger(__name__)
 
 FILE_LINES = 1_000
 """Lines at which a landing file is closed."""
@@ -60,6 +64,9 @@ class DirectoryDestination:
         self._boundary = 0
         self._own_files = 0
         self._prepared: set[Path] = set()
+        self._landing = LandingFolder(self._folder, settings.landing)
+        self._counters.set("tidegate/uplink/landing_bytes", 0)
+        self._counters.add("tidegate/uplink/landing_deleted", 0)
 
     async def run(self, link: Link) -> None:
         """Write rows to files until the link stops; rows in memory are written before it returns.
@@ -68,6 +75,7 @@ class DirectoryDestination:
         """
         try:
             await asyncio.to_thread(_prepare, self._folder)
+            await self._make_room()
             await removals_on_disk(self._outbox, link)
             link.connected()
             await self._gather(link)
@@ -131,12 +139,31 @@ class DirectoryDestination:
         if not rows:
             return
         resent = [row.id <= self._boundary or row.lane == RECALL for row in rows]
+        await self._make_room()
         await asyncio.to_thread(self._write, rows, resent, now)
+        self._counters.set("tidegate/uplink/landing_bytes", self._landing.bytes)
         self._outbox.remove(rows, Outcome.DELIVERED)
         self._outbox.end_turn()
         self._counters.add("tidegate/uplink/sent", len(rows))
         self._counters.add("tidegate/uplink/acknowledged", len(rows))
         self._counters.add("tidegate/uplink/resent", sum(resent))
+
+    async def _make_room(self) -> None:
+        """Keep the bounds of the landing folder; raise LinkError if it is full and stays so."""
+        before = self._landing.deleted
+        now = self._clock.monotonic()
+        try:
+            await asyncio.to_thread(self._landing.make_room, now)
+        finally:
+            self._counters.set("tidegate/uplink/landing_bytes", self._landing.bytes)
+        deleted = self._landing.deleted - before
+        if deleted:
+            self._counters.add("tidegate/uplink/landing_deleted", deleted)
+            logger.warning(
+                "%s: %d landing files were deleted, the oldest, for the bounds of the folder",
+                self._folder,
+                deleted,
+            )
 
     def _write(self, rows: list[OutboxRow], resent: list[bool], received: int) -> None:
         """Write a file, or two where recalled rows would take the place of others."""
@@ -150,7 +177,7 @@ class DirectoryDestination:
             landing_line(landing_record(row, self._settings, resent=again, received=received))
             for row, again in zip(rows, resent, strict=True)
         )
-        _write_file(self._folder, landing_file_name(rows), lines)
+        self._landing.wrote(_write_file(self._folder, landing_file_name(rows), lines))
 
     async def _land_control_messages(self) -> None:
         """Write ledger and clock records: a file for each folder, one line for each message."""
@@ -178,10 +205,10 @@ class DirectoryDestination:
         if folder not in self._prepared:
             _prepare(folder)
             self._prepared.add(folder)
-        _write_file(folder, name, lines)
+        self._landing.wrote(_write_file(folder, name, lines))
 
 
-def _write_file(folder: Path, name: str, lines: Iterable[bytes]) -> None:
+def _write_file(folder: Path, name: str, lines: Iterable[bytes]) -> Path:
     """Write a file that is whole from the moment it has its name, on disk when this returns."""
     hidden = folder / f".{name}.tmp"
     with hidden.open("wb") as file:
@@ -190,6 +217,7 @@ def _write_file(folder: Path, name: str, lines: Iterable[bytes]) -> None:
         os.fsync(file.fileno())
     hidden.rename(folder / name)
     sync_folder(folder)
+    return folder / name
 
 
 def _prepare(folder: Path) -> None:

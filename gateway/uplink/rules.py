@@ -65,6 +65,11 @@ class RuleSet:
     inline = True
     access = EVERYTHING
 
+    @property
+    def refusal(self) -> str:
+        """Why `receive` refuses a message that it may take later."""
+        return self._outbox.refusal
+
     def __init__(
         self,
         rules: Sequence[Rule],

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.uplink.batch_limits import BatchLimits
+from gateway.uplink.landing_folder import NO_BOUNDS, LandingBounds
 from gateway.uplink.link.pacing import NO_LIMITS, PacingLimits
 from gateway.uplink.link.schedule import Schedule
 
@@ -48,6 +49,7 @@ class UplinkSettings:
     pacing: PacingLimits = NO_LIMITS
     batch: BatchLimits | None = None
     schedule: Schedule | None = None
+    landing: LandingBounds = NO_BOUNDS
 
     def topic(self, suffix: str) -> str:
         """Return the fleet's topic of this gateway that ends with `suffix`."""

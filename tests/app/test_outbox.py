@@ -63,12 +63,13 @@ def configuration(tmp_path: Path, text: str) -> Configuration:
 
 
 def test_every_bound_reaches_the_outbox(tmp_path: Path) -> None:
+    newest = WhenFull.DROP_NEWEST
     settings = outbox_settings(configuration(tmp_path, CONFIG), ["main", "alarms"])
     assert settings == OutboxSettings(
         Retention(64 * 1024**2, 100_000, 7 * 86_400, WhenFull.DROP_LOWEST_PRIORITY),
         (
-            StreamSettings("alarms", 9, Retention(maximum_bytes=1024**2)),
-            StreamSettings("state", 5, Retention(maximum_age=3600), Mode.LATEST),
+            StreamSettings("alarms", 9, Retention(maximum_bytes=1024**2, when_full=newest)),
+            StreamSettings("state", 5, Retention(None, None, 3600, newest), Mode.LATEST),
             StreamSettings(
                 "video",
                 1,
@@ -76,17 +77,23 @@ def test_every_bound_reaches_the_outbox(tmp_path: Path) -> None:
                 Mode.EXPIRE,
                 90,
             ),
-            StreamSettings("main"),
+            StreamSettings("main", retention=Retention(when_full=newest)),
         ),
     )
 
 
-def test_without_a_word_the_outbox_refuses(tmp_path: Path) -> None:
+def test_without_a_word_the_fleet_alone_misses_what_has_no_room(tmp_path: Path) -> None:
     plain = configuration(tmp_path, "[uplink]")
+    newest = WhenFull.DROP_NEWEST
     assert outbox_settings(plain, ["main"]) == OutboxSettings(
-        Retention(maximum_bytes=1024**3), (StreamSettings("main"),)
+        Retention(maximum_bytes=1024**3, when_full=newest),
+        (StreamSettings("main", retention=Retention(when_full=newest)),),
     )
     assert drop_warnings(plain) == []
+    strict = configuration(tmp_path, "[uplink]\n[outbox]\nwhen_full = 'reject'")
+    assert outbox_settings(strict, ["main"]) == OutboxSettings(
+        Retention(maximum_bytes=1024**3), (StreamSettings("main"),)
+    )
 
 
 def test_what_gives_up_acknowledged_messages_is_said(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from gateway.app.checks import findings
-from gateway.app.checks.findings import Health, Patient, look
+from gateway.app.checks.finding import Health, Patient
+from gateway.app.checks.findings import look
 from gateway.cli.main import main
 from gateway.config.load import load
 from gateway.storage.engine.migrations.migrate import migrate
@@ -219,3 +220,56 @@ def test_another_user_is_told_what_it_may_not_read(
         told = capsys.readouterr().out
         assert code == 1
         assert f"{outside / named} cannot be read, Permission denied: try it as root" in told
+
+
+UPLINK = """
+[gateway]
+id = "barn"
+[outbox]
+maximum_messages = 10
+[uplink]
+landing_maximum_bytes = "64MiB"
+"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "health", "text"),
+    [
+        (0, Health.OK, "outbox: 0 messages, 0 bytes, wait for the fleet"),
+        (8, Health.WARNING, "it is nearly full"),
+        (10, Health.BAD, "it is full, the fleet misses what comes now"),
+    ],
+)
+def test_the_outbox_says_how_full_it_is(
+    tmp_path: Path, rows: int, health: Health, text: str
+) -> None:
+    assert not [line for _, line in report(tmp_path, UPLINK) if line.startswith("outbox")]
+    connection = sqlite3.connect(tmp_path / "tidegate.db", isolation_level=None)
+    migrate(connection)
+    for number in range(rows):
+        names = ("epoch", "stream", "seq", "lane", "time", "topic", "payload", "size", "indexed")
+        values = ("00a1b2c3d4", "main", number, "live", 0, "a", b"1", 100, 0)
+        marks = ", ".join("?" * len(names))
+        connection.execute(f"INSERT INTO outbox ({', '.join(names)}) VALUES ({marks})", values)
+    connection.close()
+    assert health_of(text, report(tmp_path, UPLINK)) is health
+
+
+@pytest.mark.parametrize(
+    ("megabytes", "policy", "health", "text"),
+    [
+        (1, "wait", Health.OK, "landing: 1 files take 1.0 MB of 67.1 MB"),
+        (60, "delete-oldest", Health.WARNING, "when it is full, the oldest are deleted"),
+        (60, "wait", Health.WARNING, "when it is full, messages wait"),
+        (70, "wait", Health.BAD, "it is full, messages wait in the outbox"),
+    ],
+)
+def test_the_landing_folder_says_how_full_it_is(
+    tmp_path: Path, megabytes: int, policy: str, health: Health, text: str
+) -> None:
+    folder = tmp_path / "landing" / "barn"
+    folder.mkdir(parents=True)
+    with (folder / "00a1b2c3d4.main.1-1.1.jsonl").open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, megabytes * 1_000_000)
+    found = report(tmp_path, f'{UPLINK}landing_when_full = "{policy}"\n')
+    assert health_of(text, found) is health

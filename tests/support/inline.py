@@ -11,6 +11,7 @@ class Inline:
     """A part of the gateway that takes messages, or refuses them with a code."""
 
     inline = True
+    refusal = "it refuses"
     access = EVERYTHING
 
     def __init__(self, client_id: str = "inline", disk: Disk | SqliteDisk | None = None) -> None:

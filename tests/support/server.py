@@ -74,6 +74,7 @@ class Rows:
 
     client_id = "rows"
     inline = True
+    refusal = "it refuses"
     access = EVERYTHING
     statement = "INSERT INTO meta (name, value) VALUES (?, ?)"
 

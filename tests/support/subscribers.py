@@ -7,6 +7,7 @@ class Someone:
     """A subscriber, and a member of shared subscriptions that is as ready as it is set to be."""
 
     inline = True
+    refusal = "it refuses"
     access = EVERYTHING
 
     def __init__(self, client_id: str = "anna") -> None:

@@ -1,4 +1,7 @@
-"""Warnings for settings that drop acknowledged messages."""
+"""Warnings for settings that drop acknowledged messages.
+
+`drop-newest` is the default of `[outbox]`: it gives up nothing that waits, and an alarm tells.
+"""
 
 from gateway.config.settings import Configuration, OutboxConfig, StreamConfig
 
@@ -25,7 +28,7 @@ def drop_warnings(configuration: Configuration) -> list[str]:
 
 def _warnings(key: str, config: OutboxConfig | StreamConfig) -> list[str]:
     warnings = []
-    if config.when_full != "reject":
+    if config.when_full in ("drop-oldest", "drop-lowest-priority"):
         text = f'"{config.when_full}" gives up acknowledged messages for want of room'
         warnings.append(f"{key}.when_full: {text}")
     if config.maximum_age:

@@ -6,10 +6,10 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
+from gateway.app.checks.finding import Finding, Health, Patient
+from gateway.app.checks.uplink_findings import landing, outbox
 from gateway.config.settings import Configuration
 from gateway.storage.engine.database import FILE_NAME
 from gateway.storage.engine.database_file import BUSY_TIMEOUT_MS
@@ -37,31 +37,6 @@ SHORTEST_LOOK = 600
 THROTTLED = Path("/sys/devices/platform/soc/soc:firmware/get_throttled")
 UNDER_VOLTAGE = 0x1_0001
 """Bits of a Raspberry Pi's firmware: the supply is too weak now, or was since the board started."""
-
-
-class Health(StrEnum):
-    """How a finding is to be taken."""
-
-    OK = "ok"
-    NOTE = "note"
-    WARNING = "warning"
-    BAD = "bad"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One line of the report."""
-
-    health: Health
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Patient:
-    """The gateway that is looked at, running or not."""
-
-    data: Path
-    configuration: Configuration | None
 
 
 def look(patient: Patient) -> Iterator[Finding]:
@@ -212,6 +187,8 @@ EXAMINATIONS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
     _folder,
     _room,
     _database,
+    outbox,
+    landing,
     _wear,
     _power,
     _descriptors,

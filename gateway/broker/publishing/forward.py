@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from gateway.broker.instant import Instant
 from gateway.broker.publishing import peer_to_peer
 from gateway.broker.publishing.inline import InlineClient
+from gateway.broker.publishing.refusals import refuse_for, refuse_for_disk
 from gateway.broker.publishing.topic_admissions import TopicAdmission
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
@@ -12,7 +13,6 @@ from gateway.routing.destination import Destination
 from gateway.routing.route import Route
 from gateway.routing.subscription import Subscriber
 from gateway.routing.where.message import message_of
-from gateway.session.overflow import count_refusal
 from gateway.session.session import Session
 from gateway.session.span import Span
 from gateway.session.traffic import RECEIVER_BYTES, Traffic
@@ -55,6 +55,7 @@ def forward(
     route = admission.route
     if route.crowded:
         broker.counters.add("tidegate/refused/crowded_topics")
+        broker.refusal = "too many subscriptions match its topic"
         return count, ReasonCode.QUOTA_EXCEEDED, None
     if promised:
         count = _room(broker, publication, first, count, route)
@@ -81,6 +82,7 @@ def _no_room(broker: "Broker", count: int) -> Outcome:
     """Return the outcome where a session, or else the retained messages, have no room."""
     if count:
         broker.counters.add("tidegate/retained/rejected")
+        broker.refusal = "there is no room for another retained message"
     return 0, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED
 
 
@@ -99,7 +101,7 @@ def _room(broker: "Broker", publication: Publication, first: int, count: int, ro
                 publication.barrier = None  # who is away cannot spare the disk what others could
             count = session.room(publication, first, count, qos)
             if not count:
-                count_refusal(session)
+                refuse_for(broker, session)
                 return 0
     return count if not kept or _disk_has_room(broker, publication) else 0
 
@@ -108,7 +110,7 @@ def _disk_has_room(broker: "Broker", publication: Publication) -> bool:
     """Return False, and count it, if nothing more can be promised to be kept."""
     if publication.commit_within is None or not broker.store.full:
         return True
-    broker.counters.add("tidegate/storage/rejected")
+    refuse_for_disk(broker)
     return False
 
 
@@ -145,6 +147,7 @@ def _offer(
             client: InlineClient = destination.subscriber
             code = client.receive(message, list(destination.topic_filters))
             if code >= FAILURE and promised:
+                broker.refusal = client.refusal
                 return number - first, code, found
         found.append(selected)
     return count, None, found
@@ -169,7 +172,7 @@ def _has_room(
             kept = True
             more = given[session]
             if session.room(publication, first, more, qos) < more:
-                count_refusal(session)
+                refuse_for(broker, session)
                 return False
     return not kept or _disk_has_room(broker, publication)
 

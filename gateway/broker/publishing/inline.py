@@ -14,6 +14,11 @@ class InlineClient(Protocol):
     inline: bool  # True
     access: Access  # EVERYTHING
 
+    @property
+    def refusal(self) -> str:
+        """Why it refuses a message that it may take later, for the log."""
+        ...
+
     def receive(self, message: Message, topic_filters: list[str]) -> ReasonCode:
         """Take a message that matched these of the client's own topic filters.
 

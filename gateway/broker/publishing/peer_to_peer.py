@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from gateway.access.rule import READ
 from gateway.broker.instant import Instant
+from gateway.broker.publishing.refusals import refuse_for, refuse_for_disk
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.session.overflow import count_refusal
 
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
@@ -51,10 +51,10 @@ def forward(
         return count, ReasonCode.NO_MATCHING_SUBSCRIBERS, None
     count = session.room(publication, first, count, qos)
     if not count:
-        count_refusal(session)
+        refuse_for(broker, session)
         return 0, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED
     if qos and session.persistent and broker.store.full:
-        broker.counters.add("tidegate/storage/rejected")
+        refuse_for_disk(broker)
         return 0, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED
     session.accept(publication, first, count, qos, now=instant.monotonic)
     return count, ReasonCode.SUCCESS, None

@@ -132,6 +132,7 @@ def _publish(
         return count
     if qos == 2 and session.incoming.full:
         broker.counters.add("tidegate/refused/incoming")
+        broker.refusal = "too many of its QoS 2 messages are not complete"
         code = ReasonCode.QUOTA_EXCEEDED
         _answer(broker, client, session, publication, first, 1, code, 0, None)
         return 1
@@ -247,7 +248,7 @@ def _answer(
     if code >= _FAILURE and connection.version != MQTT_5:
         if code in RETRY:
             # MQTT 3.1.1 has no negative PUBACK; silence and a new connection make the client retry
-            client.end_reason = "its message could not be taken, and MQTT 3.1.1 has no other answer"
+            client.end_reason = f"{broker.refusal}, and MQTT 3.1.1 has no answer that says so"
             client.close()
             return
         code = ReasonCode.SUCCESS  # what will never be taken is acknowledged, or it comes for ever

@@ -30,8 +30,9 @@ class OutboxConfig:
     )
     when_full: str = key(
         one_of("reject", "drop-oldest", "drop-newest", "drop-lowest-priority"),
-        "[what happens](#what-waits-for-the-fleet) to a message that has no room",
-        "reject",
+        "[what happens](#what-waits-for-the-fleet) to a message that has no room; by default "
+        "local subscribers get it and the fleet does not",
+        "drop-newest",
     )
     survive: int = key(
         duration,

@@ -38,10 +38,11 @@ class StreamConfig:
         0,
         shown='`"0"`, no bound',
     )
-    when_full: str = key(
+    when_full: str | None = key(
         one_of("reject", "drop-oldest", "drop-newest"),
         "what happens at the stream's own bounds",
-        "reject",
+        None,
+        shown='`"reject"` if `[outbox]` says so, otherwise `"drop-newest"`',
     )
     mode: str = key(
         one_of("all", "latest", "expire"),

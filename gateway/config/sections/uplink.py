@@ -37,6 +37,23 @@ class UplinkConfig:
         None,
         shown="`landing` in the data folder",
     )
+    landing_maximum_bytes: int = key(
+        size_from(64 * 1024 * 1024),
+        "bytes of the disk that the [landing files](#landing-files) of this gateway may take",
+        1024 * 1024 * 1024,
+    )
+    landing_maximum_age: int = key(
+        duration,
+        "how long a landing file is kept",
+        0,
+        shown='`"0"`, no bound',
+    )
+    landing_when_full: str = key(
+        one_of("delete-oldest", "wait"),
+        "what happens at `landing_maximum_bytes`: the oldest landing files are deleted, or "
+        "messages wait in the outbox",
+        "delete-oldest",
+    )
     username: str | None = key(
         text,
         "user name for the fleet's broker",
@@ -150,6 +167,9 @@ class UplinkConfig:
         for name in ("batch", "schedule", "budget"):
             if self.url is None and getattr(self, name):
                 yield name, getattr(self, name), "only with url"
+        for name in ("landing_maximum_bytes", "landing_maximum_age", "landing_when_full"):
+            if self.url is not None and name in given:
+                yield name, getattr(self, name), "only without url"
         yield from self._mistakes_of_streams()
 
     def _mistakes_of_streams(self) -> Iterator[Mistake]:

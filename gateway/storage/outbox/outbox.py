@@ -138,6 +138,16 @@ class Outbox:
         row.size = row_size(row)
         return not self._writer.full and self._streams.fits(row)
 
+    @property
+    def refusal(self) -> str:
+        """Why a message is refused now, in words."""
+        return "the disk takes no more" if self._writer.full else "the outbox is full"
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the outbox, and each stream of its own, has room for a small message."""
+        return self._streams.have_room
+
     def refuse(self) -> None:
         """Count a message that was refused, by whose bound it was."""
         self._figures.refused(by_disk=self._writer.full)

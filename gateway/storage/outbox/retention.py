@@ -48,8 +48,14 @@ class Retention:
     when_full: WhenFull = WhenFull.REJECT
 
     @property
+    def needs_oldest(self) -> bool:
+        """Whether messages that wait may be given up, for room or for their age."""
+        drops = self.when_full not in (WhenFull.REJECT, WhenFull.DROP_NEWEST)
+        return drops or self.maximum_age is not None
+
+    @property
     def drops(self) -> bool:
-        """Whether acknowledged messages may be given up for room or for their age."""
+        """Whether acknowledged messages may be given up, an arriving one among them."""
         return self.when_full is not WhenFull.REJECT or self.maximum_age is not None
 
     def over(self, rows: int, size: int) -> bool:

@@ -25,14 +25,15 @@ class OutboxStream:
     the lane `recall`, which are few and were asked for, are never among them.
     """
 
-    def __init__(self, settings: StreamSettings, *, has_head: bool) -> None:
+    def __init__(self, settings: StreamSettings, *, has_head: bool, drops: bool) -> None:
         self.settings = settings
         self.rows_name = f"tidegate/outbox/stream/{settings.name}/rows"
         self.bytes_name = f"tidegate/outbox/stream/{settings.name}/bytes"
         self.rows = 0
         self.bytes = 0
         self.last_id = 0
-        self.has_head = has_head or settings.retention.drops
+        self.has_head = has_head or settings.retention.needs_oldest
+        self._drops = drops or settings.retention.drops
         self.known_to = 0
         self.head: OrderedDict[int, OutboxRow] = OrderedDict()
         self.latest: OrderedDict[str, OutboxRow] | None = None
@@ -41,8 +42,8 @@ class OutboxStream:
 
     @property
     def may_give_up(self) -> bool:
-        """Whether a row may be given up for a new one of this stream."""
-        return self.has_head or self.latest is not None
+        """Whether a row, or a new one itself, may be given up where this stream gets a new one."""
+        return self._drops or self.latest is not None
 
     @property
     def knows_all(self) -> bool:

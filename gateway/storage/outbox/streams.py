@@ -14,6 +14,9 @@ from gateway.storage.outbox.retention import (
 )
 from gateway.storage.outbox.stream import IsTaken, OutboxStream
 
+SMALL_ROW = 1_024
+"""Bytes of the file that a small message takes."""
+
 
 class Leaves(NamedTuple):
     """A row that makes room, and the policy that chose it."""
@@ -27,7 +30,7 @@ class OutboxStreams:
 
     `is_taken` says of a row's id that nobody knows whether the fleet has it: such a row is not
     given up. `log_excess` are the bytes that the write-ahead log takes beyond its share: they
-    count where a message is refused, since giving others up would only make it longer.
+    count where the arriving message is what goes, since giving others up would only make it longer.
     """
 
     def __init__(self, settings: OutboxSettings, is_taken: IsTaken) -> None:
@@ -94,6 +97,13 @@ class OutboxStreams:
             return False
         return not self.over(1, row.size + self.log_excess)
 
+    @property
+    def have_room(self) -> bool:
+        """Whether the whole and each stream have room for a row of SMALL_ROW bytes."""
+        if self.over(1, SMALL_ROW + self.log_excess):
+            return False
+        return not any(stream.over(1, SMALL_ROW) for stream in self)
+
     def replaced(self, row: OutboxRow) -> OutboxRow | None:
         """Return the row that need not wait any more when `row` does: an older one of its topic."""
         latest = self.of(row.stream).latest
@@ -135,7 +145,8 @@ class OutboxStreams:
             self.of(row.stream).removed(row)
 
     def _stream(self, settings: StreamSettings) -> OutboxStream:
-        return OutboxStream(settings, has_head=self.retention.drops)
+        retention = self.retention
+        return OutboxStream(settings, has_head=retention.needs_oldest, drops=retention.drops)
 
     def _over_a_stream(self) -> Leaves | None:
         for stream in self._streams.values():
@@ -155,7 +166,10 @@ class OutboxStreams:
 
     def _of_all(self, row: OutboxRow | None) -> Leaves | None:
         policy = self.retention.when_full
-        if policy is WhenFull.REJECT or not self.over(*_more(row)):
+        rows, size = _more(row)
+        if policy is WhenFull.DROP_NEWEST:
+            size += self.log_excess
+        if policy is WhenFull.REJECT or not self.over(rows, size):
             return None
         if row is not None and _drops_itself(self.retention, row):
             return Leaves(row, policy)

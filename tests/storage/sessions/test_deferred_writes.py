@@ -80,6 +80,7 @@ class Rows:
 
     client_id = "rows"
     inline = True
+    refusal = "it refuses"
     access = EVERYTHING
 
     def __init__(self, harness: DurableHarness) -> None:

@@ -1,0 +1,32 @@
+"""What `tidegate doctor` is told about: the gateway it looks at, and what it finds there."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from gateway.config.settings import Configuration
+
+
+class Health(StrEnum):
+    """How a finding is to be taken."""
+
+    OK = "ok"
+    NOTE = "note"
+    WARNING = "warning"
+    BAD = "bad"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report."""
+
+    health: Health
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """The gateway that is looked at, running or not."""
+
+    data: Path
+    configuration: Configuration | None

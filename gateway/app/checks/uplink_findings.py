@@ -1,0 +1,90 @@
+"""What `tidegate doctor` says about the outbox and the landing folder: how full they are."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+
+from gateway.app.checks.finding import Finding, Health, Patient
+from gateway.app.landing import landing_directory
+from gateway.config.settings import OutboxConfig
+from gateway.storage.engine.database import FILE_NAME
+from gateway.storage.engine.database_file import BUSY_TIMEOUT_MS
+from gateway.storage.outbox.retention import for_rows
+from gateway.storage.outbox.streams import SMALL_ROW
+from gateway.telemetry.card_life import spell_bytes
+from gateway.uplink.landing_folder import WAIT, landed_files
+
+NEARLY_FULL = 0.8
+"""The part of a bound from which on it deserves a warning."""
+
+_WAITING = """
+SELECT coalesce(sum(rows), 0), CAST(total(bytes) AS INTEGER) FROM (
+  SELECT rows, bytes FROM outbox_totals UNION ALL
+  SELECT count(*), total(size) FROM outbox
+  WHERE id > (SELECT coalesce(max(up_to), 0) FROM outbox_totals))
+"""
+
+
+def outbox(patient: Patient) -> Iterator[Finding]:
+    """Say how many messages wait for the fleet, and whether there is room for more."""
+    configuration = patient.configuration
+    if configuration is None or configuration.uplink is None:
+        return
+    waiting = _waiting(patient)
+    if waiting is None:
+        return
+    rows, size = waiting
+    text = f"outbox: {rows:,} messages, {spell_bytes(size)}, wait for the fleet"
+    used = _used(configuration.outbox, rows, size)
+    if used >= 1:
+        yield Finding(Health.BAD, f"{text}: it is full, the fleet misses what comes now")
+    elif used >= NEARLY_FULL:
+        yield Finding(Health.WARNING, f"{text}: it is nearly full")
+    else:
+        yield Finding(Health.OK, text)
+
+
+def landing(patient: Patient) -> Iterator[Finding]:
+    """Say what landing files take of the disk, and how much they may."""
+    configuration = patient.configuration
+    uplink = None if configuration is None else configuration.uplink
+    if configuration is None or uplink is None:
+        return
+    directory = landing_directory(uplink, patient.data)
+    if directory is None:
+        return
+    count = size = 0
+    for file in landed_files(directory / configuration.gateway_id):
+        count += 1
+        size += file.bytes
+    bound = uplink.landing_maximum_bytes
+    text = f"landing: {count:,} files take {spell_bytes(size)} of {spell_bytes(bound)}"
+    if size >= bound and uplink.landing_when_full == WAIT:
+        yield Finding(Health.BAD, f"{text}: it is full, messages wait in the outbox")
+    elif size >= NEARLY_FULL * bound:
+        then = "messages wait" if uplink.landing_when_full == WAIT else "the oldest are deleted"
+        yield Finding(Health.WARNING, f"{text}: when it is full, {then}")
+    else:
+        yield Finding(Health.OK, text)
+
+
+def _used(config: OutboxConfig, rows: int, size: int) -> float:
+    """Return which part of the tightest bound is used; 1 and more where nothing small fits."""
+    used = (size + SMALL_ROW) / for_rows(config.maximum_bytes)
+    if config.maximum_messages is not None:
+        used = max(used, rows / config.maximum_messages)
+    return used
+
+
+def _waiting(patient: Patient) -> tuple[int, int] | None:
+    """Return the messages that wait and their bytes, None where no database can say it."""
+    path = patient.data / FILE_NAME
+    if not path.exists():
+        return None
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    try:
+        with closing(sqlite3.connect(uri, timeout=BUSY_TIMEOUT_MS / 1000, uri=True)) as connection:
+            rows, size = connection.execute(_WAITING).fetchone()
+    except sqlite3.Error:
+        return None
+    return int(rows), int(size)

@@ -1,0 +1,15 @@
+"""Where records land if no broker of the fleet is named."""
+
+from pathlib import Path
+
+from gateway.config.settings import UplinkConfig
+
+LANDING = "landing"
+"""The default destination: a directory in the data folder."""
+
+
+def landing_directory(config: UplinkConfig, data: Path) -> Path | None:
+    """Return the directory of an uplink without a `url`, None with one."""
+    if config.url is not None:
+        return None
+    return Path(config.directory) if config.directory else data / LANDING
