@@ -1,8 +1,9 @@
-"""Runs the node on a board: copy it to the board beside the folder `node` and set it up here.
+"""The program of a board: reads its settings, opens its line, samples and sends for ever.
 
-The six names in capitals are the settings; put your sensor's driver where SimulatedSensor is.
+`settings.json` stands in the same folder; `tidegate firmware new` explains what is in it.
 """
 
+import json
 import os
 import time
 from binascii import hexlify
@@ -12,8 +13,12 @@ from node.loop import Node
 from node.simulated_sensor import SimulatedSensor
 from node.uptime import Uptime
 
-NAME = ""  # empty: "node-" and the board's serial number
-UART = 1
+TYPE_CHECKING = False  # MicroPython has no typing module
+if TYPE_CHECKING:
+    from typing import Any
+
+    from node.loop import Port
+
 BAUD = 115200
 INTERVAL_MS = 10000
 WAITING_BYTES = 40448  # memory for what cannot be sent yet: an hour of samples, one a second
@@ -21,24 +26,52 @@ RECEIVE_BUFFER = 512  # bytes; an acknowledgement has 18, and at most 8 are on t
 POLL_MS = 20
 
 
-def node_name() -> str:
+def read_settings(folder: str) -> "dict[str, Any]":
+    """Return the settings in a folder, none where there is no file."""
+    try:
+        with open(folder + "/settings.json") as file:
+            settings: dict[str, Any] = json.load(file)
+            return settings
+    except OSError:
+        return {}
+
+
+def node_name(settings: "dict[str, Any]") -> str:
     """Return the set name, or one that no other board has."""
-    return NAME or "node-" + hexlify(machine.unique_id()).decode()
+    return str(settings.get("name") or "node-" + hexlify(machine.unique_id()).decode())
 
 
-def main() -> None:
-    """Sample and send for ever."""
+def open_port(settings: "dict[str, Any]") -> "Port":
+    """Return the line to the gateway."""
+    if settings.get("link", "usb") == "usb":
+        from node.usb_port import UsbPort
+
+        return UsbPort()
+    port: Port = machine.UART(
+        settings.get("uart", 1), settings.get("baud", BAUD), rxbuf=RECEIVE_BUFFER
+    )
+    return port
+
+
+def main(folder: str = "") -> None:
+    """Sample and send until somebody wants the REPL."""
+    settings = read_settings(folder)
+    port = open_port(settings)
     node = Node(
-        node_name(),
+        node_name(settings),
         int.from_bytes(os.urandom(4), "little"),
-        machine.UART(UART, BAUD, rxbuf=RECEIVE_BUFFER),
+        port,
         SimulatedSensor(),
         Uptime(),
-        INTERVAL_MS,
-        waiting_bytes=WAITING_BYTES,
+        settings.get("interval_ms", INTERVAL_MS),
+        waiting_bytes=settings.get("waiting_bytes", WAITING_BYTES),
     )
-    while True:
-        time.sleep(min(node.step(), POLL_MS) / 1000)
+    try:
+        while True:
+            time.sleep(min(node.step(), POLL_MS) / 1000)
+    finally:
+        if hasattr(port, "close"):
+            port.close()
 
 
 if __name__ == "__main__":

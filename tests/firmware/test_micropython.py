@@ -65,10 +65,12 @@ def line(tmp_path: Path) -> Iterator[SerialLine]:
 
 
 @contextlib.contextmanager
-def board(micropython: str, script: str, line: SerialLine) -> Iterator[subprocess.Popen[bytes]]:
+def board(
+    micropython: str, script: str, line: SerialLine, *arguments: str
+) -> Iterator[subprocess.Popen[bytes]]:
     """Run a script whose standard input and output are the node's end of `line`."""
     process = subprocess.Popen(
-        [micropython, str(HERE / script)],
+        [micropython, str(HERE / script), *arguments],
         env=interpreter.environment(FIRMWARE),
         stdin=line.descriptor,
         stdout=line.descriptor,
@@ -102,10 +104,11 @@ async def test_a_node_and_the_gateway_on_a_real_line(micropython: str, line: Ser
     assert counters.count("tidegate/serial/crc_errors") == 0
 
 
-async def test_main_on_a_board(micropython: str, line: SerialLine) -> None:
+async def test_main_on_a_board(micropython: str, line: SerialLine, tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text('{"link": "uart"}')
     broker, counters = Broker(), Counters()
     bridge = asyncio.create_task(make_bridge(line, broker, counters).run())
-    with board(micropython, "micropython_board.py", line) as process:
+    with board(micropython, "micropython_board.py", line, str(tmp_path)) as process:
         await until(lambda: bool(broker.messages))
         assert process.stderr is not None
         assert process.stderr.readline() == b"UART 1 115200 512\n"

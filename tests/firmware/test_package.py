@@ -13,7 +13,7 @@ NODE = sorted((FIRMWARE / "node").glob("*.py"))
 FLASH_MAX = 64 * 1024
 """Bytes of a board's flash that the compiled files may take."""
 
-ALLOWED = {"binascii", "os", "struct", "time"}
+ALLOWED = {"binascii", "micropython", "os", "select", "struct", "sys", "time"}
 
 
 def imported(source: Path) -> set[str]:
