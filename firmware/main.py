@@ -10,14 +10,13 @@ from binascii import hexlify
 
 import machine
 from node.loop import Node
-from node.simulated_sensor import SimulatedSensor
 from node.uptime import Uptime
 
 TYPE_CHECKING = False  # MicroPython has no typing module
 if TYPE_CHECKING:
     from typing import Any
 
-    from node.loop import Port
+    from node.loop import Port, Sensor, Value
 
 BAUD = 115200
 INTERVAL_MS = 10000
@@ -41,6 +40,35 @@ def node_name(settings: "dict[str, Any]") -> str:
     return str(settings.get("name") or "node-" + hexlify(machine.unique_id()).decode())
 
 
+class Sensors:
+    """Several sensors, read as one; what does not answer is left out while another one does."""
+
+    def __init__(self, sensors: "list[Sensor]") -> None:
+        self._sensors = sensors
+
+    def read(self) -> "list[tuple[str, Value, str | None]]":
+        """Return the readings of all; OSError when none answers."""
+        readings: list[tuple[str, Value, str | None]] = []
+        failure = None
+        for sensor in self._sensors:
+            try:
+                readings.extend(sensor.read())
+            except OSError as error:
+                failure = error
+        if failure is not None and not readings:
+            raise failure
+        return readings
+
+
+def make_sensor(settings: "dict[str, Any]") -> "Sensor":
+    """Return what the settings name, each from its driver; only drivers in use are loaded."""
+    sensors: list[Sensor] = []
+    for each in settings.get("sensors") or [{"driver": "simulated"}]:
+        driver = __import__("node.drivers." + each["driver"], None, None, ["make"])
+        sensors.append(driver.make(each))
+    return sensors[0] if len(sensors) == 1 else Sensors(sensors)
+
+
 def open_port(settings: "dict[str, Any]") -> "Port":
     """Return the line to the gateway."""
     if settings.get("link", "usb") == "usb":
@@ -61,7 +89,7 @@ def main(folder: str = "") -> None:
         node_name(settings),
         int.from_bytes(os.urandom(4), "little"),
         port,
-        SimulatedSensor(),
+        make_sensor(settings),
         Uptime(),
         settings.get("interval_ms", INTERVAL_MS),
         waiting_bytes=settings.get("waiting_bytes", WAITING_BYTES),

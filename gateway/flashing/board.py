@@ -5,14 +5,13 @@ import contextlib
 import io
 import struct
 import termios
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from gateway.flashing.errors import FlashingError
-from gateway.flashing.port import BAUD, open_port
+from gateway.flashing.port import BAUD, Port, open_port
 
 if TYPE_CHECKING:
     from mpremote.transport_serial import SerialTransport
@@ -98,12 +97,12 @@ class Description:
 class Board:
     """A board in its raw REPL; errors name its port."""
 
-    def __init__(self, port: str, transport: "SerialTransport") -> None:
+    def __init__(self, port: Port, transport: "SerialTransport") -> None:
         self.port = port
         self._transport = transport
 
     @classmethod
-    def connect(cls, port: str) -> "Board":
+    def connect(cls, port: Port) -> "Board":
         """Interrupt what runs on the board; raise FlashingError where no REPL answers."""
         board = cls(port, _open(port))
         try:
@@ -173,7 +172,7 @@ class Board:
         """Reset the board and let go of its port, which a USB board takes away for a moment."""
         with self._errors("be reset"):
             self._transport.exec_raw_no_follow("import machine\nmachine.reset()")
-            time.sleep(0.1)  # a pseudo-terminal's last bytes are read before it is closed
+            self._transport.serial.flush()
         self.close()
 
     def ask(self, program: str) -> Any:
@@ -214,7 +213,7 @@ class Board:
             raise FlashingError(f"{self.port}: the board did not {what}: {error}") from error
 
 
-def _open(port: str) -> "SerialTransport":
+def _open(port: Port) -> "SerialTransport":
     try:
         from mpremote.transport import TransportError
         from mpremote.transport_serial import SerialTransport
@@ -223,7 +222,7 @@ def _open(port: str) -> "SerialTransport":
             f"{error.name} is not installed: pip install 'tidegate[flash]'"
         ) from error
     open_port(port, READ_SECONDS).close()  # it tells what is wrong; mpremote does not
-    path = str(Path(port).resolve())  # mpremote knows a pseudo-terminal by its own path alone
+    path = port.device  # mpremote knows a pseudo-terminal by its own path alone
     try:
         return SerialTransport(path, BAUD, timeout=READ_SECONDS)
     except (OSError, termios.error, TransportError) as error:

@@ -1,32 +1,40 @@
 """What a board sends once its program runs: frames of readings, and text that is none."""
 
+import contextlib
 import re
+import termios
 import time
+from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gateway.bridges.serial.frame_body import MalformedFrameError, ReadingsFrame, decode_readings
 from gateway.bridges.serial.serial_frames import FrameDecoder
 from gateway.counters import Counters
-from gateway.flashing.port import open_port
+from gateway.flashing.port import Port, open_port, retried
 
 if TYPE_CHECKING:
     from serial import Serial
 
 TEXT_MAX = 4096
-"""Bytes kept of what a board prints; the newest stay."""
+"""Bytes of text without a pause of which the newest are kept."""
+
+LINES_MAX = 200
+"""Lines of text kept; the newest stay."""
 
 POLL_SECONDS = 0.1
-PRINTABLE = re.compile(rb"[\t\x20-\x7e]{3,}")
+TEXT = re.compile(rb"[\t\r\n\x20-\x7e\x80-\xff]+")
+"""No frame is like this: its version is a byte 1."""
 
 
 class Listener:
     """Hears a board without answering it: what is not acknowledged comes to the gateway later."""
 
-    def __init__(self, port: str) -> None:
+    def __init__(self, port: Port) -> None:
         self._serial: Serial = open_port(port, POLL_SECONDS)
         self._decoder = FrameDecoder(Counters())
-        self._tail = b""
+        self._rest = b""
+        self._text: deque[str] = deque(maxlen=LINES_MAX)
 
     def close(self) -> None:
         """Let go of the port."""
@@ -39,7 +47,7 @@ class Listener:
             data = self._serial.read(self._serial.in_waiting or 1)
             if not data:
                 yield None
-            self._tail = (self._tail + data)[-TEXT_MAX:]
+            self._look_for_text(data)
             for body in self._decoder.feed(data):
                 try:
                     frame = decode_readings(body)
@@ -48,12 +56,33 @@ class Listener:
                 if frame is not None:
                     yield frame
 
-    def text(self) -> list[str]:
-        """Return the lines of text among what came last, such as a traceback."""
-        found = [line for piece in self._tail.split(b"\0") for line in PRINTABLE.findall(piece)]
-        return [line.decode() for line in found]
+    def take_text(self) -> list[str]:
+        """Return the lines of text that came since the last call, such as a traceback."""
+        lines = list(self._text)
+        self._text.clear()
+        return lines
+
+    def _look_for_text(self, data: bytes) -> None:
+        """Take what stands between frames; text has no zero behind it, so a pause ends it too."""
+        *pieces, rest = (self._rest + data).split(b"\0")
+        self._rest = rest[-TEXT_MAX:]
+        if not data:
+            pieces, self._rest = [rest], b""
+        for piece in pieces:
+            if TEXT.fullmatch(piece):
+                self._text.extend(filter(None, piece.decode(errors="replace").splitlines()))
 
 
-def first_reading(listener: Listener, seconds: float) -> ReadingsFrame | None:
-    """Return the first frame of readings, None if there is none in time."""
-    return next((frame for frame in listener.frames(seconds) if frame is not None), None)
+def first_reading(port: Port, seconds: float) -> ReadingsFrame | None:
+    """Return the first frame of readings of a board that was just reset, None if none comes.
+
+    A USB board takes its port away at a reset, perhaps after it was opened.
+    """
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        try:
+            with contextlib.closing(retried(lambda: Listener(port))) as listener:
+                return next((each for each in listener.frames(left) if each is not None), None)
+        except (OSError, termios.error):
+            continue
+    return None

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from gateway.bridges.serial.frame_body import ReadingsFrame
 from gateway.flashing.board import Board, Progress
 from gateway.flashing.errors import FlashingError
-from gateway.flashing.first_reading import Listener, first_reading
+from gateway.flashing.first_reading import first_reading
 from gateway.flashing.holding import hold, keep_held
 from gateway.flashing.install import (
     check_main,
@@ -24,7 +24,7 @@ from gateway.flashing.install import (
     switch,
 )
 from gateway.flashing.package import build_package
-from gateway.flashing.port import retried
+from gateway.flashing.port import Port, retried
 
 PROVE_SECONDS = 60.0
 """Seconds in which a new version must send its first reading."""
@@ -55,7 +55,7 @@ class Flashed:
 
 
 def flash(
-    port: str,
+    port: Port,
     reporter: Reporter,
     settings: Mapping[str, Any] | None = None,
     *,
@@ -111,13 +111,13 @@ def _send(board: Board, files: Mapping[str, bytes], reporter: Reporter) -> str:
     there = len(files) - len(to_send)
     if there and to_send:
         reporter.say(f"{board.port}: {there} of {len(files)} files are there already")
-    with reporter.progress(board.port, size) as progress:
+    with reporter.progress(str(board.port), size) as progress:
         return send(board, files, progress)
 
 
-def _prove(port: str, version: str, seconds: float) -> ReadingsFrame:
+def _prove(port: Port, version: str, seconds: float) -> ReadingsFrame:
     """Return the first reading of the only version; raise FlashingError with its traceback."""
-    reading = _listen(port, seconds)
+    reading = first_reading(port, seconds)
     if reading is not None:
         return reading
     with contextlib.closing(retried(partial(Board.connect, port), TRIAL_SECONDS)) as board:
@@ -128,10 +128,10 @@ def _prove(port: str, version: str, seconds: float) -> ReadingsFrame:
 
 
 def _try_out(
-    port: str, folder: str, version: str, before: str | None, seconds: float
+    port: Port, folder: str, version: str, before: str | None, seconds: float
 ) -> ReadingsFrame:
     """Return the new version's first reading and let it stay; else go back to the one before."""
-    reading = _listen(port, seconds)
+    reading = first_reading(port, seconds)
     # A version that hangs answers nobody: the launcher resets the board, which then answers.
     with contextlib.closing(retried(partial(Board.connect, port), TRIAL_SECONDS)) as board:
         slots = read_slots(board)
@@ -145,8 +145,3 @@ def _try_out(
     what = "sent no reading" if lasted else "ended"
     text = f"{port}: version {version} {what} within {seconds:g} s; version {before} runs again"
     raise FlashingError("\n".join((text, *fault)))
-
-
-def _listen(port: str, seconds: float) -> ReadingsFrame | None:
-    with contextlib.closing(retried(partial(Listener, port))) as listener:
-        return first_reading(listener, seconds)

@@ -16,6 +16,13 @@ FOLDERS = ("a", "b")
 STATE = "/slot"
 FAULT = "/fault"
 MAIN = "/main.py"
+READ_SENSORS = """
+import sys
+folder = "/%s"
+sys.path.insert(0, folder)
+import main
+main.make_sensor(main.read_settings(folder)).read()
+"""
 OTHER_MAIN = "/main.before.py"
 """Where a program goes that was not ours."""
 
@@ -118,9 +125,16 @@ def settle(board: Board, folder: str) -> None:
 
 
 def read_fault(board: Board) -> list[str]:
-    """Return the lines of the traceback that the last version left, or that left it."""
+    """Return the traceback that the last version left, or why its sensors cannot be read."""
     content = board.read(FAULT)
-    return [] if content is None else content.decode(errors="replace").splitlines()
+    if content is not None:
+        return content.decode(errors="replace").splitlines()
+    slots = read_slots(board)
+    try:
+        board.run(READ_SENSORS % (slots.tried or slots.current))
+    except FlashingError as error:
+        return [str(error)]
+    return []
 
 
 def _hashes(folder: str, files: Mapping[str, bytes]) -> dict[str, str]:

@@ -12,10 +12,11 @@ import pytest
 
 from gateway.flashing.board import Board, Progress
 from gateway.flashing.errors import FlashingError
-from gateway.flashing.first_reading import Listener, first_reading
+from gateway.flashing.first_reading import first_reading
 from gateway.flashing.flash import Flashed, flash
 from gateway.flashing.holding import hold
 from gateway.flashing.package import Package, build_package
+from gateway.flashing.port import Port
 from tests.support.micropython import ROOT
 from tests.support.stand_in_board import StandInBoard
 
@@ -51,14 +52,12 @@ class Heard:
 def install(
     board: StandInBoard, settings: Mapping[str, object] | None = None, seconds: float = 20
 ) -> Flashed:
-    return flash(board.port, Heard(), settings, seconds=seconds)
+    return flash(Port(board.port), Heard(), settings, seconds=seconds)
 
 
 def node_name(board: StandInBoard) -> str:
-    listener = Listener(board.port)
-    with contextlib.closing(listener):
-        reading = first_reading(listener, 20)
-    assert reading is not None, listener.text()
+    reading = first_reading(Port(board.port), 20)
+    assert reading is not None
     return reading.node
 
 
@@ -81,7 +80,7 @@ def other_main(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_a_fresh_board_gives_its_first_reading(board: StandInBoard) -> None:
     heard = Heard()
-    flashed = flash(board.port, heard, SETTINGS, seconds=20)
+    flashed = flash(Port(board.port), heard, SETTINGS, seconds=20)
     assert flashed.changed
     assert flashed.reading.node == "barn1"
     assert [each.quantity for each in flashed.reading.readings] == [
@@ -93,6 +92,7 @@ def test_a_fresh_board_gives_its_first_reading(board: StandInBoard) -> None:
     assert heard.lines[0].startswith(f"{board.port}: MicroPython 1.")
     again = install(board)
     assert (again.version, again.changed, again.reading.node) == (flashed.version, False, "barn1")
+    board.tell("usb")
     changed = install(board, {**SETTINGS, "name": "barn2"})
     assert (changed.changed, changed.reading.node) == (True, "barn2")
 
@@ -114,12 +114,12 @@ def test_a_version_that_fails_is_taken_back(board: StandInBoard, other_main: lis
 
 
 def test_a_program_of_others_stays_unless_it_may_go(board: StandInBoard) -> None:
-    with contextlib.closing(Board.connect(board.port)) as connected:
+    with contextlib.closing(Board.connect(Port(board.port))) as connected:
         connected.write("/main.py", b"print('mine')")
     with pytest.raises(FlashingError, match=r"another program's main\.py is on this board"):
         install(board, SETTINGS)
-    flash(board.port, Heard(), SETTINGS, replace=True, seconds=20)
-    with contextlib.closing(Board.connect(board.port)) as connected:
+    flash(Port(board.port), Heard(), SETTINGS, replace=True, seconds=20)
+    with contextlib.closing(Board.connect(Port(board.port))) as connected:
         assert connected.read("/main.before.py") == b"print('mine')"
 
 
@@ -140,7 +140,7 @@ def test_power_that_fails_at_any_write_leaves_a_version(board: StandInBoard) -> 
         writes = 3 + number * 197 % 173 if ROUNDS < 100 else number
         board.tell("cut")
         settings = {**SETTINGS, "interval_ms": 500 + number}
-        hold(board.port).close()
+        hold(Port(board.port)).close()
         board.tell(f"writes {writes}")
         with contextlib.suppress(FlashingError):
             install(board, settings, seconds=3)
@@ -151,11 +151,12 @@ def test_power_that_fails_at_any_write_leaves_a_version(board: StandInBoard) -> 
 FLASH = """
 import sys, json, contextlib
 from gateway.flashing.flash import flash
+from gateway.flashing.port import Port
 class Quiet:
     def say(self, line): pass
     @contextlib.contextmanager
     def progress(self, what, total): yield lambda count: None
-flash(sys.argv[1], Quiet(), json.loads(sys.argv[2]), seconds=20)
+flash(Port(sys.argv[1]), Quiet(), json.loads(sys.argv[2]), seconds=20)
 """
 
 

@@ -4,7 +4,8 @@
 
 LINK becomes a link to the terminal. Each line on standard input is a command: `cut` takes the
 power away and gives it back, `writes N` lets it fail after N more writes to the flash, `unplug`
-and `plug` do as they say. Each is answered with a line. The board ends with standard input.
+and `plug` do as they say, and after `usb` a reset pulls the plug for a moment. Each is answered
+with a line. The board ends with standard input.
 """
 
 import contextlib
@@ -13,13 +14,16 @@ import select
 import signal
 import subprocess
 import sys
+import time
 import tty
 from pathlib import Path
 
 PROGRAM = Path(__file__).with_name("program.py")
 SOFT_RESET_RAW = 43
 HARD_RESET = 44
-POWER_CUT = 45
+USB_SECONDS = 0.3
+"""For which a board with a USB port of its own is gone at a reset; real ones need longer."""
+
 INTERRUPT = b"\x03"
 
 
@@ -29,6 +33,7 @@ class Board:
     def __init__(self, link: Path, image: str, micropython: str, blocks: str) -> None:
         self._link = link
         self._command = [micropython, str(PROGRAM), image, blocks]
+        self._usb = False
         self.plug()
         self._start()
 
@@ -107,6 +112,8 @@ class Board:
                 self.unplug()
             case ["plug"]:
                 self.plug()
+            case ["usb"]:
+                self._usb = True
             case _:
                 return f"what is {words}?"
         return "done"
@@ -114,7 +121,10 @@ class Board:
     def _pass_out(self, descriptor: int) -> None:
         data = os.read(descriptor, 4096)
         if not data:
-            self._ended()
+            if self._ended() == HARD_RESET and self._usb:
+                self.unplug()
+                time.sleep(USB_SECONDS)
+                self.plug()
         elif self._master >= 0:
             with contextlib.suppress(BlockingIOError):  # nobody reads: as on a wire
                 os.write(self._master, data)
