@@ -70,7 +70,7 @@ coverage: test ## run every test and show the lines that none reached
 	$(BIN)/coverage report
 
 fuzz: $(DEVELOP) ## random bytes for FUZZ_SECONDS, then the property tests with many more examples
-	@TIDEGATE_CYTHON=off tools/setup.sh install serial,regex,modbus,ble,tui,websocket,pipeline "dev fuzz"
+	@TIDEGATE_CYTHON=off tools/setup.sh install serial,regex,modbus,ble,tui,flash,websocket,pipeline "dev fuzz"
 	$(BIN)/python fuzz/run.py $(FUZZ_SECONDS)
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/pytest tests/fuzz tests/mqtt tests/routing tests/session tests/bridges --timeout 3600
 
@@ -130,5 +130,5 @@ $(PIPELINE): $(RECIPE) | $(GATEWAY)
 	@touch $@
 
 $(DEVELOP): $(RECIPE)
-	@TIDEGATE_CYTHON=off tools/setup.sh install serial,regex,modbus,ble,tui,websocket,pipeline "dev"
+	@TIDEGATE_CYTHON=off tools/setup.sh install serial,regex,modbus,ble,tui,flash,websocket,pipeline "dev"
 	@touch $(GATEWAY) $(PIPELINE) $@

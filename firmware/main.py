@@ -1,77 +1,110 @@
-"""Runs the node on a board: copy it to the board beside the folder `node` and set it up here.
+"""The program of a board: reads its settings, opens its line, samples and sends for ever.
 
-The seven names in capitals are the settings; put your sensor's driver where SimulatedSensor is.
+`settings.json` stands in the same folder; `tidegate firmware new` explains what is in it.
 """
 
+import json
 import os
 import time
 from binascii import hexlify
 
 import machine
+from node.board import Board
 from node.loop import Node
-from node.simulated_sensor import SimulatedSensor
 from node.uptime import Uptime
 
-NAME = ""  # empty: "node-" and the board's serial number
-UART = 1
+TYPE_CHECKING = False  # MicroPython has no typing module
+if TYPE_CHECKING:
+    from typing import Any
+
+    from node.loop import Port, Sensor, Value
+
 BAUD = 115200
 INTERVAL_MS = 10000
 WAITING_BYTES = 40448  # memory for what cannot be sent yet: an hour of samples, one a second
 RECEIVE_BUFFER = 512  # bytes; an acknowledgement has 18, and at most 8 are on their way
 POLL_MS = 20
-BLINK_MS = 125
-LED: "int | str | None" = None  # pin that blinks for the command identify: "LED" on a Pico
 
 
-def node_name() -> str:
+def read_settings(folder: str) -> "dict[str, Any]":
+    """Return the settings in a folder, none where there is no file."""
+    try:
+        with open(folder + "/settings.json") as file:
+            settings: dict[str, Any] = json.load(file)
+            return settings
+    except OSError:
+        return {}
+
+
+def node_name(settings: "dict[str, Any]") -> str:
     """Return the set name, or one that no other board has."""
-    return NAME or "node-" + hexlify(machine.unique_id()).decode()
+    return str(settings.get("name") or "node-" + hexlify(machine.unique_id()).decode())
 
 
-class Board:
-    """What the board can do besides measuring."""
+class Sensors:
+    """Several sensors, read as one; what does not answer is left out while another one does."""
 
-    def __init__(self, led: "int | str | None", clock: Uptime) -> None:
-        self._led = None if led is None else machine.Pin(led, machine.Pin.OUT)
-        self._clock = clock
-        self._blinks_until = 0
+    def __init__(self, sensors: "list[Sensor]") -> None:
+        self._sensors = sensors
 
-    def identify(self, seconds: int) -> None:
-        """Blink for so many seconds; ValueError where there is nothing to blink with."""
-        if self._led is None:
-            raise ValueError("LED")
-        self._blinks_until = self._clock.ms() + 1000 * seconds
-
-    def blink(self) -> None:
-        """Switch the LED on or off, as its time has come."""
-        if self._led is not None and self._blinks_until:
-            left = max(self._blinks_until - self._clock.ms(), 0)
-            self._led.value(left // BLINK_MS % 2)
-            if not left:
-                self._blinks_until = 0
-
-    def restart(self) -> None:
-        """Start anew, with another boot id."""
-        machine.reset()
+    def read(self) -> "list[tuple[str, Value, str | None]]":
+        """Return the readings of all; OSError when none answers."""
+        readings: list[tuple[str, Value, str | None]] = []
+        failure = None
+        for sensor in self._sensors:
+            try:
+                readings.extend(sensor.read())
+            except OSError as error:
+                failure = error
+        if failure is not None and not readings:
+            raise failure
+        return readings
 
 
-def main() -> None:
-    """Sample and send for ever."""
+def make_sensor(settings: "dict[str, Any]") -> "Sensor":
+    """Return what the settings name, each from its driver; only drivers in use are loaded."""
+    sensors: list[Sensor] = []
+    for each in settings.get("sensors") or [{"driver": "simulated"}]:
+        driver = __import__("node.drivers." + each["driver"], None, None, ["make"])
+        sensors.append(driver.make(each))
+    return sensors[0] if len(sensors) == 1 else Sensors(sensors)
+
+
+def open_port(settings: "dict[str, Any]") -> "Port":
+    """Return the line to the gateway."""
+    if settings.get("link", "usb") == "usb":
+        from node.usb_port import UsbPort
+
+        return UsbPort()
+    port: Port = machine.UART(
+        settings.get("uart", 1), settings.get("baud", BAUD), rxbuf=RECEIVE_BUFFER
+    )
+    return port
+
+
+def main(folder: str = "") -> None:
+    """Sample and send until somebody wants the REPL."""
+    settings = read_settings(folder)
+    port = open_port(settings)
     clock = Uptime()
-    board = Board(LED, clock)
+    board = Board(settings.get("led"), clock)
     node = Node(
-        node_name(),
+        node_name(settings),
         int.from_bytes(os.urandom(4), "little"),
-        machine.UART(UART, BAUD, rxbuf=RECEIVE_BUFFER),
-        SimulatedSensor(),
+        port,
+        make_sensor(settings),
         clock,
-        INTERVAL_MS,
-        waiting_bytes=WAITING_BYTES,
+        settings.get("interval_ms", INTERVAL_MS),
+        waiting_bytes=settings.get("waiting_bytes", WAITING_BYTES),
         board=board,
     )
-    while True:
-        board.blink()
-        time.sleep(min(node.step(), POLL_MS) / 1000)
+    try:
+        while True:
+            board.blink()
+            time.sleep(min(node.step(), POLL_MS) / 1000)
+    finally:
+        if hasattr(port, "close"):
+            port.close()
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ import time
 
 
 def _monotonic_ms() -> int:
-    return time.monotonic_ns() // 1000000
+    now: int = time.monotonic_ns() // 1000000
+    return now
 
 
 def _difference(later: int, earlier: int) -> int:

@@ -54,9 +54,11 @@ class Bridges:
         if self._supervisor is None:
             if not configuration.bridges:
                 return
+            from gateway.app.lending import Lending
             from gateway.bridges.supervision.supervisor import Supervisor
 
             self._supervisor = Supervisor(await _services(self._gateway))
+            self._gateway.control.answer("port", Lending(self._supervisor).receive)
         await self._supervisor.apply(configuration.bridges)
 
     def figures(self) -> "tuple[Figure, ...]":

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from gateway.cli.crashtest.arguments import add_crashtest
+from gateway.cli.firmware.arguments import add_firmware
 from gateway.cli.user import add_user
 from gateway.cli.where import add_where
 from gateway.config.errors import ConfigurationError
@@ -84,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     add_user(commands)
     add_where(commands)
     _add_bridges(commands)
+    add_firmware(commands)
     _add_doctor(commands)
     add_crashtest(commands)
     return parser

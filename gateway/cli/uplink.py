@@ -1,45 +1,11 @@
 """`tidegate uplink pause|resume`: ask a running gateway to hold or send what goes up."""
 
-import threading
-from typing import Any
-
-import paho.mqtt.client as paho
-
+from gateway.cli.control_request import ask_gateway
 from gateway.cli.local_broker import LocalBroker
-from gateway.errors import TidegateError
-
-CONTROL_TOPIC = "$CONTROL/tidegate/uplink"
-PATIENCE = 10.0
-"""Seconds to wait for the gateway's answer."""
 
 
 def command_uplink(broker: LocalBroker, action: str) -> int:
     """Publish the action and wait until the gateway has taken it; raise TidegateError."""
-    answered = threading.Event()
-    problems = []
-
-    def on_connect(client: paho.Client, _data: Any, _flags: Any, code: Any, _more: Any) -> None:
-        if code.is_failure:
-            on_publish(client, _data, 0, code, _more)
-        else:
-            client.publish(CONTROL_TOPIC, action, qos=1)
-
-    def on_publish(_client: paho.Client, _data: Any, _mid: int, code: Any, _more: Any) -> None:
-        if code.is_failure:
-            problems.append(str(code))
-        answered.set()
-
-    client = broker.connect()
-    client.on_connect = on_connect
-    client.on_publish = on_publish
-    client.loop_start()
-    if not answered.wait(PATIENCE):
-        problems.append(f"no answer within {PATIENCE:.0f} s")
-    client.disconnect()
-    client.loop_stop()
-    if problems:
-        raise TidegateError(
-            f"the gateway at {broker.url} did not {action} its uplink: {problems[0]}"
-        )
+    ask_gateway(broker, "uplink", action, f"did not {action} its uplink")
     print(f"uplink: {action}")
     return 0

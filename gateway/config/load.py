@@ -26,7 +26,7 @@ def read(path: Path) -> tuple[Configuration, Sequence[ConfigurationError]]:
 
     After a mistake the key's default stands for its value, and None if it has none.
     """
-    return read_document(str(path), _document(path))
+    return read_document(str(path), document(path))
 
 
 def read_document(
@@ -62,7 +62,8 @@ def _host_name() -> str:
     return gateway_id(socket.gethostname().partition(".")[0])
 
 
-def _document(path: Path) -> dict[str, Any]:
+def document(path: Path) -> dict[str, Any]:
+    """Return what a TOML file holds; raise ConfigurationError if it cannot be read."""
     import tomllib
 
     try:

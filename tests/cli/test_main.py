@@ -120,10 +120,10 @@ def test_check_says_what_gives_up_acknowledged_messages(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, key: str
 ) -> None:
     path = tmp_path / "gateway.toml"
-    path.write_text(f"{text}when_full = 'drop-newest'\n")
+    path.write_text(f"{text}when_full = 'drop-oldest'\n")
     assert main(["check", str(path)]) == 0
     warning, verdict = capsys.readouterr().out.splitlines()
-    assert warning.startswith(f'{path}: warning: {key}: "drop-newest" gives up')
+    assert warning.startswith(f'{path}: warning: {key}: "drop-oldest" gives up')
     assert verdict == f"{path}: ok"
 
 

@@ -30,4 +30,4 @@ class Machine:
 sys.modules["machine"] = Machine()  # type: ignore[assignment]  # all that main.py asks of it
 import main  # noqa: E402  # after its board is there
 
-main.main()
+main.main(sys.argv[1])

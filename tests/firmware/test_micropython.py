@@ -66,10 +66,12 @@ def line(tmp_path: Path) -> Iterator[SerialLine]:
 
 
 @contextlib.contextmanager
-def board(micropython: str, script: str, line: SerialLine) -> Iterator[subprocess.Popen[bytes]]:
+def board(
+    micropython: str, script: str, line: SerialLine, *arguments: str
+) -> Iterator[subprocess.Popen[bytes]]:
     """Run a script whose standard input and output are the node's end of `line`."""
     process = subprocess.Popen(
-        [micropython, str(HERE / script)],
+        [micropython, str(HERE / script), *arguments],
         env=interpreter.environment(FIRMWARE),
         stdin=line.descriptor,
         stdout=line.descriptor,
@@ -134,10 +136,11 @@ def answers(gateway: Gateway) -> list[dict[str, str]]:
     return [json.loads(each.payload) for each in messages if each.topic.endswith("/answer")]
 
 
-async def test_main_on_a_board(micropython: str, line: SerialLine) -> None:
+async def test_main_on_a_board(micropython: str, line: SerialLine, tmp_path: Path) -> None:
+    (tmp_path / "settings.json").write_text('{"link": "uart"}')
     broker, counters = Broker(), Counters()
     bridge = asyncio.create_task(make_bridge(line, broker, counters).run())
-    with board(micropython, "micropython_board.py", line) as process:
+    with board(micropython, "micropython_board.py", line, str(tmp_path)) as process:
         await until(lambda: bool(broker.messages))
         assert process.stderr is not None
         assert process.stderr.readline() == b"UART 1 115200 512\n"

@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
+from gateway.bridges.settings import BridgeSettings
 from gateway.bridges.supervision.interfaces import Services
 from gateway.bridges.supervision.supervised import Supervised
 from gateway.config.bridges import BridgeConfig
@@ -37,6 +38,13 @@ class Supervisor:
                 self._running[name] = (plan, bridge)
         if self._watch is None:
             self._watch = asyncio.create_task(self._look_regularly(), name="bridges")
+
+    def lend(self, wanted: Callable[[BridgeSettings], bool], seconds: float) -> bool:
+        """Let wanted bridges let go of their devices for so long; return whether there is one."""
+        found = [bridge for plan, bridge in self._running.values() if wanted(plan.settings)]
+        for bridge in found:
+            bridge.lend(seconds)
+        return bool(found)
 
     def look(self) -> None:
         """Tell which bridges have fallen silent, and start them again."""

@@ -247,3 +247,21 @@ async def test_what_is_not_installed_is_said_in_one_line(
         "test a: waiting: needs no_such_module, which is not installed:"
         " pip install 'tidegate[nothing]'"
     )
+
+
+async def test_a_device_is_lent_and_taken_back_early(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervised, "LENT_LOOK", 0.01)
+    script = Script(work)
+    async with supervising(gateway, config(script.kind())) as supervisor:
+        await until(lambda: len(script.runs) == 1)
+        assert not supervisor.lend(lambda _: False, 60)
+        assert supervisor.lend(lambda _: True, 60)
+        await until(lambda: gateway.counters.values.get("tidegate/test/a/state") == "waiting")
+        assert gateway.counters.values.get("tidegate/test/a/error") == "lent to another program"
+        assert script.closed == 1
+        assert supervisor.lend(lambda _: True, 0)
+        await until(lambda: len(script.runs) == 2)
+        assert gateway.counters.values.get("tidegate/test/a/restarts") == 0
+        assert script.made == 1

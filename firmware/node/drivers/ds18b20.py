@@ -1,0 +1,50 @@
+"""DS18B20: one or more thermometers on one wire."""
+
+import time
+
+import ds18x20
+import machine
+import onewire
+
+CONVERSION_MS = 750
+"""Milliseconds that a thermometer needs for 12 bits."""
+
+SENSORS_MAX = 8
+RESCAN = 10
+"""Readings without an answer after which the wire is searched again."""
+
+
+class Ds18b20:
+    """Reads with MicroPython's own driver; a conversion runs from one reading to the next."""
+
+    def __init__(self, pin: int) -> None:
+        self._bus = ds18x20.DS18X20(onewire.OneWire(machine.Pin(pin)))
+        self._found: list[bytearray] = []
+        self._failures = RESCAN
+
+    def read(self) -> "list[tuple[str, tuple[int, int], str]]":
+        """Return each thermometer's temperature; OSError when none answers."""
+        if self._failures >= RESCAN or not self._found:
+            self._found = self._bus.scan()[:SENSORS_MAX]
+            self._failures = 0
+        if not self._found:
+            raise OSError("no DS18B20 answers")
+        self._bus.convert_temp()
+        time.sleep(CONVERSION_MS / 1000)
+        readings = []
+        for number, address in enumerate(self._found):
+            try:
+                celsius = self._bus.read_temp(address)
+            except Exception:
+                self._failures += 1
+                continue
+            name = "temperature" if number == 0 else "temperature_%d" % (number + 1)
+            readings.append((name, (round(celsius * 100), -2), "°C"))
+        if not readings:
+            raise OSError("no DS18B20 answers")
+        return readings
+
+
+def make(settings: "dict[str, int]") -> Ds18b20:
+    """Return the sensors at the pin of the settings."""
+    return Ds18b20(settings["pin"])

@@ -1,0 +1,15 @@
+"""The I2C bus that settings name."""
+
+import machine
+
+FREQUENCY = 100000
+
+
+def open_bus(settings: "dict[str, int]") -> machine.I2C:
+    """Return the bus with these pins."""
+    return machine.I2C(
+        settings.get("i2c", 0),
+        scl=machine.Pin(settings["scl"]),
+        sda=machine.Pin(settings["sda"]),
+        freq=FREQUENCY,
+    )

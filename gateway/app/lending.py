@@ -1,0 +1,64 @@
+"""A bridge lets go of its port for another program that asks: `$CONTROL/tidegate/port`."""
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+from gateway.bridges.serial.serial_settings import SerialSettings
+from gateway.mqtt.reason_codes import ReasonCode
+
+if TYPE_CHECKING:
+    from gateway.bridges.settings import BridgeSettings
+    from gateway.bridges.supervision.supervisor import Supervisor
+    from gateway.routing.where.message import Message
+
+SECONDS_MAX = 60.0
+"""Seconds for which a port is lent; whoever needs it longer has it open then, and it is locked."""
+
+PAYLOAD_MAX = 4096
+
+
+class Lending:
+    """Answers a request, JSON with `port`, a path, and `seconds`, of which 0 gives it back.
+
+    0x99 is for what is none, and 0x83 for a port that no bridge has.
+    """
+
+    def __init__(self, supervisor: "Supervisor") -> None:
+        self._supervisor = supervisor
+
+    def receive(self, message: "Message") -> ReasonCode:
+        """Let the bridge let go of the port."""
+        request = _read(bytes(message.payload))
+        if request is None:
+            return ReasonCode.PAYLOAD_FORMAT_INVALID
+        path, seconds = request
+        if self._supervisor.lend(lambda settings: _device(settings) == path, seconds):
+            return ReasonCode.SUCCESS
+        return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
+
+
+def _read(payload: bytes) -> tuple[str, float] | None:
+    """Return path and seconds, None for anything else."""
+    try:
+        request = json.loads(payload[:PAYLOAD_MAX])
+        port, seconds = request["port"], request["seconds"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    if not isinstance(port, str) or "\0" in port or not isinstance(seconds, int | float):
+        return None
+    if not 0 <= seconds <= SECONDS_MAX:
+        return None
+    return os.path.realpath(port), seconds
+
+
+def _device(settings: "BridgeSettings") -> str:
+    """Return the path of a serial bridge's device as it is now, "" for all others."""
+    from gateway.bridges.serial.serial_port import PortError, find_device
+
+    if not isinstance(settings, SerialSettings) or "://" in settings.port:
+        return ""
+    try:
+        return os.path.realpath(find_device(settings.port))
+    except PortError:  # not plugged in: nobody has it
+        return ""

@@ -1,0 +1,112 @@
+"""`tidegate firmware flash` and `update`: a node onto one board, or onto all there are."""
+
+import argparse
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from gateway.bridges.serial.frame_body import ReadingsFrame
+from gateway.bridges.serial.serial_port import find_device
+from gateway.bridges.serial.serial_settings import SerialSettings
+from gateway.cli.firmware.borrowing import borrowed
+from gateway.cli.firmware.ports import only_port
+from gateway.cli.firmware.reporter import Reporter
+from gateway.config.bridges import BridgeConfig
+from gateway.config.errors import ConfigurationError
+from gateway.config.load import load
+from gateway.errors import TidegateError
+from gateway.flashing.board import Board
+from gateway.flashing.errors import FlashingError
+from gateway.flashing.esp32 import write_esp32
+from gateway.flashing.flash import Flashed, flash
+from gateway.flashing.port import Port, retried
+from gateway.flashing.ports import plugged_in
+from gateway.flashing.settings import board_settings, read_settings
+from gateway.flashing.uf2 import copy_uf2, find_drive
+
+PLUG_SECONDS = 30.0
+"""Seconds in which a board with a new MicroPython answers."""
+
+
+def command_flash(options: argparse.Namespace) -> int:
+    """Install MicroPython if an image is given, then the node; raise TidegateError."""
+    settings = board_settings(read_settings(options.file))
+    reporter = Reporter()
+    path = _with_micropython(options, reporter) if options.micropython else only_port(options.port)
+    with borrowed(options, path) as port:
+        done = flash(port, reporter, settings, compiled=not options.source, replace=options.replace)
+    _show(port, done)
+    return 0
+
+
+def _with_micropython(options: argparse.Namespace, reporter: Reporter) -> str:
+    """Install the image; return the port at which the board answers then."""
+    image: Path = options.micropython
+    try:
+        if image.suffix == ".uf2":
+            drive = options.drive or find_drive()
+            with reporter.progress(str(drive), image.stat().st_size) as progress:
+                copy_uf2(image, drive, progress)
+            reporter.say(f"{image.name} is on {drive}; waiting for the board's port")
+        else:
+            with borrowed(options, only_port(options.port)) as port:
+                write_esp32(image, port.device, stub=not options.no_stub)
+    except OSError as error:
+        raise FlashingError(f"{image}: {error.strerror}") from error
+    path = retried(lambda: only_port(options.port), PLUG_SECONDS)
+    retried(lambda: Board.connect(Port(path)).close(), PLUG_SECONDS)
+    return path
+
+
+def command_update(options: argparse.Namespace) -> int:
+    """Update each board that runs a node; return 1 if one of them could not be."""
+    paths = _all_ports(options) if options.all else options.ports
+    failed = 0
+    for path in paths:
+        try:
+            with borrowed(options, path) as port:
+                done = flash(port, Reporter(), compiled=not options.source)
+            _show(port, done)
+        except FlashingError as error:
+            print(error)
+            failed += 1
+    print(f"{len(paths) - failed} of {len(paths)} nodes have this version")
+    return 1 if failed else 0
+
+
+def _all_ports(options: argparse.Namespace) -> list[str]:
+    """Return what is plugged in, and the ports of frames that the configuration names."""
+    ports = [each.port for each in plugged_in()]
+    if options.config.exists():
+        try:
+            bridges = load(options.config).bridges
+        except ConfigurationError as error:
+            raise TidegateError(str(error)) from error
+        ports += _named(bridges, ports)
+    if not ports:
+        raise FlashingError(f"no board is plugged in, and {options.config} names none")
+    return ports
+
+
+def _named(bridges: Iterable[BridgeConfig], found: list[str]) -> list[str]:
+    """Return the ports of nodes in a configuration that were not found already."""
+    there = {os.path.realpath(port) for port in found}
+    settings = [each.settings for each in bridges]
+    serial = [each for each in settings if isinstance(each, SerialSettings)]
+    nodes = [each.port for each in serial if each.format == "frames" and "://" not in each.port]
+    devices = [find_device(port) for port in nodes]
+    return [port for port in devices if os.path.realpath(port) not in there]
+
+
+def _show(port: Port, done: Flashed) -> None:
+    state = "installed" if done.changed else "as it was"
+    print(f"{port}: version {done.version}, {state}; first reading of {done.reading.node}:")
+    print(shown(done.reading))
+
+
+def shown(frame: ReadingsFrame) -> str:
+    """Return the readings of a frame, in one line."""
+    return "  " + ", ".join(
+        f"{each.quantity} {each.value}{f' {each.unit}' if each.unit else ''}"
+        for each in frame.readings
+    )

@@ -1,0 +1,229 @@
+"""A board whose REPL answers: programs are run on it, files are copied to it."""
+
+import ast
+import contextlib
+import io
+import struct
+import termios
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from gateway.flashing.errors import FlashingError
+from gateway.flashing.port import BAUD, Port, open_port
+
+if TYPE_CHECKING:
+    from mpremote.transport_serial import SerialTransport
+
+CHUNK = 1024
+"""Bytes of a file that are sent at once; a board needs some five times as much memory for them."""
+
+REPL_SECONDS = 2.0
+"""Seconds in which a board that was interrupted offers its REPL."""
+
+ATTEMPTS = 3
+
+FRAME_END = b"\0"
+"""Behind it a node takes Ctrl-C for what it is; a REPL makes nothing of it."""
+
+POLL_SECONDS = 0.05
+
+READ_SECONDS = 2.0
+"""Seconds without a byte in the middle of an answer after which the board is given up."""
+
+Progress = Callable[[int], None]
+"""Is told how many bytes more have been written."""
+
+DESCRIBE = """
+import sys, os, machine
+u = os.uname() if hasattr(os, "uname") else None
+print(repr((
+    sys.platform,
+    u[4] if u else getattr(sys.implementation, "_machine", sys.platform),
+    sys.implementation[0],
+    list(sys.implementation[1][:3]),
+    getattr(sys.implementation, "_mpy", 0) & 255,
+    bytes(machine.unique_id()),
+)))
+"""
+
+LIST = """
+import os, hashlib, binascii
+def walk(folder):
+    try:
+        entries = list(os.ilistdir(folder))
+    except OSError:
+        return
+    for entry in entries:
+        path = folder + "/" + entry[0]
+        if entry[1] & 0x4000:
+            walk(path)
+        else:
+            digest, block = hashlib.sha256(), memoryview(bytearray(512))
+            with open(path, "rb") as file:
+                while True:
+                    count = file.readinto(block)
+                    if not count:
+                        break
+                    digest.update(block[:count])
+            print(path, binascii.hexlify(digest.digest()).decode())
+walk(%r)
+"""
+
+REPLACE = """
+import os
+try:
+    os.rename(%(new)r, %(old)r)
+except OSError:
+    os.remove(%(old)r)
+    os.rename(%(new)r, %(old)r)
+if hasattr(os, "sync"):
+    os.sync()
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a board says of itself; `bytecode` is the version of .mpy files, 0 for none."""
+
+    platform: str
+    machine: str
+    version: str
+    bytecode: int
+    unique_id: str
+
+
+class Board:
+    """A board in its raw REPL; errors name its port."""
+
+    def __init__(self, port: Port, transport: "SerialTransport") -> None:
+        self.port = port
+        self._transport = transport
+
+    @classmethod
+    def connect(cls, port: Port) -> "Board":
+        """Interrupt what runs on the board; raise FlashingError where no REPL answers."""
+        board = cls(port, _open(port))
+        try:
+            board._enter()
+        except BaseException:
+            board.close()
+            raise
+        return board
+
+    def close(self) -> None:
+        """Let go of the port; what runs on the board goes on."""
+        with contextlib.suppress(OSError, termios.error):  # it may be unplugged
+            self._transport.close()
+
+    def describe(self) -> Description:
+        """Return what the board is and runs."""
+        platform, machine, name, version, bytecode, unique_id = self.ask(DESCRIBE)
+        numbers = ".".join(map(str, version))
+        title = "MicroPython" if name == "micropython" else name
+        return Description(platform, machine, f"{title} {numbers}", bytecode, unique_id.hex())
+
+    def run(self, program: str) -> str:
+        """Run a program on the board; return what it prints."""
+        with self._errors("run a program"):
+            printed: bytes = self._transport.exec(program)
+            return printed.decode(errors="replace")
+
+    def hashes(self, folder: str) -> dict[str, str]:
+        """Return the SHA-256 of each file below `folder`, by its path; none without the folder."""
+        lines = [line.rpartition(" ") for line in self.run(LIST % folder).splitlines()]
+        return {path: digest for path, _, digest in lines}
+
+    def read(self, path: str) -> bytes | None:
+        """Return a file's content, None where there is none."""
+        with self._errors(f"read {path}"):
+            if not self._transport.fs_exists(path):
+                return None
+            return bytes(self._transport.fs_readfile(path, CHUNK))
+
+    def write(self, path: str, content: bytes, progress: Progress = lambda _: None) -> None:
+        """Write a file, and the folders above it, in place."""
+        written = 0
+
+        def note(total: int, _of: int) -> None:
+            nonlocal written
+            progress(total - written)
+            written = total
+
+        folders = [str(each) for each in PurePosixPath(path).parents][-2::-1]
+        with self._errors(f"write {path}"):
+            for folder in folders:
+                if not self._transport.fs_exists(folder):
+                    self._transport.fs_mkdir(folder)
+            self._transport.fs_writefile(path, content, CHUNK, note)
+
+    def replace(self, path: str, content: bytes) -> None:
+        """Write a file so that the board has the old or the new one at any moment."""
+        self.write(path + ".new", content)
+        self.run(REPLACE % {"new": path + ".new", "old": path})
+
+    def remove(self, path: str) -> None:
+        """Remove a file."""
+        with self._errors(f"remove {path}"):
+            self._transport.fs_rmfile(path)
+
+    def reset(self) -> None:
+        """Reset the board and let go of its port, which a USB board takes away for a moment."""
+        with self._errors("be reset"):
+            self._transport.exec_raw_no_follow("import machine\nmachine.reset()")
+            self._transport.serial.flush()
+        self.close()
+
+    def ask(self, program: str) -> Any:
+        """Return the Python value that a program prints."""
+        printed = self.run(program)
+        try:
+            return ast.literal_eval(printed.strip())
+        except (SyntaxError, ValueError) as error:
+            raise FlashingError(f"{self.port}: unexpected answer {printed[:80]!r}") from error
+
+    def _enter(self) -> None:
+        """Interrupt what runs; a board that is just starting may miss it."""
+        for left in reversed(range(ATTEMPTS)):
+            try:
+                with self._errors("offer its REPL"):
+                    self._transport.serial.timeout = POLL_SECONDS  # a node may never pause longer
+                    self._transport.serial.write(FRAME_END)
+                    self._transport.enter_raw_repl(soft_reset=False, timeout_overall=REPL_SECONDS)
+                    self._transport.serial.timeout = READ_SECONDS
+            except FlashingError:
+                if not left:
+                    raise
+            else:
+                return
+
+    @contextlib.contextmanager
+    def _errors(self, what: str) -> Iterator[None]:
+        """Raise FlashingError for what mpremote and pyserial raise; drop what mpremote prints."""
+        from mpremote.transport import TransportError, TransportExecError
+
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                yield
+        except TransportExecError as error:
+            last = error.error_output.strip().splitlines()[-1:] or ["nothing"]
+            raise FlashingError(f"{self.port}: the board could not {what}: {last[0]}") from error
+        except (TransportError, OSError, termios.error, struct.error, TypeError) as error:
+            raise FlashingError(f"{self.port}: the board did not {what}: {error}") from error
+
+
+def _open(port: Port) -> "SerialTransport":
+    try:
+        from mpremote.transport import TransportError
+        from mpremote.transport_serial import SerialTransport
+    except ImportError as error:
+        raise FlashingError(
+            f"{error.name} is not installed: pip install 'tidegate[flash]'"
+        ) from error
+    open_port(port, READ_SECONDS).close()  # it tells what is wrong; mpremote does not
+    path = port.device  # mpremote knows a pseudo-terminal by its own path alone
+    try:
+        return SerialTransport(path, BAUD, timeout=READ_SECONDS)
+    except (OSError, termios.error, TransportError) as error:
+        raise FlashingError(f"{port}: {error}") from error

@@ -1,0 +1,55 @@
+"""MicroPython from an image for an ESP32, written by esptool, which compares it by MD5."""
+
+import struct
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from gateway.flashing.errors import FlashingError
+
+MAGIC = 0xE9
+CHIPS = {
+    0: ("esp32", 0x1000),
+    2: ("esp32s2", 0x1000),
+    5: ("esp32c3", 0),
+    9: ("esp32s3", 0),
+    12: ("esp32c2", 0),
+    13: ("esp32c6", 0),
+    16: ("esp32h2", 0),
+    18: ("esp32p4", 0x2000),
+    23: ("esp32c5", 0x2000),
+}
+"""Chip by the number in an image's head: esptool's name, and where its flash's image begins."""
+
+
+HEAD_BYTES = 24
+
+
+def esp_chip(image: bytes) -> tuple[str, int]:
+    """Return esptool's name of the chip that an image is for, and where it begins in its flash."""
+    if len(image) < HEAD_BYTES or image[0] != MAGIC:
+        raise FlashingError("not an image of an ESP32: it begins with another byte than 0xe9")
+    (number,) = struct.unpack_from("<H", image, 12)
+    if number not in CHIPS:
+        raise FlashingError(f"an image for a chip that is not known here: number {number}")
+    return CHIPS[number]
+
+
+def write_esp32(image: Path, device: str, *, stub: bool = True) -> None:
+    """Write an image to the chip at a port; esptool shows how far it is. Raise FlashingError.
+
+    The rest of the flash stays, and with it the node's files if MicroPython is only renewed.
+    Without `stub` the chip's own loader does it, more slowly.
+    """
+    chip, address = esp_chip(image.read_bytes())
+    if find_spec("esptool") is None:
+        raise FlashingError("esptool is not installed: pip install esptool")
+    command = [sys.executable, "-m", "esptool", "--chip", chip, "--port", device]
+    command += [] if stub else ["--no-stub"]
+    done = subprocess.run([*command, "write-flash", hex(address), str(image)], check=False)  # noqa: S603
+    if done.returncode:
+        raise FlashingError(
+            f"{device}: esptool could not write {image}: hold BOOT while plugging the board in,"
+            " and try again"
+        )

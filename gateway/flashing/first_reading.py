@@ -1,0 +1,88 @@
+"""What a board sends once its program runs: frames of readings, and text that is none."""
+
+import contextlib
+import re
+import termios
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gateway.bridges.serial.frame_body import MalformedFrameError, ReadingsFrame, decode_readings
+from gateway.bridges.serial.serial_frames import FrameDecoder
+from gateway.counters import Counters
+from gateway.flashing.port import Port, open_port, retried
+
+if TYPE_CHECKING:
+    from serial import Serial
+
+TEXT_MAX = 4096
+"""Bytes of text without a pause of which the newest are kept."""
+
+LINES_MAX = 200
+"""Lines of text kept; the newest stay."""
+
+POLL_SECONDS = 0.1
+TEXT = re.compile(rb"[\t\r\n\x20-\x7e\x80-\xff]+")
+"""No frame is like this: its version is a byte 1."""
+
+
+class Listener:
+    """Hears a board without answering it: what is not acknowledged comes to the gateway later."""
+
+    def __init__(self, port: Port) -> None:
+        self._serial: Serial = open_port(port, POLL_SECONDS)
+        self._decoder = FrameDecoder(Counters())
+        self._rest = b""
+        self._text: deque[str] = deque(maxlen=LINES_MAX)
+
+    def close(self) -> None:
+        """Let go of the port."""
+        self._serial.close()
+
+    def frames(self, seconds: float | None) -> Iterator[ReadingsFrame | None]:
+        """Give the frames of readings of so many seconds, None when nothing came for a moment."""
+        end = None if seconds is None else time.monotonic() + seconds
+        while end is None or time.monotonic() < end:
+            data = self._serial.read(self._serial.in_waiting or 1)
+            if not data:
+                yield None
+            self._look_for_text(data)
+            for body in self._decoder.feed(data):
+                try:
+                    frame = decode_readings(body)
+                except MalformedFrameError:
+                    continue
+                if frame is not None:
+                    yield frame
+
+    def take_text(self) -> list[str]:
+        """Return the lines of text that came since the last call, such as a traceback."""
+        lines = list(self._text)
+        self._text.clear()
+        return lines
+
+    def _look_for_text(self, data: bytes) -> None:
+        """Take what stands between frames; text has no zero behind it, so a pause ends it too."""
+        *pieces, rest = (self._rest + data).split(b"\0")
+        self._rest = rest[-TEXT_MAX:]
+        if not data:
+            pieces, self._rest = [rest], b""
+        for piece in pieces:
+            if TEXT.fullmatch(piece):
+                self._text.extend(filter(None, piece.decode(errors="replace").splitlines()))
+
+
+def first_reading(port: Port, seconds: float) -> ReadingsFrame | None:
+    """Return the first frame of readings of a board that was just reset, None if none comes.
+
+    A USB board takes its port away at a reset, perhaps after it was opened.
+    """
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        try:
+            with contextlib.closing(retried(lambda: Listener(port))) as listener:
+                return next((each for each in listener.frames(left) if each is not None), None)
+        except (OSError, termios.error):
+            continue
+    return None

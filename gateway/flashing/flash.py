@@ -1,0 +1,147 @@
+"""A version goes onto a board, has to prove itself there, and is taken back where it does not."""
+
+import contextlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+from gateway.bridges.serial.frame_body import ReadingsFrame
+from gateway.flashing.board import Board, Progress
+from gateway.flashing.errors import FlashingError
+from gateway.flashing.first_reading import first_reading
+from gateway.flashing.holding import hold, keep_held
+from gateway.flashing.install import (
+    check_main,
+    is_installed,
+    missing,
+    read_fault,
+    read_slots,
+    read_version,
+    send,
+    settle,
+    switch,
+)
+from gateway.flashing.package import build_package
+from gateway.flashing.port import Port, retried
+
+PROVE_SECONDS = 60.0
+"""Seconds in which a new version must send its first reading."""
+
+TRIAL_SECONDS = 70.0
+"""Seconds after which the launcher has reset a board whose new version answers nobody."""
+
+SETTINGS = "settings.json"
+
+
+class Reporter(Protocol):
+    """Where a person sees what happens."""
+
+    def say(self, line: str) -> None:
+        """Show a line."""
+
+    def progress(self, what: str, total: int) -> contextlib.AbstractContextManager[Progress]:
+        """Show how many of `total` bytes are done; the function takes how many more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flashed:
+    """What a board runs now, and its first reading."""
+
+    version: str
+    reading: ReadingsFrame
+    changed: bool
+
+
+def flash(
+    port: Port,
+    reporter: Reporter,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    compiled: bool = True,
+    replace: bool = False,
+    seconds: float = PROVE_SECONDS,
+) -> Flashed:
+    """Install the node on a board that runs MicroPython, and read its first reading.
+
+    Without `settings` those on the board stay. The version that ran before runs again if the new
+    one sends no reading in so many seconds, and FlashingError says so.
+    """
+    with contextlib.closing(hold(port)) as board:
+        if not replace:
+            check_main(board)
+        described = board.describe()
+        reporter.say(f"{port}: {described.version} on {described.machine}")
+        package = build_package(described.bytecode, compiled=compiled)
+        files = {**package.files, SETTINGS: _settings(board, settings)}
+        before = read_version(board, read_slots(board).current)
+        if is_installed(board, files):
+            reporter.say(f"{port}: version {package.version} is there already")
+            board.reset()
+            return Flashed(package.version, _prove(port, package.version, seconds), changed=False)
+        folder = _send(board, files, reporter)
+        on_trial = switch(board, folder, package.launcher)
+        board.reset()
+    reporter.say(f"{port}: version {package.version} is installed; waiting for its first reading")
+    if not on_trial:
+        return Flashed(package.version, _prove(port, package.version, seconds), changed=True)
+    reading = _try_out(port, folder, package.version, before, seconds)
+    return Flashed(package.version, reading, changed=True)
+
+
+def _settings(board: Board, settings: Mapping[str, Any] | None) -> bytes:
+    if settings is not None:
+        return json.dumps(settings, indent=1, sort_keys=True).encode()
+    current = read_slots(board).current
+    kept = board.read(f"/{current}/{SETTINGS}") if current else None
+    if kept is None:
+        raise FlashingError(
+            f"{board.port}: no settings are on the board yet: name the file that"
+            " `tidegate firmware new` wrote"
+        )
+    return kept
+
+
+def _send(board: Board, files: Mapping[str, bytes], reporter: Reporter) -> str:
+    """Copy what is missing; the board waits for its files meanwhile."""
+    keep_held(board)
+    to_send = missing(board, files)
+    size = sum(map(len, to_send.values()))
+    there = len(files) - len(to_send)
+    if there and to_send:
+        reporter.say(f"{board.port}: {there} of {len(files)} files are there already")
+    with reporter.progress(str(board.port), size) as progress:
+        return send(board, files, progress)
+
+
+def _prove(port: Port, version: str, seconds: float) -> ReadingsFrame:
+    """Return the first reading of the only version; raise FlashingError with its traceback."""
+    reading = first_reading(port, seconds)
+    if reading is not None:
+        return reading
+    with contextlib.closing(retried(partial(Board.connect, port), TRIAL_SECONDS)) as board:
+        fault = read_fault(board)
+        board.reset()
+    text = f"{port}: version {version} sent no reading within {seconds:g} s"
+    raise FlashingError("\n".join((text, *fault)))
+
+
+def _try_out(
+    port: Port, folder: str, version: str, before: str | None, seconds: float
+) -> ReadingsFrame:
+    """Return the new version's first reading and let it stay; else go back to the one before."""
+    reading = first_reading(port, seconds)
+    # A version that hangs answers nobody: the launcher resets the board, which then answers.
+    with contextlib.closing(retried(partial(Board.connect, port), TRIAL_SECONDS)) as board:
+        slots = read_slots(board)
+        lasted = slots.tried == folder
+        fault = read_fault(board)
+        settle(board, folder if lasted and reading else slots.current or folder)
+        board.reset()
+    if lasted and reading is not None:
+        return reading
+    _prove(port, str(before), seconds)
+    what = "sent no reading" if lasted else "ended"
+    text = f"{port}: version {version} {what} within {seconds:g} s; version {before} runs again"
+    raise FlashingError("\n".join((text, *fault)))

@@ -1,0 +1,52 @@
+"""The boards and sensors that `tidegate firmware new` knows, with the pins that it suggests."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class BoardKind:
+    """A kind of board: how to call it, and pins that are free on it and can do what is asked."""
+
+    title: str
+    sda: int
+    scl: int
+    pin: int
+    adc: int
+
+
+BOARDS = {
+    "pico": BoardKind("Raspberry Pi Pico", 4, 5, 22, 26),
+    "pico_w": BoardKind("Raspberry Pi Pico W", 4, 5, 22, 26),
+    "pico2": BoardKind("Raspberry Pi Pico 2", 4, 5, 22, 26),
+    "pico2_w": BoardKind("Raspberry Pi Pico 2 W", 4, 5, 22, 26),
+    "esp32": BoardKind("ESP32", 21, 22, 4, 34),
+    "esp32_c3": BoardKind("ESP32-C3", 8, 9, 5, 0),
+    "esp32_s3": BoardKind("ESP32-S3", 8, 9, 5, 1),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SensorKind:
+    """A driver: what it reads, and the keys of its table that must be given."""
+
+    title: str
+    keys: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+    addresses: tuple[int, ...] = ()
+
+
+SENSORS = {
+    "simulated": SensorKind("temperature, humidity and pressure that are made up", ()),
+    "internal": SensorKind("the temperature of the board's chip", ()),
+    "adc": SensorKind(
+        "a voltage at an analog pin", ("pin",), ("quantity", "unit", "scale", "offset")
+    ),
+    "ds18b20": SensorKind("temperature; one or more on one wire", ("pin",)),
+    "dht22": SensorKind("temperature and humidity", ("pin",)),
+    "bme280": SensorKind(
+        "temperature, humidity and pressure", ("sda", "scl", "address"), ("i2c",), (0x76, 0x77)
+    ),
+    "sht3x": SensorKind(
+        "temperature and humidity", ("sda", "scl", "address"), ("i2c",), (0x44, 0x45)
+    ),
+}

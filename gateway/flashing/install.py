@@ -1,0 +1,145 @@
+"""A version is installed beside the one that runs, and takes over in one step.
+
+`firmware/launcher.py` says what the folders `a` and `b` and the file `slot` mean. Whenever this is
+interrupted, the board starts the version that it had; the next try sends what is still missing.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gateway.flashing.board import Board, Progress
+from gateway.flashing.errors import FlashingError
+from gateway.flashing.package import VERSION_FILE
+
+FOLDERS = ("a", "b")
+STATE = "/slot"
+FAULT = "/fault"
+MAIN = "/main.py"
+READ_SENSORS = """
+import sys
+folder = "/%s"
+sys.path.insert(0, folder)
+import main
+main.make_sensor(main.read_settings(folder)).read()
+"""
+OTHER_MAIN = "/main.before.py"
+"""Where a program goes that was not ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """Which folder the board falls back to, which it tries next or has tried; None for none."""
+
+    current: str | None
+    trial: str | None
+    tried: str | None
+
+    @property
+    def idle(self) -> str:
+        """The folder that may be written."""
+        return "b" if self.current == "a" else "a"
+
+
+def read_slots(board: Board) -> Slots:
+    """Return what the launcher would start."""
+    state = board.read(STATE) or board.read(STATE + ".new") or b""
+    match state.decode(errors="replace").split():
+        case ["a" | "b" as current]:
+            return Slots(current, None, None)
+        case ["a" | "b" as current, "try", "a" | "b" as other]:
+            return Slots(current, other, None)
+        case ["a" | "b" as current, "tried", "a" | "b" as other]:
+            return Slots(current, None, other)
+    return Slots(None, None, None)
+
+
+def read_version(board: Board, folder: str | None) -> str | None:
+    """Return the version in a folder, None where there is none."""
+    content = board.read(f"/{folder}/{VERSION_FILE}") if folder else None
+    return None if content is None else content.decode(errors="replace")
+
+
+def check_main(board: Board) -> None:
+    """Raise FlashingError if a program would be overwritten that is not ours."""
+    if read_slots(board).current is None and board.read(MAIN) is not None:
+        raise FlashingError(
+            f"{board.port}: another program's main.py is on this board;"
+            f" --replace keeps it as {OTHER_MAIN} and takes its place"
+        )
+
+
+def is_installed(board: Board, files: Mapping[str, bytes]) -> bool:
+    """Return whether the board starts exactly these files, and tries no others."""
+    slots = read_slots(board)
+    if slots.current is None or slots.trial is not None:
+        return False
+    return board.hashes("/" + slots.current) == _hashes(slots.current, files)
+
+
+def missing(board: Board, files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return what is still to be sent to the idle folder, by its path on the board."""
+    folder = read_slots(board).idle
+    there = board.hashes("/" + folder)
+    wanted = {f"/{folder}/{name}": content for name, content in files.items()}
+    return {path: data for path, data in wanted.items() if there.get(path) != _sha256(data)}
+
+
+def send(board: Board, files: Mapping[str, bytes], progress: Progress) -> str:
+    """Bring the idle folder to hold exactly these files, checked by hash; return its name."""
+    slots = read_slots(board)
+    if slots.trial is not None:  # what is half written must not be started
+        board.replace(STATE, (slots.current or "a").encode())
+    folder = slots.idle
+    wanted = _hashes(folder, files)
+    for path in board.hashes("/" + folder).keys() - wanted.keys():
+        board.remove(path)
+    for path, content in missing(board, files).items():
+        board.write(path, content, progress)
+    wrong = sorted(wanted.items() ^ board.hashes("/" + folder).items())
+    if wrong:
+        raise FlashingError(f"{board.port}: {wrong[0][0]} differs on the board: try again")
+    return folder
+
+
+def switch(board: Board, folder: str, launcher: bytes) -> bool:
+    """Let the next start be of `folder`; return whether on trial, for there is another one."""
+    current = read_slots(board).current
+    main = board.read(MAIN)
+    if current is None:
+        if main is not None:
+            board.replace(OTHER_MAIN, main)
+        board.replace(STATE, folder.encode())
+    if main != launcher:
+        board.replace(MAIN, launcher)
+    if board.read(FAULT) is not None:
+        board.remove(FAULT)  # of the version before
+    if current is not None:
+        board.replace(STATE, f"{current} try {folder}".encode())
+    return current is not None
+
+
+def settle(board: Board, folder: str) -> None:
+    """Let every start be of `folder` from now on."""
+    board.replace(STATE, folder.encode())
+
+
+def read_fault(board: Board) -> list[str]:
+    """Return the traceback that the last version left, or why its sensors cannot be read."""
+    content = board.read(FAULT)
+    if content is not None:
+        return content.decode(errors="replace").splitlines()
+    slots = read_slots(board)
+    try:
+        board.run(READ_SENSORS % (slots.tried or slots.current))
+    except FlashingError as error:
+        return [str(error)]
+    return []
+
+
+def _hashes(folder: str, files: Mapping[str, bytes]) -> dict[str, str]:
+    return {f"/{folder}/{name}": _sha256(content) for name, content in files.items()}
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,69 @@
+"""A settings file for a new node, with a comment at each key."""
+
+import json
+
+from gateway.flashing.hardware import BOARDS, SENSORS, BoardKind
+
+HEAD = """\
+# Settings of a node: {title}.
+# Copy them to the board, with the node's program: tidegate firmware flash {file}
+
+# {boards}
+board = {board}
+
+# The node's name in its topics: sensors/{name}/...
+name = {name_quoted}
+
+# Seconds between two samples, from 0.1.
+interval = 10
+
+# How the gateway is reached: "usb", the port that the board is plugged in with, or "uart".
+# link = "usb"
+
+# For link = "uart": which one, and bits a second. The gateway's [[serial]] says the same.
+# uart = 1
+# baud = 115200
+
+# Pin of an LED that blinks when the node is told to show itself; "LED" on a Pico.
+# led = "LED"
+"""
+COMMENTS = {
+    "pin": "GPIO number of the pin that it is wired to, not the number printed at the edge.",
+    "sda": "GPIO numbers of the data and the clock pin.",
+    "i2c": "Which of the board's I2C buses has these pins.",
+    "address": "Address on the bus: {addresses}.",
+    "quantity": "What the voltage stands for: value = volts * scale + offset.",
+}
+DEFAULTS = {"i2c": 0, "quantity": "voltage", "unit": "V", "scale": 1.0, "offset": 0.0}
+
+
+def new_settings(board: str, sensors: list[str], name: str, file: str) -> str:
+    """Return the text of a settings file for a board with these sensors."""
+    kind = BOARDS[board]
+    head = HEAD.format(
+        title=f"a {kind.title} with {', '.join(sensors)}",
+        file=file,
+        boards="One of " + ", ".join(BOARDS) + ".",
+        board=json.dumps(board),
+        name=name,
+        name_quoted=json.dumps(name, ensure_ascii=False),
+    )
+    return "\n".join((head, *(_sensor(kind, each) for each in sensors)))
+
+
+def _sensor(board: BoardKind, driver: str) -> str:
+    kind = SENSORS[driver]
+    lines = [f"# {kind.title[0].upper()}{kind.title[1:]}.", "[[sensor]]", f'driver = "{driver}"']
+    for name in (*kind.keys, *kind.optional):
+        if name in COMMENTS:
+            told = " or ".join(f"0x{each:02x}" for each in kind.addresses)
+            lines.append("# " + COMMENTS[name].format(addresses=told))
+        lines.append(f"{name} = {_value(board, driver, name)}")
+    return "\n".join(lines) + "\n"
+
+
+def _value(board: BoardKind, driver: str, name: str) -> str:
+    if name == "address":
+        return f"0x{SENSORS[driver].addresses[0]:02x}"
+    pins = {"sda": board.sda, "scl": board.scl, "pin": board.adc if driver == "adc" else board.pin}
+    return json.dumps(pins.get(name, DEFAULTS.get(name)))

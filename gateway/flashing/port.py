@@ -1,0 +1,89 @@
+"""A serial port that nobody else has open."""
+
+import contextlib
+import errno
+import os
+import termios
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from gateway.flashing.errors import BusyPortError, FlashingError
+
+if TYPE_CHECKING:
+    from serial import Serial
+
+BAUD = 115_200
+REOPEN_SECONDS = 10.0
+"""Seconds in which a USB board is back after a reset."""
+
+YIELD_SECONDS = 5.0
+"""Seconds in which a gateway that was asked has let go of its port."""
+
+RETRY_SECONDS = 0.1
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """The path of a port, and how to borrow it from a gateway that has it open."""
+
+    path: str
+    borrow: Callable[[], None] | None = None
+
+    def __str__(self) -> str:
+        return self.path
+
+    @property
+    def device(self) -> str:
+        """The path behind links."""
+        return str(Path(self.path).resolve())
+
+
+def open_port(port: Port, timeout: float) -> "Serial":
+    """Return the open port, locked against others; raise FlashingError.
+
+    A gateway that has it open is asked to let go of it.
+    """
+    try:
+        return _open(port, timeout)
+    except BusyPortError:
+        if port.borrow is None:
+            raise
+    port.borrow()
+    return retried(lambda: _open(port, timeout), YIELD_SECONDS)
+
+
+def _open(port: Port, timeout: float) -> "Serial":
+    try:
+        from serial import Serial
+    except ImportError as error:
+        raise FlashingError("pyserial is not installed: pip install 'tidegate[flash]'") from error
+    try:
+        return Serial(port.device, BAUD, timeout=timeout, exclusive=True)
+    except (OSError, ValueError, termios.error) as error:
+        raise _told(port, error) from error
+
+
+def retried(action: Callable[[], T], seconds: float = REOPEN_SECONDS) -> T:
+    """Return what `action` returns; try again for so many seconds if it raises FlashingError."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with contextlib.suppress(FlashingError):
+            return action()
+        time.sleep(RETRY_SECONDS)
+    return action()
+
+
+def _told(port: Port, error: Exception) -> FlashingError:
+    number = getattr(error, "errno", None)
+    if number == errno.EAGAIN:
+        return BusyPortError(f"{port}: another program has it open")
+    if number == errno.ENOENT:
+        return FlashingError(f"{port} is not there: is the board plugged in?")
+    if number == errno.EACCES:
+        return FlashingError(f"{port}: not allowed for this user: is it in the group dialout?")
+    return FlashingError(f"{port}: {os.strerror(number) if number else error}")

@@ -1,0 +1,120 @@
+"""The settings of a node: a TOML file for people, checked here, and JSON for the board."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gateway.bridges.settings import bridge_name
+from gateway.config.checks import number, one_of, text, whole_number
+from gateway.config.declaration import Mistake, key, keys_of, tables
+from gateway.config.described import check
+from gateway.config.errors import raise_all
+from gateway.config.load import document
+from gateway.config.reader import Reader
+from gateway.flashing.hardware import BOARDS, SENSORS
+
+SENSORS_MAX = 8
+"""Sensors of one node: what fits into a frame in any case, and into the board's memory."""
+
+NODE_BYTES_MAX = 64
+PIN_MAX = 48
+
+
+def node_name(value: object) -> str:
+    """Accept a name that can stand in a topic and in a frame."""
+    name = bridge_name(value)
+    if len(name.encode()) > NODE_BYTES_MAX:
+        raise ValueError(f"1 to {NODE_BYTES_MAX} bytes without /, + and #")
+    return name
+
+
+@check("a pin", type=["integer", "string"])
+def led_pin(value: object) -> int | str:
+    """Accept the number or name of a pin."""
+    if isinstance(value, str):
+        return text(value)
+    try:
+        return whole_number(0, PIN_MAX)(value)
+    except ValueError as error:
+        raise ValueError(f"{error}, or the name of a pin") from error
+
+
+@dataclass(frozen=True, slots=True)
+class SensorSettings:
+    """A sensor that is wired to the board: `[[sensor]]`."""
+
+    driver: str = key(one_of(*SENSORS), "what is wired")
+    pin: int | None = key(whole_number(0, PIN_MAX), "number of its pin", None)
+    i2c: int = key(whole_number(0, 1), "which of the board's I2C buses", 0)
+    sda: int | None = key(whole_number(0, PIN_MAX), "number of the data pin", None)
+    scl: int | None = key(whole_number(0, PIN_MAX), "number of the clock pin", None)
+    address: int | None = key(whole_number(0x08, 0x77), "address on the I2C bus", None)
+    quantity: str | None = key(bridge_name, "what an analog pin measures", None)
+    unit: str | None = key(text, "in which unit", None)
+    scale: float | None = key(number(-1e9, 1e9), "what a volt is worth", None)
+    offset: float | None = key(number(-1e9, 1e9), "what is added", None)
+
+    def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:
+        """Yield what the driver lacks or does not know."""
+        kind = SENSORS[self.driver]
+        for name in kind.keys:
+            if name not in given:
+                yield name, None, f"must be given with driver = {self.driver!r}"
+        for name in sorted(given - {"driver", *kind.keys, *kind.optional}):
+            yield name, getattr(self, name), f"has no meaning with driver = {self.driver!r}"
+        if kind.addresses and self.address is not None and self.address not in kind.addresses:
+            allowed = " or ".join(f"0x{each:02x}" for each in kind.addresses)
+            yield "address", f"0x{self.address:02x}", f"{allowed} with driver = {self.driver!r}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NodeSettings:
+    """What a node is told once."""
+
+    board: str = key(one_of(*BOARDS), "kind of board")
+    name: str = key(node_name, "the node's name")
+    interval: float = key(number(0.1, 86_400), "seconds between two samples", 10.0)
+    link: str = key(one_of("usb", "uart"), "how the gateway is reached", "usb")
+    uart: int = key(whole_number(0, 2), "which UART, with link `uart`", 1)
+    baud: int = key(whole_number(1_200, 921_600), "bits a second, with link `uart`", 115_200)
+    led: int | str | None = key(
+        led_pin, 'pin of an LED that blinks when the node is to show itself; "LED" on a Pico', None
+    )
+    sensors: tuple[SensorSettings, ...] = tables(
+        SensorSettings, name="sensor", most=SENSORS_MAX, needed=True
+    )
+
+    def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:
+        """Yield what the link does not know."""
+        for name in ("uart", "baud"):
+            if name in given and self.link != "uart":
+                yield name, getattr(self, name), 'has no meaning without link = "uart"'
+
+
+def read_settings(path: Path) -> NodeSettings:
+    """Return what a file says; raise ConfigurationError, which tells all mistakes."""
+    reader = Reader(str(path))
+    settings = reader.read(NodeSettings, document(path))
+    raise_all(reader.mistakes)
+    return settings
+
+
+def board_settings(settings: NodeSettings) -> dict[str, Any]:
+    """Return what the board reads (`firmware/main.py`)."""
+    line = {"uart": settings.uart, "baud": settings.baud} if settings.link == "uart" else {}
+    return {
+        "name": settings.name,
+        "interval_ms": round(settings.interval * 1000),
+        "link": settings.link,
+        **line,
+        **({} if settings.led is None else {"led": settings.led}),
+        "sensors": [_sensor(each) for each in settings.sensors],
+    }
+
+
+def _sensor(settings: SensorSettings) -> dict[str, Any]:
+    kind = SENSORS[settings.driver]
+    values = {each.name: getattr(settings, each.attribute) for each in keys_of(SensorSettings)}
+    wanted = ("driver", *kind.keys, *kind.optional)
+    return {name: values[name] for name in wanted if values[name] is not None}

@@ -1,0 +1,156 @@
+"""The drivers, each with a chip that answers as its datasheet's examples do."""
+
+import struct
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+
+class Chip:
+    """Registers on an I2C bus, and what is read after a command."""
+
+    def __init__(self) -> None:
+        self.registers: dict[int, bytes] = {}
+        self.answer = b""
+        self.written: list[tuple[int, bytes]] = []
+
+    def readfrom_mem(self, _address: int, register: int, size: int) -> bytes:
+        if register not in self.registers:
+            raise OSError(5)
+        return self.registers[register][:size]
+
+    def writeto_mem(self, _address: int, register: int, data: bytes) -> None:
+        self.written.append((register, data))
+
+    def writeto(self, _address: int, data: bytes) -> None:
+        self.written.append((-1, data))
+
+    def readfrom(self, _address: int, size: int) -> bytes:
+        return self.answer[:size]
+
+
+@pytest.fixture(autouse=True)
+def machine(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    fake: Any = ModuleType("machine")
+    fake.Pin = lambda number: number
+    fake.I2C = lambda *_arguments, **_settings: Chip()
+    for name in ("machine", "dht", "onewire", "ds18x20"):
+        monkeypatch.setitem(sys.modules, name, fake)
+    for name in [name for name in sys.modules if name.startswith("node.drivers.")]:
+        monkeypatch.delitem(sys.modules, name)
+    made: ModuleType = fake
+    return made
+
+
+def test_a_bme280_gives_the_datasheets_example() -> None:
+    from node.drivers.bme280 import Bme280
+
+    chip = Chip()
+    first = struct.pack("<Hhh", 27504, 26435, -1000)
+    first += struct.pack("<Hhhhhhhhh", 36477, -10685, 3024, 2855, 140, -7, 15500, -14600, 6000)
+    chip.registers = {
+        0xD0: b"\x60",
+        0x88: first + bytes([0, 75]),
+        # H2 = 362, H3 = 0, H4 = 313 (its low four bits are 9), H5 = 50, H6 = 30
+        0xE1: struct.pack("<hB", 362, 0)
+        + bytes([313 >> 4, 50 << 4 & 0xF0 | 313 & 15, 50 >> 4, 30]),
+        0xF7: bytes([415148 >> 12, 415148 >> 4 & 255, 415148 << 4 & 255])
+        + bytes([519888 >> 12, 519888 >> 4 & 255, 519888 << 4 & 255])
+        + struct.pack(">H", 30000),
+    }
+    temperature, humidity, pressure = Bme280(chip, 0x76).read()
+    assert temperature == ("temperature", (2508, -2), "°C")
+    assert pressure == ("pressure", (100653, -2), "hPa")
+    fine = 128_422 - 76_800  # t_fine of the example; below is the formula with floats
+    wet = (30_000 - (313 * 64 + 50 / 16_384 * fine)) * (362 / 65_536 * (1 + 30 / 2**26 * fine))
+    wet *= 1 - 75 * wet / 524_288
+    assert humidity == ("humidity", (humidity[1][0], -2), "%")
+    assert humidity[1][0] == pytest.approx(wet * 100, abs=2)
+    chip.registers[0xD0] = b"\x58"
+    with pytest.raises(OSError, match="chip 0x58"):
+        Bme280(chip, 0x76).read()
+
+
+def test_an_sht3x_is_checked() -> None:
+    from node.drivers.sht3x import Sht3x, check
+
+    assert check(b"\xbe\xef") == 0x92  # the datasheet's example
+    chip = Chip()
+    chip.answer = b"".join(data + bytes([check(data)]) for data in (b"\x66\x66", b"\x80\x00"))
+    assert Sht3x(chip, 0x44).read() == [
+        ("temperature", (2500, -2), "°C"),
+        ("humidity", (5000, -2), "%"),
+    ]
+    chip.answer = chip.answer[:5] + b"\x00"
+    with pytest.raises(OSError, match="check"):
+        Sht3x(chip, 0x44).read()
+
+
+def test_a_wire_of_thermometers_and_a_dht22(machine: Any) -> None:
+    class Wire:
+        def __init__(self, _bus: object) -> None:
+            self.celsius: dict[bytes, float] = {b"a": 21.0625, b"b": -0.5}
+
+        def scan(self) -> list[bytes]:
+            return list(self.celsius)
+
+        def convert_temp(self) -> None:
+            pass
+
+        def read_temp(self, address: bytes) -> float:
+            if address == b"c":
+                raise Exception("CRC error")  # noqa: TRY002 - as MicroPython's driver does
+            return self.celsius[address]
+
+    class Dht:
+        def __init__(self, _pin: int) -> None:
+            self.fails = False
+
+        def measure(self) -> None:
+            if self.fails:
+                raise Exception("checksum error")  # noqa: TRY002
+
+        def temperature(self) -> float:
+            return 21.4
+
+        def humidity(self) -> float:
+            return 48.2
+
+    machine.OneWire, machine.DS18X20, machine.DHT22 = lambda pin: pin, Wire, Dht
+    from node.drivers import dht22, ds18b20
+
+    sensor = ds18b20.make({"pin": 22})
+    sensor_type: Any = sensor
+    assert sensor.read() == [
+        ("temperature", (2106, -2), "°C"),
+        ("temperature_2", (-50, -2), "°C"),
+    ]
+    sensor_type._found = [b"c"]
+    with pytest.raises(OSError, match="no DS18B20"):
+        sensor.read()
+    climate = dht22.make({"pin": 22})
+    assert climate.read() == [("temperature", (214, -1), "°C"), ("humidity", (482, -1), "%")]
+    climate_type: Any = climate
+    climate_type._sensor.fails = True
+    with pytest.raises(OSError, match="checksum"):
+        climate.read()
+
+
+def test_a_pin_in_volts_and_a_chips_own_temperature(machine: Any) -> None:
+    class Adc:
+        def __init__(self, channel: int) -> None:
+            self.value = 14021 if channel == 4 else 32768
+
+        def read_u16(self) -> int:
+            return self.value
+
+    machine.ADC = Adc
+    from node.drivers import adc, internal, simulated
+
+    assert adc.make({"pin": 26}).read() == [("voltage", (1650, -3), "V")]
+    settings = {"pin": 26, "quantity": "level", "unit": "%", "scale": 100, "offset": -15}
+    assert adc.make(settings).read() == [("level", (150003, -3), "%")]
+    assert internal.make({}).read() == [("temperature", (270, -1), "°C")]
+    assert simulated.make({}).read()[0] == ("temperature", (2100, -2), "°C")

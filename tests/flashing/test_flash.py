@@ -1,0 +1,173 @@
+"""Versions on a board with a real MicroPython: installed, taken back, interrupted anywhere."""
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from gateway.flashing.board import Board, Progress
+from gateway.flashing.errors import FlashingError
+from gateway.flashing.first_reading import first_reading
+from gateway.flashing.flash import Flashed, flash
+from gateway.flashing.holding import hold
+from gateway.flashing.package import Package, build_package
+from gateway.flashing.port import Port
+from tests.support.micropython import ROOT
+from tests.support.stand_in_board import StandInBoard
+
+pytestmark = pytest.mark.micropython
+
+SETTINGS = {"name": "barn1", "interval_ms": 1000}
+BROKEN = "def main(folder):\n    raise ValueError('no such sensor')\n"
+HANGING = "def main(folder):\n    while True:\n        pass\n"
+ROUNDS = int(os.environ.get("TIDEGATE_FLASH_ROUNDS", "2"))
+
+
+class Heard:
+    """Keeps what a person would see."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.totals: list[int] = []
+        self.bytes = 0
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+
+    @contextlib.contextmanager
+    def progress(self, _what: str, total: int) -> Iterator[Progress]:
+        self.totals.append(total)
+        self.bytes = 0
+        yield self._more
+
+    def _more(self, count: int) -> None:
+        self.bytes += count
+
+
+def install(
+    board: StandInBoard, settings: Mapping[str, object] | None = None, seconds: float = 20
+) -> Flashed:
+    return flash(Port(board.port), Heard(), settings, seconds=seconds)
+
+
+def node_name(board: StandInBoard) -> str:
+    reading = first_reading(Port(board.port), 20)
+    assert reading is not None
+    return reading.node
+
+
+@pytest.fixture
+def other_main(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Another main.py than the node's is in the package, if the list has one."""
+    source: list[str] = []
+
+    def build(bytecode: int, *, compiled: bool = True) -> Package:
+        built = build_package(bytecode, compiled=compiled)
+        if not source:
+            return built
+        files = {name: data for name, data in built.files.items() if name != "main.mpy"}
+        changed = {**files, "main.py": source[-1].encode(), "version": b"2"}
+        return Package("2", changed, built.launcher)
+
+    monkeypatch.setattr("gateway.flashing.flash.build_package", build)
+    return source
+
+
+def test_a_fresh_board_gives_its_first_reading(board: StandInBoard) -> None:
+    heard = Heard()
+    flashed = flash(Port(board.port), heard, SETTINGS, seconds=20)
+    assert flashed.changed
+    assert flashed.reading.node == "barn1"
+    assert [each.quantity for each in flashed.reading.readings] == [
+        "temperature",
+        "humidity",
+        "pressure",
+    ]
+    assert heard.totals == [heard.bytes]
+    assert heard.lines[0].startswith(f"{board.port}: MicroPython 1.")
+    again = install(board)
+    assert (again.version, again.changed, again.reading.node) == (flashed.version, False, "barn1")
+    board.tell("usb")
+    changed = install(board, {**SETTINGS, "name": "barn2"})
+    assert (changed.changed, changed.reading.node) == (True, "barn2")
+
+
+def test_a_version_that_fails_is_taken_back(board: StandInBoard, other_main: list[str]) -> None:
+    before = install(board, SETTINGS).version
+    other_main.append(BROKEN)
+    with pytest.raises(FlashingError) as told:
+        install(board, seconds=2)
+    assert f"version 2 ended within 2 s; version {before} runs again" in str(told.value)
+    assert "ValueError: no such sensor" in str(told.value)
+    assert node_name(board) == "barn1"
+    other_main.append(HANGING)
+    with pytest.raises(FlashingError, match="version 2 sent no reading within 2 s; version"):
+        install(board, seconds=2)
+    assert node_name(board) == "barn1"
+    other_main.clear()
+    assert not install(board).changed
+
+
+def test_a_program_of_others_stays_unless_it_may_go(board: StandInBoard) -> None:
+    with contextlib.closing(Board.connect(Port(board.port))) as connected:
+        connected.write("/main.py", b"print('mine')")
+    with pytest.raises(FlashingError, match=r"another program's main\.py is on this board"):
+        install(board, SETTINGS)
+    flash(Port(board.port), Heard(), SETTINGS, replace=True, seconds=20)
+    with contextlib.closing(Board.connect(Port(board.port))) as connected:
+        assert connected.read("/main.before.py") == b"print('mine')"
+
+
+def test_a_board_without_settings_is_told_how_to_get_some(board: StandInBoard) -> None:
+    with pytest.raises(FlashingError, match="tidegate firmware new"):
+        install(board)
+
+
+def runs_old_or_new(board: StandInBoard) -> None:
+    """Whatever happened, after the power came back a complete version sends readings."""
+    board.tell("cut")
+    assert node_name(board) == "barn1"
+
+
+def test_power_that_fails_at_any_write_leaves_a_version(board: StandInBoard) -> None:
+    install(board, SETTINGS)
+    for number in range(ROUNDS):
+        writes = 3 + number * 197 % 173 if ROUNDS < 100 else number
+        board.tell("cut")
+        settings = {**SETTINGS, "interval_ms": 500 + number}
+        hold(Port(board.port)).close()
+        board.tell(f"writes {writes}")
+        with contextlib.suppress(FlashingError):
+            install(board, settings, seconds=3)
+        runs_old_or_new(board)
+        install(board, settings)
+
+
+FLASH = """
+import sys, json, contextlib
+from gateway.flashing.flash import flash
+from gateway.flashing.port import Port
+class Quiet:
+    def say(self, line): pass
+    @contextlib.contextmanager
+    def progress(self, what, total): yield lambda count: None
+flash(Port(sys.argv[1]), Quiet(), json.loads(sys.argv[2]), seconds=20)
+"""
+
+
+def test_flashing_that_is_killed_goes_on_where_it_stopped(board: StandInBoard) -> None:
+    install(board, SETTINGS)
+    for number in range(ROUNDS):
+        settings = f'{{"name": "barn1", "interval_ms": {500 + number}}}'
+        command = [sys.executable, "-c", FLASH, board.port, settings]
+        process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(random.uniform(0.3, 2.5))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        runs_old_or_new(board)

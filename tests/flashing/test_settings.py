@@ -1,0 +1,80 @@
+"""The settings file of a node: written with comments, read with every mistake told."""
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+from gateway.config.errors import ConfigurationError
+from gateway.flashing.hardware import BOARDS, SENSORS
+from gateway.flashing.new_settings import new_settings
+from gateway.flashing.settings import board_settings, read_settings
+from tests.support.micropython import FIRMWARE
+from tests.support.table import table
+
+HEAD = 'board = "pico"\nname = "n1"\n'
+SIMULATED = '[[sensor]]\ndriver = "simulated"\n'
+
+
+def read(folder: Path, text: str) -> dict[str, object]:
+    file = folder / "node.toml"
+    file.write_text(text)
+    return board_settings(read_settings(file))
+
+
+def test_each_board_and_sensor_gives_settings_without_a_mistake(tmp_path: Path) -> None:
+    for board, sensor in itertools.product(BOARDS, SENSORS):
+        text = new_settings(board, [sensor], "n1", "node.toml")
+        assert text.count("#") > 8
+        settings = read(tmp_path, text)
+        assert settings["name"] == "n1"
+        assert [each["driver"] for each in settings["sensors"]] == [sensor]  # type: ignore[attr-defined]
+    several = read(tmp_path, new_settings("pico", list(SENSORS), "n1", "node.toml"))
+    assert len(several["sensors"]) == len(SENSORS)  # type: ignore[arg-type]
+
+
+def test_each_sensor_has_its_driver_on_the_board() -> None:
+    drivers = {file.stem for file in (FIRMWARE / "node" / "drivers").glob("*.py")}
+    assert drivers - {"__init__", "i2c"} == set(SENSORS)
+
+
+def test_what_the_board_reads(tmp_path: Path) -> None:
+    text = (
+        HEAD + 'interval = 0.5\nlink = "uart"\nuart = 0\nbaud = 9600\n'
+        '[[sensor]]\ndriver = "bme280"\nsda = 4\nscl = 5\naddress = 0x76\n'
+    )
+    assert read(tmp_path, text) == {
+        "name": "n1",
+        "interval_ms": 500,
+        "link": "uart",
+        "uart": 0,
+        "baud": 9600,
+        "sensors": [{"driver": "bme280", "sda": 4, "scl": 5, "address": 0x76, "i2c": 0}],
+    }
+
+
+@table(
+    "text, told",
+    [
+        ("", "board: must be given"),
+        (HEAD, "sensor: must be given"),
+        (HEAD + "[[sensor]]\n" * 9, "sensor = 9 is not allowed: 1 to 8 tables"),
+        ('board = "picco"\nname = "n1"\n' + SIMULATED, 'did you mean "pico"?'),
+        (HEAD.replace("n1", "a/b") + SIMULATED, "without /, + and #"),
+        (HEAD.replace("n1", "ü" * 33) + SIMULATED, "1 to 64 bytes"),
+        (HEAD + "interval = 0\n" + SIMULATED, "interval = 0 is not allowed"),
+        (HEAD + "baud = 9600\n" + SIMULATED, 'has no meaning without link = "uart"'),
+        (HEAD + SIMULATED + "pin = 3\n", "sensor[0].pin = 3 is not allowed: has no meaning"),
+        (HEAD + '[[sensor]]\ndriver = "dht22"\n', "sensor[0].pin: must be given"),
+        (HEAD + '[[sensor]]\ndriver = "dht22"\npin = 99\n', "from 0 to 48"),
+        (
+            HEAD + '[[sensor]]\ndriver = "bme280"\nsda = 4\nscl = 5\naddress = 0x44\n',
+            "0x76 or 0x77 with driver",
+        ),
+        ("board =", "not TOML"),
+    ],
+)
+def test_a_mistake_is_told(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(ConfigurationError) as error:
+        read(tmp_path, text)
+    assert told in str(error.value)
