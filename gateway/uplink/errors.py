@@ -15,6 +15,16 @@ class LinkError(TidegateError):
         self.lasting = lasting
 
 
+class TakenOverError(LinkError):
+    """Another client has connected to the fleet's broker with this gateway's client identifier."""
+
+    def __init__(self, client_id: str) -> None:
+        super().__init__(
+            "another client took over the connection: it connected to the fleet's broker with"
+            f" this gateway's client identifier {client_id!r}; each gateway needs an id of its own"
+        )
+
+
 class OldBrokerError(LinkError):
     """The fleet's broker does not speak the version of MQTT that it was asked for."""
 

@@ -13,7 +13,7 @@ from gateway.storage.outbox.rejected import Rejected
 from gateway.uplink.context import UplinkContext
 from gateway.uplink.destination import Destination, Link
 from gateway.uplink.directory import DirectoryDestination
-from gateway.uplink.errors import LinkError
+from gateway.uplink.errors import LinkError, TakenOverError
 from gateway.uplink.link.backoff import Backoff
 from gateway.uplink.link.link_permit import LOOK_SECONDS, LinkPermit
 from gateway.uplink.link.metering import Metering
@@ -31,6 +31,13 @@ LASTING_RECONNECT = 300.0
 
 STABLE_SECONDS = 30.0
 """How long a link must have been up for the next wait to be the shortest again."""
+
+
+ALONE_SECONDS = 60.0
+"""How long a link must have been up since a take-over: two that take turns come back sooner."""
+
+TAKEN_OVER = "uplink_taken_over"
+"""The alarm for another client with this gateway's client identifier."""
 
 
 class Uplink:
@@ -83,6 +90,8 @@ class Uplink:
             self.destination = FleetDestination(context, random)
         self.paused = False
         self.on_state: list[Callable[[], None]] = []
+        self.alarm: Callable[[str, str], None] = lambda _name, _text: None
+        self._taken_over = False
         self._counters = counters
         self._clock = clock
         self._backoff = Backoff(RECONNECT_FIRST, RECONNECT_LONGEST, random)
@@ -157,6 +166,9 @@ class Uplink:
         try:
             await self.destination.run(link)
         except LinkError as error:
+            if isinstance(error, TakenOverError):
+                self._taken_over = True
+                self.alarm(TAKEN_OVER, str(error))
             if not link.stopping:
                 return self._failed(str(error), lasting=error.lasting)
             logger.info(
@@ -172,9 +184,19 @@ class Uplink:
 
     async def _watch_gate(self, link: Link) -> None:
         """Stop a link whose window ends, or whose budget is used up."""
-        while self._permit.closed() is None:  # noqa: ASYNC110 - time has no event
+        while self._permit.closed() is None:
             await asyncio.sleep(LOOK_SECONDS)
+            self._end_alarm()
         link.stop()
+
+    def _end_alarm(self) -> None:
+        """End the alarm of a take-over once the link was not taken over for a while."""
+        up_since = self._up_since
+        if not self._taken_over or up_since is None:
+            return
+        if self._clock.monotonic() - up_since >= ALONE_SECONDS:
+            self._taken_over = False
+            self.alarm(TAKEN_OVER, "")
 
     def _failed(self, text: str, *, lasting: bool) -> float:
         if text != self._counters.values.get("tidegate/uplink/error"):

@@ -27,11 +27,12 @@ from gateway.mqtt.packets import (
     SubscriptionRequest,
 )
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
-from gateway.uplink.errors import LinkError, in_words
+from gateway.uplink.errors import LinkError, TakenOverError, in_words
 from gateway.uplink.fleet.connecting import (
     KEEP_ALIVE,
     MAXIMUM_PACKET_SIZE,
     PORTS,
+    client_id_of,
     connect_packet,
     tls_context,
 )
@@ -242,7 +243,13 @@ class FleetClient:
             self.packet_identifiers.release(packet.packet_id)
             _log_refused(packet)
         elif isinstance(packet, Disconnect):
-            self._fail(f"the fleet's broker ended the connection: {in_words(packet.reason_code)}")
+            self._ended_by(packet.reason_code)
+
+    def _ended_by(self, code: ReasonCode) -> None:
+        if code == ReasonCode.SESSION_TAKEN_OVER:
+            self._end(TakenOverError(client_id_of(self._settings)))
+        else:
+            self._fail(f"the fleet's broker ended the connection: {in_words(code)}")
 
     def _answered(self, mid: int, code: int) -> None:
         self.packet_identifiers.release(mid)
