@@ -13,13 +13,14 @@ from gateway.storage.outbox.rejected import Rejected
 from gateway.uplink.context import UplinkContext
 from gateway.uplink.destination import Destination, Link
 from gateway.uplink.directory import DirectoryDestination
-from gateway.uplink.errors import LinkError, TakenOverError
+from gateway.uplink.errors import LinkError
 from gateway.uplink.link.backoff import Backoff
 from gateway.uplink.link.link_permit import LOOK_SECONDS, LinkPermit
 from gateway.uplink.link.metering import Metering
 from gateway.uplink.remote_session import RemoteSession
 from gateway.uplink.reports.control_messages import ControlMessages
 from gateway.uplink.settings import UplinkSettings
+from gateway.uplink.take_overs import TakeOvers
 
 logger = logging.getLogger(__name__)
 
@@ -31,13 +32,6 @@ LASTING_RECONNECT = 300.0
 
 STABLE_SECONDS = 30.0
 """How long a link must have been up for the next wait to be the shortest again."""
-
-
-ALONE_SECONDS = 60.0
-"""How long a link must have been up since a take-over: two that take turns come back sooner."""
-
-TAKEN_OVER = "uplink_taken_over"
-"""The alarm for another client with this gateway's client identifier."""
 
 
 class Uplink:
@@ -90,8 +84,7 @@ class Uplink:
             self.destination = FleetDestination(context, random)
         self.paused = False
         self.on_state: list[Callable[[], None]] = []
-        self.alarm: Callable[[str, str], None] = lambda _name, _text: None
-        self._taken_over = False
+        self.take_overs = TakeOvers(settings.fleet_client_id)
         self._counters = counters
         self._clock = clock
         self._backoff = Backoff(RECONNECT_FIRST, RECONNECT_LONGEST, random)
@@ -166,10 +159,8 @@ class Uplink:
         try:
             await self.destination.run(link)
         except LinkError as error:
-            if isinstance(error, TakenOverError):
-                self._taken_over = True
-                self.alarm(TAKEN_OVER, str(error))
             if not link.stopping:
+                error = self.take_overs.ended(error, self._clock.monotonic())
                 return self._failed(str(error), lasting=error.lasting)
             logger.info(
                 "uplink to %s: stopped without DISCONNECT: %s", self.destination.name, error
@@ -186,17 +177,9 @@ class Uplink:
         """Stop a link whose window ends, or whose budget is used up."""
         while self._permit.closed() is None:
             await asyncio.sleep(LOOK_SECONDS)
-            self._end_alarm()
+            if self._up_since is not None:
+                self.take_overs.look(self._clock.monotonic() - self._up_since)
         link.stop()
-
-    def _end_alarm(self) -> None:
-        """End the alarm of a take-over once the link was not taken over for a while."""
-        up_since = self._up_since
-        if not self._taken_over or up_since is None:
-            return
-        if self._clock.monotonic() - up_since >= ALONE_SECONDS:
-            self._taken_over = False
-            self.alarm(TAKEN_OVER, "")
 
     def _failed(self, text: str, *, lasting: bool) -> float:
         if text != self._counters.values.get("tidegate/uplink/error"):

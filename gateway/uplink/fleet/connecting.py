@@ -32,7 +32,7 @@ def connect_packet(
             maximum_packet_size=MAXIMUM_PACKET_SIZE,
         )
     return Connect(
-        client_id_of(settings),
+        settings.fleet_client_id,
         version,
         clean_start or version < MQTT_5,
         KEEP_ALIVE,
@@ -41,11 +41,6 @@ def connect_packet(
         Will(settings.topic("status"), will, qos=1, retain=True),
         properties,
     )
-
-
-def client_id_of(settings: UplinkSettings) -> str:
-    """Return the client identifier at the fleet's broker."""
-    return settings.client_id or f"tidegate-{settings.gateway_id}"
 
 
 def tls_context(settings: UplinkSettings) -> ssl.SSLContext:
