@@ -74,6 +74,7 @@ async def start_uplink(gateway: "Gateway", config: UplinkConfig) -> None:
     full.start()
     gateway.troubles.append(lambda: full.text)
     uplink.on_state.append(gateway.telemetry.say)
+    uplink.take_overs.alarm = gateway.telemetry.alarm
     start_recall(gateway, outbox, uplink, fleet=config.recall)
     await uplink.start()
     gateway.stack.push_async_callback(uplink.close)

@@ -1,15 +1,14 @@
 """Read a configuration file; every mistake names file, key, value and what is allowed."""
 
-import socket
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from gateway.config.bridges import read_bridges
-from gateway.config.checks import gateway_id
 from gateway.config.declaration import keys_of
 from gateway.config.errors import ConfigurationError, raise_all
+from gateway.config.host_name import default_gateway_id, host_name
 from gateway.config.reader import Reader
 from gateway.config.settings import Configuration, ListenerConfig
 
@@ -40,26 +39,21 @@ def read_document(
     rest = {name: value for name, value in document.items() if name in own or name in others}
     configuration = reader.read(Configuration, rest, file=file, gateway_id="", bridges=bridges)
     try:
-        name = configuration.gateway.id or _host_name()
+        name = configuration.gateway.id or default_gateway_id()
     except ValueError as error:
         name = ""
-        host, allowed = socket.gethostname(), f"the host's name cannot be used; set {error}"
-        reader.mistake("gateway.id", host.partition(".")[0], allowed)
+        allowed = f"the host's name cannot be used; set {error}"
+        reader.mistake("gateway.id", host_name(), allowed)
     return replace(configuration, gateway_id=name), reader.mistakes
 
 
 def bare(port: int) -> Configuration:
     """Return the configuration of a gateway that reads no file: a broker on loopback."""
     try:
-        name = _host_name()
+        name = default_gateway_id()
     except ValueError:
         name = "tidegate"
     return Configuration("(none)", name, listeners=(ListenerConfig(port=port),))
-
-
-def _host_name() -> str:
-    """Return the host's name up to its first dot; raise ValueError if it is no gateway id."""
-    return gateway_id(socket.gethostname().partition(".")[0])
 
 
 def document(path: Path) -> dict[str, Any]:

@@ -50,7 +50,8 @@ class GatewayConfig:
         gateway_id,
         "the gateway's name at the fleet; begins with a letter or digit",
         None,
-        shown="the host's name up to its first dot",
+        shown="the host's name up to its first dot, "
+        "[made unique](#the-gateways-name) if it is common",
     )
 
 

@@ -15,6 +15,30 @@ class LinkError(TidegateError):
         self.lasting = lasting
 
 
+class ClosedError(LinkError):
+    """The fleet's broker closed a connection that was in use, and gave no reason."""
+
+    def __init__(self, client_id: str) -> None:
+        super().__init__(
+            "the connection to the fleet's broker is lost: the server closed it without a reason;"
+            f" it restarts, or another client has the client identifier {client_id!r}"
+        )
+
+
+class TakenOverError(LinkError):
+    """Another client has connected to the fleet's broker with this gateway's client identifier.
+
+    Without `sure` nobody said so: the broker closed the connection several times.
+    """
+
+    def __init__(self, client_id: str, *, sure: bool = True) -> None:
+        who = "another client" if sure else "it seems that another client"
+        super().__init__(
+            f"{who} took over the connection to the fleet's broker: it connected with this"
+            f" gateway's client identifier {client_id!r}; each gateway needs an id of its own"
+        )
+
+
 class OldBrokerError(LinkError):
     """The fleet's broker does not speak the version of MQTT that it was asked for."""
 

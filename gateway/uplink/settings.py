@@ -51,6 +51,11 @@ class UplinkSettings:
     schedule: Schedule | None = None
     landing: LandingBounds = NO_BOUNDS
 
+    @property
+    def fleet_client_id(self) -> str:
+        """The client identifier at the fleet's broker."""
+        return self.client_id or f"tidegate-{self.gateway_id}"
+
     def topic(self, suffix: str) -> str:
         """Return the fleet's topic of this gateway that ends with `suffix`."""
         return f"{self.prefix}/{self.gateway_id}/{suffix}"

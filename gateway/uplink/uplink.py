@@ -20,6 +20,7 @@ from gateway.uplink.link.metering import Metering
 from gateway.uplink.remote_session import RemoteSession
 from gateway.uplink.reports.control_messages import ControlMessages
 from gateway.uplink.settings import UplinkSettings
+from gateway.uplink.take_overs import TakeOvers
 
 logger = logging.getLogger(__name__)
 
@@ -83,6 +84,7 @@ class Uplink:
             self.destination = FleetDestination(context, random)
         self.paused = False
         self.on_state: list[Callable[[], None]] = []
+        self.take_overs = TakeOvers(settings.fleet_client_id)
         self._counters = counters
         self._clock = clock
         self._backoff = Backoff(RECONNECT_FIRST, RECONNECT_LONGEST, random)
@@ -158,6 +160,7 @@ class Uplink:
             await self.destination.run(link)
         except LinkError as error:
             if not link.stopping:
+                error = self.take_overs.ended(error, self._clock.monotonic())
                 return self._failed(str(error), lasting=error.lasting)
             logger.info(
                 "uplink to %s: stopped without DISCONNECT: %s", self.destination.name, error
@@ -172,8 +175,10 @@ class Uplink:
 
     async def _watch_gate(self, link: Link) -> None:
         """Stop a link whose window ends, or whose budget is used up."""
-        while self._permit.closed() is None:  # noqa: ASYNC110 - time has no event
+        while self._permit.closed() is None:
             await asyncio.sleep(LOOK_SECONDS)
+            if self._up_since is not None:
+                self.take_overs.look(self._clock.monotonic() - self._up_since)
         link.stop()
 
     def _failed(self, text: str, *, lasting: bool) -> float:

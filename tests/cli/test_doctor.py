@@ -13,10 +13,13 @@ from gateway.app.checks.finding import Health, Patient
 from gateway.app.checks.findings import look
 from gateway.cli.main import main
 from gateway.config.load import load
+from gateway.storage.engine.many_rows import insert_statement
 from gateway.storage.engine.migrations.migrate import migrate
+from gateway.storage.outbox.outbox_row import COLUMNS, to_columns
 from gateway.storage.state.write_diary import MS_OF_A_DAY, Written, note_written
 from gateway.telemetry.block_device import BlockDevice
 from gateway.telemetry.mount import Mount
+from tests.support.storage import outbox_row
 
 
 @pytest.fixture
@@ -246,11 +249,11 @@ def test_the_outbox_says_how_full_it_is(
     assert not [line for _, line in report(tmp_path, UPLINK) if line.startswith("outbox")]
     connection = sqlite3.connect(tmp_path / "tidegate.db", isolation_level=None)
     migrate(connection)
+    insert = insert_statement("outbox", (*COLUMNS, "indexed"))
     for number in range(rows):
-        names = ("epoch", "stream", "seq", "lane", "time", "topic", "payload", "size", "indexed")
-        values = ("00a1b2c3d4", "main", number, "live", 0, "a", b"1", 100, 0)
-        marks = ", ".join("?" * len(names))
-        connection.execute(f"INSERT INTO outbox ({', '.join(names)}) VALUES ({marks})", values)
+        row = outbox_row(number)
+        row.id = number + 1
+        connection.execute(insert, (*to_columns(row), 0))
     connection.close()
     assert health_of(text, report(tmp_path, UPLINK)) is health
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from gateway.app.access import access_warnings
 from gateway.app.checks.drop_warnings import drop_warnings
+from gateway.app.checks.name_warnings import name_warnings
 from gateway.config import checks
 from gateway.config.settings import Configuration
 from gateway.config.values import values_of
@@ -12,10 +13,11 @@ from gateway.config.values import values_of
 def warnings(configuration: Configuration) -> list[str]:
     """Return a line for each thing that looks like a mistake.
 
-    These are what is given up after it was acknowledged, access rules that go by names that nobody
-    proves, and filters that are hardly meant.
+    These are names that others may have, what is given up after it was acknowledged, access rules
+    that go by names that nobody proves, and filters that are hardly meant.
     """
     return [
+        *name_warnings(configuration),
         *drop_warnings(configuration),
         *access_warnings(configuration),
         *_unlikely_filters(configuration),

@@ -27,7 +27,7 @@ from gateway.mqtt.packets import (
     SubscriptionRequest,
 )
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
-from gateway.uplink.errors import LinkError, in_words
+from gateway.uplink.errors import ClosedError, LinkError, TakenOverError, in_words
 from gateway.uplink.fleet.connecting import (
     KEEP_ALIVE,
     MAXIMUM_PACKET_SIZE,
@@ -40,7 +40,7 @@ from gateway.uplink.fleet.message import FleetMessage
 from gateway.uplink.fleet.open_socket import CONNECT_SECONDS, open_socket
 from gateway.uplink.fleet.packet_identifiers import PacketIdentifiers
 from gateway.uplink.fleet.server_limits import ServerLimits, limits_of, refusal_of
-from gateway.uplink.fleet.stream import FleetStream
+from gateway.uplink.fleet.stream import CLOSED, FleetStream
 from gateway.uplink.settings import UplinkSettings
 
 logger = logging.getLogger(__name__)
@@ -242,7 +242,13 @@ class FleetClient:
             self.packet_identifiers.release(packet.packet_id)
             _log_refused(packet)
         elif isinstance(packet, Disconnect):
-            self._fail(f"the fleet's broker ended the connection: {in_words(packet.reason_code)}")
+            self._ended_by(packet.reason_code)
+
+    def _ended_by(self, code: ReasonCode) -> None:
+        if code == ReasonCode.SESSION_TAKEN_OVER:
+            self._end(TakenOverError(self._settings.fleet_client_id))
+        else:
+            self._fail(f"the fleet's broker ended the connection: {in_words(code)}")
 
     def _answered(self, mid: int, code: int) -> None:
         self.packet_identifiers.release(mid)
@@ -270,6 +276,8 @@ class FleetClient:
             self._fail(
                 "the connection ended before CONNACK (does the fleet's broker speak MQTT 5?)"
             )
+        elif reason == CLOSED:
+            self._end(ClosedError(self._settings.fleet_client_id))
         else:
             self._fail(f"the connection to the fleet's broker is lost: {reason}")
 

@@ -32,7 +32,7 @@ def connect_packet(
             maximum_packet_size=MAXIMUM_PACKET_SIZE,
         )
     return Connect(
-        settings.client_id or f"tidegate-{settings.gateway_id}",
+        settings.fleet_client_id,
         version,
         clean_start or version < MQTT_5,
         KEEP_ALIVE,

@@ -13,6 +13,10 @@ MAX_RECEIVED_BYTES = 1024 * 1024
 """Bytes received and not yet handled, beyond which reading is paused."""
 
 
+CLOSED = "the server closed it"
+"""Why a connection ended on which the server said no more."""
+
+
 class FleetStream(asyncio.BufferedProtocol):
     """A protocol that only buffers: received bytes and the end wait until the reader asks.
 
@@ -100,7 +104,7 @@ class FleetStream(asyncio.BufferedProtocol):
     def eof_received(self) -> bool:
         """Record that the server has closed its side, which ends the connection."""
         self._carried = self.bytes_carried
-        self._lose("the server closed it")
+        self._lose(CLOSED)
         return False
 
     def connection_lost(self, error: Exception | None) -> None:

@@ -168,7 +168,7 @@ async def test_a_refused_connection_says_why(
 @pytest.mark.parametrize(
     ("code", "name"),
     [
-        (ReasonCode.SESSION_TAKEN_OVER, "Session taken over (0x8E)"),
+        (ReasonCode.SERVER_BUSY, "Server busy (0x89)"),
         (ReasonCode.MESSAGE_RATE_TOO_HIGH, "Message rate too high (0x96)"),
     ],
 )

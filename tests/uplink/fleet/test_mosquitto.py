@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 import gateway.uplink.fleet.fleet as fleet_module
+import gateway.uplink.uplink as uplink_module
+from gateway.uplink import take_overs
 from tests.support.fleet_collector import FleetCollector, Received
 from tests.support.mosquitto import Mosquitto
 from tests.support.storage import Store, until
@@ -157,3 +159,23 @@ async def test_a_request_of_the_fleet_waits_in_the_session(
     await again.start()
     await until(lambda: requests == [b"1", b"2", b"3"])
     await again.close()
+
+
+async def test_a_take_over_is_named_and_ends(
+    store: Store, mosquitto: Mosquitto, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(take_overs, "ALONE_SECONDS", 0.0)
+    monkeypatch.setattr(uplink_module, "LOOK_SECONDS", 0.05)
+    alarms: list[tuple[str, str]] = []
+    uplink = make_uplink(store, uplink_settings(mosquitto.port))
+    uplink.take_overs.alarm = lambda name, text: alarms.append((name, text))
+    await uplink.start()
+    await connected(uplink)
+    other = FleetCollector(mosquitto.port, "x", "tidegate-barn")  # which comes back when it is cut
+    await until(lambda: bool(alarms))
+    name, text = alarms[0]
+    assert name == "uplink_taken_over"
+    assert "with this gateway's client identifier 'tidegate-barn'" in text
+    other.close()
+    await until(lambda: alarms[-1] == ("uplink_taken_over", ""))
+    await uplink.close()
