@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta, tzinfo
 from itertools import takewhile
+from typing import TYPE_CHECKING
 
-from gateway.uplink.link.cron import Window
+if TYPE_CHECKING:
+    from gateway.uplink.link.cron import Window
 
 CHANGE_SECONDS = 2 * 3600
 """The most by which clocks are put forward or back: local times are looked up so much earlier, and
@@ -17,7 +19,7 @@ class Schedule:
     Times are seconds since 1970; `zone` None is the time zone of the board, whatever it is then.
     """
 
-    def __init__(self, windows: Sequence[Window], zone: tzinfo | None = None) -> None:
+    def __init__(self, windows: Sequence["Window"], zone: tzinfo | None = None) -> None:
         self._windows = windows
         self._zone = zone
 
@@ -34,13 +36,13 @@ class Schedule:
         firsts = [self._next(window, now) for window in self._windows]
         return min((first for first in firsts if first is not None), default=None)
 
-    def _next(self, window: Window, now: float) -> float | None:
+    def _next(self, window: "Window", now: float) -> float | None:
         first = next((start for start in self._starts(window, now) if start > now), None)
         if first is None:
             return None
         return min(start for start in self._starts(window, now, first) if start > now)
 
-    def _starts(self, window: Window, begin: float, end: float = float("inf")) -> Iterator[float]:
+    def _starts(self, window: "Window", begin: float, end: float = float("inf")) -> Iterator[float]:
         """Yield all starts of a window from `begin` to `end` and some around them.
 
         They are in the order of local time, which goes back when the clocks do.
