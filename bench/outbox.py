@@ -13,13 +13,14 @@ import time
 from pathlib import Path
 
 from gateway.clock import Clock
+from gateway.config.when_full import WhenFull
 from gateway.counters import Counters
 from gateway.storage.engine.database import FILE_NAME, Database, open_database
 from gateway.storage.engine.writer import Writer
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.outcome import Outcome
-from gateway.storage.outbox.retention import OutboxSettings, Retention, StreamSettings, WhenFull
+from gateway.storage.outbox.retention import OutboxSettings, Retention, StreamSettings
 
 PAYLOAD = 1_000
 """Bytes of each message."""

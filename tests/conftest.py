@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.compiled import not_compiled, stale
-from tests.support.failures import Failures
 from tests.support.requirements import LeftOut
+from tests.support.side_by_side import SideBySide
 
 # No deadline: the machine may be a small board, and busy.
 settings.register_profile("dev", max_examples=50, stateful_step_count=30, deadline=None)
@@ -40,4 +40,4 @@ def pytest_configure(config: pytest.Config) -> None:
     if os.environ.get("TIDEGATE_CYTHON") == "require" and (plain := not_compiled()):
         raise pytest.UsageError(f"TIDEGATE_CYTHON=require, but not compiled: {', '.join(plain)}")
     config.pluginmanager.register(LeftOut(config), "left-out")
-    config.pluginmanager.register(Failures(), "failures")
+    config.pluginmanager.register(SideBySide(config), "side-by-side")

@@ -20,7 +20,7 @@ HEAVY = {
 }
 """Too much memory and time for a board of 512 MB: imported where they are used, if they are."""
 
-UPLINK_ONLY = {"paho"}
+UPLINK_ONLY = {"paho", "cronsim"}
 
 LISTENER_ONLY = {"websockets"}
 

@@ -4,8 +4,8 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
+from gateway.config.when_full import WhenFull
 from gateway.storage.outbox.outbox import Outbox
-from gateway.storage.outbox.retention import WhenFull
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway

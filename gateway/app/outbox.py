@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from gateway.config.settings import Configuration, OutboxConfig, StreamConfig
+from gateway.config.when_full import WhenFull
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.outcome import Outcome
@@ -15,7 +16,6 @@ from gateway.storage.outbox.retention import (
     OutboxSettings,
     Retention,
     StreamSettings,
-    WhenFull,
 )
 
 if TYPE_CHECKING:

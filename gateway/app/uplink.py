@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,9 +23,9 @@ from gateway.storage.state.rule_states import RuleStates
 from gateway.storage.state.uplink_session import leave_resumable, take_resumable
 from gateway.storage.state.uplink_usage import UplinkUsage
 from gateway.uplink.batch_limits import BatchLimits
+from gateway.uplink.directory import DirectoryDestination
 from gateway.uplink.landing_folder import LandingBounds
 from gateway.uplink.link.budget import Budget
-from gateway.uplink.link.cron import parse_window
 from gateway.uplink.link.metering import Metering
 from gateway.uplink.link.pacing import PacingLimits
 from gateway.uplink.link.schedule import Schedule
@@ -108,12 +109,13 @@ def _rules(config: UplinkConfig) -> list[Rule]:
 
 def _settings(gateway: "Gateway", config: UplinkConfig) -> UplinkSettings:
     directory = landing_directory(config, gateway.data)
+    destination = None if directory is None else partial(DirectoryDestination, directory)
     return UplinkSettings(
         gateway_id=gateway.configuration.gateway_id,
         epoch=gateway.epoch,
         version=VERSION,
         url=config.url,
-        directory=directory,
+        destination=destination,
         username=config.username,
         password_file=_path(config.password_file),
         ca_file=_path(config.ca_file),
@@ -146,8 +148,11 @@ async def _metering(gateway: "Gateway", config: UplinkConfig) -> Metering:
 
 def _schedule(config: UplinkConfig) -> Schedule | None:
     """Return the schedule of the checked windows, None without any."""
-    windows = [parse_window(text) for text in config.schedule]
-    return Schedule(windows) if windows else None
+    if not config.schedule:
+        return None
+    from gateway.uplink.link.cron import parse_window
+
+    return Schedule([parse_window(text) for text in config.schedule])
 
 
 def _batch(config: UplinkConfig) -> BatchLimits | None:

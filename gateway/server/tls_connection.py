@@ -3,9 +3,9 @@
 import asyncio
 import logging
 import ssl
-from asyncio.sslproto import SSLProtocol
 from collections.abc import Callable
-from typing import ClassVar, cast
+from contextlib import suppress
+from typing import Any, cast
 
 from gateway.counters import Counters
 from gateway.server.peer import peer_name
@@ -16,6 +16,9 @@ logger = logging.getLogger(__name__)
 BUFFER_BYTES = 17 * 1024
 """Bytes that are read at a time: a whole TLS record."""
 
+RECORD_BYTES = 16 * 1024
+"""Bytes that a record may hold; the inner protocol is given at most twice that at a time."""
+
 MAXIMUM_HANDSHAKE = 64 * 1024
 """Bytes that a peer may send before the handshake is over: certificates have a few thousand."""
 
@@ -23,15 +26,33 @@ _BUFFER = bytearray(BUFFER_BYTES)
 _VIEW = memoryview(_BUFFER)
 
 
-class TlsConnection(SSLProtocol):
-    """asyncio's TLS as a protocol of its own, so that a connection can be judged before it.
+class TlsConnection(asyncio.BufferedProtocol, asyncio.Transport):
+    """The protocol of a socket and the transport of the protocol inside, with OpenSSL between them.
 
     `create_server(ssl=...)` tells nobody of a handshake that fails, and reserves 256 KiB for each
     connection: a small board's memory for 2,000 clients. Here one buffer serves all of them, since
-    what was read into it is handed to OpenSSL before anything else is read.
+    what was read into it is handed to OpenSSL before anything else is read. What is written is
+    encrypted at once, so that the socket's transport alone knows how much waits.
     """
 
-    max_size: ClassVar[int] = BUFFER_BYTES
+    __slots__ = (
+        "_closing",
+        "_counters",
+        "_eof",
+        "_error",
+        "_incoming",
+        "_inner",
+        "_on_handshake_over",
+        "_outgoing",
+        "_paused",
+        "_peer",
+        "_read",
+        "_shaking_hands",
+        "_timeout",
+        "_timer",
+        "_tls",
+        "_transport",
+    )
 
     def __init__(
         self,
@@ -41,64 +62,231 @@ class TlsConnection(SSLProtocol):
         counters: Counters,
         on_handshake_over: Callable[["TlsConnection"], None],
     ) -> None:
-        loop = asyncio.get_running_loop()
+        super().__init__()
         self._inner = inner
         self._counters = counters
         self._on_handshake_over = on_handshake_over
+        self._timeout = handshake_timeout
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._transport: asyncio.Transport | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._peer = "unknown"
+        self._shaking_hands = True
         self._read = 0  # bytes before the handshake is over
-        self._socket_transport: asyncio.Transport | None = None
-        self._handshake: asyncio.Future[None] = loop.create_future()
-        self._handshake.add_done_callback(self._note_handshake)
-        super().__init__(
-            loop,
-            inner,
-            context,
-            self._handshake,
-            server_side=True,
-            ssl_handshake_timeout=handshake_timeout,
-            ssl_shutdown_timeout=CLOSE_TIMEOUT,
-        )
-        self._ssl_buffer, self._ssl_buffer_view = _BUFFER, _VIEW  # asyncio's names
+        self._paused = False  # the inner protocol wants nothing for a while
+        self._eof = False  # the peer's socket has ended, with or without a word of TLS
+        self._closing = False
+        self._error: Exception | None = None
+
+    # What the socket's transport calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin the handshake."""
+        self._transport = cast("asyncio.Transport", transport)
         self._peer = peer_name(transport)
-        self._socket_transport = cast("asyncio.Transport", transport)
-        super().connection_made(transport)
+        loop = asyncio.get_running_loop()
+        reason = f"no handshake within {self._timeout} s"
+        self._timer = loop.call_later(self._timeout, self._refuse, reason)
 
-    def buffer_updated(self, nbytes: int) -> None:
-        """Go on with what was read, unless it is more than any handshake has."""
-        if not self._handshake.done():
-            self._read += nbytes
-            if self._read > MAXIMUM_HANDSHAKE:
-                self._counters.add("tidegate/connections/tls_refused")
-                logger.info(
-                    "no TLS with %s: a handshake of more than %d bytes",
-                    self._peer,
-                    MAXIMUM_HANDSHAKE,
-                )
-                self.abort()
-                return
-        super().buffer_updated(nbytes)
+    def get_buffer(self, _size: int) -> memoryview:
+        """Return where the next bytes are read to, which all connections share."""
+        return _VIEW
 
-    def connection_lost(self, error: BaseException | None) -> None:
+    def buffer_updated(self, size: int) -> None:
+        """Go on with what was read."""
+        if self._closing:
+            return  # the peer has still to read our end
+        self._incoming.write(_VIEW[:size])
+        if self._shaking_hands:
+            self._read += size
+            self._shake_hands()
+        else:
+            self._pass_on()
+
+    def eof_received(self) -> bool:
+        """Give the inner protocol what came before the end; return True: this closes the socket."""
+        self._eof = True
+        if self._shaking_hands:
+            self.abort()
+        elif self._closing:
+            self._close_socket()
+        else:
+            self._pass_on()
+        return True
+
+    def connection_lost(self, error: Exception | None) -> None:
         """Tell the inner protocol, also if the handshake was never finished."""
-        unfinished = not self._handshake.done() or self._handshake.exception() is not None
-        super().connection_lost(error)
-        self._socket_transport = None
-        if unfinished:
-            self._inner.connection_lost(None)
+        if (
+            self._shaking_hands
+            and error is not None
+            and not isinstance(error, ConnectionResetError)
+        ):
+            self._note(str(error))  # a peer that goes, as a probe of the port does, is no news
+        self._end_handshake()
+        self._transport = None
+        self._closing = True
+        self._inner.connection_lost(self._error or error)
+
+    def pause_writing(self) -> None:
+        """Tell the inner protocol that the peer reads too slowly."""
+        self._inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Tell the inner protocol that there is room again."""
+        self._inner.resume_writing()
+
+    # What the inner protocol calls.
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Encrypt and send the bytes; nothing once the connection ends."""
+        if self._closing or self._transport is None or not data:
+            return
+        records = []
+        rest = memoryview(data)
+        try:
+            while rest:  # OpenSSL takes a record at a time
+                rest = rest[self._tls.write(rest) :]
+                records.append(self._outgoing.read())
+        except ssl.SSLError as error:
+            self._fail(error)
+            return
+        self._transport.write(records[0] if len(records) == 1 else b"".join(records))
+
+    def can_write_eof(self) -> bool:
+        """Return False: TLS has no half-close that its peers understand."""
+        return False
+
+    def close(self) -> None:
+        """Say that this is the end, and close the socket when the peer has closed its own."""
+        if self._closing or self._transport is None:
+            return
+        self._closing = True
+        with suppress(ssl.SSLError):  # the peer has not said the same yet, or says more first
+            self._tls.unwrap()
+        self._send()
+        if self._eof:
+            self._close_socket()
+            return
+        self._transport.resume_reading()  # else nobody sees the peer's end
+        self._timer = asyncio.get_running_loop().call_later(CLOSE_TIMEOUT, self.abort)
 
     def abort(self) -> None:
         """Close the socket now."""
-        if self._socket_transport is not None:
-            self._socket_transport.abort()
+        if self._transport is not None:
+            self._transport.abort()
 
-    def _note_handshake(self, handshake: "asyncio.Future[None]") -> None:
-        self._on_handshake_over(self)
-        error = handshake.exception()
-        # a peer that goes, as a probe of the port does, is no news
-        if error is not None and not isinstance(error, ConnectionResetError):
-            self._counters.add("tidegate/connections/tls_refused")
-            logger.info("no TLS with %s: %s", self._peer, error)
+    def is_closing(self) -> bool:
+        """Return whether nothing can be written any more."""
+        return self._closing or self._transport is None or self._transport.is_closing()
+
+    def pause_reading(self) -> None:
+        """Leave what comes in the socket, and what came from there as it is."""
+        self._paused = True
+        if self._transport is not None and not self._closing:
+            self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Give the inner protocol again what comes."""
+        if not self._paused:
+            return
+        self._paused = False
+        if self._transport is not None:
+            self._transport.resume_reading()
+            asyncio.get_running_loop().call_soon(self._pass_on)
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """Say how many encrypted bytes may wait for the socket."""
+        if self._transport is not None:
+            self._transport.set_write_buffer_limits(high, low)
+
+    def get_write_buffer_size(self) -> int:
+        """Return how many encrypted bytes wait for the socket."""
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        """Return `peercert`, or what the socket knows of itself."""
+        if name == "peercert":
+            return self._tls.getpeercert()
+        return default if self._transport is None else self._transport.get_extra_info(name, default)
+
+    # What both lead to.
+
+    def _shake_hands(self) -> None:
+        try:
+            self._tls.do_handshake()
+        except ssl.SSLWantReadError:
+            if self._read > MAXIMUM_HANDSHAKE:
+                self._refuse(f"a handshake of more than {MAXIMUM_HANDSHAKE} bytes")
+            else:
+                self._send()
+            return
+        except ssl.SSLError as error:
+            self._send()  # an alert, which says why
+            self._refuse(str(error))
+            return
+        self._end_handshake()
+        self._send()
+        self._inner.connection_made(self)
+        self._pass_on()  # what came behind the handshake
+
+    def _pass_on(self) -> None:
+        """Decrypt what came for the inner protocol, until it wants no more."""
+        try:
+            while not (self._paused or self._closing):
+                data = self._decrypted()
+                if not data:
+                    if data is not None or self._eof:
+                        self._inner.eof_received()
+                        self.close()
+                    break
+                self._inner.data_received(data)
+        except ssl.SSLError as error:
+            self._fail(error)
+
+    def _decrypted(self) -> bytes | None:
+        """Return what came, b"" at the peer's last word, None if no whole record is there.
+
+        Small records are joined: each call of the inner protocol has its price.
+        """
+        records: list[bytes] = []
+        try:
+            while record := self._tls.read(RECORD_BYTES):
+                records.append(record)
+        except ssl.SSLWantReadError:
+            if not records:
+                return None
+        return b"".join(records)
+
+    def _send(self) -> None:
+        if self._transport is not None and self._outgoing.pending:
+            self._transport.write(self._outgoing.read())
+
+    def _refuse(self, reason: str) -> None:
+        """End a connection before its handshake is over."""
+        self._note(reason)
+        self._end_handshake()
+        self._closing = True
+        self.abort()
+
+    def _note(self, reason: str) -> None:
+        self._counters.add("tidegate/connections/tls_refused")
+        logger.info("no TLS with %s: %s", self._peer, reason)
+
+    def _end_handshake(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._shaking_hands:
+            self._shaking_hands = False
+            self._on_handshake_over(self)
+
+    def _fail(self, error: Exception) -> None:
+        """End a connection whose records cannot be read."""
+        self._error = error
+        self._send()  # an alert
+        self.abort()
+
+    def _close_socket(self) -> None:
+        if self._transport is not None:
+            self._transport.close()

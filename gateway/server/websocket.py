@@ -74,7 +74,7 @@ class WebSocketConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Let the inner protocol speak as soon as the handshake is over."""
         self._transport = cast("asyncio.Transport", transport)
-        if hasattr(transport, "max_size"):  # asyncio's name; TLS reads little by itself
+        if hasattr(transport, "max_size"):  # asyncio's name; TLS gives as little by itself
             transport.max_size = READ_BYTES
         self._peer = peer_name(transport)
         self.inner.connection_made(FrameTransport(self, self._transport))

@@ -48,23 +48,20 @@ class DirectoryDestination:
     between repeats rows in a later file under the same numbers.
     """
 
-    def __init__(self, context: UplinkContext) -> None:
-        settings = context.settings
-        if settings.directory is None:
-            raise ValueError("a directory destination needs settings.directory")
-        self.name = str(settings.directory)
-        self._settings = settings
+    def __init__(self, directory: Path, context: UplinkContext) -> None:
+        self.name = str(directory)
+        self._settings = context.settings
         self._outbox = context.outbox
         self._counters = context.counters
         self._clock = context.clock
         self._control_messages = context.control_messages
-        self._folder = settings.directory / settings.gateway_id
+        self._folder = directory / context.settings.gateway_id
         self._gathering: dict[tuple[str, str, bool], _Gathering] = {}
         self._bytes = 0
         self._boundary = 0
         self._own_files = 0
         self._prepared: set[Path] = set()
-        self._landing = LandingFolder(self._folder, settings.landing)
+        self._landing = LandingFolder(self._folder, context.settings.landing)
         self._counters.set("tidegate/uplink/landing_bytes", 0)
         self._counters.add("tidegate/uplink/landing_deleted", 0)
 

@@ -1,12 +1,18 @@
 """The settings of an uplink as plain values, filled in by `gateway.app`."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gateway.uplink.batch_limits import BatchLimits
 from gateway.uplink.landing_folder import NO_BOUNDS, LandingBounds
 from gateway.uplink.link.pacing import NO_LIMITS, PacingLimits
 from gateway.uplink.link.schedule import Schedule
+
+if TYPE_CHECKING:
+    from gateway.uplink.context import UplinkContext
+    from gateway.uplink.destination import Destination
 
 WINDOW = 100
 """Maximum messages in flight; bounds the duplicates that a crash can cause."""
@@ -23,7 +29,7 @@ TOPIC_ALIASES = 128
 
 @dataclass(frozen=True, slots=True)
 class UplinkSettings:
-    """Where the outbox goes: `url` (mqtt:// or mqtts://) or `directory`, one of them.
+    """Where the outbox goes: to the broker at `url` (mqtt:// or mqtts://), or by `destination`.
 
     `client_id` defaults to `tidegate-<gateway_id>`. `password_file` holds the password alone,
     `ca_file` the certificates that mqtts:// trusts in place of the system's. With `identity`
@@ -35,7 +41,7 @@ class UplinkSettings:
     epoch: str
     version: str
     url: str | None = None
-    directory: Path | None = None
+    destination: "Callable[[UplinkContext], Destination] | None" = None
     username: str | None = None
     password_file: Path | None = None
     ca_file: Path | None = None

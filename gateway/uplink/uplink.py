@@ -12,7 +12,6 @@ from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.rejected import Rejected
 from gateway.uplink.context import UplinkContext
 from gateway.uplink.destination import Destination, Link
-from gateway.uplink.directory import DirectoryDestination
 from gateway.uplink.errors import LinkError
 from gateway.uplink.link.backoff import Backoff
 from gateway.uplink.link.link_permit import LOOK_SECONDS, LinkPermit
@@ -76,10 +75,10 @@ class Uplink:
         self._permit = LinkPermit(settings.schedule, metering, clock)
         self.requests = context.requests
         self.destination: Destination
-        if settings.directory is not None:
-            self.destination = DirectoryDestination(context)
+        if settings.destination is not None:
+            self.destination = settings.destination(context)
         else:
-            from gateway.uplink.fleet.fleet import FleetDestination  # not for a directory
+            from gateway.uplink.fleet.fleet import FleetDestination  # where it is used alone
 
             self.destination = FleetDestination(context, random)
         self.paused = False

@@ -8,12 +8,12 @@ from gateway.app.checks.drop_warnings import drop_warnings
 from gateway.app.outbox import outbox_settings
 from gateway.config.load import load
 from gateway.config.settings import Configuration
+from gateway.config.when_full import WhenFull
 from gateway.storage.outbox.retention import (
     Mode,
     OutboxSettings,
     Retention,
     StreamSettings,
-    WhenFull,
 )
 
 CONFIG = """

@@ -1,6 +1,7 @@
 """Connections behind TLS: handshakes that fail or are never finished, and what they share."""
 
 import asyncio
+import contextlib
 import logging
 import ssl
 from collections.abc import AsyncIterator
@@ -14,18 +15,22 @@ from gateway.mqtt.packets import (
     MQTT_5,
     ConnAck,
     Connect,
+    Disconnect,
     Packet,
     Publish,
     Subscribe,
     SubscriptionRequest,
 )
+from gateway.server import tls_connection
 from gateway.server.tls import server_context
+from gateway.server.tls_connection import TlsConnection
 from tests.support.certificates import Authority, Pair
 from tests.support.places import Place, open_place
 from tests.support.raw_client import SECONDS, RawClient
 from tests.support.server import HOST
 from tests.support.storage import until
 
+CONNACK = 0x20
 CLIENT_HELLO = bytes.fromhex("160301") + b"\x00\x05\x01\x00\x00\x01\x00"
 
 
@@ -133,28 +138,125 @@ async def test_a_peer_that_goes_without_a_word_is_no_news(
     assert not place.server.counters.count("tidegate/connections/tls_refused")
 
 
-async def test_connect_may_come_with_the_end_of_the_handshake(place: Place) -> None:
-    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-    tls = place.trust.wrap_bio(incoming, outgoing, server_hostname="localhost")
+class Tls:
+    """A client's TLS in memory, so that a test decides which of its bytes leave, and when."""
+
+    def __init__(self, place: Place, reader: asyncio.StreamReader, writer: asyncio.StreamWriter):
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.core = place.trust.wrap_bio(
+            self._incoming, self._outgoing, server_hostname="localhost"
+        )
+        self._reader = reader
+        self.writer = writer
+
+    def records(self) -> bytes:
+        """Return what TLS wants to send."""
+        return self._outgoing.read()
+
+    async def shake_hands(self) -> None:
+        """Bring the handshake to its end, but the last of it not to the server."""
+        while True:
+            try:
+                return self.core.do_handshake()
+            except ssl.SSLWantReadError:
+                self.writer.write(self.records())
+                self._incoming.write(await self._reader.read(65_536))
+
+    async def read(self) -> bytes:
+        """Return what the server has to say, b"" at its end."""
+        async with asyncio.timeout(SECONDS):
+            while True:
+                try:
+                    return self.core.read(65_536)
+                except ssl.SSLZeroReturnError:  # both have said that it is the end
+                    return b""
+                except ssl.SSLWantReadError:
+                    data = await self._reader.read(65_536)
+                    if not data:
+                        raise ConnectionResetError("no close_notify") from None
+                    self._incoming.write(data)
+
+    async def rest(self) -> bytes:
+        """Return what comes behind, as it comes, until the socket ends."""
+        async with asyncio.timeout(SECONDS):
+            return await self._reader.read()
+
+
+@pytest.fixture
+async def tls(place: Place) -> AsyncIterator[Tls]:
+    """Give a client whose handshake ends with what it sends next."""
     reader, writer = await asyncio.open_connection(HOST, place.server.port)
-    while True:
-        try:
-            tls.do_handshake()
-            break
-        except ssl.SSLWantReadError:
-            writer.write(outgoing.read())
-            incoming.write(await reader.read(65_536))
-    tls.write(encode(Connect("c"), MQTT_5))
-    writer.write(outgoing.read())
-    received = b""
-    while not received:
-        incoming.write(await reader.read(65_536))
-        try:
-            received = tls.read(65_536)
-        except ssl.SSLWantReadError:
-            continue
-    assert received[0] == 0x20
+    client = Tls(place, reader, writer)
+    await client.shake_hands()
+    yield client
     writer.close()
+
+
+async def test_connect_may_come_with_the_end_of_the_handshake(tls: Tls) -> None:
+    tls.core.write(encode(Connect("c"), MQTT_5))
+    tls.writer.write(tls.records())
+    assert (await tls.read())[0] == CONNACK
+
+
+async def test_records_may_come_in_any_pieces(tls: Tls) -> None:
+    subscribe = Subscribe(1, [SubscriptionRequest("a")])
+    for packet in (Connect("c"), subscribe, Publish("a", b"x" * 40_000)):
+        tls.core.write(encode(packet, MQTT_5))  # the last becomes several records
+    data = tls.records()
+    for begin in range(0, len(data), 1_021):
+        tls.writer.write(data[begin : begin + 1_021])
+        await tls.writer.drain()
+        await asyncio.sleep(0)
+    received = b""
+    while len(received) < 40_000:
+        received += await tls.read()
+    assert received[0] == CONNACK
+    assert received.endswith(b"x" * 40_000)
+
+
+async def test_a_damaged_record_ends_its_connection_alone(place: Place, tls: Tls) -> None:
+    healthy = await place.connect("healthy")
+    tls.core.write(encode(Connect("c"), MQTT_5))
+    tls.writer.write(tls.records())
+    await tls.read()
+    tls.core.write(encode(Publish("a", b"1"), MQTT_5))
+    damaged = bytearray(tls.records())
+    damaged[-1] ^= 1
+    tls.writer.write(damaged)
+    with pytest.raises(ssl.SSLError, match=r"(?i)bad.record.mac"):  # the server's alert
+        await tls.read()
+    await until(lambda: len(place.server.broker.connections) == 1)
+    assert not await healthy.waiting()
+
+
+async def test_the_end_of_tls_is_answered_behind_what_was_sent_before(
+    place: Place, tls: Tls
+) -> None:
+    tls.core.write(encode(Connect("c"), MQTT_5))
+    with pytest.raises(ssl.SSLWantReadError):
+        tls.core.unwrap()
+    tls.writer.write(tls.records())
+    assert (await tls.read())[0] == CONNACK
+    assert await tls.read() == b""  # close_notify
+    await until(lambda: not place.server.broker.connections)
+    tls.writer.write_eof()
+    assert await tls.rest() == b""
+
+
+async def test_a_peer_that_does_not_close_is_waited_for_only_so_long(
+    place: Place, tls: Tls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tls_connection, "CLOSE_TIMEOUT", 0.2)
+    tls.core.write(encode(Connect("c"), MQTT_5) + encode(Disconnect(), MQTT_5))
+    tls.writer.write(tls.records())
+    assert (await tls.read())[0] == CONNACK
+    begin = asyncio.get_running_loop().time()
+    assert await tls.read() == b""
+    tls.writer.write(bytes(100))  # is not looked at
+    with contextlib.suppress(ConnectionResetError):
+        await tls.rest()
+    assert asyncio.get_running_loop().time() - begin >= 0.15
+    await until(lambda: place.server.counters.count("tidegate/connections/open") == 0)
 
 
 async def test_a_stop_does_not_wait_for_handshakes(place: Place) -> None:
@@ -168,11 +270,9 @@ async def test_a_stop_does_not_wait_for_handshakes(place: Place) -> None:
 async def test_connections_share_what_is_read_into(place: Place) -> None:
     first = await place.connect("first")
     second = await place.connect("second")
-    buffers = {
-        id(client._transport._ssl_protocol.get_buffer(-1).obj)  # type: ignore[union-attr]  # asyncio's own
-        for client in place.server.listener.reception.clients
-    }
-    assert len(buffers) == 1
+    transports = [each._transport for each in place.server.listener.reception.clients]
+    assert all(isinstance(each, TlsConnection) for each in transports)
+    assert len({id(each.get_buffer(-1).obj) for each in transports}) == 1  # type: ignore[union-attr]  # of TLS
 
     async def to_itself(client: RawClient, payload: bytes) -> Packet:
         topic = payload[:1].decode()

@@ -1,10 +1,10 @@
 """Tests that need a tool beside Python: skipped without it, and told of at the end.
 
-A test names what it needs with a marker. What was skipped, for whatever reason, is written as
-one line for each reason to the file that TIDEGATE_LEFT_OUT names, if it does.
+A test names what it needs with a marker. What was skipped, for whatever reason, is one line for
+each reason at the end. With TIDEGATE_TESTS=all, or `strict`, that fails the run, but for what this
+machine does not allow.
 """
 
-import json
 import os
 import shutil
 import subprocess
@@ -18,7 +18,9 @@ from pathlib import Path
 import pytest
 
 NOT_ALLOWED = "this machine does not allow"
-"""How the reason begins that no installation can do away with (tools/run_tests.py)."""
+"""How the reason begins that no installation can do away with."""
+
+WANTED = os.environ.get("TIDEGATE_TESTS", "")
 
 SYSTEM_FOLDERS = os.pathsep.join(["/usr/local/sbin", "/usr/sbin", "/sbin"])
 
@@ -148,13 +150,26 @@ class LeftOut:
         if report.skipped and isinstance(report.longrepr, tuple):
             self._skipped[f"{report.nodeid}: {report.longrepr[2].removeprefix('Skipped: ')}"] += 1
 
-    def pytest_sessionfinish(self) -> None:
-        if path := os.environ.get("TIDEGATE_LEFT_OUT"):
-            Path(path).write_text(json.dumps(self.lines(), indent=1) + "\n")
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self._missing_for_all() and not hasattr(session.config, "workerinput"):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        for line in self.lines():
+            terminalreporter.write_line(line)
+        if self._missing_for_all():
+            terminalreporter.write_line(
+                f"TIDEGATE_TESTS={WANTED}: nothing may be left out that can be installed"
+            )
 
     def lines(self) -> list[str]:
         """Return a sentence for each reason for which tests were left out."""
         return [_line(reason, count) for reason, count in sorted(self._skipped.items())]
+
+    def _missing_for_all(self) -> bool:
+        return WANTED in ("all", "strict") and any(
+            not line.startswith(NOT_ALLOWED) for line in self.lines()
+        )
 
     def _is_missing(self, name: str) -> bool:
         if name not in self._missing:

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from gateway.clock import Clock
+from gateway.config.when_full import WhenFull
 from gateway.counters import Counters
 from gateway.storage.engine.database import FILE_NAME, Database, open_database
 from gateway.storage.engine.writer import Writer
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.rejected import Rejected
-from gateway.storage.outbox.retention import OutboxSettings, Retention, WhenFull
+from gateway.storage.outbox.retention import OutboxSettings, Retention
 from gateway.storage.state.node_frames import NodeFrames
 
 

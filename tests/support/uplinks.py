@@ -2,10 +2,12 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from gateway.clock import Clock
+from gateway.uplink.directory import DirectoryDestination
 from gateway.uplink.link.metering import Metering
 from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.uplink import Uplink
@@ -14,11 +16,15 @@ from tests.support.storage import Store, outbox_row, until
 EPOCH = "00a1b2c3d4"
 
 
-def uplink_settings(port: int | None = None, **fields: Any) -> UplinkSettings:
-    """Return settings for the gateway `barn`, towards a port of 127.0.0.1 if one is given."""
+def uplink_settings(
+    port: int | None = None, directory: Path | None = None, **fields: Any
+) -> UplinkSettings:
+    """Return settings for the gateway `barn`, towards a port of 127.0.0.1 or a directory."""
     values: dict[str, Any] = {"gateway_id": "barn", "epoch": EPOCH, "version": "0.1.0"}
     if port is not None:
         values["url"] = f"mqtt://127.0.0.1:{port}"
+    if directory is not None:
+        values["destination"] = partial(DirectoryDestination, directory)
     return UplinkSettings(**{**values, **fields})
 
 

@@ -8,13 +8,14 @@ import pytest
 
 import gateway.storage.history.recall as history_recall_module
 import gateway.uplink.recall as recall_module
+from gateway.config.when_full import WhenFull
 from gateway.routing.where.message import Message
 from gateway.storage.history.history import History
 from gateway.storage.history.recall import HistoryRecall, Window
 from gateway.storage.history.row import Numbered
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.outcome import Outcome
-from gateway.storage.outbox.retention import OutboxSettings, Retention, StreamSettings, WhenFull
+from gateway.storage.outbox.retention import OutboxSettings, Retention, StreamSettings
 from gateway.uplink.lanes import Lanes
 from gateway.uplink.recall import Recall, Report
 from gateway.uplink.recall_request import RecallError, parse_request

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gateway.config.checks import number, one_of, whole_number
 from gateway.config.declaration import Mistake, key
 from gateway.config.quantities import duration, size_from
+from gateway.config.when_full import WhenFull
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class OutboxConfig:
         shown='`"0"`, no bound',
     )
     when_full: str = key(
-        one_of("reject", "drop-oldest", "drop-newest", "drop-lowest-priority"),
+        one_of(*WhenFull),
         "[what happens](#what-waits-for-the-fleet) to a message that has no room; by default "
         "local subscribers get it and the fleet does not",
         "drop-newest",

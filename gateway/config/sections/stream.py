@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gateway.config.checks import one_of, stream, whole_number
 from gateway.config.declaration import Mistake, key
 from gateway.config.quantities import duration, size_from
+from gateway.config.when_full import OF_A_STREAM
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class StreamConfig:
         shown='`"0"`, no bound',
     )
     when_full: str | None = key(
-        one_of("reject", "drop-oldest", "drop-newest"),
+        one_of(*OF_A_STREAM),
         "what happens at the stream's own bounds",
         None,
         shown='`"reject"` if `[outbox]` says so, otherwise `"drop-newest"`',

@@ -1,10 +1,11 @@
 """What the outbox counts: how much waits in it, and how many did not reach the fleet."""
 
+from gateway.config.when_full import GIVING_UP
 from gateway.counters import Counters
 from gateway.storage.outbox.outcome import Outcome
 from gateway.storage.outbox.streams import OutboxStreams
 
-CAUSES = ("drop-oldest", "drop-newest", "drop-lowest-priority", "latest")
+CAUSES = (*GIVING_UP, "latest")
 """Why an acknowledged message is given up."""
 
 

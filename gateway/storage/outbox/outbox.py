@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
+from gateway.config.when_full import WhenFull
 from gateway.counters import Counters
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.many_rows import insert_statement
@@ -18,7 +19,7 @@ from gateway.storage.outbox.outbox_row import COLUMNS, OutboxRow, to_columns
 from gateway.storage.outbox.outcome import Outcome
 from gateway.storage.outbox.reader import OutboxReader
 from gateway.storage.outbox.recent_rows import RecentRows
-from gateway.storage.outbox.retention import Mode, OutboxSettings, WhenFull, log_excess
+from gateway.storage.outbox.retention import Mode, OutboxSettings, log_excess
 from gateway.storage.outbox.row_size import row_size
 from gateway.storage.outbox.stream import MAX_LATEST_TOPICS
 from gateway.storage.outbox.streams import OutboxStreams

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from gateway.config.when_full import WhenFull
 from gateway.storage.engine.log_file import log_bytes, log_of
 
 DEFAULT_PRIORITY = 5
@@ -14,20 +15,6 @@ DEFAULT_MAXIMUM_BYTES = 1024 * 1024 * 1024
 
 LOG_SHARE = 16 * 1024 * 1024
 """Bytes of that bound that are kept for the write-ahead log, a quarter of it if that is less."""
-
-
-class WhenFull(StrEnum):
-    """What happens to a message for which there is no room.
-
-    With REJECT the publisher is refused and keeps it. The others give up a message that was
-    acknowledged: DROP_LOWEST_PRIORITY takes the oldest of the least important stream that has
-    any, and the arriving message itself if all that wait are more important.
-    """
-
-    REJECT = "reject"
-    DROP_OLDEST = "drop-oldest"
-    DROP_NEWEST = "drop-newest"
-    DROP_LOWEST_PRIORITY = "drop-lowest-priority"
 
 
 class Mode(StrEnum):

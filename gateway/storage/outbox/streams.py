@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from gateway.config.when_full import WhenFull
 from gateway.storage.outbox.lane import RECALL
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.retention import (
     OutboxSettings,
     Retention,
     StreamSettings,
-    WhenFull,
     for_rows,
 )
 from gateway.storage.outbox.stream import IsTaken, OutboxStream

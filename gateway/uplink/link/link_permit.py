@@ -35,7 +35,7 @@ class LinkPermit:
         if self._metering.spent:
             seconds = self._metering.renewed_in()
             return _closed("the budget of today is used up: waiting", now, now + seconds)
-        if self._schedule is None or self._schedule.open_until(now) is not None:
+        if self._schedule is None or self._schedule.is_open(now):
             return None
         return _closed("outside of its schedule: waiting", now, self._schedule.opens(now))
 

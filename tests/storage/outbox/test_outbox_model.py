@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import gateway.storage.outbox.totals as totals_module
+from gateway.config.when_full import WhenFull
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.outcome import Outcome
 from gateway.storage.outbox.retention import (
@@ -19,7 +20,6 @@ from gateway.storage.outbox.retention import (
     OutboxSettings,
     Retention,
     StreamSettings,
-    WhenFull,
 )
 from gateway.storage.outbox.row_size import row_size
 from tests.support.storage import crash_image, open_store, outbox_row

@@ -6,13 +6,13 @@ import pytest
 
 import gateway.storage.outbox.heads as heads_module
 import gateway.storage.outbox.stream as stream_module
+from gateway.config.when_full import WhenFull
 from gateway.storage.outbox.outcome import Outcome
 from gateway.storage.outbox.retention import (
     Mode,
     OutboxSettings,
     Retention,
     StreamSettings,
-    WhenFull,
 )
 from tests.support.storage import Store, bounded, open_store, outbox_row, until
 

@@ -154,8 +154,8 @@ class _Switch:
 
     open = False
 
-    def open_until(self, now: float) -> float | None:
-        return now + 60 if self.open else None
+    def is_open(self, _now: float) -> bool:
+        return self.open
 
     def opens(self, now: float) -> float | None:
         return None if self.open else now + 3600

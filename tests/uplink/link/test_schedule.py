@@ -22,22 +22,28 @@ def _at(text: str, zone: ZoneInfo = BERLIN, fold: int = 0) -> float:
     return datetime.fromisoformat(text).replace(tzinfo=zone, fold=fold).timestamp()
 
 
+def _ends(schedule: Schedule, now: float) -> float:
+    """Return the first minute at which the schedule is not open any more."""
+    while schedule.is_open(now):
+        now += 60
+    return now
+
+
 def test_a_window_is_open_from_its_start_to_its_end() -> None:
     schedule = _schedule("0 2 * * * for 30m")
     start = _at("2026-11-21 02:00")
-    assert schedule.open_until(start - 1) is None
-    assert schedule.open_until(start) == start + 1800
-    assert schedule.open_until(start + 1799) == start + 1800
-    assert schedule.open_until(start + 1800) is None
+    assert [schedule.is_open(start + offset) for offset in (-1, 0, 1799, 1800)] == [
+        *(False, True),
+        *(True, False),
+    ]
     assert schedule.opens(start - 1) == start
     assert schedule.opens(start) == start + 86_400
 
 
 def test_windows_cross_midnight_and_add_up() -> None:
     schedule = _schedule("30 23 * * * for 2h", "0 1 * * sat for 3h")
-    late = _at("2026-11-21 01:10")  # a Saturday, in both
-    assert schedule.open_until(late) == _at("2026-11-21 04:00")
-    assert schedule.open_until(_at("2026-11-22 01:10")) == _at("2026-11-22 01:30")
+    assert _ends(schedule, _at("2026-11-21 01:10")) == _at("2026-11-21 04:00")  # a Saturday
+    assert _ends(schedule, _at("2026-11-22 01:10")) == _at("2026-11-22 01:30")
 
 
 def test_a_time_that_spring_skips_comes_an_hour_later() -> None:
@@ -51,7 +57,7 @@ def test_a_time_that_autumn_repeats_counts_once() -> None:
     first = _at("2026-10-25 02:30")
     assert schedule.opens(_at("2026-10-25 01:00")) == first
     assert schedule.opens(first) == _at("2026-10-26 02:30")
-    assert schedule.open_until(_at("2026-10-25 02:35", fold=1)) is None
+    assert not schedule.is_open(_at("2026-10-25 02:35", fold=1))
 
 
 def test_windows_of_every_hour_go_by_the_hour_that_passes() -> None:
@@ -86,15 +92,10 @@ def test_it_opens_when_it_says_and_ends_when_it_says(windows: list[str], now: fl
     opens = schedule.opens(now)
     assert opens is not None
     assert opens > now
-    until = schedule.open_until(opens)
-    assert until is not None
-    assert until >= opens + 60
-    ends = schedule.open_until(now)
-    if ends is None:
-        assert schedule.open_until((now + opens) / 2) is None  # closed all the way
-    else:
-        assert ends > now
-        assert schedule.open_until((now + ends) / 2) is not None
+    assert schedule.is_open(opens)
+    assert schedule.is_open(opens + 59)
+    if not schedule.is_open(now):
+        assert not schedule.is_open((now + opens) / 2)  # closed all the way
 
 
 @pytest.mark.parametrize("zone", [None, UTC])
@@ -111,13 +112,13 @@ def test_a_day_long_window_whose_start_was_skipped_ends_two_days_later() -> None
     schedule = _schedule("30 23 * * sat for 24h", zone=nuuk)
     start, end = _at("2024-03-31 00:30", nuuk), _at("2024-04-01 00:30", nuuk)
     assert schedule.opens(_at("2024-03-31 00:10", nuuk)) == start
-    assert schedule.open_until(start - 1) is None
-    assert schedule.open_until(_at("2024-04-01 00:10", nuuk)) == end
+    assert not schedule.is_open(start - 1)
+    assert _ends(schedule, _at("2024-04-01 00:10", nuuk)) == end
 
 
 def test_a_window_may_have_begun_tomorrow() -> None:
     newfoundland = ZoneInfo("America/St_Johns")  # from 00:01 on a Sunday back to Saturday
     schedule = _schedule("0 0 * * sun for 30m", zone=newfoundland)
     start = _at("2010-11-07 00:00", newfoundland)
-    assert schedule.open_until(_at("2010-11-06 23:10", newfoundland, fold=1)) == start + 1800
-    assert schedule.open_until(_at("2010-11-06 23:10", newfoundland)) is None
+    assert _ends(schedule, _at("2010-11-06 23:10", newfoundland, fold=1)) == start + 1800
+    assert not schedule.is_open(_at("2010-11-06 23:10", newfoundland))

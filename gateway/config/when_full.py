@@ -1,0 +1,24 @@
+"""What becomes of a message for which the outbox has no room: the words of `when_full`."""
+
+from enum import StrEnum
+
+
+class WhenFull(StrEnum):
+    """What happens to a message for which there is no room.
+
+    With REJECT the publisher is refused and keeps it. The others give up a message that was
+    acknowledged: DROP_LOWEST_PRIORITY takes the oldest of the least important stream that has
+    any, and the arriving message itself if all that wait are more important.
+    """
+
+    REJECT = "reject"
+    DROP_OLDEST = "drop-oldest"
+    DROP_NEWEST = "drop-newest"
+    DROP_LOWEST_PRIORITY = "drop-lowest-priority"
+
+
+OF_A_STREAM = tuple(each for each in WhenFull if each is not WhenFull.DROP_LOWEST_PRIORITY)
+"""Those that make sense within one stream, which has one priority."""
+
+GIVING_UP = tuple(each for each in WhenFull if each is not WhenFull.REJECT)
+"""Those by which a message that was acknowledged may be lost."""

@@ -1,0 +1,138 @@
+"""How tests run beside each other: what is repeated, what must be there, what is measured."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import side_by_side
+from tests.support.table import table
+
+ROOT = Path(__file__).parents[1]
+
+PYPROJECT = """
+[tool.pytest.ini_options]
+addopts = "--import-mode=importlib"
+pythonpath = ["."]
+markers = ["uncovered"]
+[tool.coverage.run]
+branch = true
+source = ["gateway"]
+patch = ["subprocess"]
+disable_warnings = ["no-data-collected"]
+"""
+
+CODE = """
+def core(number):
+    return number // 2
+
+def outside(number):
+    return number // 2
+
+def at_random(number):
+    return number // 2
+"""
+
+TESTS = """
+from pathlib import Path
+
+import pytest
+from gateway import code
+
+def nth_time(name):
+    with Path(name).open("a+") as file:
+        file.write("x")
+        return file.tell()
+
+@pytest.mark.parametrize("number", range({count}))
+def test_upset(number):
+    assert code.{called}(4) == 2
+    assert nth_time(f"{folder}-{{number}}") > {failures}, "others are to blame"
+"""
+
+AGAIN = "FAILED ONCE, RUN ONCE MORE: tests/{}/test_few.py::test_upset[{}]"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Give a project with three folders of tests and this one's way to run them."""
+    (tmp_path / "pyproject.toml").write_text(PYPROJECT)
+    (tmp_path / "gateway").mkdir()
+    (tmp_path / "gateway/__init__.py").touch()
+    (tmp_path / "gateway/code.py").write_text(CODE)
+    shutil.copytree(ROOT / "tests/support", tmp_path / "tests/support")
+    shutil.copy(ROOT / "tests/conftest.py", tmp_path / "tests")
+    add(tmp_path, "mqtt", "core")
+    add(tmp_path, "crash", "outside")
+    return tmp_path
+
+
+def add(project: Path, folder: str, called: str, count: int = 1, failures: int = 0) -> None:
+    """Have so many tests in a folder fail so often before they pass."""
+    text = TESTS.format(folder=folder, called=called, count=count, failures=failures)
+    (project / "tests" / folder).mkdir(exist_ok=True)
+    (project / "tests" / folder / "test_few.py").write_text(text)
+
+
+def run(project: Path, wanted: str = "all") -> tuple[int, str]:
+    """Return the status and the output of a run with two workers."""
+    arguments = ["-q", "-n", "2", "--reruns", "1"]
+    done = subprocess.run(
+        [sys.executable, "-m", "coverage", "run", "--parallel-mode", "-m", "pytest", *arguments],
+        cwd=project,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(project), "TIDEGATE_TESTS": wanted},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def test_what_passes_in_its_second_run_is_told_at_the_end(project: Path) -> None:
+    add(project, "server", "at_random", count=2, failures=1)
+    status, output = run(project)
+    assert status == 0
+    assert {AGAIN.format("server", 0), AGAIN.format("server", 1)} <= set(output.splitlines())
+
+
+def test_lines_that_are_reached_are_found_in_every_worker(project: Path) -> None:
+    add(project, "server", "at_random", count=4)
+    assert run(project)[0] == 0
+    coverage = [sys.executable, "-m", "coverage"]
+    subprocess.run([*coverage, "combine", "--quiet"], cwd=project, check=True)
+    report = [*coverage, "report", "--show-missing"]
+    shown = subprocess.run(report, cwd=project, capture_output=True, text=True, check=True).stdout
+    (line,) = (line for line in shown.splitlines() if line.startswith("gateway/code.py"))
+    assert line.split()[-1] == "6"  # of `outside` alone
+
+
+@table(
+    ("folder", "count", "failures", "wanted", "reason"),
+    [
+        ("server", 1, 2, "all", "others are to blame"),
+        ("server", 1, 1, "strict", "others are to blame"),
+        ("mqtt", 1, 1, "all", "others are to blame"),
+        ("server", 4, 1, "all", "4 tests had a second run, and no more than 3"),
+    ],
+)
+def test_what_fails_the_run(
+    project: Path, folder: str, count: int, failures: int, wanted: str, reason: str
+) -> None:
+    add(project, "server", "core")
+    add(project, folder, "core", count, failures)
+    for done in project.glob(f"{folder}-*"):
+        done.unlink()
+    status, output = run(project, wanted)
+    assert status == 1
+    assert reason in output
+
+
+def test_the_folders_are_there() -> None:
+    for name in (*side_by_side.DETERMINISTIC, *side_by_side.UNMEASURED):
+        assert (ROOT / "tests" / name).is_dir(), name
+    for path in (*side_by_side.TIMED, *side_by_side.TOGETHER):
+        assert (ROOT / path).exists(), path
