@@ -66,6 +66,7 @@ check: $(DEVELOP) ## lint, types, layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python tools/check_firmware.py
 	$(BIN)/lint-imports
 
 format: $(DEVELOP) ## format and fix what can be fixed

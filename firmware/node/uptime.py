@@ -2,9 +2,15 @@
 
 import time
 
+TYPE_CHECKING = False  # MicroPython has no typing module
+if TYPE_CHECKING:
+    from typing import Any
+
+_cpython: "Any" = time
+
 
 def _monotonic_ms() -> int:
-    now: int = time.monotonic_ns() // 1000000
+    now: int = _cpython.monotonic_ns() // 1000000
     return now
 
 

@@ -5,6 +5,7 @@ import contextlib
 import io
 import struct
 import termios
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -15,6 +16,7 @@ from gateway.flashing.port import BAUD, Port, open_port
 
 if TYPE_CHECKING:
     from mpremote.transport_serial import SerialTransport
+    from serial import Serial
 
 CHUNK = 1024
 """Bytes of a file that are sent at once; a board needs some five times as much memory for them."""
@@ -27,10 +29,21 @@ ATTEMPTS = 3
 FRAME_END = b"\0"
 """Behind it a node takes Ctrl-C for what it is; a REPL makes nothing of it."""
 
-POLL_SECONDS = 0.05
+ANSWER_SECONDS = 30.0
+"""Seconds for all of an answer; writing or comparing files is several."""
 
 READ_SECONDS = 2.0
 """Seconds without a byte in the middle of an answer after which the board is given up."""
+
+RESET = """
+import machine, time
+time.sleep(0.1)
+machine.reset()
+"""
+"""A USB board takes its port away at once, and had not yet said that it understood."""
+
+GARBLED = (struct.error, TypeError, ValueError, SyntaxError)
+"""What mpremote lets through when a board is reset or unplugged in the middle of an answer."""
 
 Progress = Callable[[int], None]
 """Is told how many bytes more have been written."""
@@ -94,12 +107,33 @@ class Description:
     unique_id: str
 
 
+class _Line:
+    """A serial port on which nothing outlasts its deadline.
+
+    mpremote waits for the end of an answer as long as bytes come, and a board that has started its
+    program sends for ever.
+    """
+
+    def __init__(self, serial: "Serial") -> None:
+        self.serial = serial
+        self.deadline = 0.0
+
+    def read(self, size: int = 1) -> bytes:
+        if time.monotonic() > self.deadline:
+            raise TimeoutError("no end of its answer")
+        return self.serial.read(size)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.serial, name)
+
+
 class Board:
     """A board in its raw REPL; errors name its port."""
 
     def __init__(self, port: Port, transport: "SerialTransport") -> None:
         self.port = port
         self._transport = transport
+        self._line = transport.serial = _Line(transport.serial)
 
     @classmethod
     def connect(cls, port: Port) -> "Board":
@@ -168,11 +202,15 @@ class Board:
         with self._errors(f"remove {path}"):
             self._transport.fs_rmfile(path)
 
+    def keep_held(self) -> None:
+        """Begin the time anew after which a board that waits starts its program by itself."""
+        self.run("if 'HELD' in globals():\n    hold()")
+
     def reset(self) -> None:
         """Reset the board and let go of its port, which a USB board takes away for a moment."""
         with self._errors("be reset"):
-            self._transport.exec_raw_no_follow("import machine\nmachine.reset()")
-            self._transport.serial.flush()
+            self._transport.exec_raw_no_follow(RESET)
+            self._line.flush()
         self.close()
 
     def ask(self, program: str) -> Any:
@@ -187,11 +225,9 @@ class Board:
         """Interrupt what runs; a board that is just starting may miss it."""
         for left in reversed(range(ATTEMPTS)):
             try:
-                with self._errors("offer its REPL"):
-                    self._transport.serial.timeout = POLL_SECONDS  # a node may never pause longer
-                    self._transport.serial.write(FRAME_END)
+                with self._errors("offer its REPL", REPL_SECONDS):
+                    self._line.write(FRAME_END)
                     self._transport.enter_raw_repl(soft_reset=False, timeout_overall=REPL_SECONDS)
-                    self._transport.serial.timeout = READ_SECONDS
             except FlashingError:
                 if not left:
                     raise
@@ -199,18 +235,22 @@ class Board:
                 return
 
     @contextlib.contextmanager
-    def _errors(self, what: str) -> Iterator[None]:
+    def _errors(self, what: str, seconds: float = ANSWER_SECONDS) -> Iterator[None]:
         """Raise FlashingError for what mpremote and pyserial raise; drop what mpremote prints."""
         from mpremote.transport import TransportError, TransportExecError
 
+        self._line.deadline = time.monotonic() + seconds
         try:
             with contextlib.redirect_stdout(io.StringIO()):
                 yield
         except TransportExecError as error:
             last = error.error_output.strip().splitlines()[-1:] or ["nothing"]
             raise FlashingError(f"{self.port}: the board could not {what}: {last[0]}") from error
-        except (TransportError, OSError, termios.error, struct.error, TypeError) as error:
+        except (TransportError, OSError, termios.error) as error:
             raise FlashingError(f"{self.port}: the board did not {what}: {error}") from error
+        except GARBLED as error:
+            text = f"{self.port}: the board did not {what}: its answer broke off"
+            raise FlashingError(text) from error
 
 
 def _open(port: Port) -> "SerialTransport":

@@ -11,7 +11,7 @@ from gateway.bridges.serial.frame_body import ReadingsFrame
 from gateway.flashing.board import Board, Progress
 from gateway.flashing.errors import FlashingError
 from gateway.flashing.first_reading import first_reading
-from gateway.flashing.holding import hold, keep_held
+from gateway.flashing.holding import hold
 from gateway.flashing.install import (
     check_main,
     is_installed,
@@ -105,7 +105,6 @@ def _settings(board: Board, settings: Mapping[str, Any] | None) -> bytes:
 
 def _send(board: Board, files: Mapping[str, bytes], reporter: Reporter) -> str:
     """Copy what is missing; the board waits for its files meanwhile."""
-    keep_held(board)
     to_send = missing(board, files)
     size = sum(map(len, to_send.values()))
     there = len(files) - len(to_send)

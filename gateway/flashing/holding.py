@@ -37,11 +37,6 @@ def hold(port: Port) -> Board:
     raise FlashingError(f"{port}: the board does not wait for its files")
 
 
-def keep_held(board: Board) -> None:
-    """Begin the time anew after which the board starts its program by itself."""
-    board.run("if 'HELD' in globals():\n    hold()")
-
-
 def _is_held(board: Board) -> bool:
     return board.ask("print('HELD' in globals())") is True
 

@@ -21,6 +21,8 @@ from pathlib import Path
 PROGRAM = Path(__file__).with_name("program.py")
 SOFT_RESET_RAW = 43
 HARD_RESET = 44
+POWER_CUT = 45
+NO_END = (1 << 64) - 1
 USB_SECONDS = 0.3
 """For which a board with a USB port of its own is gone at a reset; real ones need longer."""
 
@@ -33,6 +35,8 @@ class Board:
     def __init__(self, link: Path, image: str, micropython: str, blocks: str) -> None:
         self._link = link
         self._command = [micropython, str(PROGRAM), image, blocks]
+        self._budget = Path(image + ".writes")
+        self._set_budget(NO_END)
         self._usb = False
         self.plug()
         self._start()
@@ -51,6 +55,9 @@ class Board:
         os.close(self._master)
         self._master = -1
 
+    def _set_budget(self, writes: int) -> None:
+        self._budget.write_bytes(writes.to_bytes(8, "little"))
+
     def _start(self, *options: str) -> None:
         self._interruptible = self._started = False
         self._process = subprocess.Popen(
@@ -61,16 +68,14 @@ class Board:
             bufsize=0,
         )
 
-    def restart(self, *options: str) -> None:
-        self._process.kill()
-        self._ended(*options)
-
-    def _ended(self, *options: str) -> int:
+    def _ended(self) -> int:
         code = self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             assert pipe is not None
             pipe.close()
-        self._start(*(options or (("raw",) if code == SOFT_RESET_RAW else ())))
+        if code == POWER_CUT:
+            self._set_budget(NO_END)
+        self._start(*(("raw",) if code == SOFT_RESET_RAW else ()))
         return code
 
     def serve(self) -> None:
@@ -105,9 +110,11 @@ class Board:
     def _command_line(self, words: list[str]) -> str:
         match words:
             case ["cut"]:
-                self.restart()
+                self._set_budget(NO_END)
+                self._process.kill()
+                self._ended()
             case ["writes", count]:
-                self.restart(f"writes={count}")
+                self._set_budget(int(count))
             case ["unplug"]:
                 self.unplug()
             case ["plug"]:

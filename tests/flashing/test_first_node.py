@@ -1,0 +1,124 @@
+"""Every command of docs/first-node.md on the stand-in board; its pictures are as drawn."""
+
+import contextlib
+import os
+import pty
+import re
+import select
+import shlex
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway.flashing.hardware import SENSORS
+from tests.flashing.test_images import RP2040, uf2
+from tests.support.gateway_process import COMMAND
+from tests.support.micropython import ROOT
+from tests.support.ports import free_port
+from tests.support.stand_in_board import StandInBoard
+from tools.wiring import WIRINGS, picture
+
+PAGE = (ROOT / "docs" / "first-node.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SECONDS = 60
+
+
+def blocks(language: str) -> list[str]:
+    return [text for name, text in BLOCK.findall(PAGE) if name == language]
+
+
+class Reader:
+    """Somebody who follows the page, in a folder of their own."""
+
+    def __init__(self, folder: Path, board: StandInBoard) -> None:
+        self.folder = folder
+        self.url = f"mqtt://127.0.0.1:{free_port()}"
+        self._board = board
+
+    def here(self, text: str) -> str:
+        """Return the text with this board, drive and broker."""
+        drive = str(self.folder / "RPI-RP2")
+        text = text.replace("/dev/ttyACM0", self._board.port)
+        text = text.replace("/media/pi/RPI-RP2", drive)
+        return text.replace("1883", self.url.rpartition(":")[2])
+
+    def words(self, command: str) -> list[str]:
+        words = shlex.split(self.here(command))
+        assert words[0] == "tidegate"
+        if words[1] == "tui":
+            words.append(self.url)
+        if "update" in words:
+            words += ["--gateway", self.url]
+        return [str(COMMAND), *words[1:]]
+
+    def run(self, command: str) -> str:
+        done = subprocess.run(
+            self.words(command),
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+        assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    @contextlib.contextmanager
+    def gateway(self, command: str) -> Iterator[None]:
+        with subprocess.Popen(
+            self.words(command), cwd=self.folder, stdout=subprocess.DEVNULL
+        ) as process:
+            try:
+                yield
+            finally:
+                process.terminate()
+
+    def screen(self, command: str, wanted: bytes) -> bytes:
+        """Return what the command shows on a terminal until `wanted` is there."""
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.environ.update(TERM="xterm-256color", COLUMNS="120", LINES="40")
+            os.execv(COMMAND, self.words(command))
+        shown = b""
+        end = time.monotonic() + SECONDS
+        with os.fdopen(terminal, "wb+", buffering=0) as file:
+            while wanted not in shown and time.monotonic() < end:
+                if select.select([file], [], [], 1)[0]:
+                    shown += os.read(terminal, 65_536)
+            os.kill(pid, 15)
+            os.waitpid(pid, 0)
+        return shown
+
+
+@pytest.mark.micropython
+def test_the_page_leads_to_a_plot(board: StandInBoard, tmp_path: Path) -> None:
+    reader = Reader(tmp_path, board)
+    (tmp_path / "RPI-RP2").mkdir()
+    (tmp_path / "RPI-RP2" / "INFO_UF2.TXT").write_text("Board-ID: RPI-RP2\n")
+    (tmp_path / "RPI_PICO.uf2").write_bytes(uf2(RP2040, RP2040))
+    (gateway_file,) = blocks("toml")
+    (tmp_path / "gateway.toml").write_text(reader.here(gateway_file))
+    commands = [line for text in blocks("sh") for line in text.splitlines()]
+    new, flash, ports, monitor, check, run, tui, update = commands
+    assert "node.toml" in reader.run(new)
+    expected = "temperature 25.08 °C, humidity 55.0 %, pressure 1006.53 hPa"
+    assert expected in PAGE
+    assert expected in reader.run(flash)
+    assert (tmp_path / "RPI-RP2" / "RPI_PICO.uf2").exists()
+    assert "node barn1, sending" in reader.run(ports)
+    assert f"barn1 1:  {expected}" in reader.run(monitor)
+    reader.run(check)
+    with reader.gateway(run):
+        assert b"barn1" in reader.screen(tui, b"barn1")
+        assert "1 of 1 nodes have this version" in reader.run(update)
+
+
+def test_each_sensor_has_its_picture() -> None:
+    assert set(WIRINGS) == set(SENSORS)
+    for name, wiring in WIRINGS.items():
+        drawn = (ROOT / "docs" / f"wiring-{name}.svg").read_text(encoding="utf-8")
+        assert drawn == picture(wiring), f"python tools/wiring.py draws {name} anew"
+        assert f"(wiring-{name}.svg)" in PAGE
