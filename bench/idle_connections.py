@@ -47,7 +47,7 @@ class Clients:
         self._port = port
         self._websocket = kind == "websocket"
         self._tls = ssl.create_default_context(cafile=ca_file) if kind == "tls" else None
-        self._gate = asyncio.Semaphore(AT_ONCE)
+        self._limits = asyncio.Semaphore(AT_ONCE)
 
     def wrap(self, packet: bytes) -> bytes:
         """Return the packet as it is sent: as a frame, its mask zero, on a WebSocket."""
@@ -55,7 +55,7 @@ class Clients:
         return head + packet if self._websocket else packet
 
     async def connect(self, number: int) -> Streams:
-        async with self._gate:
+        async with self._limits:
             reader, writer = await asyncio.open_connection("127.0.0.1", self._port, ssl=self._tls)
             if self._websocket:
                 writer.write(HANDSHAKE)

@@ -24,7 +24,7 @@ from pipeline.staging import sync
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 STATISTICS = ("gateway_id", "epoch", "stream", "seq", "batch")
-"""The columns whose least and greatest value of a file stand in the log."""
+"""The columns whose lowest and highest value of a file stand in the log."""
 _SEQ = ("seq", "first", "last")
 WRITER = "tidegate"
 EMPTY_LOG = 2
@@ -153,12 +153,12 @@ def may_hold(file: Mapping[str, Any], islands: pa.Table) -> bool:
     """Say whether a file of `files` may hold a number of the islands, by what the log says."""
     mask = None
     for name, low, high in (("gateway_id",) * 3, ("epoch",) * 3, ("stream",) * 3, _SEQ):
-        least, greatest = file.get(f"min.{name}"), file.get(f"max.{name}")
-        if least is None or greatest is None:
+        lowest, highest = file.get(f"min.{name}"), file.get(f"max.{name}")
+        if lowest is None or highest is None:
             continue
         here = pc.and_(
-            pc.less_equal(islands[low], pa.scalar(greatest)),
-            pc.greater_equal(islands[high], pa.scalar(least)),
+            pc.less_equal(islands[low], pa.scalar(highest)),
+            pc.greater_equal(islands[high], pa.scalar(lowest)),
         )
         mask = here if mask is None else pc.and_(mask, here)
     return mask is None or bool(pc.any(mask).as_py())
@@ -207,8 +207,8 @@ def _action(file: Path, folder: Path, root: Path) -> AddAction:
 def _statistics(file: Path) -> dict[str, object]:
     footer = pq.read_metadata(file)
     places = {footer.schema.column(n).path: n for n in range(footer.num_columns)}
-    least: dict[str, object] = {}
-    greatest: dict[str, object] = {}
+    lowest: dict[str, object] = {}
+    highest: dict[str, object] = {}
     for name in STATISTICS:
         groups = [
             footer.row_group(n).column(places[name]).statistics
@@ -216,9 +216,9 @@ def _statistics(file: Path) -> dict[str, object]:
             if name in places
         ]
         if groups and all(group is not None and group.has_min_max for group in groups):
-            least[name] = min(group.min for group in groups)
-            greatest[name] = max(group.max for group in groups)
-    return {"numRecords": footer.num_rows, "minValues": least, "maxValues": greatest}
+            lowest[name] = min(group.min for group in groups)
+            highest[name] = max(group.max for group in groups)
+    return {"numRecords": footer.num_rows, "minValues": lowest, "maxValues": highest}
 
 
 def _sync_log(root: Path) -> None:

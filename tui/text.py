@@ -122,13 +122,13 @@ def time_of_day(seconds: float | None) -> str:
 
 
 def sparkline(values: Iterable[float], width: int) -> str:
-    """Return the last `width` values as bars between their least and their greatest."""
+    """Return the last `width` values as bars between their lowest and their highest."""
     shown = list(values)[-width:] if width > 0 else []
     if not shown:
         return ""
-    least, greatest = min(shown), max(shown)
-    scale = greatest - least
+    lowest, highest = min(shown), max(shown)
+    scale = highest - lowest
     if scale <= 0:
         return BARS[0] * len(shown)
     top = len(BARS) - 1
-    return "".join(BARS[round((value - least) / scale * top)] for value in shown)
+    return "".join(BARS[round((value - lowest) / scale * top)] for value in shown)

@@ -9,9 +9,9 @@ from gateway.app.descriptors import connection_limit
 from gateway.broker import access
 from gateway.config.errors import ConfigurationError
 from gateway.config.settings import Configuration, ListenerConfig
-from gateway.server.gate import Room
-from gateway.server.layers import load_websocket
+from gateway.server.connection_limits import Room
 from gateway.server.listener import Listener
+from gateway.server.transport_stack import load_websocket
 
 if TYPE_CHECKING:
     import ssl
@@ -54,8 +54,8 @@ def reload_listeners(gateway: "Gateway") -> None:
             trouble = str(error)
             logger.error("%s keeps its old files: %s", listener.address, error)  # noqa: TRY400 - a mistake of the file, not of ours
             continue
-        listener.layers.tls = tls
-        listener.reception.replace_authenticator(who)
+        listener.stack.tls = tls
+        listener.connections.replace_authenticator(who)
         gateway.policies[place].replace(acl)
     access.apply(gateway.broker, gateway.policies)
     gateway.telemetry.alarm("listener", trouble)

@@ -57,15 +57,13 @@ class Anonymous:
 
 def access_of(client: "Client", packet: Connect) -> Access:
     """Return what a client that was let in may do."""
-    arrival = client.arrival
+    info = client.info
     proven = (
-        arrival.username is not None
+        info.username is not None
         or client.authentication is not None
         or client.authenticator.proves
     )
-    return arrival.access.access(
-        packet.username, packet.client_id, local=arrival.local, proven=proven
-    )
+    return info.access.access(packet.username, packet.client_id, local=info.local, proven=proven)
 
 
 def access_of_restored(broker: "Broker", session: Session) -> Access:

@@ -50,7 +50,7 @@ cdef class Broker:
     cdef public object topic_limits
     cdef public Traffic traffic
 
-    cpdef packet_size(self, arrival)
+    cpdef packet_size(self, info)
     cpdef bint receive(self, Client client, bytes data, instant) except -1
     @cython.locals(connection=Connection, traffic=Traffic, first_byte=int,
                    session=Session)

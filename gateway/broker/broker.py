@@ -8,7 +8,7 @@ from gateway.access.policy import OPEN
 from gateway.broker import bounds, sessions
 from gateway.broker.access import Authenticator
 from gateway.broker.client import Client
-from gateway.broker.connecting.arrival import PLAIN, Arrival
+from gateway.broker.connecting.connection_info import PLAIN, ConnectionInfo
 from gateway.broker.connecting.connection_lines import note_end
 from gateway.broker.connecting.failed_logins import FailedLogins
 from gateway.broker.connecting.keep_alive import end_if_silent
@@ -169,28 +169,28 @@ class Broker:
         peer: str,
         on_output: Callable[[], None],
         instant: Instant,
-        arrival: Arrival = PLAIN,
+        info: ConnectionInfo = PLAIN,
     ) -> Client:
         """Return the client behind a new network connection."""
         connection = Connection(
-            min(self.packet_size(arrival), self.settings.maximum_connect_size),
+            min(self.packet_size(info), self.settings.maximum_connect_size),
             self.settings.topic_alias_maximum,
             on_output,
             self.inbound_alias_figures,
             receive_maximum=self.settings.receive_maximum,
             property_cache=self.property_cache,
         )
-        client = Client(connection, authenticator, peer, instant.monotonic, arrival)
+        client = Client(connection, authenticator, peer, instant.monotonic, info)
         self.connections.add(client)
         self.sockets += 1
-        opened = instant.monotonic if arrival.opened is None else arrival.opened
+        opened = instant.monotonic if info.opened is None else info.opened
         due = opened + self.settings.connect_timeout
         self.deadlines.set(client, due, self._no_connect)
         return client
 
-    def packet_size(self, arrival: Arrival) -> int:
+    def packet_size(self, info: ConnectionInfo) -> int:
         """Return how large a packet may be of a client that was accepted."""
-        return arrival.maximum_packet_size or self.settings.maximum_packet_size
+        return info.maximum_packet_size or self.settings.maximum_packet_size
 
     def receive(self, client: Client, data: bytes, instant: Instant) -> bool:
         """Handle every whole packet in what a client sent.

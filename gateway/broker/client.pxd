@@ -2,7 +2,7 @@ from gateway.mqtt.connection cimport Connection
 from gateway.session.session cimport Session
 
 cdef class Client:
-    cdef public object arrival
+    cdef public object info
     cdef public object authentication
     cdef public object authenticator
     cdef public bint aborted

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from gateway.broker.access import Authenticator
-from gateway.broker.connecting.arrival import PLAIN, Arrival
+from gateway.broker.connecting.connection_info import PLAIN, ConnectionInfo
 from gateway.mqtt.connection import Connection
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.packets import MQTT_5, Disconnect, Packet
@@ -24,7 +24,6 @@ class Client:
 
     __slots__ = (
         "aborted",
-        "arrival",
         "authentication",
         "authenticator",
         "closing",
@@ -33,6 +32,7 @@ class Client:
         "held",
         "held_below",
         "held_connect",
+        "info",
         "keep_alive",
         "last_received",
         "opened",
@@ -49,9 +49,9 @@ class Client:
         authenticator: Authenticator,
         peer: str,
         now: float,
-        arrival: Arrival = PLAIN,
+        info: ConnectionInfo = PLAIN,
     ) -> None:
-        self.arrival = arrival
+        self.info = info
         self.connection = connection
         self.authenticator = authenticator
         self.peer = peer  # address and port, for logs

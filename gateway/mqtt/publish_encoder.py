@@ -65,7 +65,7 @@ def encode_with_alias(
 ) -> PacketBatch:
     """Return one MQTT 5 packet of a publication, with a topic alias where that is worth it.
 
-    Close to the client's Maximum Packet Size there is none: the packet may have to be sent again,
+    Close to the client's Maximum Packet Size there is none: the packet may have to be resent,
     with its topic name, and must not be larger then than the client takes.
     """
     packets = encode(

@@ -12,11 +12,11 @@ from gateway.config.settings import ListenerConfig
 from gateway.errors import StartError
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server.acceptor import ACCEPTED_AT_ONCE, Acceptor
-from gateway.server.gate import Gate, Room
+from gateway.server.connection_limits import ConnectionLimits, Room
+from gateway.server.connections import Connections
 from gateway.server.gateway_loop import GatewayLoop
-from gateway.server.layers import Layers
 from gateway.server.peer import address_name
-from gateway.server.reception import Reception
+from gateway.server.transport_stack import TransportStack
 from gateway.server.turn import Turn
 from gateway.server.unix_socket import bind_unix_socket, remove_unix_socket
 
@@ -43,7 +43,7 @@ PROBES = (
 class Listener:
     """Accepts connections at one address and keeps track of them.
 
-    `layers.tls` can be replaced: who connects from then on gets the new one.
+    `stack.tls` can be replaced: who connects from then on gets the new one.
     """
 
     def __init__(
@@ -59,15 +59,15 @@ class Listener:
         self.settings = settings
         self.port = settings.port
         broker = turn.broker
-        self.layers = Layers(
+        self.stack = TransportStack(
             settings,
             tls,
             broker.counters,
             settings.maximum_packet_size or broker.settings.maximum_packet_size,
             broker.settings.connect_timeout,
         )
-        gate = Gate(self.address, settings, broker.counters, room)
-        self.reception = Reception(settings, authenticator, turn, self.layers, gate, access)
+        limits = ConnectionLimits(self.address, settings, broker.counters, room)
+        self.connections = Connections(settings, authenticator, turn, self.stack, limits, access)
         self._server: asyncio.Server | None = None
         self._unix_socket: socket.socket | None = None
         self._acceptors: list[Acceptor] = []
@@ -85,7 +85,7 @@ class Listener:
         """Its address, and how one speaks there."""
         words = [
             word
-            for word, used in (("TLS", self.layers.tls), ("WebSocket", self.settings.websocket))
+            for word, used in (("TLS", self.stack.tls), ("WebSocket", self.settings.websocket))
             if used
         ]
         return f"{self.address} ({' and '.join(words)})" if words else self.address
@@ -98,14 +98,14 @@ class Listener:
                 path, mode = Path(self.settings.path), self.settings.mode
                 self._unix_socket = bind_unix_socket(path, mode, BACKLOG)
                 self._server = await loop.create_unix_server(
-                    self.reception.accept,
+                    self.connections.accept,
                     sock=self._unix_socket,
                     backlog=ACCEPTED_AT_ONCE,
                     start_serving=False,
                 )
                 return
             self._server = await loop.create_server(
-                self.reception.accept,
+                self.connections.accept,
                 self.settings.host,
                 self.port,
                 backlog=ACCEPTED_AT_ONCE,
@@ -124,9 +124,9 @@ class Listener:
             return
         loop = asyncio.get_running_loop()
         try:
-            if isinstance(loop, GatewayLoop) and self.layers.none:
+            if isinstance(loop, GatewayLoop) and self.stack.none:
                 for each in self._server.sockets:
-                    self._acceptors.append(Acceptor(loop, each.dup(), self.reception.accept))
+                    self._acceptors.append(Acceptor(loop, each.dup(), self.connections.accept))
                     self._acceptors[-1].start(BACKLOG)
                 return
             await self._server.start_serving()
@@ -148,8 +148,8 @@ class Listener:
             acceptor.close()
         if self._unix_socket is not None:
             remove_unix_socket(Path(self.address), self._unix_socket)
-        self.layers.abort_handshakes()
-        for client in list(self.reception.clients):
+        self.stack.abort_handshakes()
+        for client in list(self.connections.clients):
             client.disconnect(ReasonCode.SERVER_SHUTTING_DOWN, "the gateway stops")
         await self.wait_closed()
 
@@ -157,9 +157,9 @@ class Listener:
         """Wait until the last clients have read what was sent to them, or are too slow."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + CLOSE_TIMEOUT
-        while self.reception.clients:
-            if loop.time() >= deadline or not any(each.owes for each in self.reception.clients):
-                self.reception.abort_all()
+        while self.connections.clients:
+            if loop.time() >= deadline or not any(each.owes for each in self.connections.clients):
+                self.connections.abort_all()
             await asyncio.sleep(POLL_INTERVAL)
 
     def _cannot_listen(self, error: OSError) -> StartError:

@@ -9,7 +9,7 @@ from gateway.session.traffic cimport Traffic
 @cython.final
 cdef class ClientTransport:
     cdef object _abort
-    cdef object _arrival
+    cdef object _info
     cdef object _authenticator
     cdef Client _client
     cdef Py_ssize_t _below

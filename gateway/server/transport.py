@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from gateway.broker.access import Authenticator
 from gateway.broker.client import Client
-from gateway.broker.connecting.arrival import PLAIN, Arrival
+from gateway.broker.connecting.connection_info import PLAIN, ConnectionInfo
 from gateway.broker.instant import Instant
 from gateway.broker.pieces import HELD
 from gateway.mqtt.reason_codes import ReasonCode
@@ -40,13 +40,13 @@ class ClientTransport:
 
     __slots__ = (
         "_abort",
-        "_arrival",
         "_authenticator",
         "_below",
         "_client",
         "_finished",
         "_held",
         "_held_back",
+        "_info",
         "_on_lost",
         "_paused",
         "_rest",
@@ -60,12 +60,12 @@ class ClientTransport:
         self,
         turn: Turn,
         authenticator: Authenticator,
-        arrival: Callable[[asyncio.BaseTransport], Arrival] = lambda _: PLAIN,
+        info: Callable[[asyncio.BaseTransport], ConnectionInfo] = lambda _: PLAIN,
         on_lost: Callable[["ClientTransport"], None] = lambda _: None,
     ) -> None:
         self._turn = turn
         self._authenticator = authenticator
-        self._arrival = arrival
+        self._info = info
         self._on_lost = on_lost
         self._transport: asyncio.Transport | None = None
         self._client: Client | None = None
@@ -88,7 +88,7 @@ class ClientTransport:
             peer_name(transport),
             self,  # a method of it would be another 80 bytes
             self._turn.now(),
-            self._arrival(transport),
+            self._info(transport),
         )
 
     def data_received(self, data: bytes) -> None:

@@ -136,7 +136,7 @@ class Inflight:
         self.released.add(packet_id)
 
     def begin(self, limit: int) -> None:
-        """Start on a new connection: what is here is to be sent again, as far as `limit` allows."""
+        """Start on a new connection: what is here is to be resent, as far as `limit` allows."""
         self.limit = limit
         self.resend = deque(self._spans) if self._spans else NOTHING_TO_RESEND
 

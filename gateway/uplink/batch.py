@@ -85,7 +85,7 @@ class Batch:
     def __init__(self, limits: BatchLimits) -> None:
         self.rows: list[OutboxRow] = []
         self.resent = 0  # of these rows
-        self.paced = 0  # of these rows, those that the backlog's pacing let go
+        self.paced = 0  # of these rows, those that the backlog's pacing admitted
         self.limits = limits
         self._lines: list[bytes] = []
         self._bytes = 0

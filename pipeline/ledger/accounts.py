@@ -22,7 +22,7 @@ class Account:
 
     key: Key
     last: int = 0
-    fates: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
     told: Spans[Range] = field(default_factory=Spans)
     """What the ledger says of each number."""
     several: dict[tuple[int, int], dict[str, int]] = field(default_factory=dict)
@@ -31,10 +31,14 @@ class Account:
     @property
     def missing(self) -> int:
         """How many numbers the ledger says nothing of."""
-        return self.last - sum(self.fates.values())
+        return self.last - sum(self.outcomes.values())
 
     def __str__(self) -> str:
-        told = " + ".join(f"{fate} {self.fates[fate]:,}" for fate in OUTCOMES if self.fates[fate])
+        told = " + ".join(
+            f"{outcome} {self.outcomes[outcome]:,}"
+            for outcome in OUTCOMES
+            if self.outcomes[outcome]
+        )
         return f"{'/'.join(self.key)}: {told or '0'} = last {self.last:,}, missing {self.missing:,}"
 
     def add(self, told: Range) -> None:
@@ -42,10 +46,10 @@ class Account:
         self.last = max(self.last, told.last)
         known = self.told.overlapping(told.first, told.last)
         free = holes(known, told.first, told.last)
-        fates = _fates(told, free, bool(known))
-        if len(fates) > 1:
-            self.several[told.first, told.last] = dict(fates)
-        self.fates += fates
+        outcomes = _outcomes(told, free, bool(known))
+        if len(outcomes) > 1:
+            self.several[told.first, told.last] = dict(outcomes)
+        self.outcomes += outcomes
         for first, last in free:
             self.told.put(first, last, told)
 
@@ -80,7 +84,7 @@ def _add(found: dict[Key, Account], gateway: str, entry: Entry) -> None:
             account.last = max(account.last, number)
 
 
-def _fates(told: Range, free: list[tuple[int, int]], partly: bool) -> Counter[str]:
+def _outcomes(told: Range, free: list[tuple[int, int]], partly: bool) -> Counter[str]:
     """Count the numbers that nothing was told of before.
 
     A range of several outcomes does not say which number had which, so its counts stand only

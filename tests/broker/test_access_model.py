@@ -10,7 +10,7 @@ import pytest
 from gateway.access.acl_file import parse
 from gateway.access.policy import AccessPolicy
 from gateway.broker import access
-from gateway.broker.connecting.arrival import Arrival
+from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.mqtt.packets import Publish, SubscriptionRequest
 from gateway.mqtt.reason_codes import FAILURE
 from tests.support.broker_harness import Harness
@@ -36,7 +36,7 @@ class Model:
         for client_id in CLIENTS:
             who = Who(self.random.choice(USERS), client_id)
             self.clients[who] = self.harness.connect(
-                client_id, username=who.username, arrival=Arrival(access=self.policy)
+                client_id, username=who.username, info=ConnectionInfo(access=self.policy)
             )
             self.subscribed[who] = set()
 

@@ -6,7 +6,7 @@ from gateway.access.acl_file import parse
 from gateway.access.policy import OPEN, AccessPolicy
 from gateway.access.topics import LOG
 from gateway.broker import access
-from gateway.broker.connecting.arrival import Arrival
+from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
@@ -50,7 +50,10 @@ class Place:
         access.apply(harness.broker, [self.policy])
 
     def connect(self, username: str, **fields: object) -> MemoryClient:
-        fields = {"client_id": username, "arrival": Arrival(access=self.policy)} | fields
+        fields = {
+            "client_id": username,
+            "info": ConnectionInfo(access=self.policy),
+        } | fields
         return self.harness.connect(username=username, **fields)  # type: ignore[arg-type]  # by name
 
     def change(self, acl: str) -> None:
@@ -141,7 +144,7 @@ def test_wills(place: Place) -> None:
     watcher = place.connect("root")
     watcher.subscribe("#")
     for topic, code in (("s/gone", ReasonCode.SUCCESS), ("t/gone", DENIED), (UPLINK, DENIED)):
-        client = place.harness.open(arrival=Arrival(access=place.policy))
+        client = place.harness.open(info=ConnectionInfo(access=place.policy))
         client.send(Connect("sensor", username="sensor", will=Will(topic, b"x")))
         (connack,) = client.take()
         assert isinstance(connack, ConnAck)
@@ -164,7 +167,7 @@ def test_a_will_that_may_not_be_published_any_more(place: Place) -> None:
 def test_peer_to_peer() -> None:
     place = Place(Harness(BrokerSettings(p2p=True)))
     root, viewer = place.connect("root"), place.connect("viewer")
-    open_one = place.harness.connect("open", arrival=Arrival(access=OPEN))
+    open_one = place.harness.connect("open", info=ConnectionInfo(access=OPEN))
     root.send(*(Publish(f"x/p2p/{to}", b"", 1, packet_id=1) for to in ("viewer", "open")))
     assert root.take() == [PubAck(1), PubAck(1)]
     viewer.send(Publish("x/p2p/root", b"", 1, packet_id=1))
@@ -183,12 +186,14 @@ def test_commands_and_the_log(place: Place) -> None:
     broker = place.harness.broker
     broker.subscribe_inline(control, ["$CONTROL/tidegate/#"])
     clients = {
-        "stranger": place.harness.connect("1", arrival=Arrival()),
-        "local": place.harness.connect("2", arrival=Arrival(local=True)),
+        "stranger": place.harness.connect("1", info=ConnectionInfo()),
+        "local": place.harness.connect("2", info=ConnectionInfo(local=True)),
         "sensor": place.connect("sensor", client_id="3"),
         "root": place.connect("root", client_id="4"),
         "olga": place.harness.connect(
-            "5", username="olga", arrival=Arrival(username="olga", access=place.policy)
+            "5",
+            username="olga",
+            info=ConnectionInfo(username="olga", access=place.policy),
         ),
     }
     allowed = set()
@@ -205,7 +210,7 @@ def test_commands_and_the_log(place: Place) -> None:
     assert len(control.taken) == 2
     place.harness.publish(LOG, b"line", retain=True)
     assert {name for name, client in clients.items() if topics(client)} == allowed
-    late = place.harness.connect("6", arrival=Arrival())
+    late = place.harness.connect("6", info=ConnectionInfo())
     late.subscribe("$SYS/#")
     assert not late.take()
 
@@ -213,7 +218,7 @@ def test_commands_and_the_log(place: Place) -> None:
 def test_nobody_is_told_of_a_log_that_nobody_may_read(harness: Harness) -> None:
     harness.connect("c").subscribe("$SYS/#")
     assert not harness.broker.router.reaches(LOG)
-    harness.connect("d", arrival=Arrival(local=True)).subscribe("$SYS/#")
+    harness.connect("d", info=ConnectionInfo(local=True)).subscribe("$SYS/#")
     assert harness.broker.router.reaches(LOG)
 
 

@@ -46,10 +46,10 @@ async def test_thousands_of_connections_are_held(gateway: GatewayProcess) -> Non
     clients = Clients(gateway.port)
     subscriber = await clients.connect("subscriber")
     await subscriber.subscribe("a")
-    gate = asyncio.Semaphore(AT_ONCE)
+    limits = asyncio.Semaphore(AT_ONCE)
 
     async def connect(number: int) -> RawClient:
-        async with gate:
+        async with limits:
             return await clients.connect(f"idle-{number}", MQTT_3_1_1)
 
     before = gateway.memory()

@@ -117,8 +117,8 @@ async def test_the_identity_of_publishers_at_one_listener(open_at: Open) -> None
     place = await open_at(change=with_limits(where_identity=False))
     client = await place.connect("c")
     await client.subscribe("a")
-    arrival = place.server.broker.clients["c"].arrival
-    assert not arrival.where_identity
+    info = place.server.broker.clients["c"].info
+    assert not info.where_identity
 
 
 async def test_a_peer_that_neither_reads_nor_closes_is_cut_off(

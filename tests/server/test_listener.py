@@ -76,7 +76,7 @@ async def test_a_fleet_that_comes_back_at_once_finds_room(held: Server) -> None:
 
 async def test_the_kernel_asks_silent_clients_whether_they_are_there(held: Server) -> None:
     await held.clients.connect()
-    (client,) = held.listener.reception.clients
+    (client,) = held.listener.connections.clients
     assert client._transport is not None
     accepted = client._transport.get_extra_info("socket")
     assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
@@ -114,11 +114,11 @@ async def test_a_client_that_reads_nothing_does_not_hold_up_the_stop(
 async def test_a_socket_that_never_became_a_connection_does_not_hold_up_the_stop(
     server: Server,
 ) -> None:
-    reception = server.listener.reception
-    reception.accept()  # as asyncio does for one that it drops, since its server closes meanwhile
-    assert len(reception.clients) == 1
+    connections = server.listener.connections
+    connections.accept()  # as asyncio does for one that it drops, since its server closes meanwhile
+    assert len(connections.clients) == 1
     await server.listener.close()
-    assert not reception.clients
+    assert not connections.clients
 
 
 async def test_closing_what_never_listened(held: Server) -> None:

@@ -43,7 +43,7 @@ async def place(tmp_path: Path, authority: Authority, server_pair: Pair) -> Asyn
 
 def hurry(place: Place) -> None:
     """Wait for a handshake no longer than a second from now on."""
-    place.server.listener.layers._connect_timeout = 1
+    place.server.listener.stack._connect_timeout = 1
 
 
 async def plain(place: Place, data: bytes) -> bytes:
@@ -270,7 +270,7 @@ async def test_a_stop_does_not_wait_for_handshakes(place: Place) -> None:
 async def test_connections_share_what_is_read_into(place: Place) -> None:
     first = await place.connect("first")
     second = await place.connect("second")
-    transports = [each._transport for each in place.server.listener.reception.clients]
+    transports = [each._transport for each in place.server.listener.connections.clients]
     assert all(isinstance(each, TlsConnection) for each in transports)
     assert len({id(each.get_buffer(-1).obj) for each in transports}) == 1  # type: ignore[union-attr]  # of TLS
 
@@ -296,7 +296,7 @@ async def test_a_new_certificate_serves_those_who_come_from_now_on(
     other = Authority(folder, "other")
     pair = other.issue("localhost")
     changed = replace(listener.settings, tls_certificate=pair.certificate, tls_key=pair.key)
-    listener.layers.tls = server_context(changed, "test", 0)
+    listener.stack.tls = server_context(changed, "test", 0)
     with pytest.raises(ssl.SSLCertVerificationError):
         await place.open()
     place.trust = ssl.create_default_context(cafile=other.ca_file)

@@ -183,7 +183,7 @@ async def test_of_pings_whose_answers_nobody_reads_the_last_is_answered(
     sockets: Sockets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     socket = await sockets.connect()
-    (transport,) = sockets.place.server.listener.reception.clients
+    (transport,) = sockets.place.server.listener.connections.clients
     below = transport._transport
     assert below is not None
     below.set_write_buffer_limits(high=1_024)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from gateway.broker.access import Anonymous, Authenticator
 from gateway.broker.broker import Broker
-from gateway.broker.connecting.arrival import PLAIN, Arrival
+from gateway.broker.connecting.connection_info import PLAIN, ConnectionInfo
 from gateway.broker.instant import Instant
 from gateway.broker.settings import BrokerSettings
 from gateway.broker.store import Store
@@ -64,10 +64,10 @@ class Harness:
         self,
         version: int = MQTT_5,
         authenticator: Authenticator | None = None,
-        arrival: Arrival = PLAIN,
+        info: ConnectionInfo = PLAIN,
     ) -> MemoryClient:
         """Return a client whose network connection is open and which has said nothing yet."""
-        client = MemoryClient(self, version, authenticator or Anonymous(), arrival)
+        client = MemoryClient(self, version, authenticator or Anonymous(), info)
         self.clients.append(client)
         return client
 
@@ -81,7 +81,7 @@ class Harness:
         maximum_packet_size: int | None = None,
         request_problem_information: int | None = None,
         authenticator: Authenticator | None = None,
-        arrival: Arrival = PLAIN,
+        info: ConnectionInfo = PLAIN,
         **fields: object,
     ) -> MemoryClient:
         """Return a client whose CONNECT was accepted; `connack` holds the answer."""
@@ -91,7 +91,7 @@ class Harness:
             maximum_packet_size=maximum_packet_size,
             request_problem_information=request_problem_information,
         )
-        client = self.open(version, authenticator, arrival)
+        client = self.open(version, authenticator, info)
         connect = Connect(client_id, version, properties=properties)
         client.send(replace(connect, **fields))  # type: ignore[arg-type]  # by name
         connack, *rest = client.take()
@@ -119,7 +119,7 @@ class Harness:
             receive_maximum=receive_maximum,
             maximum_packet_size=maximum_packet_size,
             authenticator=None,
-            arrival=PLAIN,
+            info=PLAIN,
             request_problem_information=None,
             clean_start=clean_start,
             **fields,

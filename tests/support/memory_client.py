@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from gateway.broker.access import Authenticator
 from gateway.broker.client import Client
-from gateway.broker.connecting.arrival import Arrival
+from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.mqtt.codec.decode import decode
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.framing import Framer
@@ -23,7 +23,11 @@ class MemoryClient:
     """One network connection to the broker, without a network."""
 
     def __init__(
-        self, harness: "Harness", version: int, authenticator: Authenticator, arrival: Arrival
+        self,
+        harness: "Harness",
+        version: int,
+        authenticator: Authenticator,
+        info: ConnectionInfo,
     ) -> None:
         self.harness = harness
         self.version = version
@@ -35,7 +39,7 @@ class MemoryClient:
         self.touched = 0
         self._framer = Framer(NO_LIMIT)
         self.client: Client = harness.broker.open(
-            authenticator, "192.0.2.7:40000", self._touch, harness.instant, arrival
+            authenticator, "192.0.2.7:40000", self._touch, harness.instant, info
         )
 
     def send(self, *packets: Packet) -> None:

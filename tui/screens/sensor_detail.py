@@ -85,4 +85,4 @@ def _extremes(sensor: Sensor) -> str:
     if not recent:
         return ""
     mean = sum(recent) / len(recent)
-    return f"{min(recent):.7g} least · {mean:.7g} mean · {max(recent):.7g} greatest"
+    return f"{min(recent):.7g} min · {mean:.7g} mean · {max(recent):.7g} max"

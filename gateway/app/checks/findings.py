@@ -51,9 +51,9 @@ def look(patient: Patient) -> Iterator[Finding]:
             Health.BAD, f"data folder {patient.data} does not exist: start the gateway once"
         )
         return
-    for examine in EXAMINATIONS:
+    for check in CHECKS:
         try:
-            yield from examine(patient)
+            yield from check(patient)
         except OSError as error:
             yield _closed(error)
 
@@ -183,7 +183,7 @@ def _bridges(patient: Patient) -> Iterator[Finding]:
         yield Finding(health, f"{name}: {trouble or 'nothing is wrong'}")
 
 
-EXAMINATIONS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
+CHECKS: tuple[Callable[[Patient], Iterator[Finding]], ...] = (
     _folder,
     _room,
     _database,

@@ -56,7 +56,7 @@ class Supervised:
         self._keeping = asyncio.create_task(self._keep_running(), name=self.host.title)
 
     async def close(self) -> None:
-        """Stop the bridge, wait until it has let go of its device, and end its alarm."""
+        """Stop the bridge, wait until it has closed its device, and end its alarm."""
         if self._keeping is not None:
             self._keeping.cancel()
             await asyncio.wait({self._keeping})

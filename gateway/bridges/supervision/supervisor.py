@@ -53,7 +53,7 @@ class Supervisor:
             bridge.look(now)
 
     async def close(self) -> None:
-        """Stop every bridge and wait until each has let go of its device."""
+        """Stop every bridge and wait until each has closed its device."""
         if self._watch is not None:
             self._watch.cancel()
             self._watch = None

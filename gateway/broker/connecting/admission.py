@@ -40,10 +40,10 @@ def granted_expiry(broker: "Broker", packet: Connect) -> int:
 
 def greet(client: Client, packet: Connect) -> Refusal | None:
     """Return why the client is not even asked who it is, None if it is."""
-    if client.arrival.refusal is not None:
-        return Refusal(ReasonCode.QUOTA_EXCEEDED, client.arrival.refusal)
+    if client.info.refusal is not None:
+        return Refusal(ReasonCode.QUOTA_EXCEEDED, client.info.refusal)
     method = packet.properties.authentication_method
-    if method is not None and method not in client.arrival.authentication_methods:
+    if method is not None and method not in client.info.authentication_methods:
         # [MQTT-4.12.0-1]
         reason = f"authentication method {method[:SHOWN]!r} is not supported"
         return Refusal(ReasonCode.BAD_AUTHENTICATION_METHOD, reason)

@@ -1,4 +1,4 @@
-"""The door for methods of enhanced authentication (MQTT 5, section 4.12); none is built in."""
+"""The interface for methods of enhanced authentication (MQTT 5, section 4.12); none is built in."""
 
 from dataclasses import dataclass
 from typing import Protocol

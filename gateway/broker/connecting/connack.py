@@ -78,13 +78,13 @@ def _accept(
     session.username = packet.username
     session.grant(access_of(client, packet))
     session.durability_class = broker.durability_classes.of_client(
-        session.client_id, client.arrival.durability_class
+        session.client_id, client.info.durability_class
     )
     set_will(broker, session, packet.will)
     set_expiry(broker, session, granted_expiry(broker, packet))
     session.attach(client.connection, packet.properties.receive_maximum or MAXIMUM_PACKET_ID)
     client.session = session
-    client.connection.framer.maximum_packet_size = broker.packet_size(client.arrival)
+    client.connection.framer.maximum_packet_size = broker.packet_size(client.info)
     _allow_aliases(broker, client.connection, packet)
     client.keep_alive = _keep_alive(client, packet)
     broker.clients[session.client_id] = client
@@ -115,7 +115,7 @@ def _allow_aliases(broker: "Broker", connection: Connection, packet: Connect) ->
 
 def _keep_alive(client: Client, packet: Connect) -> int:
     """Return the client's Keep Alive, or the listener's where that is less and can be told."""
-    limit = client.arrival.maximum_keep_alive
+    limit = client.info.maximum_keep_alive
     if limit is None or packet.protocol_version != MQTT_5 or 0 < packet.keep_alive <= limit:
         return packet.keep_alive
     return limit
@@ -138,7 +138,7 @@ def _properties(
         expiry if lowered else None,
         client.keep_alive if imposed else None,
         settings.receive_maximum,
-        broker.packet_size(client.arrival),
+        broker.packet_size(client.info),
         _response_information(broker, packet),
         settings.topic_alias_maximum or None,
     )

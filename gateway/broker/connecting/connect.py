@@ -30,14 +30,14 @@ def handle_connect(
     client.problem_information = packet.properties.request_problem_information != 0
     client.connection.maximum_packet_size = packet.properties.maximum_packet_size or NO_LIMIT
     refusal = greet(client, packet)
-    method = client.arrival.authentication_methods.get(packet.properties.authentication_method)
+    method = client.info.authentication_methods.get(packet.properties.authentication_method)
     if refusal is None and method is not None:
         enhanced_authentication.begin(broker, client, method, packet, instant)
         return None
     if refusal is not None:
         refuse(broker, client, packet, refusal)
-    elif client.arrival.username is not None:
-        packet.username = client.arrival.username
+    elif client.info.username is not None:
+        packet.username = client.info.username
         admit(broker, client, packet, instant)
     else:
         log_in(broker, client, packet, instant)

@@ -18,7 +18,7 @@ _PUBREL = alike(PubRel, ReasonCode.SUCCESS, MQTT_3_1_1)  # the same in every pro
 
 
 def handle_puback(_broker: "Broker", client: Client, session: Session, instant: Instant) -> None:
-    """Finish QoS 1 deliveries [MQTT-4.3.2-3]; whatever their codes, they are not sent again."""
+    """Finish QoS 1 deliveries [MQTT-4.3.2-3]; whatever their codes, they are not resent."""
     identifiers = client.connection.acknowledged()
     if not identifiers:
         identifiers = (_one(client).packet_id,)

@@ -82,7 +82,7 @@ class Replays:
 
         `kept` is what the session's journal knows of the subscription. It learns that retained
         messages are awaited, too, if they are owed by more than this turn: after a crash all of
-        them are sent again.
+        them are resent.
         """
         self.discard(session, subscription.topic_filter)
         one = Replay(session, subscription, kept, self._broker.retained.log.open())

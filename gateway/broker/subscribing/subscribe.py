@@ -105,7 +105,7 @@ def _where(
     filtered = broker.router.filtered(session) - replaced
     limit = broker.settings.maximum_filtered_subscriptions
     try:
-        where = broker.expressions.get(text, identity=client.arrival.where_identity)
+        where = broker.expressions.get(text, identity=client.info.where_identity)
     except WhereError as error:
         syntax = error.kind == "syntax"
         code = ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR if syntax else ReasonCode.QUOTA_EXCEEDED
@@ -195,7 +195,7 @@ def _kept(
         request.retain_as_published,
         identifier,
         None if where is None else where.text,
-        client.arrival.where_identity,
+        client.info.where_identity,
     )
 
 

@@ -14,7 +14,7 @@ RECEIVED_AT, SENT_AT = 128, 200
 def bytes_carried(connection: object) -> int:
     """Return the bytes of a connection both ways: MQTT, with TLS around it if there is any.
 
-    What TCP and IP add is not in it; what was sent again is. 0 where the kernel does not say.
+    What TCP and IP add is not in it; what was resent is. 0 where the kernel does not say.
     """
     option = getattr(socket, "TCP_INFO", None)
     if option is None or not isinstance(connection, socket.socket):  # not Linux

@@ -3,12 +3,12 @@
 import pytest
 
 from gateway.broker.connecting.admission import SHOWN
-from gateway.broker.connecting.arrival import Arrival
 from gateway.broker.connecting.authentication_method import (
     AuthenticationFailedError,
     Exchange,
     Step,
 )
+from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.mqtt.packets import (
     Auth,
     ConnAck,
@@ -63,8 +63,8 @@ def said(data: bytes | None, method: str | None = METHOD) -> Properties:
 
 
 def open_client(harness: Harness) -> MemoryClient:
-    arrival = Arrival(authentication_methods={METHOD: NameAndAnswer()})
-    return harness.open(authenticator=Users(), arrival=arrival)
+    info = ConnectionInfo(authentication_methods={METHOD: NameAndAnswer()})
+    return harness.open(authenticator=Users(), info=info)
 
 
 def connect(harness: Harness, data: bytes | None = b"anna", **fields: object) -> MemoryClient:

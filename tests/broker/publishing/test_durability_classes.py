@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.broker.connecting.arrival import Arrival
+from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.broker.publishing.durability_classes import DurabilityClasses, DurabilityEntry
 from gateway.broker.publishing.topic_admissions import TopicAdmission
 from gateway.broker.settings import BrokerSettings
@@ -101,7 +101,7 @@ def test_a_message_has_the_class_of_its_publisher_or_topic() -> None:
     for client_id in ("sensor-1", "pump"):
         client = made.connect(client_id)
         client.send(Publish("position/a"), Publish("other"))
-    listened = made.connect("x", arrival=Arrival(durability_class=DurabilityClass(0.7)))
+    listened = made.connect("x", info=ConnectionInfo(durability_class=DurabilityClass(0.7)))
     listened.send(Publish("position/a"), Publish("other"))
     assert [each.commit_within for each in rows.taken] == [None, 0.05, None, 0.2, None, 0.7]
 
@@ -140,6 +140,6 @@ def test_a_session_has_the_class_of_its_client_anew_with_each_connection() -> No
     assert made.session("sensor-1").durability_class.commit_within == 0.05
     made.persistent("pump").drop()
     assert made.session("pump").durability_class.commit_within == 0.2
-    arrival = Arrival(durability_class=DurabilityClass(None))
-    made.connect("pump", clean_start=False, session_expiry=10, arrival=arrival)
+    info = ConnectionInfo(durability_class=DurabilityClass(None))
+    made.connect("pump", clean_start=False, session_expiry=10, info=info)
     assert made.session("pump").durability_class.commit_within is None

@@ -1,6 +1,6 @@
 import pytest
 
-from gateway.broker.connecting.arrival import Arrival
+from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
@@ -77,7 +77,7 @@ def test_mqtt_3_1_1_is_acknowledged_and_its_message_dropped(harness: Harness) ->
 def test_a_command_can_be_published(harness: Harness) -> None:
     control = Inline("$CONTROL")
     harness.broker.subscribe_inline(control, ["$CONTROL/tidegate/#"])
-    client = harness.connect(arrival=Arrival(local=True))
+    client = harness.connect(info=ConnectionInfo(local=True))
     client.send(Publish("$CONTROL/tidegate/uplink", b"pause", 1, packet_id=1))
     assert client.take() == [PubAck(1)]
     assert [message.payload for message in control.taken] == [b"pause"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.broker.connecting.arrival import Arrival
+from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.mqtt.packets import MQTT_3_1_1, Disconnect, PingReq, PingResp, PubAck, Publish, PubRec
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker_harness import Harness
@@ -68,7 +68,7 @@ def test_mqtt_3_1_1_is_not_made_to_try_again_what_is_never_taken(harness: Harnes
     control = Inline()
     harness.broker.subscribe_inline(control, ["$CONTROL/tidegate/#"])
     control.answer = ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
-    publisher = harness.connect("p", MQTT_3_1_1, arrival=Arrival(local=True))
+    publisher = harness.connect("p", MQTT_3_1_1, info=ConnectionInfo(local=True))
     publisher.send(Publish("$CONTROL/tidegate/uplink", b"what?", 1, packet_id=3))
     assert publisher.take() == [PubAck(3)]
     assert not publisher.closed()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.broker.connecting.arrival import Arrival
+from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import PubAck, Publish, SubAck, Subscribe, Unsubscribe
 from gateway.mqtt.properties import Properties
@@ -193,7 +193,7 @@ def test_where_on_a_publish_is_an_ordinary_property(harness: Harness) -> None:
 
 def test_who_published_is_not_told_by_filters_of_some_listeners(harness: Harness) -> None:
     trusted = harness.connect("trusted")
-    guest = harness.connect("guest", arrival=Arrival(where_identity=False))
+    guest = harness.connect("guest", info=ConnectionInfo(where_identity=False))
     for client in (trusted, guest):
         client.subscribe_all([request("a")], "$clientid = 'p'")
         client.subscribe_all([request("b")], "$clientid IS NULL")

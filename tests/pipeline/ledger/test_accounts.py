@@ -58,7 +58,7 @@ def test_a_number_that_is_told_of_twice_counts_once(tmp_path: Path) -> None:
         _entry((20, 29, "evicted", "filtered*8 evicted*2")),
     )
     (account,) = accounts(tmp_path)
-    assert account.fates == {"delivered": 7, "filtered": 13, "evicted": 2}
+    assert account.outcomes == {"delivered": 7, "filtered": 13, "evicted": 2}
     assert (account.last, account.missing) == (29, 7)
 
 
@@ -76,7 +76,7 @@ def test_the_first_word_on_a_number_holds(tmp_path: Path) -> None:
         _entry((3, 3, "lost", ""), epoch=NEW) | {"start": 2},
         gateway="mill",
     )
-    assert [(each.key[0], dict(each.fates)) for each in accounts(tmp_path)] == [
+    assert [(each.key[0], dict(each.outcomes)) for each in accounts(tmp_path)] == [
         ("barn", {"delivered": 6, "lost": 14}),
         ("mill", {"expired": 2}),
         ("mill", {"lost": 1, "evicted": 3}),
@@ -88,7 +88,7 @@ def test_counts_that_contradict_their_range_are_mere_words(tmp_path: Path) -> No
     ranges = [(n * 10 + 1, n * 10 + 10, "evicted", cause) for n, cause in enumerate(causes)]
     _put(tmp_path, f"{OLD}.1.jsonl", _entry(*ranges, (26, 35, "lost", "filtered*8 lost*2")))
     (account,) = accounts(tmp_path)
-    assert account.fates == {"evicted": 30, "lost": 5}
+    assert account.outcomes == {"evicted": 30, "lost": 5}
     assert (account.last, account.missing) == (35, 0)
 
 
@@ -117,4 +117,4 @@ def test_what_is_no_entry_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / "barn" / "ledger" / "x.jsonl").mkdir()
     _put(tmp_path, f"{OLD}.1.jsonl", *wrong, _entry((1, 1, "delivered", "")))
     (account,) = accounts(tmp_path)
-    assert account.fates == {"delivered": 1}
+    assert account.outcomes == {"delivered": 1}

@@ -1,4 +1,4 @@
-"""Who of those that connect is let in: by rate, by number, and by what the process can hold."""
+"""How many connections a listener admits: by rate, by number, and by what the process can hold."""
 
 import logging
 from enum import Enum
@@ -34,8 +34,8 @@ class Room:
         self.taken = 0
 
 
-class Gate:
-    """Counts the connections of one listener; each that is not closed leaves one day."""
+class ConnectionLimits:
+    """Admits connections of one listener by rate and number; `leave` gives a place back."""
 
     __slots__ = ("_counters", "_name", "_rate", "_room", "_silent_until", "maximum", "taken")
 

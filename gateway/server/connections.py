@@ -7,32 +7,32 @@ from typing import Any, cast
 
 from gateway.access.policy import OPEN, AccessPolicy
 from gateway.broker.access import Authenticator
-from gateway.broker.connecting.arrival import Arrival
+from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.config.durability import commit_within
 from gateway.config.settings import ListenerConfig
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.server.gate import Gate, Verdict
-from gateway.server.layers import Layers
+from gateway.server.connection_limits import ConnectionLimits, Verdict
 from gateway.server.peer import is_local
 from gateway.server.transport import ClientTransport
+from gateway.server.transport_stack import TransportStack
 from gateway.server.turn import Turn
 from gateway.session.durability_class import DurabilityClass
 
 
-class Reception:
-    """Makes a client of each connection that its listener's gate lets in, and keeps track of them.
+class Connections:
+    """Makes a client of each connection that its listener's limits admit, and keeps track of them.
 
     Who connects is asked by its `authenticator`.
     """
 
     __slots__ = (
         "_durability_class",
-        "_gate",
-        "_layers",
+        "_limits",
         "_on_lost",
         "_plain",
         "_settings",
-        "_shared_arrival",
+        "_shared_info",
+        "_stack",
         "_turn",
         "access",
         "authenticator",
@@ -44,8 +44,8 @@ class Reception:
         settings: ListenerConfig,
         authenticator: Authenticator,
         turn: Turn,
-        layers: Layers,
-        gate: Gate,
+        stack: TransportStack,
+        limits: ConnectionLimits,
         access: AccessPolicy = OPEN,
     ) -> None:
         self.authenticator = authenticator
@@ -53,9 +53,9 @@ class Reception:
         self.clients: set[ClientTransport] = set()
         self._settings = settings
         self._turn = turn
-        self._layers = layers
-        self._plain = layers.none
-        self._gate = gate
+        self._stack = stack
+        self._plain = stack.none
+        self._limits = limits
         self._durability_class = (
             None
             if settings.durability is None
@@ -63,7 +63,7 @@ class Reception:
         )
         local = self._describe(None, None, None, local=True)
         remote = self._describe(None, None, None, local=False)
-        self._shared_arrival: Callable[[asyncio.BaseTransport], Arrival] = lambda transport: (
+        self._shared_info: Callable[[asyncio.BaseTransport], ConnectionInfo] = lambda transport: (
             local if is_local(transport) else remote
         )
         self._on_lost = self._lost  # one object for all connections
@@ -79,21 +79,23 @@ class Reception:
     def accept(self) -> Any:
         """Return the protocol of a new connection; its socket closes if it is not let in."""
         now = self._turn.now().monotonic
-        verdict = self._gate.judge(now)
+        verdict = self._limits.judge(now)
         if verdict is Verdict.CLOSED:
             return _Closed()
-        arrival = self._shared_arrival
+        info = self._shared_info
         if verdict is Verdict.REFUSED or not self._plain:
-            arrival = partial(self._arrival, now, verdict is Verdict.REFUSED)
-        client = ClientTransport(self._turn, self.authenticator, arrival, self._on_lost)
+            info = partial(self._info, now, verdict is Verdict.REFUSED)
+        client = ClientTransport(self._turn, self.authenticator, info, self._on_lost)
         self.clients.add(client)
-        return client if self._plain else self._layers.around(client)
+        return client if self._plain else self._stack.around(client)
 
-    def _arrival(self, opened: float, refused: bool, transport: asyncio.BaseTransport) -> Arrival:
+    def _info(
+        self, opened: float, refused: bool, transport: asyncio.BaseTransport
+    ) -> ConnectionInfo:
         """Return what is known of one connection that something sets apart from others."""
         username = refusal = None
         if refused:
-            refusal = f"this listener holds its {self._gate.maximum} connections"
+            refusal = f"this listener holds its {self._limits.maximum} connections"
         if self._settings.tls_identity is not None:
             from gateway.server.tls import common_name
 
@@ -102,9 +104,9 @@ class Reception:
 
     def _describe(
         self, opened: float | None, username: str | None, refusal: str | None, *, local: bool
-    ) -> Arrival:
+    ) -> ConnectionInfo:
         settings = self._settings
-        return Arrival(
+        return ConnectionInfo(
             opened,
             username,
             settings.maximum_packet_size,
@@ -131,7 +133,7 @@ class Reception:
     def _lost(self, client: ClientTransport) -> None:
         if client in self.clients:  # a handshake that is aborted ends after `abort_all`
             self.clients.remove(client)
-            self._gate.leave()
+            self._limits.leave()
 
 
 class _Closed(asyncio.Protocol):

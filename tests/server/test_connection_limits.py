@@ -4,7 +4,13 @@ import pytest
 
 from gateway.config.settings import ListenerConfig
 from gateway.counters import Counters
-from gateway.server.gate import LOG_INTERVAL, MAXIMUM_REFUSALS, Gate, Room, Verdict
+from gateway.server.connection_limits import (
+    LOG_INTERVAL,
+    MAXIMUM_REFUSALS,
+    ConnectionLimits,
+    Room,
+    Verdict,
+)
 
 ADMITTED, REFUSED, CLOSED = Verdict.ADMITTED, Verdict.REFUSED, Verdict.CLOSED
 
@@ -14,18 +20,18 @@ def counters() -> Counters:
     return Counters()
 
 
-def gate(counters: Counters, room: Room | None = None, **settings: float) -> Gate:
-    return Gate("here", ListenerConfig(**settings), counters, room)  # type: ignore[arg-type]  # by name
+def limits(counters: Counters, room: Room | None = None, **settings: float) -> ConnectionLimits:
+    return ConnectionLimits("here", ListenerConfig(**settings), counters, room)  # type: ignore[arg-type]  # by name
 
 
 def test_without_limits_everyone_is_admitted(counters: Counters) -> None:
-    free = gate(counters)
+    free = limits(counters)
     assert {free.judge(0.0) for _ in range(1_000)} == {ADMITTED}
     assert counters.values == {"tidegate/connections/open": 1_000}
 
 
 def test_beyond_the_maximum_some_are_told_and_the_rest_closed(counters: Counters) -> None:
-    small = gate(counters, maximum_connections=3)
+    small = limits(counters, maximum_connections=3)
     assert [small.judge(0.0) for _ in range(3)] == [ADMITTED] * 3
     assert [small.judge(0.0) for _ in range(MAXIMUM_REFUSALS)] == [REFUSED] * MAXIMUM_REFUSALS
     assert [small.judge(0.0) for _ in range(5)] == [CLOSED] * 5
@@ -39,7 +45,7 @@ def test_beyond_the_maximum_some_are_told_and_the_rest_closed(counters: Counters
 
 
 def test_faster_than_the_rate_is_closed(counters: Counters) -> None:
-    slow = gate(counters, connection_rate=8, connection_burst=2)
+    slow = limits(counters, connection_rate=8, connection_burst=2)
     assert [slow.judge(5.0) for _ in range(3)] == [ADMITTED, ADMITTED, CLOSED]
     assert slow.judge(5.125) is ADMITTED
     assert slow.taken == 3
@@ -50,13 +56,13 @@ def test_faster_than_the_rate_is_closed(counters: Counters) -> None:
 def test_the_burst_is_by_default_what_a_second_gives(
     counters: Counters, rate: float, burst: int
 ) -> None:
-    slow = gate(counters, connection_rate=rate)
+    slow = limits(counters, connection_rate=rate)
     assert [slow.judge(5.0) for _ in range(burst + 1)] == [ADMITTED] * burst + [CLOSED]
 
 
 def test_listeners_share_the_room_of_the_process(counters: Counters) -> None:
     room = Room(3)
-    one, other = gate(counters, room), gate(counters, room, maximum_connections=1)
+    one, other = limits(counters, room), limits(counters, room, maximum_connections=1)
     assert [one.judge(0.0), other.judge(0.0), other.judge(0.0)] == [ADMITTED, ADMITTED, REFUSED]
     assert one.judge(0.0) is CLOSED
     assert counters.count("tidegate/connections/no_room") == 1
@@ -69,7 +75,7 @@ def test_turning_away_is_logged_once_a_minute(
     counters: Counters, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    small = gate(counters, maximum_connections=1)
+    small = limits(counters, maximum_connections=1)
     small.judge(0.0)
     for second in range(int(LOG_INTERVAL) + 1):
         small.judge(1_000.0 + second)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gateway.server.websocket import WebSocketConnection
 
 
-class Layers:
+class TransportStack:
     """Builds the protocols around each client of a listener; `tls` can be replaced any time.
 
     Raises StartError if WebSocket is asked for and its extra is not installed.

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from gateway.broker.broker import SIGN_OF_LIFE
-from gateway.broker.connecting.arrival import Arrival
+from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import (
@@ -41,7 +41,7 @@ FULL = "the listener holds its 3 connections"
 def test_a_client_for_whom_there_is_no_room_is_told(
     harness: Harness, version: int, code: ReasonCode
 ) -> None:
-    client = harness.open(version, arrival=Arrival(refusal=FULL))
+    client = harness.open(version, info=ConnectionInfo(refusal=FULL))
     client.send(Connect("c", version))
     (connack,) = client.take()
     assert isinstance(connack, ConnAck)
@@ -54,7 +54,7 @@ def test_a_client_for_whom_there_is_no_room_is_told(
 
 def test_no_room_is_said_before_anything_is_taken_over(harness: Harness) -> None:
     first = harness.connect("c")
-    harness.open(arrival=Arrival(refusal=FULL)).send(Connect("c"))
+    harness.open(info=ConnectionInfo(refusal=FULL)).send(Connect("c"))
     first.send(PingReq())
     assert first.take() == [PingResp()]
 
@@ -68,13 +68,17 @@ def test_the_certificate_says_who_the_client_is(
     harness: Harness, version: int, username: str | None
 ) -> None:
     harness.connect(
-        "c", version, authenticator=Users(), arrival=Arrival(username="anna"), username=username
+        "c",
+        version,
+        authenticator=Users(),
+        info=ConnectionInfo(username="anna"),
+        username=username,
     )
     assert harness.session().username == "anna"
 
 
 def test_without_a_name_in_the_certificate_the_listener_decides(harness: Harness) -> None:
-    client = harness.open(authenticator=Users(), arrival=Arrival())
+    client = harness.open(authenticator=Users(), info=ConnectionInfo())
     client.send(Connect("c", username="anna"))
     harness.pass_time(1.0)
     (connack,) = client.take()
@@ -86,7 +90,7 @@ def test_without_a_name_in_the_certificate_the_listener_decides(harness: Harness
 
 
 def test_a_listener_s_packet_size_is_told_and_kept(harness: Harness) -> None:
-    client = harness.connect("c", arrival=Arrival(maximum_packet_size=1_024))
+    client = harness.connect("c", info=ConnectionInfo(maximum_packet_size=1_024))
     other = harness.connect("other")
     assert client.connack.properties.maximum_packet_size == 1_024
     assert (
@@ -119,8 +123,8 @@ def test_a_listener_s_packet_size_is_told_and_kept(harness: Harness) -> None:
 def test_the_longest_keep_alive(
     harness: Harness, version: int, asked: int, told: int | None, silence: int
 ) -> None:
-    arrival = Arrival(maximum_keep_alive=60)
-    client = harness.connect("c", version, keep_alive=asked, arrival=arrival)
+    info = ConnectionInfo(maximum_keep_alive=60)
+    client = harness.connect("c", version, keep_alive=asked, info=info)
     assert client.connack.properties.server_keep_alive == told
     harness.pass_time(silence - 1)
     assert not client.closed()
@@ -129,8 +133,8 @@ def test_the_longest_keep_alive(
 
 
 def test_keep_alive_0_of_mqtt_3_1_1_stays_without_end(harness: Harness) -> None:
-    arrival = Arrival(maximum_keep_alive=60)
-    client = harness.connect("c", MQTT_3_1_1, keep_alive=0, arrival=arrival)
+    info = ConnectionInfo(maximum_keep_alive=60)
+    client = harness.connect("c", MQTT_3_1_1, keep_alive=0, info=info)
     harness.pass_time(1_000_000)
     assert not client.closed()
 
@@ -143,7 +147,7 @@ def test_connect_is_awaited_from_the_beginning_of_the_connection(
 ) -> None:
     caplog.set_level(logging.INFO)
     harness = Harness(BrokerSettings(connect_timeout=10))
-    client = harness.open(arrival=Arrival(opened=harness.now - 8))  # in which it did TLS
+    client = harness.open(info=ConnectionInfo(opened=harness.now - 8))  # in which it did TLS
     harness.pass_time(1.9)
     assert not client.closed()
     harness.pass_time(0.1)
@@ -164,7 +168,7 @@ def test_a_byte_at_a_time_does_not_put_off_the_end() -> None:
 
 
 def test_a_refused_client_that_does_not_read_is_not_awaited_again(harness: Harness) -> None:
-    client = harness.open(arrival=Arrival(refusal=FULL))
+    client = harness.open(info=ConnectionInfo(refusal=FULL))
     client.reads = False
     client.send(Connect("c"))
     harness.pass_time(harness.broker.settings.connect_timeout)

@@ -1,18 +1,18 @@
 import cython
 
-from gateway.server.gate cimport Gate
+from gateway.server.connection_limits cimport ConnectionLimits
 from gateway.server.transport cimport ClientTransport
 from gateway.server.turn cimport Turn
 
 @cython.final
-cdef class Reception:
+cdef class Connections:
     cdef object _durability_class
-    cdef Gate _gate
-    cdef object _layers
+    cdef ConnectionLimits _limits
+    cdef object _stack
     cdef object _on_lost
     cdef bint _plain
     cdef object _settings
-    cdef object _shared_arrival
+    cdef object _shared_info
     cdef Turn _turn
     cdef public object access
     cdef public object authenticator

@@ -9,7 +9,7 @@ from gateway.session.durability_class import DurabilityClass
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class ConnectionInfo:
     """One network connection before its first packet; None where the broker's own rule holds."""
 
     opened: float | None = None
@@ -43,5 +43,5 @@ class Arrival:
     """Methods of enhanced authentication, by their names; user name and password are none."""
 
 
-PLAIN = Arrival()
+PLAIN = ConnectionInfo()
 """A connection that is like any other."""

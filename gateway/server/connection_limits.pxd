@@ -8,7 +8,7 @@ cdef class Room:
     cdef public Py_ssize_t taken
 
 @cython.final
-cdef class Gate:
+cdef class ConnectionLimits:
     cdef Counters _counters
     cdef object _name
     cdef object _rate
