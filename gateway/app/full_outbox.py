@@ -4,7 +4,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from gateway.config.when_full import WhenFull
+from gateway.config.when_full import CONSEQUENCES, WhenFull
 from gateway.storage.outbox.outbox import Outbox
 
 if TYPE_CHECKING:
@@ -19,14 +19,6 @@ QUIET_SECONDS = 10.0
 """Seconds without a refusal after which an outbox with room is not full any more."""
 
 ALARM = "outbox_full"
-
-MEANS = {
-    WhenFull.REJECT: "publishers are refused",
-    WhenFull.DROP_NEWEST: "local subscribers still get what the fleet will not",
-    WhenFull.DROP_OLDEST: "the oldest messages are given up for new ones",
-    WhenFull.DROP_LOWEST_PRIORITY: "the least important messages are given up",
-}
-"""What becomes of messages, by `[outbox] when_full`."""
 
 
 class FullOutbox:
@@ -66,7 +58,7 @@ class FullOutbox:
 
     def _begin(self) -> None:
         self._before = self._counted
-        self.text = f"the outbox is full: {MEANS[self._policy]}"
+        self.text = f"the outbox is full: {CONSEQUENCES[self._policy]}"
         logger.warning("%s", self.text)
         self._gateway.telemetry.alarm(ALARM, self.text)
 

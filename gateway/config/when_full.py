@@ -22,3 +22,11 @@ OF_A_STREAM = tuple(each for each in WhenFull if each is not WhenFull.DROP_LOWES
 
 GIVING_UP = tuple(each for each in WhenFull if each is not WhenFull.REJECT)
 """Those by which a message that was acknowledged may be lost."""
+
+CONSEQUENCES = {
+    WhenFull.REJECT: "publishers are refused",
+    WhenFull.DROP_NEWEST: "local subscribers still get what the fleet will not",
+    WhenFull.DROP_OLDEST: "the oldest messages are given up for new ones",
+    WhenFull.DROP_LOWEST_PRIORITY: "the least important messages are given up",
+}
+"""What the alarm of a full outbox says becomes of messages."""
