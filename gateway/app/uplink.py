@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from gateway.app.clock import ClockWatch
 from gateway.app.full_outbox import FullOutbox
 from gateway.app.history import record
+from gateway.app.kept_pause import keep_pause
 from gateway.app.landing import landing_directory
 from gateway.app.ledger import open_ledger, report_ledger
+from gateway.app.link_lines import LinkLines
 from gateway.app.outage import Outage
 from gateway.app.outbox import start_outbox
 from gateway.app.recall import start_recall
@@ -67,14 +69,14 @@ async def start_uplink(gateway: "Gateway", config: UplinkConfig) -> None:
         resume=await take_resumable(gateway.database),
     )
     gateway.at_stop.append(lambda: _leave(gateway, uplink))
-    gateway.control.know("uplink", "pause", uplink.pause)
-    gateway.control.know("uplink", "resume", uplink.resume)
+    await keep_pause(gateway, uplink)
     gateway.telemetry.show_age(outbox)
     Outage(gateway, outbox).start()
     full = FullOutbox(gateway, outbox)
     full.start()
     gateway.troubles.append(lambda: full.text)
     uplink.on_state.append(gateway.telemetry.say)
+    LinkLines(gateway, uplink, outbox).start()
     uplink.take_overs.alarm = gateway.telemetry.alarm
     start_recall(gateway, outbox, uplink, fleet=config.recall)
     await uplink.start()

@@ -1,0 +1,110 @@
+"""`tidegate uplink status`: what a running gateway's link to the fleet does."""
+
+import json
+import queue
+from contextlib import suppress
+from typing import Any
+
+import paho.mqtt.client as paho
+
+from gateway.app.headroom import spell_seconds
+from gateway.cli.local_broker import LocalBroker
+from gateway.errors import TidegateError
+
+PREFIX = "$SYS/broker/tidegate/"
+FILTERS = (f"{PREFIX}uplink/#", f"{PREFIX}outbox/#")
+STATE = "uplink/state"
+
+PATIENCE = 10.0
+"""Seconds to wait for the first figure."""
+
+SETTLED = 0.5
+"""Seconds without a further figure after which all are there: they are retained messages."""
+
+DOWN = 1
+"""The exit status if the link is not up."""
+
+Figures = dict[str, int | float | str]
+
+
+def command_uplink_status(broker: LocalBroker, *, as_json: bool) -> int:
+    """Print the state of the uplink; return 0 if it is up, 1 if not; raise TidegateError."""
+    found = figures(broker)
+    if as_json:
+        print(json.dumps(found, indent=2, sort_keys=True, ensure_ascii=False))
+    else:
+        print("\n".join(lines(found)))
+    return 0 if found[STATE] == "connected" else DOWN
+
+
+def figures(broker: LocalBroker) -> Figures:
+    """Return the figures of uplink and outbox by name; raise TidegateError without them."""
+    heard: queue.SimpleQueue[tuple[str, bytes] | str] = queue.SimpleQueue()
+
+    def on_connect(client: paho.Client, _data: Any, _flags: Any, code: Any, _more: Any) -> None:
+        if code.is_failure:
+            heard.put(str(code))
+        else:
+            client.subscribe([(each, 0) for each in FILTERS])
+
+    def on_message(_client: paho.Client, _data: Any, message: paho.MQTTMessage) -> None:
+        heard.put((message.topic.removeprefix(PREFIX), bytes(message.payload)))
+
+    client = broker.connect()
+    client.on_connect, client.on_message = on_connect, on_message
+    client.loop_start()
+    try:
+        found = _gathered(heard)
+    finally:
+        client.disconnect()
+        client.loop_stop()
+    if STATE in found:
+        return found
+    problem = found.get("", f"no figures within {PATIENCE:.0f} s")
+    raise TidegateError(f"the gateway at {broker.url} does not tell its state: {problem}")
+
+
+def lines(found: Figures) -> list[str]:
+    """Return the figures as a person reads them."""
+    state, error = found[STATE], found.get("uplink/error")
+    rows, size = int(found.get("outbox/rows", 0)), int(found.get("outbox/bytes", 0))
+    told = [f"state         {state}" + (f": {error}" if error else "")]
+    if "uplink/destination" in found:
+        told.append(f"destination   {found['uplink/destination']}")
+    oldest = f", the oldest for {_spelled(found, 'outbox/oldest_seconds')}" if rows else ""
+    told.append(f"waiting       {rows:,} messages, {size / 1e6:.1f} MB{oldest}")
+    counts = [(name, int(found.get(f"uplink/{name}", 0))) for name in COUNTS]
+    told.append("since start   " + ", ".join(f"{count:,} {name}" for name, count in counts))
+    if "uplink/budget" in found:
+        used, budget = int(found.get("uplink/budget_used", 0)), int(found["uplink/budget"])
+        told.append(f"budget        {used / 1e6:.1f} of {budget / 1e6:.1f} MB used today")
+    if "outbox/survives_seconds" in found:
+        told.append(f"room          an outage of {_spelled(found, 'outbox/survives_seconds')}")
+    return told
+
+
+COUNTS = ("sent", "acknowledged", "resent", "refused", "reconnects")
+
+
+def _gathered(heard: "queue.SimpleQueue[tuple[str, bytes] | str]") -> Figures:
+    """Return what is heard until nothing more comes; a refusal stands under an empty name."""
+    found: Figures = {}
+    with suppress(queue.Empty):
+        while True:
+            figure = heard.get(timeout=SETTLED if STATE in found else PATIENCE)
+            if isinstance(figure, str):
+                return {"": figure}
+            name, payload = figure
+            found[name] = _value(payload.decode("utf-8", "replace"))
+    return found
+
+
+def _value(text: str) -> int | float | str:
+    for number in (int, float):
+        with suppress(ValueError):
+            return number(text)
+    return text
+
+
+def _spelled(found: Figures, name: str) -> str:
+    return spell_seconds(float(found.get(name, 0)))

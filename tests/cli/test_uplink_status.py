@@ -1,0 +1,69 @@
+"""`tidegate uplink status` and a pause, with a running gateway that is started again."""
+
+import json
+from pathlib import Path
+
+from gateway.cli.uplink_status import lines
+from tests.cli.conftest import Command
+from tests.support.gateway_process import GatewayProcess
+
+
+def url(gateway: GatewayProcess) -> str:
+    return f"mqtt://127.0.0.1:{gateway.port}"
+
+
+def test_a_pause_outlives_a_restart_and_the_status_says_so(
+    tmp_path: Path, tidegate: Command
+) -> None:
+    gateway = GatewayProcess(tmp_path, "[uplink]\n")
+    gateway.start()
+    try:
+        done = tidegate("uplink", "status", url(gateway))
+        assert done.returncode == 0
+        told = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
+        assert told["state"] == "connected"
+        assert told["destination"].endswith("landing")
+        assert told["waiting"] == "0 messages, 0.0 MB"
+        assert tidegate("uplink", "pause", url(gateway)).returncode == 0
+        gateway.kill()
+        gateway.start()
+        assert "paused before the start" in gateway.log()
+        done = tidegate("uplink", "status", url(gateway), "--json")
+        assert (done.returncode, json.loads(done.stdout)["uplink/state"]) == (1, "paused")
+        assert tidegate("uplink", "resume", url(gateway)).returncode == 0
+        gateway.kill()
+        gateway.start()
+        assert tidegate("uplink", "status", url(gateway)).returncode == 0
+    finally:
+        gateway.kill()
+
+
+def test_what_a_person_reads() -> None:
+    assert lines(
+        {
+            "uplink/state": "disconnected",
+            "uplink/error": "no route to host",
+            "uplink/destination": "mqtts://fleet.example",
+            "outbox/rows": 3204,
+            "outbox/bytes": 1_240_000,
+            "outbox/oldest_seconds": 7200,
+            "outbox/survives_seconds": 259_200,
+            "uplink/sent": 9000,
+            "uplink/acknowledged": 8990,
+            "uplink/budget": 10_000_000,
+            "uplink/budget_used": 2_500_000,
+        }
+    ) == [
+        "state         disconnected: no route to host",
+        "destination   mqtts://fleet.example",
+        "waiting       3,204 messages, 1.2 MB, the oldest for 2.0 h",
+        "since start   9,000 sent, 8,990 acknowledged, 0 resent, 0 refused, 0 reconnects",
+        "budget        2.5 of 10.0 MB used today",
+        "room          an outage of 3.0 days",
+    ]
+
+
+def test_a_gateway_that_is_not_there_is_named(tidegate: Command) -> None:
+    done = tidegate("uplink", "status", "mqtt://127.0.0.1:1")
+    assert done.returncode == 2
+    assert "no gateway at mqtt://127.0.0.1:1" in done.stderr
