@@ -10,6 +10,7 @@ from binascii import hexlify
 
 import machine
 from node.board import Board
+from node.buffer import WAITING_BYTES
 from node.loop import Node
 from node.uptime import Uptime
 
@@ -17,11 +18,10 @@ TYPE_CHECKING = False  # MicroPython has no typing module
 if TYPE_CHECKING:
     from typing import Any
 
-    from node.loop import Port, Sensor, Value
+    from node.loop import Clock, Port, Sensor, Value
 
 BAUD = 115200
 INTERVAL_MS = 10000
-WAITING_BYTES = 40448  # memory for what cannot be sent yet: an hour of samples, one a second
 RECEIVE_BUFFER = 512  # bytes; an acknowledgement has 18, and at most 8 are on their way
 POLL_MS = 20
 
@@ -82,13 +82,9 @@ def open_port(settings: "dict[str, Any]") -> "Port":
     return port
 
 
-def main(folder: str = "") -> None:
-    """Sample and send until somebody wants the REPL."""
-    settings = read_settings(folder)
-    port = open_port(settings)
-    clock = Uptime()
-    board = Board(settings.get("led"), clock)
-    node = Node(
+def make_node(settings: "dict[str, Any]", port: "Port", clock: "Clock", board: Board) -> Node:
+    """Return the node that the settings describe."""
+    return Node(
         node_name(settings),
         int.from_bytes(os.urandom(4), "little"),
         port,
@@ -98,6 +94,15 @@ def main(folder: str = "") -> None:
         waiting_bytes=settings.get("waiting_bytes", WAITING_BYTES),
         board=board,
     )
+
+
+def main(folder: str = "") -> None:
+    """Sample and send until somebody wants the REPL."""
+    settings = read_settings(folder)
+    port = open_port(settings)
+    clock = Uptime()
+    board = Board(settings.get("led"), clock)
+    node = make_node(settings, port, clock, board)
     try:
         while True:
             board.blink()

@@ -7,7 +7,7 @@ from .ring import Ring
 WINDOW = 8
 """Frames from the lowest number without an acknowledgement on; the gateway remembers as many."""
 
-WAITING_BYTES = 40448
+WAITING_BYTES = 22784
 """Memory for the samples that wait for a place in the window: of three quantities, an hour's at one
 a second. A sample for which there is no room drops the oldest of them."""
 
@@ -28,16 +28,20 @@ class Sample:
         self.sequence = 0  # until it is sent for the first time
         self.sent = 0
 
-    def pack(self) -> bytes:
-        """Return clock, wall time and readings; a wall time as the difference to the clock."""
-        head = struct.pack(
-            _HEAD, self.clock, self.wall is not None, (self.wall or self.clock) - self.clock
-        )
+    def pack(self, before: int) -> bytes:
+        """Return clock, wall time and readings.
+
+        The clock is the difference to `before`, that of the sample before it, and a wall time the
+        difference to the clock: both hardly ever change.
+        """
+        ahead = (self.wall or self.clock) - self.clock
+        head = struct.pack(_HEAD, self.clock - before, self.wall is not None, ahead)
         return head + b"".join([bytes([len(reading)]) + reading for reading in self.readings])
 
 
-def _unpack(packed: bytes) -> Sample:
-    clock, has_wall, ahead = struct.unpack(_HEAD, packed[:_HEAD_BYTES])
+def _unpack(packed: bytes, before: int) -> Sample:
+    since, has_wall, ahead = struct.unpack(_HEAD, packed[:_HEAD_BYTES])
+    clock = before + since
     readings = []
     position = _HEAD_BYTES
     while position < len(packed):
@@ -56,17 +60,23 @@ class Buffer:
         self._resend_ms = resend_ms
         self._next_sequence = 1
         self._waiting = Ring(waiting_bytes)
+        self._clock_in = 0  # of the newest sample that waits, or waited
+        self._clock_out = 0  # of the one before the oldest that waits
         self._window: list[Sample] = []  # by rising sequence number
 
     def add(self, sample: Sample) -> None:
         """Keep a new sample; the oldest that was not yet sent makes room when there is none."""
-        self.dropped += self._waiting.append(sample.pack())
+        packed = sample.pack(self._clock_in)
+        while not self._waiting.append(packed):
+            self._take()
+            self.dropped += 1
+        self._clock_in = sample.clock
 
     def due(self, now: int) -> "list[Sample]":
         """Return what is to be sent at `now` (node clock, ms), numbered and marked as sent."""
         samples = [sample for sample in self._window if now - sample.sent >= self._resend_ms]
         while len(self._waiting) and self._has_room():
-            sample = _unpack(self._waiting.pop())
+            sample = self._take()
             sample.sequence = self._next_sequence
             self._next_sequence += 1
             self._window.append(sample)
@@ -88,6 +98,11 @@ class Buffer:
         if not self._window:
             return None
         return min([sample.sent for sample in self._window]) + self._resend_ms
+
+    def _take(self) -> Sample:
+        sample = _unpack(self._waiting.pop(), self._clock_out)
+        self._clock_out = sample.clock
+        return sample
 
     def _has_room(self) -> bool:
         return not self._window or self._next_sequence - self._window[0].sequence < WINDOW

@@ -7,7 +7,7 @@ import struct
 
 from . import cobs
 from .crc import crc32
-from .quantities import NAMED, NO_UNIT, QUANTITIES, UNITS
+from .quantities import NAMED, NO_UNIT, QUANTITIES, UNITS, number_of
 
 VERSION = 1
 READINGS = 1
@@ -70,10 +70,9 @@ def _text(name: str, limit: int) -> bytes:
     return bytes([len(data)]) + data
 
 
-def _number_or_name(name: str, numbers: "tuple[str, ...]", limit: int) -> bytes:
-    if name and name in numbers:
-        return bytes([numbers.index(name)])
-    return bytes([NAMED]) + _text(name, limit)
+def _number_or_name(name: str, names: str, limit: int) -> bytes:
+    number = number_of(name, names)
+    return bytes([number]) if number else bytes([NAMED]) + _text(name, limit)
 
 
 def encode_value(value: "bool | int | float | str | tuple[int, int]") -> bytes:

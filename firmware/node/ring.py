@@ -1,19 +1,67 @@
 """A queue of byte strings in one block of memory; each is kept as its difference to the one before.
 
-A node's samples resemble each other: of 26 bytes of a sample some 3 change.
+A node's samples resemble each other: of 44 bytes of a sample of three quantities some 4 change. No
+memory is taken once the queue is made but for what `pop` returns.
 """
 
-BODY_MAX = 512
-"""Bytes of one entry."""
+BODY_MAX = 320
+"""Bytes of one entry; the readings of a frame need less."""
 
-SIZE_MIN = 2 + BODY_MAX // 64 + BODY_MAX // 8 + BODY_MAX
+SIZE_MIN = 2 + BODY_MAX
 """Bytes of memory into which any one entry fits."""
+
+STEP = 15
+"""A step of so many bytes to the next one that changed, which is still further away."""
+
+WHOLE = 0x80
+"""Bit of an entry's first byte: its size and all of it follow, not what changed."""
+
+SAME_PLACES = 0x7F
+"""First byte of an entry in which the same bytes changed as in the one before it: they follow."""
+
+STEPS_MAX = 0x7E
+
+PLACES_MAX = 16
+"""Changed bytes of an entry whose places are remembered for the next one."""
+
+
+class Places:
+    """Where an entry differs from the one before it: `count` positions in `at`, rising."""
+
+    def __init__(self) -> None:
+        self.at = bytearray(PLACES_MAX)
+        self.count = 0
+        self._good = True
+
+    def clear(self) -> None:
+        """Begin again."""
+        self.count = 0
+        self._good = True
+
+    def add(self, position: int) -> None:
+        """Remember one more; none is known once there are too many, or one is too far away."""
+        self._good = self._good and self.count < PLACES_MAX and position <= 0xFF
+        if self._good:
+            self.at[self.count] = position
+            self.count += 1
+        else:
+            self.count = 0
+
+    def has(self, position: int) -> bool:
+        """Return whether the position is among them."""
+        for number in range(self.count):  # noqa: SIM110 - any() takes memory for a generator
+            if self.at[number] == position:
+                return True
+        return False
 
 
 class Ring:
-    """Holds as many of the newest entries as fit into `size` bytes, all taken at the start.
+    """Holds entries in `size` bytes, all taken at the start.
 
     ValueError for fewer than SIZE_MIN bytes.
+
+    An entry is one byte with its number of steps, the steps, two a byte, and the bytes that
+    changed. A step says how many bytes stay as they were before the next one that changed.
     """
 
     def __init__(self, size: int) -> None:
@@ -23,83 +71,135 @@ class Ring:
         self._start = 0
         self._used = 0
         self._count = 0
-        self._first = b""  # what the oldest entry is the difference to
-        self._last = b""
+        self._first = bytearray(BODY_MAX)  # what the oldest entry is the difference to
+        self._first_size = 0
+        self._last = bytearray(BODY_MAX)
+        self._last_size = 0
+        self._first_places = Places()
+        self._last_places = Places()
 
     def __len__(self) -> int:
         """Return the number of entries."""
         return self._count
 
-    def append(self, body: bytes) -> int:
-        """Keep an entry; return how many of the oldest were given up for it.
+    def append(self, body: bytes) -> bool:
+        """Keep an entry; return False, and keep nothing, where there is no room for it.
 
         ValueError beyond BODY_MAX bytes.
         """
-        if len(body) > BODY_MAX:
-            raise ValueError("an entry of %d bytes: at most %d" % (len(body), BODY_MAX))
-        record = _difference(self._last, body)
-        dropped = 0
-        while self._used + len(record) > len(self._memory):
-            self.pop()
-            dropped += 1
-        for byte in record:
-            self._memory[(self._start + self._used) % len(self._memory)] = byte
-            self._used += 1
+        size = len(body)
+        if size > BODY_MAX:
+            raise ValueError("an entry of %d bytes: at most %d" % (size, BODY_MAX))
+        steps, changed, known = self._measure(body)
+        whole = size != self._last_size or steps > STEPS_MAX
+        needed = 2 + size if whole else 1 + (steps + 1) // 2 + changed
+        same = not whole and known and 1 + self._last_places.count <= needed
+        if same:
+            needed = 1 + self._last_places.count
+        if self._used + needed > len(self._memory):
+            return False
+        if same:
+            self._put(0, SAME_PLACES)
+            for number in range(self._last_places.count):
+                self._put(1 + number, body[self._last_places.at[number]])
+        elif whole:
+            self._put_whole(body)
+        else:
+            self._put_changes(body, steps)
+        for position in range(size):
+            self._last[position] = body[position]
+        self._last_size = size
+        self._used += needed
         self._count += 1
-        self._last = body
-        return dropped
+        return True
 
     def pop(self) -> bytes:
         """Remove and return the oldest entry; IndexError when there is none."""
         if not self._count:
             raise IndexError("the buffer is empty")
-        size = self._take()
-        if size & 0x80:
-            size = size & 0x7F | self._take() << 7
-        body = bytearray(self._first[:size])
-        body.extend(bytes(size - len(body)))
-        groups = [self._take() for _ in range(_groups(_groups(size)))]
-        for group in range(_groups(size)):
-            if groups[group // 8] >> group % 8 & 1:
-                mask = self._take()
-                for bit in range(8):
-                    if mask >> bit & 1:
-                        body[8 * group + bit] = self._take()
+        head = self._get(0)
+        if head & WHOLE:
+            self._first_size = (head & ~WHOLE) << 8 | self._get(1)
+            for position in range(self._first_size):
+                self._first[position] = self._get(2 + position)
+            self._drop(2 + self._first_size)
+            self._first_places.clear()
+        elif head == SAME_PLACES:
+            for number in range(self._first_places.count):
+                self._first[self._first_places.at[number]] = self._get(1 + number)
+            self._drop(1 + self._first_places.count)
+        else:
+            self._drop(self._take_changes(head))
         self._count -= 1
-        self._first = bytes(body)
-        return self._first
+        return bytes(memoryview(self._first)[: self._first_size])
 
-    def _take(self) -> int:
-        byte = self._memory[self._start]
-        self._start = (self._start + 1) % len(self._memory)
-        self._used -= 1
-        return byte
+    def _measure(self, body: bytes) -> "tuple[int, int, bool]":
+        """Return how many steps and changed bytes lead from the last entry to this one.
 
+        And whether all that changed is where the last entry had its changes.
+        """
+        steps = changed = before = 0
+        known = self._last_places.count > 0
+        for position in range(min(len(body), self._last_size)):
+            if body[position] != self._last[position]:
+                steps += 1 + (position - before) // STEP
+                changed += 1
+                before = position + 1
+                known = known and self._last_places.has(position)
+        return steps, changed, known
 
-def _groups(count: int) -> int:
-    """Return how many groups of eight hold `count`."""
-    return (count + 7) // 8
+    def _put_whole(self, body: bytes) -> None:
+        size = len(body)
+        self._put(0, WHOLE | size >> 8)
+        self._put(1, size & 0xFF)
+        for position in range(size):
+            self._put(2 + position, body[position])
+        self._last_places.clear()
 
+    def _put_changes(self, body: bytes, steps: int) -> None:
+        self._put(0, steps)
+        self._last_places.clear()
+        step = before = 0
+        value = 1 + (steps + 1) // 2
+        for position in range(len(body)):
+            if body[position] != self._last[position]:
+                for _ in range((position - before) // STEP):
+                    self._put_step(step, STEP)
+                    step += 1
+                self._put_step(step, (position - before) % STEP)
+                step += 1
+                self._put(value, body[position])
+                self._last_places.add(position)
+                value += 1
+                before = position + 1
 
-def _difference(before: bytes, body: bytes) -> bytes:
-    """Return how `body` differs from `before`, which is cut or filled with zeros to its size.
+    def _take_changes(self, steps: int) -> int:
+        """Bring the first entry forward; return how many bytes that took."""
+        position, value = 0, 1 + (steps + 1) // 2
+        self._first_places.clear()
+        for step in range(steps):
+            distance = self._get(1 + step // 2) >> 4 * (step & 1) & 0x0F
+            position += distance
+            if distance < STEP:
+                self._first[position] = self._get(value)
+                self._first_places.add(position)
+                value += 1
+                position += 1
+        return value
 
-    The size comes first, in 1 or 2 bytes; then a bit for each group of eight bytes; then, for each
-    group with a change, a bit for each of its bytes and the bytes that changed.
-    """
-    size = len(body)
-    before = before[:size] + bytes(max(0, size - len(before)))
-    head = bytearray([size] if size < 0x80 else [size & 0x7F | 0x80, size >> 7])
-    groups = bytearray(_groups(_groups(size)))
-    changes = bytearray()
-    for group in range(_groups(size)):
-        mask, changed = 0, bytearray()
-        for position in range(8 * group, min(8 * group + 8, size)):
-            if body[position] != before[position]:
-                mask |= 1 << position % 8
-                changed.append(body[position])
-        if mask:
-            groups[group // 8] |= 1 << group % 8
-            changes.append(mask)
-            changes.extend(changed)
-    return bytes(head + groups + changes)
+    def _put_step(self, step: int, distance: int) -> None:
+        offset = 1 + step // 2
+        self._put(offset, self._get_ahead(offset) | distance << 4 if step & 1 else distance)
+
+    def _put(self, offset: int, byte: int) -> None:
+        self._memory[(self._start + self._used + offset) % len(self._memory)] = byte
+
+    def _get_ahead(self, offset: int) -> int:
+        return self._memory[(self._start + self._used + offset) % len(self._memory)]
+
+    def _get(self, offset: int) -> int:
+        return self._memory[(self._start + offset) % len(self._memory)]
+
+    def _drop(self, size: int) -> None:
+        self._start = (self._start + size) % len(self._memory)
+        self._used -= size

@@ -128,9 +128,9 @@ def test_commands_and_statuses_have_the_same_numbers_at_both_ends() -> None:
 
 def test_quantities_and_units_have_one_table() -> None:
     assert table("Quantities") == quantities.QUANTITIES
-    assert table("Quantities") == dict(enumerate(node_quantities.QUANTITIES[1:], start=1))
+    assert table("Quantities") == dict(enumerate(node_quantities.QUANTITIES.split(), start=1))
     assert table("Units") == quantities.UNITS
-    assert table("Units") == dict(enumerate(node_quantities.UNITS[1:], start=1))
+    assert table("Units") == dict(enumerate(node_quantities.UNITS.split(), start=1))
     assert quantities.NAMED == node_quantities.NAMED
     assert quantities.NO_UNIT == node_quantities.NO_UNIT
 

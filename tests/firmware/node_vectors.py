@@ -70,9 +70,9 @@ def encodings() -> None:
             frames.encode_value(value)
         except ValueError as refusal:
             print("refused", refusal)
-    for quantity in QUANTITIES[1:]:
+    for quantity in QUANTITIES.split():
         print("quantity", show(frames.encode_reading(quantity, 1, "named")))
-    for unit in UNITS[1:]:
+    for unit in UNITS.split():
         print("unit", show(frames.encode_reading("named", 1, unit)))
 
 

@@ -6,12 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import micropython
 from tests.support.micropython import FIRMWARE, compile_to
 
 SOURCES = sorted(FIRMWARE.rglob("*.py"))
 NODE = sorted((FIRMWARE / "node").rglob("*.py"))
 FLASH_MAX = 64 * 1024
 """Bytes of a board's flash that the compiled files may take."""
+
+HEAP_MAX = 60 * 1024
+"""Bytes of memory that the program may take on a board, whose words have 32 bits."""
+
+HEAP_MAX_64 = 68 * 1024
+"""The same with words of 64 bits, where most objects are twice as large."""
 
 ALLOWED = {"binascii", "micropython", "os", "select", "struct", "sys", "time"}
 
@@ -60,3 +67,20 @@ def test_the_manifest_freezes_the_node_and_its_main() -> None:
     manifest = compile((FIRMWARE / "manifest.py").read_text(), "manifest.py", "exec")
     exec(manifest, {"package": frozen.append, "module": frozen.append})
     assert [(FIRMWARE / name).exists() for name in frozen] == [True, True]
+
+
+@pytest.mark.micropython
+def test_the_program_fits_into_its_memory(tmp_path: Path) -> None:
+    found = micropython.find()
+    assert found is not None
+    limits = {found: HEAP_MAX_64}
+    if micropython.FETCHED_32.exists():
+        limits[str(micropython.FETCHED_32)] = HEAP_MAX
+    for source in [*NODE, FIRMWARE / "main.py"]:
+        compile_to(tmp_path, source)
+    script = Path(__file__).with_name("micropython_heap.py")
+    for interpreter, limit in limits.items():
+        for modules in (FIRMWARE, tmp_path):
+            start, full, dropped = micropython.run(interpreter, script, modules).split()
+            assert max(int(start), int(full)) < limit, f"{interpreter} with {modules}"
+            assert int(dropped) < 400, "an hour's samples are kept"

@@ -1,5 +1,6 @@
 #!/bin/sh
-# get_micropython.sh [DIR]: puts MicroPython's unix port into DIR (default .tools/micropython).
+# get_micropython.sh [DIR [ARCHITECTURE]]: puts MicroPython's unix port into DIR (default
+# .tools/micropython), by default of this machine's architecture.
 #
 # Debian has it as a package from trixie on. The package and its libraries are unpacked, not
 # installed, and run by their own dynamic linker, so any Debian with apt will do, with root or
@@ -24,7 +25,7 @@ command -v dpkg-deb >/dev/null || fail "no dpkg-deb here"
 
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
-ARCHITECTURE=$(dpkg --print-architecture)
+ARCHITECTURE=${2:-$(dpkg --print-architecture)}
 MIRROR=$(apt-get indextargets --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages' |
     awk '$1 !~ /-security$/ { print $2; exit }')
 [ -n "$MIRROR" ] || fail "apt has no source of packages"
@@ -73,4 +74,4 @@ HERE=\$(CDPATH='' cd -- "\$(dirname -- "\$(readlink -f -- "\$0")")" && pwd)
 exec "\$HERE/$LINKER" --library-path "\$HERE/$(dirname -- "$LINKER")" "\$HERE/usr/bin/micropython" "\$@"
 END
 chmod +x "$DIR/micropython"
-"$DIR/micropython" -c 'import sys; print(sys.version)' >&2 || fail "what was fetched does not run"
+"$DIR/micropython" -c 'import sys; print(sys.version)' >&2 || { rm -rf "$DIR"; fail "what was fetched does not run"; }

@@ -11,6 +11,10 @@ FIRMWARE = ROOT / "firmware"
 FETCHED = ROOT / ".tools" / "micropython" / "micropython"
 
 
+FETCHED_32 = ROOT / ".tools" / "micropython-32" / "micropython"
+"""The same with words of 32 bits, as boards have them; only where this machine can run it."""
+
+
 def find() -> str | None:
     """Return the path of the interpreter: the fetched one, else the system's, else None."""
     if FETCHED.exists():
