@@ -25,6 +25,7 @@ cdef class Connection:
     cdef readonly Py_ssize_t answers
     cdef readonly Framer framer
     cdef public long long maximum_packet_size
+    cdef readonly Py_ssize_t maximum_unsent
     cdef public object on_output
     cdef public object outbound_aliases
     cdef public Output output

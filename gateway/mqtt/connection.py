@@ -73,6 +73,7 @@ class Connection:
         "first_byte",
         "framer",
         "maximum_packet_size",
+        "maximum_unsent",
         "on_output",
         "outbound_aliases",
         "output",
@@ -109,6 +110,7 @@ class Connection:
         self.on_output = on_output  # called once before each data_to_send that has news
         self.touched = False
         self.version = 0  # unknown until CONNECT
+        self.maximum_unsent = MAXIMUM_UNSENT
         self.maximum_packet_size = NO_LIMIT
         self.receive_maximum = receive_maximum
         self.publishes = 0  # of QoS 1 and 2 that were counted, since the beginning
@@ -394,9 +396,9 @@ class Connection:
 
         Messages alone don't make it so: a slow subscriber is heard, and its keep alive too.
         """
-        return self.answers >= MAXIMUM_UNSENT
+        return self.answers >= self.maximum_unsent
 
     @property
     def congested(self) -> bool:
         """True while the peer reads too slowly to be given more messages."""
-        return self.output.size >= MAXIMUM_UNSENT
+        return self.output.size >= self.maximum_unsent

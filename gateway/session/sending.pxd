@@ -12,7 +12,6 @@ from gateway.session.traffic cimport Traffic
 
 cdef int _PUBLISH
 cdef int _DUP
-cdef Py_ssize_t _MAXIMUM_UNSENT
 
 @cython.locals(first_byte=int, limit="long long", number=Py_ssize_t, packets=PacketBatch,
                mqtt5=bint, whole=bint, traffic=Traffic)

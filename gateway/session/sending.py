@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from gateway.access.rule import READ
 from gateway.mqtt.codec.publish import DUP
-from gateway.mqtt.connection import MAXIMUM_UNSENT, Connection
+from gateway.mqtt.connection import Connection
 from gateway.mqtt.packet_batch import PacketBatch
 from gateway.mqtt.packets import MQTT_5, PubRel
 from gateway.mqtt.publication import Publication
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 _PUBLISH = 0x30
 _DUP = DUP
-_MAXIMUM_UNSENT = MAXIMUM_UNSENT
 
 
 def send(
@@ -112,7 +111,7 @@ def send_waiting(session: "Session", connection: Connection, now: float) -> None
     """Send what waits in the queue, as far as there is room for it."""
     queue, inflight = session.queue, session.inflight
     while not inflight.resend:
-        span, room = queue.first(), _MAXIMUM_UNSENT - connection.output.size
+        span, room = queue.first(), connection.maximum_unsent - connection.output.size
         if span is None or room <= 0:
             session.unchecked = session.unchecked and queue.messages > 0
             return

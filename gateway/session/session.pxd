@@ -9,8 +9,6 @@ from gateway.session.inflight cimport Inflight
 from gateway.session.span cimport Span
 from gateway.session.traffic cimport Traffic
 
-cdef Py_ssize_t _MAXIMUM_UNSENT
-
 cdef class Session:
     cdef Incoming _incoming
     cdef object _will

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from gateway.access.access import Access
 from gateway.access.policy import EVERYTHING
 from gateway.counters import Counters
-from gateway.mqtt.connection import MAXIMUM_UNSENT, Connection
+from gateway.mqtt.connection import Connection
 from gateway.mqtt.message_size import will_size
 from gateway.mqtt.packets import Will
 from gateway.mqtt.publication import Publication
@@ -22,8 +22,6 @@ from gateway.session.traffic import Traffic
 
 NEVER = 0xFFFFFFFF
 """A Session Expiry Interval that does not end (MQTT 5, section 3.1.2.11.2)."""
-
-_MAXIMUM_UNSENT = MAXIMUM_UNSENT  # compiled, a C name that no other module sees
 
 
 class Session:
@@ -219,7 +217,7 @@ class Session:
         connection = self.connection
         if (
             connection is None
-            or connection.output.size >= _MAXIMUM_UNSENT  # it is `congested`
+            or connection.output.size >= connection.maximum_unsent  # it is `congested`
             or self.queue.messages
             or self.inflight.resend
         ):

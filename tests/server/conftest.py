@@ -9,8 +9,6 @@ from gateway.clock import Clock
 from gateway.mqtt import connection as connection_module
 from gateway.server import transport as transport_module
 from gateway.server.gateway_loop import GatewayLoop
-from gateway.session import sending
-from gateway.session import session as session_module
 from tests.support.certificates import Authority, Pair
 from tests.support.places import KINDS, Open, Place, open_place
 from tests.support.server import SMALL, HeldWriter, Server, serve
@@ -72,8 +70,6 @@ def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEv
 def narrow(held: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
     """Give a server whose buffers, and the kernel's behind them, hold next to nothing."""
     monkeypatch.setattr(connection_module, "MAXIMUM_UNSENT", SMALL)
-    for module in (session_module, sending):
-        monkeypatch.setattr(module, "_MAXIMUM_UNSENT", SMALL)
     monkeypatch.setattr(transport_module, "HIGH_WATER", SMALL)
     assert held.listener._server is not None
     for sock in held.listener._server.sockets:
