@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.app.clock import ClockWatch
+from gateway.app.down import open_down
 from gateway.app.full_outbox import FullOutbox
 from gateway.app.history import record
 from gateway.app.landing import landing_directory
@@ -51,6 +52,7 @@ async def start_uplink(gateway: "Gateway", config: UplinkConfig) -> None:
     rejected = Rejected(gateway.database, gateway.writer, gateway.counters)
     await rejected.load()
     rules = await _rule_set(gateway, configured, outbox, ledger)
+    rules.gateway_id = gateway.configuration.gateway_id
     rules.before_numbers.append(watch.before_number)
     gateway.at_stop += [rules.save, ledger.save]
     if not await record(gateway, rules, configured):
@@ -64,7 +66,8 @@ async def start_uplink(gateway: "Gateway", config: UplinkConfig) -> None:
         gateway.counters,
         gateway.clock,
         metering=metering,
-        resume=await take_resumable(gateway.database),
+        # what comes down waits in the session, which goes on even after a crash
+        resume=await take_resumable(gateway.database) or bool(config.down),
     )
     gateway.at_stop.append(lambda: _leave(gateway, uplink))
     gateway.control.know("uplink", "pause", uplink.pause)
@@ -77,6 +80,7 @@ async def start_uplink(gateway: "Gateway", config: UplinkConfig) -> None:
     uplink.on_state.append(gateway.telemetry.say)
     uplink.take_overs.alarm = gateway.telemetry.alarm
     start_recall(gateway, outbox, uplink, fleet=config.recall)
+    uplink.requests.down = await open_down(gateway, config.down)
     await uplink.start()
     gateway.stack.push_async_callback(uplink.close)
     report_ledger(gateway, ledger, outbox, uplink)
@@ -129,6 +133,7 @@ def _settings(gateway: "Gateway", config: UplinkConfig) -> UplinkSettings:
         pacing=PacingLimits(config.backlog_messages_per_second, config.backlog_bytes_per_second),
         batch=_batch(config),
         schedule=_schedule(config),
+        down=bool(config.down),
         landing=LandingBounds(
             config.landing_maximum_bytes,
             config.landing_maximum_age or None,

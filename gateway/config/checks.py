@@ -9,6 +9,8 @@ GATEWAY_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 STREAM = re.compile(r"[A-Za-z0-9_-]{1,16}")
 PERMISSIONS = re.compile(r"0?[0-7]{3}")
 
+TOPIC_PLACE = re.compile(r"\{(?:(gateway|topic)|([1-9][0-9]?)(\+?))\}")
+
 MAXIMUM_UNIX_PATH = 107
 """Bytes of a Unix socket's path that Linux takes (unix(7))."""
 
@@ -159,6 +161,18 @@ def topic_prefix(value: object) -> str:
     if not isinstance(value, str) or not value or value[0] in "/$" or set(value) & set("+#\0"):
         raise ValueError("topic levels without wildcards that do not begin with / or $")
     return value.rstrip("/")
+
+
+@check("a topic with places", type="string", pattern="^[^$+#][^+#]*$")
+def topic_template(value: object) -> str:
+    """Accept a topic name in which places such as {gateway}, {topic}, {2} and {3+} are filled."""
+    allowed = "a topic with the places {gateway}, {topic}, {2} (a level) or {2+} (and all behind)"
+    if not isinstance(value, str) or not value or value[0] == "$":
+        raise ValueError(allowed + ", not empty and not with $")
+    plain = TOPIC_PLACE.sub("x", value)
+    if set(plain) & set("+#\0{}"):
+        raise ValueError(allowed + ", and no other braces or wildcards")
+    return value
 
 
 @check("the beginning of a topic", type="string", pattern="^[^$+#][^+#]*$")

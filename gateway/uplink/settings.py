@@ -55,6 +55,7 @@ class UplinkSettings:
     pacing: PacingLimits = NO_LIMITS
     batch: BatchLimits | None = None
     schedule: Schedule | None = None
+    down: bool = False
     landing: LandingBounds = NO_BOUNDS
 
     @property

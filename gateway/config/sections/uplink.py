@@ -17,6 +17,7 @@ from gateway.config.checks import (
 from gateway.config.declaration import Mistake, key, tables
 from gateway.config.did_you_mean import did_you_mean
 from gateway.config.quantities import bytes_a_day, duration, duration_from, size_from
+from gateway.config.sections.down import DownConfig
 from gateway.config.sections.rule import RuleConfig
 from gateway.config.sections.stream import StreamConfig
 
@@ -159,6 +160,7 @@ class UplinkConfig:
     )
     rules: tuple[RuleConfig, ...] = tables(RuleConfig, name="rule")
     streams: tuple[StreamConfig, ...] = tables(StreamConfig, name="stream")
+    down: tuple[DownConfig, ...] = tables(DownConfig, name="down")
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:
         """Yield what does not go together of the keys that are `given`, and of their tables."""
@@ -170,6 +172,11 @@ class UplinkConfig:
         for name in ("landing_maximum_bytes", "landing_maximum_age", "landing_when_full"):
             if self.url is not None and name in given:
                 yield name, getattr(self, name), "only without url"
+        if self.down and self.url is None:
+            yield "down", self.down[0].topic, "only with url"
+        if self.down and not self.session_expiry:
+            allowed = 'a time such as "1d" with down: what comes down waits in the session'
+            yield "session_expiry", self.session_expiry, allowed
         yield from self._mistakes_of_streams()
 
     def _mistakes_of_streams(self) -> Iterator[Mistake]:

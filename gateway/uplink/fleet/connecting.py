@@ -12,6 +12,9 @@ KEEP_ALIVE = 30
 MAXIMUM_PACKET_SIZE = 256 * 1024
 """Maximum Packet Size that we announce; requests of the fleet are far smaller."""
 
+RECEIVE_MAXIMUM = 100
+"""Messages of the server that may be unacknowledged; the way down remembers as many."""
+
 PORTS = {"mqtt": 1883, "mqtts": 8883}
 
 
@@ -20,7 +23,7 @@ def connect_packet(
 ) -> Connect:
     """Return the CONNECT, with `will` for the status topic; raise OSError without the password.
 
-    MQTT 3.1.1 starts clean: its sessions have no expiry.
+    MQTT 3.1.1 starts clean, since its sessions have no expiry, unless something comes down.
     """
     file, password = settings.password_file, None
     if settings.username is not None and file is not None:
@@ -30,11 +33,12 @@ def connect_packet(
         properties = Properties(
             session_expiry_interval=settings.session_expiry,
             maximum_packet_size=MAXIMUM_PACKET_SIZE,
+            receive_maximum=RECEIVE_MAXIMUM,
         )
     return Connect(
         settings.fleet_client_id,
         version,
-        clean_start or version < MQTT_5,
+        clean_start or (version < MQTT_5 and not settings.down),
         KEEP_ALIVE,
         settings.username,
         password,
