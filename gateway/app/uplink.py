@@ -15,6 +15,7 @@ from gateway.app.ledger import open_ledger, report_ledger
 from gateway.app.outage import Outage
 from gateway.app.outbox import start_outbox
 from gateway.app.recall import start_recall
+from gateway.config.credentials import secret_path
 from gateway.config.settings import UplinkConfig
 from gateway.routing.where.rule import compile_rule
 from gateway.storage.ledger.ledger import Ledger
@@ -121,8 +122,11 @@ def _settings(gateway: "Gateway", config: UplinkConfig) -> UplinkSettings:
         url=config.url,
         destination=destination,
         username=config.username,
+        username_file=_path(config.username_file),
         password_file=_path(config.password_file),
         ca_file=_path(config.ca_file),
+        tls_certificate=_path(config.tls_certificate),
+        tls_key=_path(config.tls_key),
         client_id=config.client_id,
         prefix=config.prefix,
         identity=config.identity,
@@ -167,4 +171,4 @@ def _batch(config: UplinkConfig) -> BatchLimits | None:
 
 
 def _path(text: str | None) -> Path | None:
-    return None if text is None else Path(text)
+    return None if text is None else secret_path(text)

@@ -1,7 +1,7 @@
 """Checks of single settings: each returns the value or raises ValueError with what is allowed."""
 
 import re
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from gateway.config.described import Check, check
 
@@ -133,10 +133,14 @@ def stream(value: object) -> str:
     return value
 
 
-@check("`mqtt://host:port`, `mqtts://host:port`", type="string", pattern="^mqtts?://[^/ @]+/?$")
+@check(
+    "`mqtt://host:port`, `mqtts://…`, `ws://host:port/path`, `wss://…`",
+    type="string",
+    pattern="^(mqtts?://[^/ @]+/?|wss?://[^/ @]+(/[^ #]*)?)$",
+)
 def fleet_url(value: object) -> str:
     """Accept the address of the fleet's broker."""
-    allowed = "mqtt://host:port or mqtts://host:port"
+    allowed = "mqtt://host:port, mqtts://host:port, ws://host:port/path or wss://host:port/path"
     if not isinstance(value, str):
         raise ValueError(allowed)  # noqa: TRY004 - one error for every bad setting
     try:
@@ -144,15 +148,23 @@ def fleet_url(value: object) -> str:
         port_is_valid = parts.port is None or parts.port > 0
     except ValueError as error:
         raise ValueError(f"{allowed}; the port is a number from 1 to 65535") from error
-    if parts.scheme not in ("mqtt", "mqtts") or not parts.hostname or not port_is_valid:
+    if (
+        parts.scheme not in ("mqtt", "mqtts", "ws", "wss")
+        or not parts.hostname
+        or not port_is_valid
+    ):
         raise ValueError(allowed)
     if not value.isprintable() or " " in value:
         raise ValueError(f"{allowed}, without spaces")
     if parts.username or parts.password:
         raise ValueError(f"{allowed}; user name and password have keys of their own")
-    if parts.path not in ("", "/") or parts.query or parts.fragment:
-        raise ValueError(f"{allowed}, and nothing behind the port")
+    if parts.fragment or (parts.scheme not in ("ws", "wss") and _has_path(parts)):
+        raise ValueError(f"{allowed}, and nothing behind the port of mqtt:// and mqtts://")
     return value
+
+
+def _has_path(parts: SplitResult) -> bool:
+    return parts.path not in ("", "/") or bool(parts.query)
 
 
 @check("topic levels", type="string", pattern="^[^/$+#][^+#]*$")

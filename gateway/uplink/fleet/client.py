@@ -32,10 +32,12 @@ from gateway.uplink.fleet.connecting import (
     KEEP_ALIVE,
     MAXIMUM_PACKET_SIZE,
     PORTS,
+    TLS,
     connect_packet,
     tls_context,
 )
 from gateway.uplink.fleet.keep_alive import KeepAlive
+from gateway.uplink.fleet.make_stream import make_stream
 from gateway.uplink.fleet.message import FleetMessage
 from gateway.uplink.fleet.open_socket import CONNECT_SECONDS, open_socket
 from gateway.uplink.fleet.packet_identifiers import PacketIdentifiers
@@ -101,7 +103,7 @@ class FleetClient:
         host, port = target.hostname or "", target.port or PORTS[target.scheme]
         try:
             packet = connect_packet(self._settings, will, self.version, clean_start=clean_start)
-            tls = tls_context(self._settings) if target.scheme == "mqtts" else None
+            tls = tls_context(self._settings) if target.scheme in TLS else None
         except OSError as error:  # ssl.SSLError is one
             raise LinkError(str(error)) from error
 
@@ -187,7 +189,7 @@ class FleetClient:
         connect: Connect,
     ) -> None:
         """Start the protocol on a connected socket, with TLS if configured."""
-        stream = self._stream = FleetStream(sock, self._wake)
+        stream = self._stream = make_stream(sock, self._wake, self._settings.url or "")
         try:
             await self._loop.create_connection(
                 lambda: stream,
