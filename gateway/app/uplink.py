@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.app.clock import ClockWatch
+from gateway.app.down import open_down
 from gateway.app.full_outbox import FullOutbox
 from gateway.app.history import record
 from gateway.app.kept_pause import keep_pause
@@ -16,6 +17,7 @@ from gateway.app.link_lines import LinkLines
 from gateway.app.outage import Outage
 from gateway.app.outbox import start_outbox
 from gateway.app.recall import start_recall
+from gateway.config.credentials import secret_path
 from gateway.config.settings import UplinkConfig
 from gateway.routing.where.rule import compile_rule
 from gateway.storage.ledger.ledger import Ledger
@@ -53,6 +55,7 @@ async def start_uplink(gateway: "Gateway", config: UplinkConfig) -> None:
     rejected = Rejected(gateway.database, gateway.writer, gateway.counters)
     await rejected.load()
     rules = await _rule_set(gateway, configured, outbox, ledger)
+    rules.gateway_id = gateway.configuration.gateway_id
     rules.before_numbers.append(watch.before_number)
     gateway.at_stop += [rules.save, ledger.save]
     if not await record(gateway, rules, configured):
@@ -66,7 +69,8 @@ async def start_uplink(gateway: "Gateway", config: UplinkConfig) -> None:
         gateway.counters,
         gateway.clock,
         metering=metering,
-        resume=await take_resumable(gateway.database),
+        # what comes down waits in the session, which goes on even after a crash
+        resume=await take_resumable(gateway.database) or bool(config.down),
     )
     gateway.at_stop.append(lambda: _leave(gateway, uplink))
     await keep_pause(gateway, uplink)
@@ -79,6 +83,7 @@ async def start_uplink(gateway: "Gateway", config: UplinkConfig) -> None:
     LinkLines(gateway, uplink, outbox).start()
     uplink.take_overs.alarm = gateway.telemetry.alarm
     start_recall(gateway, outbox, uplink, fleet=config.recall)
+    uplink.requests.down = await open_down(gateway, config.down)
     await uplink.start()
     gateway.stack.push_async_callback(uplink.close)
     report_ledger(gateway, ledger, outbox, uplink)
@@ -119,8 +124,11 @@ def _settings(gateway: "Gateway", config: UplinkConfig) -> UplinkSettings:
         url=config.url,
         destination=destination,
         username=config.username,
+        username_file=_path(config.username_file),
         password_file=_path(config.password_file),
         ca_file=_path(config.ca_file),
+        tls_certificate=_path(config.tls_certificate),
+        tls_key=_path(config.tls_key),
         client_id=config.client_id,
         prefix=config.prefix,
         identity=config.identity,
@@ -131,6 +139,7 @@ def _settings(gateway: "Gateway", config: UplinkConfig) -> UplinkSettings:
         pacing=PacingLimits(config.backlog_messages_per_second, config.backlog_bytes_per_second),
         batch=_batch(config),
         schedule=_schedule(config),
+        down=bool(config.down),
         landing=LandingBounds(
             config.landing_maximum_bytes,
             config.landing_maximum_age or None,
@@ -164,4 +173,4 @@ def _batch(config: UplinkConfig) -> BatchLimits | None:
 
 
 def _path(text: str | None) -> Path | None:
-    return None if text is None else Path(text)
+    return None if text is None else secret_path(text)

@@ -1,13 +1,15 @@
 """Checks of single settings: each returns the value or raises ValueError with what is allowed."""
 
 import re
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from gateway.config.described import Check, check
 
 GATEWAY_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 STREAM = re.compile(r"[A-Za-z0-9_-]{1,16}")
 PERMISSIONS = re.compile(r"0?[0-7]{3}")
+
+TOPIC_PLACE = re.compile(r"\{(?:(gateway|topic)|([1-9][0-9]?)(\+?))\}")
 
 MAXIMUM_UNIX_PATH = 107
 """Bytes of a Unix socket's path that Linux takes (unix(7))."""
@@ -131,10 +133,14 @@ def stream(value: object) -> str:
     return value
 
 
-@check("`mqtt://host:port`, `mqtts://host:port`", type="string", pattern="^mqtts?://[^/ @]+/?$")
+@check(
+    "`mqtt://host:port`, `mqtts://…`, `ws://host:port/path`, `wss://…`",
+    type="string",
+    pattern="^(mqtts?://[^/ @]+/?|wss?://[^/ @]+(/[^ #]*)?)$",
+)
 def fleet_url(value: object) -> str:
     """Accept the address of the fleet's broker."""
-    allowed = "mqtt://host:port or mqtts://host:port"
+    allowed = "mqtt://host:port, mqtts://host:port, ws://host:port/path or wss://host:port/path"
     if not isinstance(value, str):
         raise ValueError(allowed)  # noqa: TRY004 - one error for every bad setting
     try:
@@ -142,15 +148,23 @@ def fleet_url(value: object) -> str:
         port_is_valid = parts.port is None or parts.port > 0
     except ValueError as error:
         raise ValueError(f"{allowed}; the port is a number from 1 to 65535") from error
-    if parts.scheme not in ("mqtt", "mqtts") or not parts.hostname or not port_is_valid:
+    if (
+        parts.scheme not in ("mqtt", "mqtts", "ws", "wss")
+        or not parts.hostname
+        or not port_is_valid
+    ):
         raise ValueError(allowed)
     if not value.isprintable() or " " in value:
         raise ValueError(f"{allowed}, without spaces")
     if parts.username or parts.password:
         raise ValueError(f"{allowed}; user name and password have keys of their own")
-    if parts.path not in ("", "/") or parts.query or parts.fragment:
-        raise ValueError(f"{allowed}, and nothing behind the port")
+    if parts.fragment or (parts.scheme not in ("ws", "wss") and _has_path(parts)):
+        raise ValueError(f"{allowed}, and nothing behind the port of mqtt:// and mqtts://")
     return value
+
+
+def _has_path(parts: SplitResult) -> bool:
+    return parts.path not in ("", "/") or bool(parts.query)
 
 
 @check("topic levels", type="string", pattern="^[^/$+#][^+#]*$")
@@ -159,6 +173,18 @@ def topic_prefix(value: object) -> str:
     if not isinstance(value, str) or not value or value[0] in "/$" or set(value) & set("+#\0"):
         raise ValueError("topic levels without wildcards that do not begin with / or $")
     return value.rstrip("/")
+
+
+@check("a topic with places", type="string", pattern="^[^$+#][^+#]*$")
+def topic_template(value: object) -> str:
+    """Accept a topic name in which places such as {gateway}, {topic}, {2} and {3+} are filled."""
+    allowed = "a topic with the places {gateway}, {topic}, {2} (a level) or {2+} (and all behind)"
+    if not isinstance(value, str) or not value or value[0] == "$":
+        raise ValueError(allowed + ", not empty and not with $")
+    plain = TOPIC_PLACE.sub("x", value)
+    if set(plain) & set("+#\0{}"):
+        raise ValueError(allowed + ", and no other braces or wildcards")
+    return value
 
 
 @check("the beginning of a topic", type="string", pattern="^[^$+#][^+#]*$")

@@ -11,6 +11,7 @@ from gateway.config.checks import gateway_id
 from gateway.config.declaration import key, table, tables
 from gateway.config.sections.access import AccessConfig, RoleConfig
 from gateway.config.sections.broker import BrokerConfig, SubscriptionFilterConfig
+from gateway.config.sections.down import DownConfig
 from gateway.config.sections.listener import ListenerConfig
 from gateway.config.sections.memory import MemoryConfig
 from gateway.config.sections.metrics import MetricsConfig
@@ -25,6 +26,7 @@ __all__ = [
     "AccessConfig",
     "BrokerConfig",
     "Configuration",
+    "DownConfig",
     "DurabilityConfig",
     "GatewayConfig",
     "HistoryConfig",

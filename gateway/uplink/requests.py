@@ -2,6 +2,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gateway.uplink.down import Down
 
 RECALL_TOPIC = "control/recall"
 """Below `<prefix>/<gateway_id>/`: requests for messages of the history."""
@@ -15,3 +19,4 @@ class Requests:
     """The handlers of requests; without one the gateway does not subscribe."""
 
     recall: Callable[[bytes], None] | None = None
+    down: "Down | None" = None

@@ -12,6 +12,7 @@ from gateway.storage.ledger.ledger import Ledger
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.outbox_row import OutboxRow, row_of_message
 from gateway.storage.state.rule_states import RuleKey, RuleState
+from gateway.uplink.hops import has_hop
 from gateway.uplink.rule import DEFAULT_RULES, ActiveRule, Rule, key_of
 
 NO_STATES: Mapping[RuleKey, RuleState] = {}
@@ -80,6 +81,8 @@ class RuleSet:
         budget: Budget | None = None,
         ledger: Ledger | None = None,
     ) -> None:
+        self.gateway_id = ""
+        """What came down through this gateway gets no number and does not go up."""
         self._outbox = outbox
         self._counters = counters
         self._epoch = epoch
@@ -108,6 +111,9 @@ class RuleSet:
         Returns QUOTA_EXCEEDED, with no number used and nothing remembered, if a rule accepts it
         and the outbox is full; the publisher may try again later.
         """
+        if message.user_properties and has_hop(message.user_properties, self.gateway_id):
+            self.numbers = []  # it came down: to send it up again would be a loop
+            return ReasonCode.SUCCESS
         for look in self.before_numbers:
             look(message)
         verdicts = []

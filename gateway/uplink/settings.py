@@ -29,10 +29,14 @@ TOPIC_ALIASES = 128
 
 @dataclass(frozen=True, slots=True)
 class UplinkSettings:
-    """Where the outbox goes: to the broker at `url` (mqtt:// or mqtts://), or by `destination`.
+    """Where the outbox goes: to the broker at `url`, or by `destination`.
 
-    `client_id` defaults to `tidegate-<gateway_id>`. `password_file` holds the password alone,
-    `ca_file` the certificates that mqtts:// trusts in place of the system's. With `identity`
+    URLs begin with mqtt://, mqtts://, ws:// or wss://.
+
+    `client_id` defaults to `tidegate-<gateway_id>`. `username_file` and `password_file` hold a user
+    name and a password alone, and are read for each connection; `ca_file` the certificates that
+    TLS trusts in place of the system's. `tls_certificate` and `tls_key` (by default in the same
+    file) say who the gateway is. With `identity`
     the publisher's client identifier and user name go up too. Without `batch` each message has
     a PUBLISH of its own.
     """
@@ -43,8 +47,11 @@ class UplinkSettings:
     url: str | None = None
     destination: "Callable[[UplinkContext], Destination] | None" = None
     username: str | None = None
+    username_file: Path | None = None
     password_file: Path | None = None
     ca_file: Path | None = None
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
     client_id: str | None = None
     prefix: str = "tidegate"
     identity: bool = False
@@ -55,6 +62,7 @@ class UplinkSettings:
     pacing: PacingLimits = NO_LIMITS
     batch: BatchLimits | None = None
     schedule: Schedule | None = None
+    down: bool = False
     landing: LandingBounds = NO_BOUNDS
 
     @property

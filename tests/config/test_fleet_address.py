@@ -23,6 +23,8 @@ BAD_URLS = [
     "mqtt://fleet.example/topic",
     "mqtt://fleet.example?x=1",
     "mqtt://fleet.example#x",
+    "ws://fleet.example/mqtt#x",
+    "wss://anna@fleet.example/mqtt",
 ]
 
 

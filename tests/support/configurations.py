@@ -5,4 +5,4 @@ from collections.abc import Callable
 from gateway.config.settings import Configuration
 
 Load = Callable[[str], Configuration]
-URL = "mqtt://host:port or mqtts://host:port"
+URL = "mqtt://host:port, mqtts://host:port, ws://host:port/path or wss://host:port/path"

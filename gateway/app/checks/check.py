@@ -1,12 +1,12 @@
 """What a configuration says beyond its form: files, topic filters and expressions work."""
 
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from gateway.app.access import access_policies
 from gateway.app.listeners import check_listener
 from gateway.config import checks
+from gateway.config.credentials import secret_path
 from gateway.config.described import Check
 from gateway.config.errors import ConfigurationError, raise_all
 from gateway.config.settings import Configuration
@@ -75,7 +75,7 @@ def _mistake_of_access(configuration: Configuration) -> Iterator[ConfigurationEr
 
 def _readable_file(path: str) -> None:
     try:
-        with Path(path).open("rb"):
+        with secret_path(path).open("rb"):
             pass
     except OSError as error:
         raise ValueError(error.strerror or str(error)) from error

@@ -17,6 +17,7 @@ from gateway.config.checks import (
 from gateway.config.declaration import Mistake, key, tables
 from gateway.config.did_you_mean import did_you_mean
 from gateway.config.quantities import bytes_a_day, duration, duration_from, size_from
+from gateway.config.sections.down import DownConfig
 from gateway.config.sections.rule import RuleConfig
 from gateway.config.sections.stream import StreamConfig
 
@@ -27,7 +28,8 @@ class UplinkConfig:
 
     url: str | None = key(
         fleet_url,
-        "`mqtt://host:port` or `mqtts://host:port`; the broker must speak MQTT 5, or "
+        "`mqtt://host:port` or `mqtts://host:port`, or over WebSocket `ws://host:port/path` or "
+        "`wss://host:port/path` (`/mqtt` where no path is given); the broker must speak MQTT 5, or "
         "with `batch` MQTT 3.1.1",
         None,
     )
@@ -59,16 +61,33 @@ class UplinkConfig:
         "user name for the fleet's broker",
         None,
     )
+    username_file: str | None = key(
+        readable_file,
+        "a file that holds the user name alone, in place of `username`",
+        None,
+    )
     password_file: str | None = key(
         readable_file,
-        "a file that holds the password alone",
+        "a file that holds the password alone; `credential:NAME` in its place is "
+        "[one of systemd's](#the-fleets-broker), here and for the keys around",
         None,
     )
     ca_file: str | None = key(
         readable_file,
-        "certificates that `mqtts://` trusts",
+        "certificates that `mqtts://` and `wss://` trust",
         None,
         shown="the system's",
+    )
+    tls_certificate: str | None = key(
+        readable_file,
+        "the gateway's own certificate for the fleet's broker, and those above it",
+        None,
+    )
+    tls_key: str | None = key(
+        readable_file,
+        "the certificate's private key",
+        None,
+        shown="in the same file",
     )
     client_id: str | None = key(
         text,
@@ -159,6 +178,7 @@ class UplinkConfig:
     )
     rules: tuple[RuleConfig, ...] = tables(RuleConfig, name="rule")
     streams: tuple[StreamConfig, ...] = tables(StreamConfig, name="stream")
+    down: tuple[DownConfig, ...] = tables(DownConfig, name="down")
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:
         """Yield what does not go together of the keys that are `given`, and of their tables."""
@@ -167,9 +187,20 @@ class UplinkConfig:
         for name in ("batch", "schedule", "budget"):
             if self.url is None and getattr(self, name):
                 yield name, getattr(self, name), "only with url"
+        if self.tls_key is not None and self.tls_certificate is None:
+            yield "tls_key", self.tls_key, "only with tls_certificate"
+        if self.tls_certificate and not (self.url or "").startswith(("mqtts:", "wss:")):
+            yield "tls_certificate", self.tls_certificate, "only with mqtts:// or wss:// in url"
+        if {"username", "username_file"} <= given:
+            yield "username_file", self.username_file, "either username or username_file"
         for name in ("landing_maximum_bytes", "landing_maximum_age", "landing_when_full"):
             if self.url is not None and name in given:
                 yield name, getattr(self, name), "only without url"
+        if self.down and self.url is None:
+            yield "down", self.down[0].topic, "only with url"
+        if self.down and not self.session_expiry:
+            allowed = 'a time such as "1d" with down: what comes down waits in the session'
+            yield "session_expiry", self.session_expiry, allowed
         yield from self._mistakes_of_streams()
 
     def _mistakes_of_streams(self) -> Iterator[Mistake]:

@@ -32,10 +32,12 @@ from gateway.uplink.fleet.connecting import (
     KEEP_ALIVE,
     MAXIMUM_PACKET_SIZE,
     PORTS,
+    TLS,
     connect_packet,
     tls_context,
 )
 from gateway.uplink.fleet.keep_alive import KeepAlive
+from gateway.uplink.fleet.make_stream import make_stream
 from gateway.uplink.fleet.message import FleetMessage
 from gateway.uplink.fleet.open_socket import CONNECT_SECONDS, open_socket
 from gateway.uplink.fleet.packet_identifiers import PacketIdentifiers
@@ -52,6 +54,10 @@ _SHORT_PUBACK = 2
 _CONNACK = 0x20
 _OLD_CONNACK = b"\x00\x01"
 """The body of a CONNACK of MQTT 3.1.1 that refuses the protocol version."""
+
+
+OnMessage = Callable[[Publish, Callable[[], None]], None]
+"""Gets a message and what acknowledges it, at once or later."""
 
 
 class FleetClient:
@@ -82,7 +88,7 @@ class FleetClient:
         self._settings = settings
         self._wake = wake
         self._acknowledged = on_acknowledged
-        self._on_message: Callable[[bytes], None] | None = None
+        self._on_message: OnMessage | None = None
         self._loop = asyncio.get_running_loop()
         self._framer = Framer(MAXIMUM_PACKET_SIZE if mqtt_5 else VARIABLE_BYTE_INTEGER_LIMIT)
         self._stream: FleetStream | None = None
@@ -97,7 +103,7 @@ class FleetClient:
         host, port = target.hostname or "", target.port or PORTS[target.scheme]
         try:
             packet = connect_packet(self._settings, will, self.version, clean_start=clean_start)
-            tls = tls_context(self._settings) if target.scheme == "mqtts" else None
+            tls = tls_context(self._settings) if target.scheme in TLS else None
         except OSError as error:  # ssl.SSLError is one
             raise LinkError(str(error)) from error
 
@@ -123,17 +129,16 @@ class FleetClient:
         self.packet_identifiers.hold(mid)
         self._write(message.packet(mid, dup=True))
 
-    def listen(self, on_message: Callable[[bytes], None]) -> None:
-        """Set the handler of messages from the server; retained ones are ignored."""
+    def listen(self, on_message: OnMessage) -> None:
+        """Set the handler of messages from the server; it calls what acknowledges them."""
         self._on_message = on_message
 
-    def subscribe(self, topic: str) -> None:
-        """Subscribe to one topic with QoS 1.
+    def subscribe(self, *requests: SubscriptionRequest) -> None:
+        """Subscribe with QoS 1 at most.
 
         Whether the broker grants it is logged; the uplink does not depend on it.
         """
-        request = SubscriptionRequest(topic, 1)
-        self._send(Subscribe(self.packet_identifiers.take(), [request]))
+        self._send(Subscribe(self.packet_identifiers.take(), list(requests)))
 
     def flush(self) -> None:
         """Send the queued packets."""
@@ -184,7 +189,7 @@ class FleetClient:
         connect: Connect,
     ) -> None:
         """Start the protocol on a connected socket, with TLS if configured."""
-        stream = self._stream = FleetStream(sock, self._wake)
+        stream = self._stream = make_stream(sock, self._wake, self._settings.url or "")
         try:
             await self._loop.create_connection(
                 lambda: stream,
@@ -255,10 +260,15 @@ class FleetClient:
         self._acknowledged(mid, code)
 
     def _take(self, publish: Publish) -> None:
-        if self._on_message is not None and not publish.retain:
-            self._on_message(publish.payload)
-        if publish.qos:
-            self._send(PubAck(publish.packet_id))
+        def acknowledge() -> None:
+            if publish.qos and not self._closed:
+                self._send(PubAck(publish.packet_id))
+                self.flush()
+
+        if self._on_message is None:
+            acknowledge()
+        else:
+            self._on_message(publish, acknowledge)
 
     def _connected(self, connack: ConnAck) -> None:
         self.session_present = connack.session_present

@@ -1,6 +1,7 @@
 """The CONNECT and the TLS context of a connection to the fleet's broker."""
 
 import ssl
+from pathlib import Path
 
 from gateway.mqtt.packets import MQTT_5, Connect, Will
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
@@ -12,7 +13,11 @@ KEEP_ALIVE = 30
 MAXIMUM_PACKET_SIZE = 256 * 1024
 """Maximum Packet Size that we announce; requests of the fleet are far smaller."""
 
-PORTS = {"mqtt": 1883, "mqtts": 8883}
+RECEIVE_MAXIMUM = 100
+"""Messages of the server that may be unacknowledged; the way down remembers as many."""
+
+PORTS = {"mqtt": 1883, "mqtts": 8883, "ws": 80, "wss": 443}
+TLS = ("mqtts", "wss")
 
 
 def connect_packet(
@@ -20,23 +25,26 @@ def connect_packet(
 ) -> Connect:
     """Return the CONNECT, with `will` for the status topic; raise OSError without the password.
 
-    MQTT 3.1.1 starts clean: its sessions have no expiry.
+    MQTT 3.1.1 starts clean, since its sessions have no expiry, unless something comes down.
     """
-    file, password = settings.password_file, None
-    if settings.username is not None and file is not None:
-        password = file.read_text("utf-8").rstrip("\r\n").encode()
+    username, password = settings.username, None
+    if settings.username_file is not None:
+        username = _secret(settings.username_file)
+    if settings.password_file is not None:
+        password = _secret(settings.password_file).encode()
     properties = NO_PROPERTIES
     if version == MQTT_5:
         properties = Properties(
             session_expiry_interval=settings.session_expiry,
             maximum_packet_size=MAXIMUM_PACKET_SIZE,
+            receive_maximum=RECEIVE_MAXIMUM,
         )
     return Connect(
         settings.fleet_client_id,
         version,
-        clean_start or version < MQTT_5,
+        clean_start or (version < MQTT_5 and not settings.down),
         KEEP_ALIVE,
-        settings.username,
+        username,
         password,
         Will(settings.topic("status"), will, qos=1, retain=True),
         properties,
@@ -46,4 +54,15 @@ def connect_packet(
 def tls_context(settings: UplinkSettings) -> ssl.SSLContext:
     """Return the context that checks the server's certificate; raise OSError or ssl.SSLError."""
     ca_file = settings.ca_file
-    return ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
+    context = ssl.create_default_context(cafile=None if ca_file is None else str(ca_file))
+    if settings.tls_certificate is not None:
+        context.load_cert_chain(settings.tls_certificate, settings.tls_key)
+    return context
+
+
+def _secret(file: Path) -> str:
+    """Return the text of a file without its line end; raise OSError if it cannot be read."""
+    try:
+        return file.read_text("utf-8").rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise OSError(f"{file} is not UTF-8") from error

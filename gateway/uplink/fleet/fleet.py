@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
+from gateway.mqtt.packets import Publish, SubscriptionRequest
 from gateway.uplink.context import UplinkContext
 from gateway.uplink.destination import Link, removals_on_disk
 from gateway.uplink.errors import LinkError, OldBrokerError
@@ -83,9 +84,8 @@ class FleetDestination:
 
     async def _connect(self, client: FleetClient, link: Link) -> ServerLimits | None:
         """Return the limits of the CONNACK, None if the link stops before it arrives."""
-        recall = self._context.requests.recall
-        if recall is not None:
-            client.listen(recall)  # what waited in the session comes right behind the CONNACK
+        # what waited in the session comes right behind the CONNACK
+        client.listen(lambda publish, acknowledge: self._received(client, publish, acknowledge))
         client.connect(will=self._status("offline"), clean_start=not self._session.known)
         begun = self._clock.monotonic()
         while client.limits is None and not link.stopping:
@@ -97,6 +97,19 @@ class FleetDestination:
         self._pacing.begin(min(now - begun, TICK_SECONDS), now)
         return client.limits
 
+    def _received(
+        self, client: FleetClient, publish: Publish, acknowledge: Callable[[], None]
+    ) -> None:
+        """Hand what the fleet publishes to who asked for it."""
+        requests = self._context.requests
+        if requests.recall is not None and publish.topic == self._settings.topic(RECALL_TOPIC):
+            if not publish.retain:
+                requests.recall(publish.payload)
+        elif requests.down is not None:
+            requests.down.receive(publish, acknowledge, resumed=client.session_present)
+            return
+        acknowledge()
+
     async def _send(
         self, client: FleetClient, limits: ServerLimits, inflight: Inflight, link: Link
     ) -> None:
@@ -107,7 +120,9 @@ class FleetDestination:
         sender = Sender(self._context, self._pacing, publisher, limits, inflight, self._session)
         if self._context.requests.recall is not None:
             # ahead of the status: whoever reads "online" may ask at once
-            client.subscribe(self._settings.topic(RECALL_TOPIC))
+            client.subscribe(SubscriptionRequest(self._settings.topic(RECALL_TOPIC), 1))
+        if self._context.requests.down is not None:
+            client.subscribe(*self._context.requests.down.subscriptions)
         publisher.status(self._status("online"))
         link.connected()
         while not link.stopping:

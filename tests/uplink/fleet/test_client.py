@@ -1,7 +1,7 @@
 """The client by itself, against a broker whose every byte a test decides."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -21,14 +21,25 @@ from gateway.mqtt.packets import (
     Publish,
     SubAck,
     Subscribe,
+    SubscriptionRequest,
 )
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.uplink.errors import LinkError
-from gateway.uplink.fleet.client import FleetClient
+from gateway.uplink.fleet.client import FleetClient, OnMessage
 from gateway.uplink.fleet.message import fleet_message
 from tests.support.storage import until
 from tests.support.uplinks import uplink_settings
+
+
+def _into(taken: list[bytes]) -> OnMessage:
+    """Return a handler that acknowledges at once."""
+
+    def receive(publish: Publish, acknowledge: Callable[[], None]) -> None:
+        taken.append(publish.payload)
+        acknowledge()
+
+    return receive
 
 
 class Server:
@@ -151,9 +162,9 @@ async def test_no_identifier_is_given_twice_before_its_puback(
 
 async def test_messages_of_the_server_are_taken_and_acknowledged(wired: Wired) -> None:
     taken: list[bytes] = []
-    wired.client.listen(taken.append)
+    wired.client.listen(_into(taken))
     await wired.connected()
-    wired.client.subscribe("ask")
+    wired.client.subscribe(SubscriptionRequest("ask", 1))
     wired.client.flush()
     await until(lambda: isinstance(wired.server.packets[-1], Subscribe))
     wired.server.say(
@@ -163,7 +174,7 @@ async def test_messages_of_the_server_are_taken_and_acknowledged(wired: Wired) -
         Publish("ask", b"light"),
     )
     await wired.until(lambda: len(wired.server.packets) == 4)
-    assert taken == [b"new", b"light"]
+    assert taken == [b"old", b"new", b"light"]
     assert wired.server.packets[2:] == [PubAck(7), PubAck(8)]
 
 
@@ -171,7 +182,7 @@ async def test_a_refused_subscription_is_logged(
     wired: Wired, caplog: pytest.LogCaptureFixture
 ) -> None:
     await wired.connected()
-    wired.client.subscribe("ask")
+    wired.client.subscribe(SubscriptionRequest("ask", 1))
     wired.server.say(SubAck(1, [ReasonCode.NOT_AUTHORIZED]))
     await wired.until(lambda: "refused the subscription: Not authorized (0x87)" in caplog.text)
     assert not wired.error
@@ -227,7 +238,7 @@ async def test_more_than_is_taken_waits_in_the_network(
 ) -> None:
     monkeypatch.setattr(stream_module, "MAX_RECEIVED_BYTES", 1_000)
     taken: list[bytes] = []
-    wired.client.listen(taken.append)
+    wired.client.listen(_into(taken))
     await wired.connected()
     stream = wired.client._stream
     assert stream is not None

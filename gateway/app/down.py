@@ -1,0 +1,55 @@
+"""Joins the way down to the broker, the access rules and the database."""
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gateway.access.rule import WRITE
+from gateway.routing.where.message import Message
+from gateway.storage.state.down_seen import DownSeen
+from gateway.uplink.down import CLIENT_ID, Down, DownRule
+
+if TYPE_CHECKING:
+    from gateway.app.gateway import Gateway
+    from gateway.config.settings import DownConfig
+    from gateway.mqtt.reason_codes import ReasonCode
+
+
+async def open_down(gateway: "Gateway", configured: "tuple[DownConfig, ...]") -> Down | None:
+    """Return what publishes the fleet's messages here, None if nothing comes down."""
+    if not configured:
+        return None
+    seen = DownSeen(gateway.database, gateway.writer)
+    await seen.load()
+
+    def publish(message: Message) -> "ReasonCode":
+        instant = gateway.turn.instant
+        message.received_at, message.arrived = instant.wall, instant.monotonic
+        return gateway.publish(message)
+
+    return Down(
+        gateway.configuration.gateway_id,
+        [_rule(gateway, each) for each in configured],
+        seen,
+        gateway.counters,
+        publish=publish,
+        when_on_disk=gateway.turn.when_on_disk,
+        later=asyncio.get_running_loop().call_later,
+    )
+
+
+def _rule(gateway: "Gateway", config: "DownConfig") -> DownRule:
+    rule = DownRule(config.topic, config.local, config.qos)
+    username = config.username
+    if username is None:
+        return rule
+
+    def may_write(topic: str) -> bool:
+        """Ask the rules of every listener as they are now: one that refuses is enough."""
+        accesses = (
+            policy.access(username, CLIENT_ID, local=False, proven=True)
+            for policy in gateway.policies
+        )
+        return all(access.rights(topic) & WRITE for access in accesses)
+
+    return replace(rule, may_write=may_write)

@@ -1,0 +1,47 @@
+"""Which messages of the fleet were taken, until it has surely read their acknowledgement."""
+
+from gateway.storage.engine.database import Database
+from gateway.storage.engine.writer import Writer
+
+REMEMBERED = 100
+"""Messages that are remembered: the fleet may have as many unacknowledged (Receive Maximum)."""
+
+PREFIX = "down/"
+"""The beginning of their names in `meta`; the packet identifier follows."""
+
+_SAVE = (
+    "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
+)
+_FORGET = "DELETE FROM meta WHERE name = ?"
+_ALL = "SELECT name, value FROM meta WHERE name GLOB 'down/*'"
+
+
+class DownSeen:
+    """The packet identifiers of the last messages, each with a hash of its message.
+
+    `remember` is in force at once, and its row is in the batch with what the message caused here.
+    """
+
+    def __init__(self, database: Database, writer: Writer) -> None:
+        self._database = database
+        self._writer = writer
+        self._hashes: dict[int, int] = {}
+
+    async def load(self) -> None:
+        """Learn what an earlier run left; call it once, before the first message."""
+        rows = await self._database.reader.query(_ALL, (), lambda cursor: cursor.fetchall())
+        self._hashes = {int(name.removeprefix(PREFIX)): value for name, value in rows}
+
+    def has(self, packet_id: int, value: int) -> bool:
+        """Return whether a message with this hash was taken under this packet identifier."""
+        return self._hashes.get(packet_id) == value
+
+    def remember(self, packet_id: int, value: int) -> None:
+        """Note a message as taken, and forget the one before REMEMBERED others."""
+        self._hashes.pop(packet_id, None)
+        self._hashes[packet_id] = value
+        self._writer.add(_SAVE, (f"{PREFIX}{packet_id}", value))
+        if len(self._hashes) > REMEMBERED:
+            oldest = next(iter(self._hashes))
+            del self._hashes[oldest]
+            self._writer.add(_FORGET, (f"{PREFIX}{oldest}",))

@@ -1,0 +1,194 @@
+"""The way down: what the fleet publishes for this gateway becomes messages of its broker."""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Protocol
+
+from gateway.counters import Counters
+from gateway.mqtt.errors import MqttError
+from gateway.mqtt.packets import Publish, SubscriptionRequest
+from gateway.mqtt.reason_codes import FAILURE, ReasonCode
+from gateway.mqtt.topics import check_topic_name, topic_matches
+from gateway.routing.where.message import Message
+from gateway.uplink.hops import has_hop, with_hop
+from gateway.uplink.topic_template import fill
+
+logger = logging.getLogger(__name__)
+
+CLIENT_ID = "$uplink"
+"""Who publishes it here."""
+
+MAXIMUM_WAITING = 1_000
+"""Messages that wait for room here. By MQTT 5 the fleet sends a tenth; what is beyond comes again
+on the next connection."""
+
+RETRY_SECONDS = 1.0
+"""Seconds until a message that found no room here is tried again."""
+
+ROOM = (ReasonCode.QUOTA_EXCEEDED, ReasonCode.MESSAGE_RATE_TOO_HIGH)
+"""Refusals that may be over later."""
+
+NEW_SUBSCRIPTION = 1
+"""Retain Handling: retained messages come with the first subscription of a session alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class DownRule:
+    """One `[[uplink.down]]`; `may_write` says of a local topic whether its user may write it."""
+
+    topic: str
+    local: str
+    qos: int = 1
+    may_write: Callable[[str], bool] = lambda topic: not topic.startswith("$")
+
+
+class Seen(Protocol):
+    """Remembers what was taken, across restarts (`storage/state/down_seen.py`)."""
+
+    def has(self, packet_id: int, value: int) -> bool:
+        """Return whether the message was taken before."""
+        ...
+
+    def remember(self, packet_id: int, value: int) -> None:
+        """Note it in the batch that gathers."""
+        ...
+
+
+@dataclass(slots=True)
+class _Waiting:
+    publish: Publish
+    hash: int
+    acknowledge: Callable[[], None]
+
+
+class Down:
+    """Publishes what comes down, in its order, and acknowledges what is on disk.
+
+    What finds no room here waits, and the fleet keeps the rest. A message that comes again because
+    its acknowledgement was lost is known by packet identifier and content.
+    """
+
+    def __init__(
+        self,
+        gateway_id: str,
+        rules: Sequence[DownRule],
+        seen: Seen,
+        counters: Counters,
+        *,
+        publish: Callable[[Message], ReasonCode],
+        when_on_disk: Callable[[Callable[[], None]], None],
+        later: Callable[[float, Callable[[], None]], object],
+    ) -> None:
+        self._gateway_id = gateway_id
+        self._rules = [(rule.topic.replace("{gateway}", gateway_id), rule) for rule in rules]
+        self._seen = seen
+        self._counters = counters
+        self._publish = publish
+        self._when_on_disk = when_on_disk
+        self._later = later
+        self._waiting: deque[_Waiting] = deque()
+        self._delayed = False
+        for name in ("down", "down_repeated", "down_dropped"):
+            counters.add(f"tidegate/uplink/{name}", 0)
+
+    @property
+    def subscriptions(self) -> list[SubscriptionRequest]:
+        """What to subscribe to at the fleet's broker."""
+        return [
+            SubscriptionRequest(
+                topic, rule.qos, retain_as_published=True, retain_handling=NEW_SUBSCRIPTION
+            )
+            for topic, rule in self._rules
+        ]
+
+    def receive(self, publish: Publish, acknowledge: Callable[[], None], *, resumed: bool) -> None:
+        """Take a message of a connection; `resumed` says that its session was there before."""
+        value = _hash_of(publish)
+        if publish.qos and publish.dup and resumed and self._repeated(publish, value, acknowledge):
+            self._counters.add("tidegate/uplink/down_repeated")
+            return
+        if len(self._waiting) >= MAXIMUM_WAITING:
+            self._counters.add("tidegate/uplink/down_dropped")  # unacknowledged: it comes again
+            return
+        self._waiting.append(_Waiting(publish, value, acknowledge))
+        if not self._delayed:
+            self._go_on()
+
+    def _repeated(self, publish: Publish, value: int, acknowledge: Callable[[], None]) -> bool:
+        if self._seen.has(publish.packet_id, value):
+            self._when_on_disk(acknowledge)
+            return True
+        for each in self._waiting:
+            if (each.publish.packet_id, each.hash) == (publish.packet_id, value):
+                each.acknowledge = acknowledge
+                return True
+        return False
+
+    def _go_on(self) -> None:
+        self._delayed = False
+        while self._waiting:
+            each = self._waiting[0]
+            if not self._take(each.publish):
+                self._delayed = True
+                self._later(RETRY_SECONDS, self._go_on)
+                return
+            self._waiting.popleft()
+            if each.publish.qos:
+                self._seen.remember(each.publish.packet_id, each.hash)
+            self._when_on_disk(each.acknowledge)
+
+    def _take(self, publish: Publish) -> bool:
+        """Publish a message here; return False if there is no room for it now."""
+        local = self._local_topic(publish)
+        if local is None:
+            self._counters.add("tidegate/uplink/down_dropped")
+            return True
+        code = self._publish(self._message(publish, local))
+        if code in ROOM and publish.qos:
+            return False
+        if code >= FAILURE:
+            logger.warning("%.80r came down and was refused here: %s", publish.topic, code.name)
+            self._counters.add("tidegate/uplink/down_dropped")
+        else:
+            self._counters.add("tidegate/uplink/down")
+        return True
+
+    def _local_topic(self, publish: Publish) -> str | None:
+        """Return where the message is published, None, with a line in the log, for nowhere."""
+        if has_hop(publish.properties.user_properties, self._gateway_id):
+            logger.warning("%.80r came down again: a loop ends here", publish.topic)
+            return None
+        for topic_filter, rule in self._rules:
+            if topic_matches(topic_filter, publish.topic):
+                local = fill(rule.local, self._gateway_id, publish.topic)
+                if _is_topic(local) and rule.may_write(local):
+                    return local
+                logger.warning("%.80r may not come down as %.80r", publish.topic, local)
+                return None
+        logger.warning("%.80r came down, and no [[uplink.down]] has it", publish.topic)
+        return None
+
+    def _message(self, publish: Publish, local: str) -> Message:
+        message = Message(local, publish.payload, publish.qos, publish.retain, client_id=CLIENT_ID)
+        message.set_properties(publish.properties)
+        properties = publish.properties.user_properties
+        message.user_properties = with_hop(properties, self._gateway_id)
+        return message
+
+
+def _is_topic(topic: str) -> bool:
+    try:
+        check_topic_name(topic)
+    except MqttError:
+        return False
+    return not topic.startswith("$")
+
+
+def _hash_of(publish: Publish) -> int:
+    """Return 63 bits that tell messages apart."""
+    text = publish.topic.encode()
+    data = b"%d %b %b" % (len(text), text, publish.payload)
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), "big") >> 1

@@ -1,0 +1,70 @@
+"""MQTT over WebSocket to the fleet's broker (MQTT 5, section 6; RFC 6455)."""
+
+import logging
+import socket
+from collections.abc import Callable
+from urllib.parse import urlsplit, urlunsplit
+
+from websockets.client import ClientProtocol
+from websockets.frames import Frame, Opcode
+from websockets.protocol import State
+from websockets.typing import Subprotocol
+from websockets.uri import parse_uri
+
+from gateway.uplink.fleet.stream import FleetStream
+
+PATH = "/mqtt"
+"""The path where a URL names none, as most brokers have it."""
+
+MAXIMUM_FRAME = 1024 * 1024
+"""Bytes of a frame that is accepted; the server's packets are smaller (Maximum Packet Size)."""
+
+_core_logger = logging.getLogger(f"{__name__}.core")
+_core_logger.setLevel(logging.WARNING)  # below it says what we say
+
+
+class WebSocketStream(FleetStream):
+    """A stream whose bytes travel in binary frames; packets wait for the end of the handshake."""
+
+    def __init__(self, sock: socket.socket, wake: Callable[[], None], url: str) -> None:
+        super().__init__(sock, wake)
+        parts = urlsplit(url)
+        path = PATH if parts.path in ("", "/") else parts.path
+        self._core = ClientProtocol(
+            parse_uri(urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))),
+            subprotocols=[Subprotocol("mqtt")],  # [MQTT-6.0.0-3]
+            max_size=MAXIMUM_FRAME,
+            logger=_core_logger,
+        )
+        self._asked = False
+
+    def take(self) -> list[bytes]:
+        """Return what the frames hold that came since the last call."""
+        for data in super().take():
+            self._core.receive_data(data)
+        taken = [
+            bytes(event.data)
+            for event in self._core.events_received()
+            if isinstance(event, Frame) and event.opcode in (Opcode.BINARY, Opcode.CONT)
+        ]
+        if self._core.handshake_exc is not None:
+            self._lose(f"no WebSocket: {self._core.handshake_exc}")
+        elif self._core.state in (State.CLOSING, State.CLOSED) and self._core.close_rcvd:
+            self._lose(f"the server closed the WebSocket: {self._core.close_rcvd}")
+        return taken
+
+    def flush(self) -> bool:
+        """Send the queued packets as one frame, and what the WebSocket itself has to say."""
+        if self._transport is None or self.lost is not None:
+            return False
+        if not self._asked:
+            self._asked = True
+            self._core.send_request(self._core.connect())
+        sends = self._core.state is State.OPEN and bool(self._waiting)
+        if sends:
+            self._core.send_binary(b"".join(self._waiting))
+            self._waiting.clear()
+        data = b"".join(self._core.data_to_send())
+        if data:
+            self._transport.write(data)
+        return sends

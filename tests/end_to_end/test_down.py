@@ -1,0 +1,80 @@
+"""Commands of the fleet through a real Mosquitto: once each across kills, and never in a circle."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.fleet_collector import FleetCollector
+from tests.support.gateway_process import GatewayProcess
+from tests.support.mosquitto import Mosquitto
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.mosquitto
+
+CONFIG = """
+[gateway]
+id = "barn"
+[uplink]
+url = "mqtt://127.0.0.1:{port}"
+[[uplink.rule]]
+topic = "#"
+[[uplink.down]]
+topic = "tidegate/{{gateway}}/commands/#"
+local = "commands/{{4+}}"
+[[uplink.down]]
+topic = "settings/+"
+local = "{{topic}}"
+username = "fleet"
+[[access.role]]
+name = "settings"
+users = ["fleet"]
+write = ["settings/a"]
+[[access.role]]
+name = "all"
+anonymous = true
+readwrite = ["#", "$SYS/#"]
+"""
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Iterator[Mosquitto]:
+    broker = Mosquitto(tmp_path)
+    broker.start()
+    yield broker
+    broker.kill()
+
+
+def test_commands_come_once_across_a_kill_and_do_not_go_up(
+    tmp_path: Path, fleet: Mosquitto
+) -> None:
+    folder = tmp_path / "gateway"
+    folder.mkdir()
+    gateway = GatewayProcess(folder, CONFIG.format(port=fleet.port)).start()
+    up = FleetCollector(fleet.port, "#", "fleet")
+    until(lambda: "connected" in gateway.log(), "the link is up", gateway.log)
+    until(lambda: any(b"online" in m.payload for m in up.received), "it may ask", gateway.log)
+    local = FleetCollector(gateway.port, "#", "local")
+    up.publish("tidegate/barn/commands/light", b"1")
+    until(lambda: len(local.received) == 1, "the command is there", gateway.log)
+    assert (local.received[0].topic, local.received[0].payload) == ("commands/light", b"1")
+    assert local.received[0].properties == [("hops", "barn")]
+    up.publish("settings/b", b"forbidden")
+    up.publish("settings/a", b"allowed")
+    until(lambda: len(local.received) == 2, "the setting is there", gateway.log)
+    assert local.received[1].payload == b"allowed"
+    gateway.kill()
+    for number in range(2, 12):
+        up.publish("tidegate/barn/commands/light", b"%d" % number)
+    gateway.start()
+    figure = FleetCollector(gateway.port, "$SYS/broker/tidegate/uplink/down", "figure")
+    until(lambda: [m.payload for m in figure.received][-1:] == [b"10"], "ten come", gateway.log)
+    until(lambda: local.received[-1].payload == b"11", "what waited comes", gateway.log)
+    # Only this gateway may repeat to its client what that has acknowledged just before the kill.
+    commands = [m.payload for m in local.received if m.topic == "commands/light"]
+    assert list(dict.fromkeys(commands)) == [b"%d" % number for number in range(1, 12)]
+    assert not [m for m in up.received if "/data/" in m.topic]
+    assert gateway.stop() == 0
+    figure.close()
+    local.close()
+    up.close()
