@@ -143,6 +143,7 @@ ALIKE = Properties(user_properties=(("name", "value"),))
 DIFFERENT = (Properties(user_properties=(("number", str(number)),)) for number in counter())
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("count", [1, 10])
 @pytest.mark.parametrize(
     ("version", "properties", "most"),

@@ -53,7 +53,7 @@ class SubscribersAgainstDict(RuleBasedStateMachine):
         assert self.held or self.subscribers.memory() == self.empty
 
 
-TestSubscribersAgainstDict = SubscribersAgainstDict.TestCase
+TestSubscribersAgainstDict = pytest.mark.uncovered(SubscribersAgainstDict.TestCase)
 
 
 def test_a_number_that_is_free_is_nobodys() -> None:

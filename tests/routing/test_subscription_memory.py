@@ -50,6 +50,7 @@ def growth(shape: str, subscribers: int) -> tuple[float, float]:
     return measured / SUBSCRIPTIONS, told / SUBSCRIPTIONS
 
 
+@pytest.mark.uncovered
 @pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="no /proc to ask")
 @pytest.mark.parametrize(
     ("shape", "subscribers", "most"),

@@ -70,7 +70,7 @@ class NodesAgainstDict(RuleBasedStateMachine):
             assert self.nodes.children(node) == A_CHILD * len(levels) + kinds
 
 
-TestNodesAgainstDict = NodesAgainstDict.TestCase
+TestNodesAgainstDict = pytest.mark.uncovered(NodesAgainstDict.TestCase)
 
 
 def grown(nodes: TrieNodes, count: int) -> list[int]:

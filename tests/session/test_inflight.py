@@ -173,3 +173,17 @@ def test_what_an_earlier_run_had_sent_is_put_back() -> None:
     following = unkept()
     inflight.add(following)
     assert following.packet_id == 10
+
+
+def test_identifiers_that_are_not_free_are_passed_over() -> None:
+    inflight = Inflight(10)
+    spans = [unkept(2, 1), unkept(1, 1)]
+    for span, packet_id in zip(spans, (3, 7), strict=True):
+        span.packet_id = packet_id
+    inflight.restore([(span, False) for span in spans])
+    inflight._next = 3
+    publication = publish([b"1"] * 5)
+    assert inflight.room(publication, 0, 5) == 2
+    span = Span(publication, 0, 2, 1)
+    inflight.add(span)
+    assert span.packet_id == 5

@@ -147,22 +147,22 @@ def test_an_inline_client_gets_each_message_once_with_all_its_filters(harness: H
 
 @pytest.fixture
 def crowded(harness: Harness) -> Harness:
-    """Give a broker in which a client has filters made for the topic of sixteen levels `a`."""
+    """Give a broker in which a client has filters made for the topic of fifteen levels `a`."""
     harness.connect("hostile")
     session = harness.session("hostile")
-    for each in itertools.product("a+", repeat=16):
+    for each in itertools.product("a+", repeat=15):
         harness.broker.router.add(Subscription(session, "/".join(each), 0))
     return harness
 
 
-@pytest.mark.parametrize("topic", ["/".join("a" * 16), "/".join("a" * 16) + "/b"])
-def test_a_crowded_topic_is_refused(crowded: Harness, topic: str) -> None:
+def test_a_crowded_topic_is_refused(crowded: Harness) -> None:
     publisher = crowded.connect("p")
-    publisher.send(Publish(topic, qos=1, packet_id=5))
-    publisher.send(Publish(topic, qos=2, packet_id=6))
-    publisher.send(Publish(topic, qos=0, retain=True))
-    assert publisher.take() == [PubAck(5, QUOTA), PubRec(6, QUOTA)]
-    assert crowded.counters.count("tidegate/refused/crowded_topics") == 3
+    for topic in ("/".join("a" * 15), "/".join("a" * 15) + "/b"):
+        publisher.send(Publish(topic, qos=1, packet_id=5))
+        publisher.send(Publish(topic, qos=2, packet_id=6))
+        publisher.send(Publish(topic, qos=0, retain=True))
+        assert publisher.take() == [PubAck(5, QUOTA), PubRec(6, QUOTA)]
+    assert crowded.counters.count("tidegate/refused/crowded_topics") == 6
     assert len(crowded.broker.retained) == 0
     assert not any(client.take() for client in crowded.clients)
     assert crowded.publish("a", qos=1) == ReasonCode.NO_MATCHING_SUBSCRIBERS

@@ -10,6 +10,7 @@ from tests.support.payloads import payloads
 from tests.support.publishing import acknowledge, batch, published
 
 
+@pytest.mark.uncovered
 def test_packet_identifiers_come_round() -> None:
     harness = Harness(BrokerSettings(maximum_inflight=60_000))
     receiver, publisher = (harness.connect(name, MQTT_3_1_1) for name in "cp")

@@ -27,6 +27,7 @@ def run(where: RuleWhere, sequence: list[Message]) -> list[bool | None]:
     return results
 
 
+@pytest.mark.uncovered
 @given(rule_expressions(), histories())
 def test_the_memory_equals_the_whole_history(text: str, history: list[Message]) -> None:
     assert run(compile_rule(text), history) == results_of_a_rule(text, history)

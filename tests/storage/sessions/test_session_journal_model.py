@@ -329,6 +329,7 @@ def play(seed: int) -> None:
             raise
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("first", range(0, SEEDS, 100))
 def test_what_is_kept_comes_once_and_in_order(first: int) -> None:
     for seed in range(first, first + 100):
