@@ -98,8 +98,6 @@ def run(folder: str, on_trial: bool) -> None:
         note(fault, on_trial)
         time.sleep(0 if on_trial else RESTART_S)
         machine.reset()
-    finally:  # Ctrl-C: whoever pressed it decides
-        TIMER.deinit()
 
 
 def note(fault: Exception, on_trial: bool) -> None:
@@ -110,9 +108,13 @@ def note(fault: Exception, on_trial: bool) -> None:
 
 
 if __name__ == "__main__":
-    if held():
-        HELD = True  # who writes to the board looks for it
+    try:
+        if held():
+            HELD = True  # who writes to the board looks for it
+            hold()
+            print("held")
+        else:
+            run(*choose())
+    except KeyboardInterrupt:  # whoever pressed Ctrl-C may be gone
         hold()
-        print("held")
-    else:
-        run(*choose())
+        print("starts again after %d s; TIMER.deinit() prevents it" % (HOLD_MS // 1000))

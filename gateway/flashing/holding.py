@@ -11,10 +11,10 @@ from gateway.flashing.install import STATE
 from gateway.flashing.port import Port, open_port, retried
 
 HOLD = "/hold"
-HELD_SECONDS = 0.5
+HELD_SECONDS = 2.0
 """Seconds in which a board that was reset says that it waits; a USB board may say it unheard."""
 
-ATTEMPTS = 3
+ATTEMPTS = 4
 """How often a board is asked to wait: Ctrl-C may meet the launcher before it does."""
 
 

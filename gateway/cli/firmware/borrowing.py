@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gateway.errors import TidegateError
-from gateway.flashing.errors import BusyPortError
+from gateway.flashing.errors import BusyPortError, FlashingError
 from gateway.flashing.port import Port
 
 SECONDS = 15
@@ -24,9 +24,12 @@ def borrowed(options: argparse.Namespace, path: str) -> Iterator[Port]:
         asked = True
         _ask(options, path, SECONDS)
 
-    yield Port(path, borrow)
-    if asked:
-        _ask(options, path, 0)
+    try:
+        yield Port(path, borrow)
+    finally:
+        if asked:
+            with contextlib.suppress(FlashingError):  # the gateway comes back by itself, too
+                _ask(options, path, 0)
 
 
 def _ask(options: argparse.Namespace, path: str, seconds: int) -> None:

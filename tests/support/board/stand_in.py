@@ -112,6 +112,8 @@ class Board:
             case ["cut"]:
                 self._set_budget(NO_END)
                 self._process.kill()
+                with contextlib.suppress(BlockingIOError):  # what it had not read is lost
+                    os.read(self._master, 65_536)
                 self._ended()
             case ["writes", count]:
                 self._set_budget(int(count))
