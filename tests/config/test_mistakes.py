@@ -51,7 +51,12 @@ MISTAKES: list[tuple[str, str, object, str]] = [
         "either topic or client, not both",
     ),
     ("[uplink]\nurI = 'a'", "uplink.urI", "a", "ca_file, client_id, directory"),
-    ("[[uplink.rule]]\ntopik = 'a'", "uplink.rule[0].topik", "a", "lane, stream, topic, where"),
+    (
+        "[[uplink.rule]]\ntopik = 'a'",
+        "uplink.rule[0].topik",
+        "a",
+        "lane, retain, stream, target, topic, where",
+    ),
     (
         "[[serial]]\nport = 'a'\nbauds = 9600",
         "serial[0].bauds",
