@@ -36,6 +36,7 @@ from gateway.uplink.link.schedule import Schedule
 from gateway.uplink.rule import DEFAULT_RULES, Rule, key_of
 from gateway.uplink.rules import RuleSet
 from gateway.uplink.settings import UplinkSettings
+from gateway.uplink.targets import Target
 from gateway.uplink.uplink import Uplink
 from gateway.version import VERSION
 
@@ -140,6 +141,8 @@ def _settings(gateway: "Gateway", config: UplinkConfig) -> UplinkSettings:
         batch=_batch(config),
         schedule=_schedule(config),
         down=bool(config.down),
+        plain=config.plain,
+        targets=_targets(config),
         landing=LandingBounds(
             config.landing_maximum_bytes,
             config.landing_maximum_age or None,
@@ -164,6 +167,12 @@ def _schedule(config: UplinkConfig) -> Schedule | None:
     from gateway.uplink.link.cron import parse_window
 
     return Schedule([parse_window(text) for text in config.schedule])
+
+
+def _targets(config: UplinkConfig) -> tuple[Target, ...]:
+    """Return the targets of all rules, none if no rule has one of its own."""
+    targets = [Target(rule.stream, rule.topic, rule.target, rule.retain) for rule in config.rules]
+    return tuple(targets) if any(each.target or each.retain for each in targets) else ()
 
 
 def _batch(config: UplinkConfig) -> BatchLimits | None:

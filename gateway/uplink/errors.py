@@ -45,7 +45,7 @@ class OldBrokerError(LinkError):
     def __init__(self) -> None:
         text = (
             "the fleet's broker does not speak MQTT 5; "
-            'with MQTT 3.1.1 the uplink needs [uplink] batch = "zlib"'
+            'with MQTT 3.1.1 the uplink needs [uplink] batch = "zlib", or plain = true'
         )
         super().__init__(text, lasting=True)
 

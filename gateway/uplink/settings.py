@@ -9,6 +9,7 @@ from gateway.uplink.batch_limits import BatchLimits
 from gateway.uplink.landing_folder import NO_BOUNDS, LandingBounds
 from gateway.uplink.link.pacing import NO_LIMITS, PacingLimits
 from gateway.uplink.link.schedule import Schedule
+from gateway.uplink.targets import Target
 
 if TYPE_CHECKING:
     from gateway.uplink.context import UplinkContext
@@ -36,9 +37,10 @@ class UplinkSettings:
     `client_id` defaults to `tidegate-<gateway_id>`. `username_file` and `password_file` hold a user
     name and a password alone, and are read for each connection; `ca_file` the certificates that
     TLS trusts in place of the system's. `tls_certificate` and `tls_key` (by default in the same
-    file) say who the gateway is. With `identity`
-    the publisher's client identifier and user name go up too. Without `batch` each message has
-    a PUBLISH of its own.
+    file) say who the gateway is. With `plain` messages go up without numbers where the broker
+    speaks MQTT 3.1.1 alone; `targets` are those of the rules, none if no rule has one.
+    With `identity` the publisher's client identifier and user name go up too. Without
+    `batch` each message has a PUBLISH of its own.
     """
 
     gateway_id: str
@@ -63,6 +65,8 @@ class UplinkSettings:
     batch: BatchLimits | None = None
     schedule: Schedule | None = None
     down: bool = False
+    plain: bool = False
+    targets: tuple[Target, ...] = ()
     landing: LandingBounds = NO_BOUNDS
 
     @property

@@ -36,6 +36,7 @@ def _mistakes(configuration: Configuration, keys: Sequence[str]) -> Iterator[Con
     for error in _meaningless(configuration):
         wrong.append(error.key)
         yield error
+    yield from _different_targets(configuration)
     for place in range(len(configuration.listeners)):
         if not any(key.startswith(f"listener[{place}].") for key in wrong):
             yield from _mistake_of_listener(configuration, place)
@@ -57,6 +58,27 @@ def _meaningless(configuration: Configuration) -> Iterator[ConfigurationError]:
                 meaning(each)
             except ValueError as error:
                 yield ConfigurationError(configuration.file, place, each, str(error))
+
+
+def _different_targets(configuration: Configuration) -> Iterator[ConfigurationError]:
+    """Give rules of one stream that send the same topics to different targets.
+
+    A message that waits keeps its stream and topic, and not which rule took it.
+    """
+    rules = () if configuration.uplink is None else configuration.uplink.rules
+    if not any(rule.target or rule.retain for rule in rules):
+        return
+    from gateway.uplink.targets import overlap
+
+    for place, rule in enumerate(rules):
+        for other in rules[:place]:
+            same = (rule.target, rule.retain) == (other.target, other.retain)
+            if rule.stream == other.stream and not same and overlap(rule.topic, other.topic):
+                key = f"uplink.rule[{place}].target"
+                allowed = (
+                    f"that of the rule for {other.topic}, which has the same stream and topics"
+                )
+                yield ConfigurationError(configuration.file, key, rule.target, allowed)
 
 
 def _mistake_of_listener(configuration: Configuration, place: int) -> Iterator[ConfigurationError]:

@@ -2,7 +2,14 @@
 
 from dataclasses import dataclass
 
-from gateway.config.checks import one_of, rule_expression, stream, unshared_filter
+from gateway.config.checks import (
+    boolean,
+    one_of,
+    rule_expression,
+    stream,
+    topic_template,
+    unshared_filter,
+)
 from gateway.config.declaration import key
 
 
@@ -34,4 +41,16 @@ class RuleConfig:
         one_of("live", "backlog"),
         "`backlog`: after all live traffic, also while the link is up",
         "live",
+    )
+    target: str | None = key(
+        topic_template,
+        "the topic at the fleet's broker, in which `{gateway}` is the gateway id, `{topic}` the "
+        "local topic, `{2}` its second level, and `{2+}` its levels from there on",
+        None,
+        shown="`tidegate/{gateway}/data/{topic}`",
+    )
+    retain: bool = key(
+        boolean,
+        "retained messages are retained at the fleet's broker, too",
+        default=False,
     )

@@ -145,6 +145,12 @@ class UplinkConfig:
         "small messages go up [many at a time](fleet.md#batches), compressed",
         None,
     )
+    plain: bool = key(
+        boolean,
+        "at a broker that speaks MQTT 3.1.1 alone, messages go up [without their "
+        "numbers](fleet.md#plain-messages), as payload and topic",
+        default=False,
+    )
     batch_messages: int = key(
         whole_number(2, 10_000),
         "messages at which a batch is full",
@@ -187,6 +193,8 @@ class UplinkConfig:
         for name in ("batch", "schedule", "budget"):
             if self.url is None and getattr(self, name):
                 yield name, getattr(self, name), "only with url"
+        if self.plain and self.batch:
+            yield "plain", self.plain, "either batch or plain"
         if self.tls_key is not None and self.tls_certificate is None:
             yield "tls_key", self.tls_key, "only with tls_certificate"
         if self.tls_certificate and not (self.url or "").startswith(("mqtts:", "wss:")):

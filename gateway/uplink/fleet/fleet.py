@@ -63,7 +63,7 @@ class FleetDestination:
                 await self._send(client, limits, inflight, link)
                 await self._wait_for_acknowledgements(client, inflight, link)
         except OldBrokerError:
-            if self._settings.batch is None:
+            if self._settings.batch is None and not self._settings.plain:
                 raise
             self._mqtt_5 = False
             raise LinkError("the fleet's broker does not speak MQTT 5: trying 3.1.1") from None

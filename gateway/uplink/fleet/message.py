@@ -16,6 +16,7 @@ from gateway.mqtt.properties import Properties
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.uplink.envelope import has_more, remaining_expiry, write_user_properties
 from gateway.uplink.settings import UplinkSettings
+from gateway.uplink.targets import Targets
 
 LONGEST_TOPIC = 65_535
 """Bytes of a topic name (MQTT 5, section 1.5.4)."""
@@ -56,23 +57,40 @@ class FleetMessages:
     """Encodes rows as messages of one connection, with topic aliases.
 
     With `aliases`, those of the connection, what `of` returns has to be sent there next. What
-    `again` returns, as well on this connection, has none.
+    `again` returns, as well on this connection, has none. MQTT 3.1.1 has no properties, so its
+    messages are plain: they carry no number. RETAIN is kept where a rule says so and the server
+    `retains`.
     """
 
-    def __init__(self, settings: UplinkSettings, aliases: OutboundAliases | None = None) -> None:
-        self._prefix = settings.topic("data/").encode()
+    def __init__(
+        self,
+        settings: UplinkSettings,
+        aliases: OutboundAliases | None = None,
+        *,
+        mqtt_5: bool = True,
+        retains: bool = True,
+    ) -> None:
+        prefix = settings.topic("data/")
+        self._prefix = prefix.encode()
         self._identity = settings.identity
         self._aliases = aliases
+        self._mqtt_5 = mqtt_5
+        self._retains = retains
+        self._targets: Targets | None = None
+        if settings.targets:
+            self._targets = Targets(settings.targets, settings.gateway_id, prefix)
 
     def fits(self, row: OutboxRow) -> bool:
         """Return whether the topic is no longer than MQTT allows."""
-        topic = row.topic
-        size = len(topic) if topic.isascii() else len(topic.encode())
+        if self._targets is not None:
+            topic, _ = self._targets.of(row)
+            return 0 < len(topic) <= LONGEST_TOPIC
+        size = len(row.topic) if row.topic.isascii() else len(row.topic.encode())
         return len(self._prefix) + size <= LONGEST_TOPIC
 
     def of(self, row: OutboxRow, now: int, *, resent: bool) -> FleetMessage:
         """Return the row's message as it goes up at `now` (ms since 1970); its topic must fit."""
-        topic = self._prefix + row.topic.encode()
+        topic = self._topic_of(row)
         topic = len(topic).to_bytes(2, "big") + topic
         alias = b""
         if self._aliases is not None:
@@ -85,18 +103,31 @@ class FleetMessages:
 
     def again(self, row: OutboxRow, now: int) -> FleetMessage:
         """Return the message of a row whose packet is resent."""
-        return self._with(
-            write_string(f"{self._prefix.decode()}{row.topic}"), b"", row, now, resent=True
-        )
+        topic = self._topic_of(row)
+        topic = len(topic).to_bytes(2, "big") + topic
+        return self._with(topic, b"", row, now, resent=True)
+
+    def _topic_of(self, row: OutboxRow) -> bytes:
+        if self._targets is not None:
+            return self._targets.of(row)[0]
+        return self._prefix + row.topic.encode()
+
+    def _first_byte(self, row: OutboxRow) -> int:
+        if row.retain and self._retains and self._targets is not None:
+            _, retain = self._targets.of(row)
+            return publish_first_byte(qos=1, retain=retain, dup=False)
+        return _FIRST_BYTE
 
     def _with(
         self, topic: bytes, alias: bytes, row: OutboxRow, now: int, *, resent: bool
     ) -> FleetMessage:
+        if not self._mqtt_5:
+            return _message(self._first_byte(row), topic, b"", row.payload)
         fields = alias + write_user_properties(row, identity=self._identity, resent=resent)
         if has_more(row):
             fields = _more_fields(row, now) + fields
         properties = write_variable_byte_integer(len(fields)) + fields
-        return _message(_FIRST_BYTE, topic, properties, row.payload)
+        return _message(self._first_byte(row), topic, properties, row.payload)
 
 
 def _message(first_byte: int, topic: bytes, properties: bytes, payload: bytes) -> FleetMessage:

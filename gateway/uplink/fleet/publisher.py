@@ -44,7 +44,12 @@ class Publisher:
         self._inflight = inflight
         self._batch_topic = context.settings.topic(SUFFIX)
         self._aliases = self._make_aliases()
-        self._messages = FleetMessages(context.settings, self._aliases)
+        self._messages = FleetMessages(
+            context.settings,
+            self._aliases,
+            mqtt_5=limits.mqtt_5,
+            retains=limits.retain_available,
+        )
 
     def status(self, status: bytes) -> None:
         """Send the retained status message."""

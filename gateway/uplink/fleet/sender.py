@@ -162,6 +162,8 @@ class Sender:
         limits = self._batch_limits
         if limits is None or self._inflight.alone(picked.row):
             return None
+        if self._context.settings.targets and not self._all_in_batches:
+            return None  # a batch has one topic for all
         small = picked.row.size <= limits.bytes // SMALL_SHARE
         if not small and not self._all_in_batches:
             return None
