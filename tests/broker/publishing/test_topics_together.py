@@ -111,7 +111,7 @@ class Scene:
             policy = AccessPolicy(parse(acl))
             self.harness.broker.access = policy
             access.apply(self.harness.broker, [policy])
-            fields = {"username": "u", "arrival": ConnectionInfo(access=policy)}
+            fields = {"username": "u", "info": ConnectionInfo(access=policy)}
         if others:
             request = [SubscriptionRequest(others.partition(" ")[0], 1)]
             self.harness.connect("other").subscribe_all(request, others.partition(" ")[2] or None)
