@@ -20,6 +20,8 @@ cdef class Client:
     cdef public bint problem_information
     cdef public bint said_goodbye
     cdef public Session session
+    cdef public short skipping
+    cdef public short skips
 
     cpdef send(self, packet, long long commit=*)
     cpdef close(self)

@@ -41,6 +41,8 @@ class Client:
         "problem_information",
         "said_goodbye",
         "session",
+        "skipping",
+        "skips",
     )
 
     def __init__(
@@ -69,6 +71,8 @@ class Client:
         self.held_connect = 0  # of these, in a CONNECT that is not decided about
         self.said_goodbye = False  # by DISCONNECT: the client sends nothing more [MQTT-3.14.4-1]
         self.problem_information = True
+        self.skips = 0  # publications behind which others are not looked for after a vain look
+        self.skipping = 0  # of these, those to come
 
     def send(self, packet: Packet, commit: int = 0) -> None:
         """Queue a packet; it leaves once every batch up to `commit` is on disk."""

@@ -14,6 +14,7 @@ from gateway.mqtt.codec.publish_properties cimport PropertyCache, PublishPropert
 cdef Py_ssize_t _LARGEST
 cdef Py_ssize_t _SIZE
 cdef int _DUP
+cdef int _LONGEST_LENGTH
 
 @cython.final
 cdef class Connection:
@@ -22,6 +23,7 @@ cdef class Connection:
     cdef Barrier _barrier
     cdef bytes _buffer
     cdef readonly bint alike_behind
+    cdef readonly bint others_behind
     cdef readonly Py_ssize_t answers
     cdef readonly Framer framer
     cdef public long long maximum_packet_size
@@ -55,8 +57,10 @@ cdef class Connection:
     cpdef Publication publication(self)
     @cython.locals(properties=PublishProperties, block=bytes)
     cdef _make_canonical(self, Publication publication)
-    @cython.locals(packets=PacketBatch, behind=bytes, place=Py_ssize_t)
-    cpdef extend(self, Publication publication, long long most, long long most_bytes)
+    @cython.locals(buffer=bytes, start=Py_ssize_t, last=Py_ssize_t, end=Py_ssize_t)
+    cpdef bytes name_behind(self)
+    @cython.locals(packets=PacketBatch, properties=bytes, place=Py_ssize_t)
+    cpdef extend(self, Publication publication, long long most, long long most_bytes, joins=*)
     @cython.locals(packets=PacketBatch)
     cpdef shorten(self, Publication publication, Py_ssize_t count)
     @cython.locals(buffer=bytes, body=Py_ssize_t, end=Py_ssize_t)

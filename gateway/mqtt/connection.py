@@ -19,7 +19,7 @@ from gateway.mqtt.codec.publish_properties import (
 )
 from gateway.mqtt.codec.remaining_length import check_remaining_length
 from gateway.mqtt.errors import MqttError, ProtocolError
-from gateway.mqtt.framing import Framer
+from gateway.mqtt.framing import Framer, Joins
 from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.output import Barrier, Output
 from gateway.mqtt.packet_batch import PacketBatch
@@ -40,6 +40,7 @@ CONNECT_5 = b"\x00\x04MQTT\x05"
 _LARGEST = LARGEST
 _SIZE = SIZE
 _DUP = DUP
+_LONGEST_LENGTH = 4  # bytes of a remaining length (section 1.5.5)
 _NO_TOPIC = b"\0\0"
 
 MAXIMUM_RECEIVE_MAXIMUM = 65_535
@@ -75,6 +76,7 @@ class Connection:
         "maximum_packet_size",
         "maximum_unsent",
         "on_output",
+        "others_behind",
         "outbound_aliases",
         "output",
         "packets_received",
@@ -99,7 +101,8 @@ class Connection:
         self.property_cache = property_cache or PropertyCache()
         self._buffer = b""  # where the packet that was taken last stands: its body, and its end
         self.first_byte = self._body = self._end = 0
-        self.alike_behind = False  # whether `extend` may find anything
+        self.others_behind = False  # whether `extend` may find anything
+        self.alike_behind = False  # and the next seems to have the same topic
         self._alias_maximum = topic_alias_maximum
         self._alias_figures = inbound_figures or InboundFigures()
         self._aliases: InboundAliases | None = None  # made with the first
@@ -184,6 +187,7 @@ class Connection:
         publication = Publication(packets, first_byte & ~_DUP, mqtt5, name, properties)
         # the topic of the next packet stands behind its first byte and remaining length
         self.alike_behind = buffer.find(name, end + 2, end + 5 + len(name)) >= 0
+        self.others_behind = end < len(buffer) and buffer[end] == first_byte
         # MQTT 5 wants the shortest remaining length of whoever sends it (section 1.5.5)
         longer = head > 2 and not (end - body) >> 7 * (head - 2)
         if alias is not None or first_byte & _DUP or longer:
@@ -193,7 +197,7 @@ class Connection:
 
     def _make_canonical(self, publication: Publication) -> None:
         """Write a packet anew that cannot be forwarded as it came, and stays alone."""
-        self.alike_behind = False
+        self.alike_behind = self.others_behind = False
         properties, block = publication.properties, b""
         if publication.mqtt5:
             block = property_block(properties, properties.expiry, (), 0)
@@ -201,20 +205,38 @@ class Connection:
             publication.packets, publication.first_byte, publication.topic_name, block
         )
 
-    def extend(self, publication: Publication, most: int, most_bytes: int) -> None:
+    def name_behind(self) -> bytes:
+        """Return the topic name of the next of `others_behind`, b"" while it is not whole."""
+        buffer, start = self._buffer, self._end + 2
+        last = start + _LONGEST_LENGTH - 1
+        if len(buffer) < last + 2:
+            return b""
+        while buffer[start - 1] > 0x7F and start < last:
+            start += 1
+        end = start + 2 + (buffer[start] << 8 | buffer[start + 1])
+        return buffer[start:end] if end <= len(buffer) else b""
+
+    def extend(
+        self,
+        publication: Publication,
+        most: int,
+        most_bytes: int,
+        joins: Joins | None = None,
+    ) -> None:
         """Add to the publication that was taken last those behind it that are alike.
 
-        They differ from it in packet identifier and payload alone, and are `most` at most with it,
-        and of at most so many bytes. There are none unless `alike_behind`.
+        They differ from it in packet identifier and payload alone, and in a topic name that
+        `joins`. They are `most` at most with it, and of at most so many bytes. There are none
+        unless there are `others_behind`.
         """
-        if not self.alike_behind:
+        if not self.others_behind:
             return
         packets = publication.packets
-        behind = b""
-        if publication.mqtt5 and publication.qos:
-            place = packets.body + packets.identifier + 2
-            behind = packets.data[place : packets.body + packets.payload]
-        self.framer.extend(packets, most, most_bytes, behind)
+        properties = b""
+        if publication.mqtt5:
+            place = len(publication.topic_name) + (2 if publication.qos else 0)
+            properties = packets.data[packets.body + place : packets.body + packets.payload]
+        publication.mixed = self.framer.extend(packets, most, most_bytes, properties, joins)
         if packets.count > 1:
             self.packets_received += packets.count - 1
             if publication.qos and 0 in packets.identifiers():

@@ -3,6 +3,7 @@ import cython
 from gateway.mqtt.packet_batch cimport PacketBatch
 
 cdef int _LAST_SHIFT
+cdef int _QOS
 
 @cython.final
 cdef class Framer:
@@ -17,15 +18,17 @@ cdef class Framer:
     @cython.locals(buffer=bytes, position=Py_ssize_t, length=Py_ssize_t, start=Py_ssize_t,
                    end=Py_ssize_t)
     cpdef tuple next_frame(self, int version=*)
-    @cython.locals(buffer=bytes, like=bytes, start=Py_ssize_t, end=Py_ssize_t,
+    @cython.locals(buffer=bytes, like=bytes, start=Py_ssize_t, end=Py_ssize_t, behind=bytes,
                    size=Py_ssize_t, last="long long", skip=Py_ssize_t, count=Py_ssize_t)
-    cpdef extend(
-        self, PacketBatch batch, long long most, long long most_bytes, bytes behind=*)
-    @cython.locals(buffer=bytes, start=Py_ssize_t, end=Py_ssize_t, body=Py_ssize_t, alike=bytes,
-                   first_byte=int, largest=Py_ssize_t, skip=Py_ssize_t, least=Py_ssize_t,
-                   stop=Py_ssize_t)
-    cdef _extend_uneven(
-        self, PacketBatch batch, long long most, long long most_bytes, bytes behind)
+    cpdef bint extend(
+        self, PacketBatch batch, long long most, long long most_bytes, bytes properties=*,
+        joins=*) except -1
+    @cython.locals(buffer=bytes, start=Py_ssize_t, end=Py_ssize_t, body=Py_ssize_t, name=bytes,
+                   first_byte=int, largest=Py_ssize_t, identifier=Py_ssize_t, size=Py_ssize_t,
+                   payload=Py_ssize_t, stop=Py_ssize_t, differ=bint, other=bytes)
+    cdef bint _extend_uneven(
+        self, PacketBatch batch, long long most, long long most_bytes, bytes properties,
+        joins) except -1
     cpdef bytes look_back(self, Py_ssize_t size)
     cpdef go_on(self, Py_ssize_t size)
     cdef _wait(self, Py_ssize_t missing)

@@ -1,11 +1,17 @@
 """Cuts a stream of bytes into packets (MQTT 5, section 2.1)."""
 
+from collections.abc import Callable
+
 from gateway.mqtt.codec.remaining_length import check_remaining_length
 from gateway.mqtt.errors import MalformedPacket
 from gateway.mqtt.packet_batch import PacketBatch
 from gateway.mqtt.reason_codes import ReasonCode
 
+Joins = Callable[[bytes], bool]
+"""Says of a topic name, behind its length, whether its messages may go with those before."""
+
 _LAST_SHIFT = 21  # a remaining length is four bytes of seven bits (section 2.1.4)
+_QOS = 0x06  # the bits of the first byte of a PUBLISH that say the QoS
 
 
 class Framer:
@@ -107,16 +113,25 @@ class Framer:
         self._position = end
         return buffer, buffer[position], start, end
 
-    def extend(self, batch: PacketBatch, most: int, most_bytes: int, behind: bytes = b"") -> None:
+    def extend(
+        self,
+        batch: PacketBatch,
+        most: int,
+        most_bytes: int,
+        properties: bytes = b"",
+        joins: Joins | None = None,
+    ) -> bool:
         """Add to a batch of one, the packet that was returned last, those behind it that are alike.
 
-        They have the same first byte and the same bytes up to the packet identifier, or up to the
-        payload where there is none, and `behind` that identifier. They are whole, at most `most`
-        with the first, and of at most `most_bytes` together. They count as returned.
+        They have the same first byte and `properties`, which is the whole block with its length,
+        and the same topic name or one that `joins`. They are whole, at most `most` with the first,
+        and of at most `most_bytes` together. They count as returned. Returns whether their topic
+        names differ.
         """
         buffer, start, end = self._buffer, self.start, self._position
         size = batch.size
         like = buffer[start : start + batch.body + batch.identifier]
+        behind = properties if buffer[start] & _QOS else b""  # the packet identifier
         skip = len(like) + 2
         last = min(len(buffer), start + most * size, start + most_bytes) - size
         while (
@@ -130,31 +145,53 @@ class Framer:
             batch.take_even(buffer[start:end])
             self._position = end
         if count < most and end < len(buffer) and buffer[end] == buffer[start]:
-            self._extend_uneven(batch, most, most_bytes, behind)
+            return self._extend_uneven(batch, most, most_bytes, properties, joins)
+        return False
 
-    def _extend_uneven(self, batch: PacketBatch, most: int, most_bytes: int, behind: bytes) -> None:
-        """Add packets of other sizes."""
+    def _extend_uneven(
+        self,
+        batch: PacketBatch,
+        most: int,
+        most_bytes: int,
+        properties: bytes,
+        joins: Joins | None,
+    ) -> bool:
+        """Add packets of other sizes or other topic names."""
         buffer, start, end = self._buffer, self.start, self._position
-        body = start + batch.body
-        alike = buffer[body : body + batch.identifier]
         first_byte, largest = buffer[start], batch.size
-        skip, least = batch.identifier + 2, batch.payload
-        starts, bodies = list(batch.starts), list(batch.bodies)
-        while len(starts) < most and end < len(buffer) and buffer[end] == first_byte:
-            body, stop = _body(buffer, end)
-            if not body or stop > len(buffer) or stop - start > most_bytes or stop - body < least:
+        identifier = 2 if first_byte & _QOS else 0
+        payload = start + batch.body + batch.payload
+        name = buffer[start + batch.body : payload - len(properties) - identifier]
+        starts, places, differ = list(batch.starts), list(batch.places), False
+        while len(starts) < most and end + 1 < len(buffer) and buffer[end] == first_byte:
+            body = end + 2
+            stop = body + buffer[end + 1]
+            if stop > body + 0x7F:
+                body, stop = _body(buffer, end)
+            if (
+                stop - body < 2
+                or stop > len(buffer)
+                or stop - start > most_bytes
+                or stop - end > self.maximum_packet_size
+            ):
                 break
-            if stop - end > self.maximum_packet_size or not buffer.startswith(alike, body):
+            size = 2 + (buffer[body] << 8 | buffer[body + 1])
+            payload = body + size + identifier + len(properties)
+            if payload > stop or not buffer.startswith(properties, payload - len(properties)):
                 break
-            if behind and not buffer.startswith(behind, body + skip):
-                break
+            if not buffer.startswith(name, body):
+                other = buffer[body : body + size]
+                if joins is None or not joins(other):
+                    break
+                name, differ = other, True
             starts.append(end - start)
-            bodies.append(body - start)
+            places.append(payload - start)
             largest = max(largest, stop - end)
             end = stop
         if len(starts) > batch.count:
-            batch.extend(buffer[start:end], starts, bodies, largest)
+            batch.extend(buffer[start:end], starts, places, largest)
             self._position = end
+        return differ
 
     def look_back(self, size: int) -> bytes:
         """Return at most `size` bytes from the start of the packet that was returned last."""
@@ -178,22 +215,17 @@ class Framer:
 
 
 def _body(buffer: bytes, position: int) -> tuple[int, int]:
-    """Return start and end of the body of the packet at this position.
+    """Return start and end of the body of the packet there, whose length takes several bytes.
 
     (0, 0) while its header is not whole, or if its remaining length is not in its shortest form or
     malformed: `next_frame` says so when it is that packet's turn.
     """
-    body = position + 2
-    if body > len(buffer):
+    try:
+        length, body = _long_remaining_length(buffer, position + 1)
+    except MalformedPacket:
         return 0, 0
-    length = buffer[position + 1]
-    if length > 0x7F:
-        try:
-            length, body = _long_remaining_length(buffer, position + 1)
-        except MalformedPacket:
-            return 0, 0
-        if not body or length >> 7 * (body - position - 2) == 0:
-            return 0, 0
+    if not body or length >> 7 * (body - position - 2) == 0:
+        return 0, 0
     return body, body + length
 
 

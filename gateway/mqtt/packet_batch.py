@@ -1,4 +1,4 @@
-"""PUBLISH packets that stand one behind the other and differ in packet identifier and payload."""
+"""PUBLISH packets that stand one behind the other and differ in topic name, number and payload."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -18,16 +18,17 @@ _LOW = LOW
 
 
 class PacketBatch:
-    """The bytes of `count` packets, and where each and its body start there.
+    """The bytes of `count` packets, and where each and its payload start there.
 
-    Where all are as long, that is `size`, and their bodies start `body` bytes behind their own
-    start; otherwise `size` is 0. In each body the packet identifier, if there is one, stands at
-    `identifier`, and the payload begins at `payload`. `largest` is the size of the largest packet,
+    Where all are as long, and have one topic name, that is `size`: their bodies start `body` bytes
+    behind their own start, in each body the packet identifier, if there is one, stands at
+    `identifier`, and the payload begins at `payload`. Otherwise `size` is 0; then too the packet
+    identifier stands as far before the payload. `largest` is the size of the largest packet,
     `payloads` the bytes of all payloads.
     """
 
     __slots__ = (
-        "_bodies",
+        "_places",
         "_starts",
         "body",
         "count",
@@ -48,11 +49,11 @@ class PacketBatch:
         self.count = count = len(data) // size
         self.payloads = count * (size - body - payload)
         self._starts = NOT_LISTED  # listing them would be a tenth of all the work
-        self._bodies = NOT_LISTED
+        self._places = NOT_LISTED
 
-    def extend(self, data: bytes, starts: list[int], bodies: list[int], largest: int) -> None:
-        """Become these packets, which are not all as long."""
-        self.data, self._starts, self._bodies = data, starts, bodies
+    def extend(self, data: bytes, starts: list[int], places: list[int], largest: int) -> None:
+        """Become these packets, whose payloads begin at `places`."""
+        self.data, self._starts, self._places = data, starts, places
         self.count = len(starts)
         self.size = 0
         self.largest = largest
@@ -70,7 +71,7 @@ class PacketBatch:
         if self.size:
             self.take_even(data)
         else:
-            self.extend(data, self._starts[:count], self._bodies[:count], self.largest)
+            self.extend(data, self._starts[:count], self._places[:count], self.largest)
 
     @property
     def starts(self) -> Sequence[int]:
@@ -78,9 +79,12 @@ class PacketBatch:
         return range(0, len(self.data), self.size) if self.size else self._starts
 
     @property
-    def bodies(self) -> Sequence[int]:
-        """Where the body of each packet starts."""
-        return range(self.body, len(self.data), self.size) if self.size else self._bodies
+    def places(self) -> Sequence[int]:
+        """Where the payload of each packet begins."""
+        if self.size:
+            place = self.body + self.payload
+            return range(place, place + len(self.data), self.size)
+        return self._places
 
     def start(self, number: int) -> int:
         """Return where the packet with this number, from 0, starts; behind the last, the end."""
@@ -93,13 +97,20 @@ class PacketBatch:
         if self.size:
             return count * (self.size - self.body - self.payload)
         end = first + count
-        heads = sum(self._bodies[first:end]) - sum(self._starts[first:end])
-        return self.start(end) - self.start(first) - heads - count * self.payload
+        heads = sum(self._places[first:end]) - sum(self._starts[first:end])
+        return self.start(end) - self.start(first) - heads
 
     def one(self, number: int) -> bytes:
         """Return the payload of the packet with this number, from 0."""
-        body = number * self.size + self.body if self.size else self._bodies[number]
-        return self.data[body + self.payload : self.start(number + 1)]
+        size = self.size
+        place = number * size + self.body + self.payload if size else self._places[number]
+        return self.data[place : self.start(number + 1)]
+
+    def topic_name(self, number: int) -> bytes:
+        """Return the topic name of the packet with this number, behind its length."""
+        data = self.data
+        start = body_start(data, self.start(number))
+        return data[start : start + 2 + (data[start] << 8 | data[start + 1])]
 
     def identifiers(self) -> Sequence[int]:
         """Return the packet identifiers, as a range where each is one more than that before."""
@@ -109,7 +120,8 @@ class PacketBatch:
             return (data[place] << 8 | data[place + 1],)
         if self.size:
             return packet_ids(data[place :: self.size], data[place + 1 :: self.size])
-        places = [body + self.identifier for body in self._bodies]
+        back = self.payload - self.identifier
+        places = [place - back for place in self._places]
         high = bytes([data[place] for place in places])
         return packet_ids(high, bytes([data[place + 1] for place in places]))
 
@@ -120,20 +132,20 @@ class PacketBatch:
     def numbered(self, first: int, count: int, packet_id: int) -> bytearray:
         """Return these packets with packet identifiers from `packet_id` on."""
         data = bytearray(self.data if count == self.count else self.slice(first, count))
-        size, place = self.size, self.identifier
-        if count == 1:
-            place += self.body if size else self._bodies[first] - self._starts[first]
-            data[place] = packet_id >> 8
-            data[place + 1] = packet_id & 0xFF
-        elif size:
-            data[self.body + place :: size] = _HIGH[packet_id : packet_id + count]
-            data[self.body + place + 1 :: size] = _LOW[packet_id : packet_id + count]
-        else:
-            place -= self._starts[first]
-            for body in self._bodies[first : first + count]:
-                data[body + place] = packet_id >> 8
-                data[body + place + 1] = packet_id & 0xFF
-                packet_id += 1
+        size, place = self.size, self.body + self.identifier
+        if size:
+            if count == 1:
+                data[place] = packet_id >> 8
+                data[place + 1] = packet_id & 0xFF
+            else:
+                data[place::size] = _HIGH[packet_id : packet_id + count]
+                data[place + 1 :: size] = _LOW[packet_id : packet_id + count]
+            return data
+        back = self._starts[first] + self.payload - self.identifier
+        for place in self._places[first : first + count]:
+            data[place - back] = packet_id >> 8
+            data[place - back + 1] = packet_id & 0xFF
+            packet_id += 1
         return data
 
     def part(self, first: int, count: int) -> "PacketBatch":
@@ -143,20 +155,31 @@ class PacketBatch:
             return PacketBatch(data, self.size, self.body, self.identifier, self.payload)
         end, start = first + count, self._starts[first]
         starts = [place - start for place in self._starts[first:end]]
-        bodies = [place - start for place in self._bodies[first:end]]
-        return uneven_batch(data, starts, bodies, self.identifier, self.payload)
+        places = [place - start for place in self._places[first:end]]
+        return uneven_batch(data, starts, places, self.payload - self.identifier)
 
 
-def uneven_batch(
-    data: bytes, starts: list[int], bodies: list[int], identifier: int, payload: int
-) -> PacketBatch:
-    """Return packets that need not all be as long."""
-    ends = [*starts[1:], len(data)]
-    largest = max([end - start for start, end in zip(starts, ends, strict=True)])
-    batch = PacketBatch(data, len(data), bodies[0], identifier, payload)
+def uneven_batch(data: bytes, starts: list[int], places: list[int], back: int) -> PacketBatch:
+    """Return packets that need not all be as long, with these payloads.
+
+    The packet identifiers stand `back` bytes before them.
+    """
+    body = body_start(data, 0)
+    payload = places[0] - body
+    batch = PacketBatch(data, len(data), body, payload - back, payload)
     if len(starts) > 1:
-        batch.extend(data, starts, bodies, largest)
+        ends = [*starts[1:], len(data)]
+        largest = max([end - start for start, end in zip(starts, ends, strict=True)])
+        batch.extend(data, starts, places, largest)
     return batch
+
+
+def body_start(data: bytes, start: int) -> int:
+    """Return where the body of the packet begins that starts there, and is well-formed."""
+    start += 1
+    while data[start] > 0x7F:
+        start += 1
+    return start + 1
 
 
 def packet_ids(high: bytes, low: bytes) -> Sequence[int]:

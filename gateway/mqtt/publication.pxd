@@ -16,6 +16,7 @@ cdef class Publication:
     cdef public dict forms
     cdef public Py_ssize_t holders
     cdef public list messages
+    cdef public bint mixed
     cdef readonly bint mqtt5
     cdef public Py_ssize_t owed
     cdef public object packet_id
@@ -31,6 +32,8 @@ cdef class Publication:
     cdef public object username
 
     cpdef identifiers(self)
+    cpdef bytes name_of(self, Py_ssize_t number)
+    cpdef topic_of(self, Py_ssize_t number)
     @cython.locals(packets=PacketBatch)
     cpdef Py_ssize_t size(self, Py_ssize_t first, Py_ssize_t count) except -1
     @cython.locals(packets=PacketBatch, each=Py_ssize_t, count=Py_ssize_t)
@@ -38,4 +41,5 @@ cdef class Publication:
     cpdef bint expired(self, double now) except -1
     cpdef share_forms(self)
     cpdef forget_forms(self)
+    @cython.locals(packets=PacketBatch, name=bytes, part=Publication)
     cpdef Publication part(self, Py_ssize_t first, Py_ssize_t count)

@@ -1,4 +1,4 @@
-"""Application messages of one topic that arrived together, on their way through the gateway."""
+"""Application messages that arrived together, on their way through the gateway."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -15,11 +15,12 @@ NO_TOPIC: Final = ""
 
 
 class Publication:
-    """1 to n messages of one publisher, topic, QoS and RETAIN, with the same properties.
+    """1 to n messages of one publisher, QoS and RETAIN, with the same properties and destinations.
 
     `packets` are their PUBLISH packets, for MQTT 5 if `mqtt5`, in the one form in which they are
-    forwarded unchanged: with their topic name, without DUP and topic alias. `topic_name` is the
-    topic in UTF-8 behind its length. `received_at` is wall time in milliseconds since 1970,
+    forwarded unchanged: with their topic names, without DUP and topic alias. `topic` is that of the
+    first, `topic_name` the same in UTF-8 behind its length; others may differ if they are `mixed`.
+    `received_at` is wall time in milliseconds since 1970,
     `arrived` monotonic seconds of the same moment. `commit_within` is the durability class: the
     seconds by which a commit may be put off, None for what is kept in memory alone. `barrier` is
     what the publisher's answer may wait for, set while the messages are handed out.
@@ -37,6 +38,7 @@ class Publication:
         "forms",
         "holders",
         "messages",
+        "mixed",
         "mqtt5",
         "owed",
         "packet_id",
@@ -68,6 +70,7 @@ class Publication:
         self.qos = first_byte >> 1 & 3
         self.retain = bool(first_byte & 1)
         self.topic = NO_TOPIC
+        self.mixed = False
         self.packet_id: int | None = None  # where its packet was written anew, without it
         self.client_id: str | None = None
         self.username: str | None = None
@@ -89,6 +92,14 @@ class Publication:
         if self.packet_id is not None:
             return (self.packet_id,)
         return self.packets.identifiers()
+
+    def name_of(self, number: int) -> bytes:
+        """Return the topic name of the message with this number, behind its length."""
+        return self.packets.topic_name(number) if self.mixed else self.topic_name
+
+    def topic_of(self, number: int) -> str:
+        """Return its topic."""
+        return self.packets.topic_name(number)[2:].decode() if self.mixed else self.topic
 
     @property
     def count(self) -> int:
@@ -141,8 +152,10 @@ class Publication:
     def part(self, first: int, count: int) -> "Publication":
         """Return so many messages, from number `first` on, as a publication of their own."""
         packets = self.packets.part(first, count)
-        part = Publication(packets, self.first_byte, self.mqtt5, self.topic_name, self.properties)
-        part.topic = self.topic
+        name = self.name_of(first)
+        part = Publication(packets, self.first_byte, self.mqtt5, name, self.properties)
+        part.topic = self.topic_of(first)
+        part.mixed = self.mixed and count > 1
         part.client_id = self.client_id
         part.username = self.username
         part.received_at = self.received_at

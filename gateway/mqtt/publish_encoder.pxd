@@ -22,9 +22,11 @@ cpdef PacketBatch encode_with_alias(
                written=PacketBatch)
 cpdef PacketBatch form(Publication publication, int first_byte, bint mqtt5)
 
-@cython.locals(identifier=Py_ssize_t, behind=bytes, payload=Py_ssize_t, data=bytes,
-               place=Py_ssize_t, first=bytes, content=bytes, head=bytes, start=Py_ssize_t,
-               body=Py_ssize_t, end=Py_ssize_t)
+cdef bytes _name(Publication publication)
+
+@cython.locals(back=bytes, behind=bytes, payload=Py_ssize_t, data=bytes, place=Py_ssize_t,
+               first=bytes, content=bytes, head=bytes, start=Py_ssize_t, number=Py_ssize_t,
+               end=Py_ssize_t, size=Py_ssize_t)
 cpdef PacketBatch write_packets(
     PacketBatch packets, int first_byte, bytes topic_name, bytes properties)
 

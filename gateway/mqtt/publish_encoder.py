@@ -42,7 +42,7 @@ def encode(
         expiry = expiry_left(publication, now)
         if subscription_identifiers or expiry != properties.expiry:
             block = property_block(properties, expiry, subscription_identifiers, 0)
-            return write_packets(publication.packets, first_byte, publication.topic_name, block)
+            return write_packets(publication.packets, first_byte, _name(publication), block)
     if first_byte == publication.first_byte and mqtt5 == publication.mqtt5:
         return publication.packets
     return form(publication, first_byte, mqtt5)
@@ -68,6 +68,7 @@ def encode_with_alias(
     Close to the client's Maximum Packet Size there is none: the packet may have to be resent,
     with its topic name, and must not be larger then than the client takes.
     """
+    publication = publication.one(number)
     packets = encode(
         publication,
         first_byte,
@@ -75,8 +76,6 @@ def encode_with_alias(
         subscription_identifiers=subscription_identifiers,
         now=now,
     )
-    if packets.count > 1:
-        packets = packets.part(number, 1)
     if packets.largest + ALIAS_GROWTH > maximum_packet_size:
         return packets
     alias, known = aliases.choose(publication.topic_name)
@@ -102,10 +101,15 @@ def form(publication: Publication, first_byte: int, mqtt5: bool) -> PacketBatch:
     properties, block = publication.properties, b""
     if mqtt5:
         block = property_block(properties, properties.expiry, (), 0)
-    written = write_packets(publication.packets, first_byte, publication.topic_name, block)
+    written = write_packets(publication.packets, first_byte, _name(publication), block)
     if forms is not None:
         forms[key] = written
     return written
+
+
+def _name(publication: Publication) -> bytes:
+    """Return the topic name that all of the messages have, b"" if these differ."""
+    return b"" if publication.mixed else publication.topic_name
 
 
 def write_packets(
@@ -113,35 +117,39 @@ def write_packets(
 ) -> PacketBatch:
     """Return packets with the same payloads, this first byte, topic name and property block.
 
-    `topic_name` stands behind its length, `properties` too, or is empty before MQTT 5. The packet
-    identifiers are 0.
+    `topic_name` stands behind its length; without one each keeps its own. `properties` stands
+    behind its length, too, or is empty before MQTT 5. The packet identifiers are 0.
     """
-    identifier = len(topic_name)
-    behind = topic_name + (b"\0\0" if first_byte & _QOS else b"") + properties
-    payload = len(behind)
-    data, place = packets.data, packets.payload
+    back = (b"\0\0" if first_byte & _QOS else b"") + properties
+    behind = topic_name + back
+    data = packets.data
     first = bytes((first_byte,))
     if packets.count == 1:
-        content = data[packets.body + place :]
+        content = packets.one(0)
+        payload = len(behind)
         head = first + write_variable_byte_integer(payload + len(content)) + behind
         data = head + content
-        return PacketBatch(data, len(data), len(head) - payload, identifier, payload)
+        return PacketBatch(data, len(data), len(head) - payload, len(topic_name), payload)
     parts: list[bytes] = []
     starts: list[int] = []
-    bodies: list[int] = []
-    start = 0
+    places: list[int] = []
+    start = number = 0
     ends = [*packets.starts[1:], len(data)]
-    for body, end in zip(packets.bodies, ends, strict=True):
-        content = data[body + place : end]
-        head = first + write_variable_byte_integer(payload + len(content)) + behind
+    for place, end in zip(packets.places, ends, strict=True):
+        if not topic_name:
+            behind = packets.topic_name(number) + back
+            number += 1
+        content = data[place:end]
+        head = first + write_variable_byte_integer(len(behind) + len(content)) + behind
         starts.append(start)
-        bodies.append(start + len(head) - payload)
+        places.append(start + len(head))
         parts += (head, content)
         start += len(head) + len(content)
     joined = b"".join(parts)
     if packets.size:
-        return PacketBatch(joined, start // len(starts), bodies[0], identifier, payload)
-    return uneven_batch(joined, starts, bodies, identifier, payload)
+        size, payload = start // len(starts), len(behind)
+        return PacketBatch(joined, size, places[0] - payload, len(topic_name), payload)
+    return uneven_batch(joined, starts, places, len(back))
 
 
 def write_publish(

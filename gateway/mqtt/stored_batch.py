@@ -1,6 +1,6 @@
 """PUBLISH packets that stand one behind the other, read back from where they were stored."""
 
-from gateway.mqtt.codec.fields import write_string
+from gateway.mqtt.codec.fields import to_text
 from gateway.mqtt.codec.publish import read_publish_head
 from gateway.mqtt.codec.publish_properties import NO_PUBLISH_PROPERTIES, PropertyCache
 from gateway.mqtt.errors import MalformedPacket, ProtocolError
@@ -12,10 +12,14 @@ MAXIMUM_BYTES = 64 * 1024 * 1024
 """Bytes of packets that are looked at: far more than are ever stored as one."""
 
 _PUBLISH = 0x30
+_QOS = 0x06
 
 
 def stored_publication(data: bytes, topic: str, *, mqtt5: bool) -> Publication:
-    """Return the messages of this topic whose packets are `data`; raise ValueError if none are."""
+    """Return the messages whose packets are `data`, of this topic or, if it is "", of any topics.
+
+    Raises ValueError if that is not what they are.
+    """
     framer = Framer(MAXIMUM_BYTES)
     framer.feed(data)
     try:
@@ -28,17 +32,23 @@ def stored_publication(data: bytes, topic: str, *, mqtt5: bool) -> Publication:
         if fields < payload:
             properties = PropertyCache().read(buffer[fields:payload])
             properties.forget_fields()
+        name, place = buffer[body:name_end], name_end + (2 if first_byte & _QOS else 0)
+        identifier = (name_end if first_byte & _QOS else payload) - body
+        batch = PacketBatch(buffer[:end], end, body, identifier, payload - body)
+        joins = None if topic else _is_topic_name
+        mixed = framer.extend(batch, len(data), len(data), buffer[place:payload], joins)
+        found = to_text(name[2:], "topic name")
     except (MalformedPacket, ProtocolError) as error:
         raise ValueError(f"a batch of packets: {error}") from error
-    name = write_string(topic)
-    if buffer[body:name_end] != name:
+    if not found or topic not in ("", found):
         raise ValueError("packets of another topic")
-    identifier = (name_end if first_byte & 6 else payload) - body
-    batch = PacketBatch(buffer[:end], end, body, identifier, payload - body)
-    behind = buffer[name_end + 2 : payload] if mqtt5 and first_byte & 6 else b""
-    framer.extend(batch, len(data), len(data), behind)
     if len(batch.data) != len(data):
         raise ValueError("a batch of packets with others among them")
     publication = Publication(batch, first_byte, mqtt5, name, properties)
-    publication.topic = topic
+    publication.topic, publication.mixed = found, mixed
     return publication
+
+
+def _is_topic_name(name: bytes) -> bool:
+    """Return True, or raise MalformedPacket for what is no text."""
+    return to_text(name[2:], "topic name") != ""

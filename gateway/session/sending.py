@@ -116,17 +116,20 @@ def send_waiting(session: "Session", connection: Connection, now: float) -> None
             session.unchecked = session.unchecked and queue.messages > 0
             return
         publication = span.publication
-        if session.unchecked and not session.access.rights(publication.topic) & READ:
-            queue.take(span.count)
-            session.journal.done(span, span.first, span.count)
-            session.counters.add("tidegate/access/withheld", span.count)
-            continue
+        count = span.count
+        if session.unchecked:
+            if publication.mixed:
+                count = 1
+            if not session.access.rights(publication.topic_of(span.first)) & READ:
+                span = queue.take(count)
+                session.journal.done(span, span.first, count)
+                session.counters.add("tidegate/access/withheld", count)
+                continue
         if publication.properties.expiry is not None and publication.expired(now):
             queue.take(span.count)
             session.journal.done(span, span.first, span.count)
             session.counters.add("publish/messages/expired", span.count)
             continue
-        count = span.count
         if count > 1:
             count = publication.fitting(span.first, count, room)
         if span.qos:

@@ -234,13 +234,16 @@ def test_rules_that_change_hold_for_what_is_there(place: Place) -> None:
     assert viewer.take()[1:] == [PubAck(1), PubAck(2, DENIED)]
 
 
-def test_what_waits_is_asked_about_again(place: Place) -> None:
+@pytest.mark.parametrize("together", [False, True])
+def test_what_waits_is_asked_about_again(place: Place, *, together: bool) -> None:
     root = place.connect("root")
     viewer = place.connect("viewer", session_expiry=100)
     viewer.subscribe("s/#", qos=1)
     viewer.drop()
-    for number, topic in enumerate(("s/1", "s/2", "s/1"), start=1):
-        root.send(Publish(topic, b"", 1, packet_id=number))
+    numbered = enumerate(("s/1", "s/2", "s/1"), start=1)
+    packets = [Publish(topic, b"", 1, packet_id=number) for number, topic in numbered]
+    for sent in [packets] if together else [packets[:1], packets[1:2], packets[2:]]:
+        root.send(*sent)
     place.change("user root\ntopic #\nuser viewer\ntopic s/2\n")
     viewer = place.connect("viewer", session_expiry=100, clean_start=False)
     assert topics(viewer) == ["s/2"]

@@ -21,6 +21,7 @@ from gateway.mqtt.packets import (
     SubscriptionRequest,
     Unsubscribe,
 )
+from gateway.mqtt.properties import Properties
 from gateway.session import traffic
 from tests.support.broker_harness import Harness
 from tests.support.memory_client import MemoryClient
@@ -128,7 +129,11 @@ def test_what_one_read_gives_to_many_is_written_in_between(
     for receiver in receivers:
         receiver.subscribe("#")
     publisher = harness.connect("p")
-    messages = [Publish("ab"[number % 2], b"%100d" % number) for number in range(40)]
+    kinds = [Properties(content_type="a"), Properties(content_type="b")]  # which stay apart
+    messages = [
+        Publish("ab"[number % 2], b"%100d" % number, properties=kinds[number % 2])
+        for number in range(40)
+    ]
     data = b"".join(encode(message, MQTT_5) for message in messages)
     most = pauses = 0
     while harness.broker.receive(publisher.client, data, harness.instant):

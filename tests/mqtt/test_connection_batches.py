@@ -70,7 +70,7 @@ def each(publication: Publication) -> list[object]:
         assert data[1:] == write_variable_byte_integer(len(body)) + body  # in its shortest form
         packet = decode(body, first_byte, 0, len(body), MQTT_5 if publication.mqtt5 else MQTT_3_1_1)
         assert isinstance(packet, Publish)
-        assert packet.topic.encode() == publication.topic_name[2:]
+        assert packet.topic.encode() == publication.name_of(number)[2:]
         assert packet.payload == publication.packets.one(number)
         assert (packet.dup, packet.properties.topic_alias) == (False, None)
         assert said(packet).properties == replace(publication.properties.fields, topic_alias=None)
@@ -78,9 +78,18 @@ def each(publication: Publication) -> list[object]:
     return found
 
 
-def together(connection: Connection, most: int, most_bytes: int, keep: int) -> list[object]:
-    """Return the same of a connection whose packets are taken together."""
+def together(
+    connection: Connection, most: int, most_bytes: int, keep: int, joining: str = ""
+) -> list[object]:
+    """Return the same of a connection whose packets are taken together, also of topics that join.
+
+    The names of these begin with `joining`.
+    """
     found: list[object] = []
+
+    def joins(name: bytes) -> bool:
+        return name[2:].startswith(joining.encode())
+
     try:
         while first_byte := connection.next_frame():
             if first_byte & 0xF0 != 0x30:
@@ -88,7 +97,7 @@ def together(connection: Connection, most: int, most_bytes: int, keep: int) -> l
                 continue
             publication = connection.publication()
             size = len(publication.packets.data)
-            connection.extend(publication, most, most_bytes)
+            connection.extend(publication, most, most_bytes, joins if joining else None)
             assert publication.count <= most
             assert len(publication.packets.data) <= max(size, most_bytes)
             connection.shorten(publication, keep)
@@ -119,19 +128,21 @@ NEVER = [  # the errors that a stream may end with
 def publishes(draw: st.DrawFn, version: int) -> bytes:
     """Return some packets that are mostly alike, and may hold what is no good."""
     topic = draw(st.sampled_from(["a", "a", "a/ä"]))
+    topics = [topic, topic, draw(st.sampled_from(["a", "b", "a/long"]))]
     qos = draw(st.integers(0, 2))
     properties = NO_PROPERTIES
     if version == MQTT_5:
         properties = draw(st.sampled_from([NO_PROPERTIES, NO_PROPERTIES, DESCRIBED, ALIAS]))
     retain, dup = draw(st.booleans()), qos > 0 and draw(st.integers(0, 5)) == 0
     if draw(st.booleans()) and properties.topic_alias:
-        topic = ""
+        topics = [""]
     sizes = draw(st.lists(st.sampled_from([0, 3, 3, 3, 7, 130]), min_size=1, max_size=6))
     number = draw(st.integers(1, 65_500))
     data = b""
     for size in sizes:
         number += draw(st.sampled_from([1, 1, 1, 2]))
         packet_id = number if draw(st.integers(0, 19)) else 0  # which no packet may have
+        topic = draw(st.sampled_from(topics))
         publish = Publish(topic, b"%d" % number * size, qos, retain, dup, packet_id, properties)
         packet = encode(publish, version)
         if draw(st.integers(0, 9)) == 0 and packet[1] < 0x80:
@@ -154,10 +165,14 @@ def streams(draw: st.DrawFn) -> tuple[int, list[bytes]]:
 
 
 @given(
-    streams(), st.integers(1, 8), st.sampled_from([0, 40, 300, 5_000]), st.sampled_from([1, 2, 99])
+    streams(),
+    st.integers(1, 8),
+    st.sampled_from([0, 40, 300, 5_000]),
+    st.sampled_from([1, 2, 99]),
+    st.sampled_from(["", "a", "a/"]),
 )
 def test_it_is_as_if_each_came_by_itself(
-    stream: tuple[int, list[bytes]], most: int, most_bytes: int, keep: int
+    stream: tuple[int, list[bytes]], most: int, most_bytes: int, keep: int, joining: str
 ) -> None:
     version, pieces = stream
     tested, other = opened(version), opened(version)
@@ -165,7 +180,7 @@ def test_it_is_as_if_each_came_by_itself(
         tested.receive(piece)
         other.receive(piece)
         expected = one_by_one(other)
-        assert together(tested, most, most_bytes, keep) == expected
+        assert together(tested, most, most_bytes, keep, joining) == expected
         assert tested.packets_received == other.packets_received
         if expected and isinstance(expected[-1], tuple):
             break

@@ -23,8 +23,8 @@ def batch(one: list[bytes], even: bool) -> PacketBatch:
     if even:
         return PacketBatch(data, len(one[0]), headers[0], IDENTIFIER, PAYLOAD)
     starts = [0, *accumulate(map(len, one[:-1]))]
-    bodies = [start + header for start, header in zip(starts, headers, strict=True)]
-    return uneven_batch(data, starts, bodies, IDENTIFIER, PAYLOAD)
+    places = [start + header + PAYLOAD for start, header in zip(starts, headers, strict=True)]
+    return uneven_batch(data, starts, places, PAYLOAD - IDENTIFIER)
 
 
 def same(tested: PacketBatch, one: list[bytes]) -> None:
@@ -35,6 +35,7 @@ def same(tested: PacketBatch, one: list[bytes]) -> None:
     starts = [0, *accumulate(map(len, one))]
     assert [tested.start(number) for number in range(count + 1)] == starts
     assert [*tested.starts] == starts[:-1]
+    assert [tested.topic_name(number) for number in range(count)] == [b"\0\x03a/b"] * count
     contents = [packet[(2 if packet[1] < 0x80 else 3) + PAYLOAD :] for packet in one]
     assert [tested.one(number) for number in range(count)] == contents
     assert [*tested.identifiers()] == [

@@ -44,7 +44,7 @@ def test_what_was_stored_is_read_back(
     assert (found.topic, found.qos, found.retain) == ("a/b", qos, retain)
     assert found.packets.data == part.data
     assert [*found.packets.starts] == [*part.starts]
-    assert [*found.packets.bodies] == [*part.bodies]
+    assert [*found.packets.places] == [*part.places]
     assert found.packets.largest == part.largest
     if qos:
         assert [*found.identifiers()] == [*range(1 + first, 1 + first + count)]
@@ -73,3 +73,31 @@ BAD = {
 def test_what_is_no_batch_of_this_topic_is_an_error(data: bytes) -> None:
     with pytest.raises(ValueError, match="packets"):
         stored_publication(data, "a/b", mqtt5=True)
+
+
+def test_packets_of_several_topics_are_read_back() -> None:
+    topics = ["a/b", "t", "a/b", "x" * 200]
+    data = b"".join(
+        packets([b"%d" % number], topic=topic, first=number)
+        for number, topic in enumerate(topics, start=1)
+    )
+    found = stored_publication(data, "", mqtt5=True)
+    assert [found.topic_of(number) for number in range(found.count)] == topics
+    assert payloads(found) == [b"1", b"2", b"3", b"4"]
+    assert [*found.identifiers()] == [1, 2, 3, 4]
+    part = found.part(1, 2)
+    assert [part.topic, part.topic_of(1)] == ["t", "a/b"]
+    assert data.endswith(part.packets.data + packets([b"4"], topic=topics[3], first=4))
+
+
+NAMELESS = {
+    "at first": packets([b"x"], topic=""),
+    "later": GOOD + packets([b"x"], topic=""),
+    "no text": GOOD + packets([b"x"]).replace(b"a/b", b"a/\xff"),
+}
+
+
+@table("data", NAMELESS.values(), ids=NAMELESS)
+def test_each_needs_a_topic_name(data: bytes) -> None:
+    with pytest.raises(ValueError, match="packets"):
+        stored_publication(data, "", mqtt5=True)

@@ -13,17 +13,23 @@ from gateway.session.traffic cimport Traffic
 cdef Py_ssize_t _MAXIMUM_BATCH
 cdef Py_ssize_t _MAXIMUM_NUMBERED
 cdef Py_ssize_t _MAXIMUM_LOOKED_AT
+cdef int _MAXIMUM_SKIPPED
 cdef int _FAILURE
 cdef int _WRITE
 
 @cython.locals(connection=Connection, publication=Publication, admissions=TopicAdmissions,
                admission=TopicAdmission, qos=int, count=Py_ssize_t, traffic=Traffic,
-               first=Py_ssize_t)
+               first=Py_ssize_t, asked=Py_ssize_t)
 cpdef handle_publish(broker, Client client, Session session, instant)
 
+@cython.locals(name=bytes)
+cdef bint _others_join(
+    broker, Client client, Session session, TopicAdmission admission) except -1
+
 @cython.locals(connection=Connection, traffic=Traffic, qos=int, most="long long",
-               room="long long", fresh=Py_ssize_t)
-cdef _extend(broker, Client client, Session session, Publication publication, Route route)
+               room="long long", fresh=Py_ssize_t, route=Route)
+cdef _extend(
+    broker, Client client, Session session, Publication publication, TopicAdmission admission)
 
 @cython.locals(qos=int, count=Py_ssize_t, barrier=Barrier, commit="long long",
                connection=Connection, aside=Output, behind=Output, admissions=TopicAdmissions)

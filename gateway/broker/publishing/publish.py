@@ -1,6 +1,7 @@
 """What happens to PUBLISH packets from a client (MQTT 5, sections 3.3.4 and 4.3)."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from gateway.access.rule import WRITE
@@ -14,7 +15,6 @@ from gateway.mqtt.output import Barrier
 from gateway.mqtt.packets import MQTT_5, PubAck, PubComp, PubRec, PubRel, Will
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
-from gateway.routing.route import Route
 from gateway.session.journal import NO_JOURNAL
 from gateway.session.session import Session
 
@@ -30,6 +30,9 @@ MAXIMUM_NUMBERED = 256
 MAXIMUM_LOOKED_AT = 64
 """Messages of one publication each of which somebody looks at, which takes some microseconds."""
 
+MAXIMUM_SKIPPED = 15
+"""Publications of a client behind which nobody looks for others that go the same way."""
+
 RETRY = (ReasonCode.QUOTA_EXCEEDED, ReasonCode.MESSAGE_RATE_TOO_HIGH)
 """Refusals that may be over when the message comes again."""
 
@@ -40,6 +43,7 @@ UTF_8 = 1
 _MAXIMUM_BATCH = MAXIMUM_BATCH
 _MAXIMUM_NUMBERED = MAXIMUM_NUMBERED
 _MAXIMUM_LOOKED_AT = MAXIMUM_LOOKED_AT
+_MAXIMUM_SKIPPED = MAXIMUM_SKIPPED
 _FAILURE = int(FAILURE)
 _WRITE = WRITE
 
@@ -54,8 +58,11 @@ def handle_publish(broker: "Broker", client: Client, session: Session, instant: 
         return
     admissions = broker.admissions
     admission = admissions.find(publication.topic_name)
-    if connection.alike_behind:
-        _extend(broker, client, session, publication, admission.route)
+    if connection.others_behind and not publication.retain:  # each of these is kept by itself
+        asked = admissions.hits + admissions.misses
+        if connection.alike_behind or _others_join(broker, client, session, admission):
+            _extend(broker, client, session, publication, admission)
+        admissions.hits += asked - admissions.hits - admissions.misses  # `count` has them all
     count = publication.packets.count
     traffic = broker.traffic
     traffic.messages_received += count
@@ -74,20 +81,39 @@ def handle_publish(broker: "Broker", client: Client, session: Session, instant: 
     publication.forget_forms()
 
 
+def _others_join(
+    broker: "Broker", client: Client, session: Session, admission: TopicAdmission
+) -> bool:
+    """Return whether messages of another topic come next that go the same way.
+
+    A client of whom they did not is asked less and less often, until they do.
+    """
+    if client.skipping:
+        client.skipping -= 1
+        return False
+    name = client.connection.name_behind()
+    if name and broker.admissions.joins(admission, session.access, name):
+        client.skips = 0
+        return True
+    client.skipping = client.skips = min(2 * client.skips + 1, _MAXIMUM_SKIPPED)
+    return False
+
+
 def _extend(
     broker: "Broker",
     client: Client,
     session: Session,
     publication: Publication,
-    route: Route,
+    admission: TopicAdmission,
 ) -> None:
-    """Take with a message those behind it that are alike, as far as there is room for them.
+    """Take with a message those behind it that go the same way, as far as there is room for them.
 
     Each receiver gets bytes of its own, which together are not to be more than a turn writes.
     """
-    if publication.retain or (broker.settings.check_payload_format and publication.mqtt5):
-        return  # each is kept, or checked, by itself
+    if broker.settings.check_payload_format and publication.mqtt5:
+        return  # each is checked by itself
     connection, traffic, qos = client.connection, broker.traffic, publication.qos
+    route = admission.route
     most = _MAXIMUM_NUMBERED if qos else _MAXIMUM_BATCH
     if route.asks or route.inline:
         most = _MAXIMUM_LOOKED_AT
@@ -97,7 +123,10 @@ def _extend(
             most = min(most, session.incoming.room)
     if most > 1:
         room = traffic.full_at - traffic.bytes_sent
-        connection.extend(publication, most, room // max(1, len(route.sessions)))
+        joins = None
+        if not broker.replays.count:  # which are sent topic by topic
+            joins = partial(broker.admissions.joins, admission, session.access)
+        connection.extend(publication, most, room // max(1, len(route.sessions)), joins)
         if qos == 2 and publication.packets.count > 1:
             fresh = session.incoming.fresh(publication.identifiers())
             connection.shorten(publication, fresh)  # what is repeated is answered by itself

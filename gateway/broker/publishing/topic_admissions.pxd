@@ -8,6 +8,7 @@ from gateway.routing.router cimport Router
 @cython.final
 cdef class TopicAdmission:
     cdef public object addressee
+    cdef public bint common
     cdef public object durability
     cdef public long long epoch
     cdef public object fault
@@ -38,6 +39,8 @@ cdef class TopicAdmissions:
 
     @cython.locals(admission=TopicAdmission)
     cpdef TopicAdmission find(self, bytes topic_name)
+    @cython.locals(other=TopicAdmission)
+    cpdef bint joins(self, TopicAdmission admission, access, bytes topic_name) except -1
     @cython.locals(rights=dict)
     cpdef int rights(self, TopicAdmission admission, access) except -1
     cpdef reader(self, TopicAdmission admission)

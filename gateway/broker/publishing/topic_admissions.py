@@ -3,12 +3,14 @@
 from functools import partial
 
 from gateway.access.access import Access
+from gateway.access.rule import WRITE
 from gateway.access.topics import is_guarded, may_publish
 from gateway.broker.publishing import peer_to_peer
 from gateway.broker.publishing.durability_classes import DurabilityClasses
 from gateway.broker.publishing.topic_limits import TopicLimits
 from gateway.broker.settings import MAXIMUM_ADMISSION_BYTES
 from gateway.mqtt.codec.fields import to_text, write_string
+from gateway.mqtt.errors import MqttError
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import check_topic_name
 from gateway.routing.route import Match, Route, text_size
@@ -37,11 +39,13 @@ class TopicAdmission:
     client is told more, else None. Of the other topics not every client may publish to one that
     is `guarded`: `TopicAdmissions.rights` says who. `durability` is the class that the
     configuration names for the topic, None where it names none. `addressee` is the client
-    identifier of a peer to peer topic.
+    identifier of a peer to peer topic. It is `common` if nothing but rights and route says who may
+    publish to it and who gets that.
     """
 
     __slots__ = (
         "addressee",
+        "common",
         "durability",
         "epoch",
         "fault",
@@ -61,6 +65,7 @@ class TopicAdmission:
         self.durability: DurabilityClass | None = None
         self.addressee: str | None = None
         self.guarded = False
+        self.common = False
         self.epoch = 0  # that of the admissions while it is counted among them
         self.rights: dict[Access, int] | None = None  # made for the first who is asked about
         self.size = ADMISSION_OVERHEAD + 2 * text_size(topic)
@@ -163,6 +168,27 @@ class TopicAdmissions:
         self._keep(topic_name, admission)
         return admission
 
+    def joins(self, admission: TopicAdmission, access: Access, topic_name: bytes) -> bool:
+        """Return whether what this client publishes to another topic goes the same way.
+
+        That topic's admission is found, and counted, as for a message of its own.
+        """
+        other = self._young.get(topic_name)
+        if other is None:
+            try:
+                other = self.find(topic_name)
+            except MqttError:  # which is found again when it is that message's turn
+                return False
+        if other.route is not admission.route or not (other.common and admission.common):
+            return False
+        if other.durability is not admission.durability:
+            return False
+        if other.route.asks and self._router.restricts:
+            return False  # who may read each topic is asked message by message
+        return not access.restricted or not WRITE & (
+            self.rights(other, access) ^ self.rights(admission, access)
+        )
+
     def rights(self, admission: TopicAdmission, access: Access) -> int:
         """Return the rights that an access gives on an admission's topic, which it remembers."""
         rights = admission.rights
@@ -199,6 +225,8 @@ class TopicAdmissions:
         admission.durability = self._durability_classes.of_topic(topic)
         if self._p2p:
             admission.addressee = peer_to_peer.addressee(topic)
+        ordinary = admission.refusal is None and admission.addressee is None
+        admission.common = ordinary and not topic.startswith("$")
         return admission
 
     def _keep(self, topic_name: bytes, admission: TopicAdmission) -> None:

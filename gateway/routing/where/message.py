@@ -81,7 +81,7 @@ def message_of(publication: "Publication", number: int) -> Message:
 def make_message(publication: "Publication", number: int) -> Message:
     """Return the message with this number as an object that nobody keeps."""
     message = Message(
-        publication.topic,
+        publication.topic_of(number),
         publication.packets.one(number),
         publication.qos,
         publication.retain,

@@ -24,9 +24,9 @@ _OWED = (
     " (SELECT id FROM message WHERE topic = ? AND time = ? AND payload = ?)"
 )
 _OWED_BATCHES = (
-    "SELECT packet_id, released, m.payload, version, gone FROM delivery"
+    "SELECT packet_id, released, topic, m.payload, version, gone FROM delivery"
     " JOIN message AS m ON m.id = message"
-    " WHERE session = ? AND topic = ? AND time = ? AND version IS NOT NULL"
+    " WHERE session = ? AND topic IN (?, '') AND time = ? AND version IS NOT NULL"
 )
 
 
@@ -88,16 +88,23 @@ class OutcomeReader:
 
 
 def _owed_of(
-    message: Message, last_id: int, released: int, packets: bytes, version: int, gone: bytes | None
+    message: Message,
+    last_id: int,
+    released: int,
+    topic: str,
+    packets: bytes,
+    version: int,
+    gone: bytes | None,
 ) -> Owed | None:
     """Return how the message is owed if it is among those of a batch that still are."""
     try:
-        publication = stored_publication(packets, message.topic, mqtt5=version == MQTT_5)
+        publication = stored_publication(packets, topic, mqtt5=version == MQTT_5)
     except ValueError:
         return None
     bits, count = gone_bits(gone), publication.count
     for number in range(count):
-        if not bits >> number & 1 and publication.packets.one(number) == message.payload:
+        said = publication.topic_of(number), publication.packets.one(number)
+        if not bits >> number & 1 and said == (message.topic, message.payload):
             packet_id = last_id - (count - 1 - number) if last_id else None
             return Owed(packet_id, bool(released))
     return None

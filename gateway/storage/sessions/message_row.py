@@ -32,9 +32,9 @@ def to_row(publication: Publication) -> Row:
 
 
 def batch_to_row(publication: Publication) -> Row:
-    """Return the values of BATCH_COLUMNS."""
+    """Return the values of BATCH_COLUMNS; the topic is empty where the packets' differ."""
     return (
-        publication.topic,
+        "" if publication.mixed else publication.topic,
         publication.packets.data,
         publication.qos,
         int(publication.retain),

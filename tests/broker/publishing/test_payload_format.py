@@ -46,6 +46,18 @@ def test_a_payload_that_is_said_to_be_text_is_text(
     assert strict.counters.count("tidegate/refused/payload_formats") == (0 if valid else 3)
 
 
+def test_each_of_several_is_checked(strict: Harness) -> None:
+    client = strict.connect()
+    client.send(
+        *(
+            Publish("a", payload, 1, packet_id=number, properties=TEXT)
+            for number, payload in enumerate((b"1", b"2", b"\xff", b"4"), start=1)
+        )
+    )
+    codes = [NOBODY, NOBODY, INVALID, NOBODY]
+    assert client.take() == [PubAck(number, code) for number, code in enumerate(codes, start=1)]
+
+
 @pytest.mark.parametrize(("payload", "properties", "valid"), PAYLOADS)
 def test_so_is_that_of_a_will(
     strict: Harness, payload: bytes, properties: Properties, *, valid: bool

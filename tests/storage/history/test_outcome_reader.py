@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck
+from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Publish
 from gateway.routing.where.message import Message
 from gateway.storage.history.outcome_reader import OutcomeReader, Owed
 from tests.support.durable_broker import DurableHarness, away
@@ -98,3 +98,21 @@ def test_a_message_of_a_batch_is_found_by_its_payload(version: int) -> None:
     assert owed(b"20") == Owed(None, False)
     harness.disk.connection.execute("UPDATE message SET payload = x'00'")
     assert owed(b"4") is None
+
+
+def test_a_message_among_others_is_found_by_topic_and_payload() -> None:
+    harness = DurableHarness()
+    away(harness, "a/#", "away", 1)
+    topics = ["a/b", "a/longer", "a/b"]
+    harness.connect("publisher").send(
+        *(Publish(topic, b"x", 1, packet_id=number) for number, topic in enumerate(topics, 1))
+    )
+    rows = harness.disk.connection.execute("SELECT topic FROM message").fetchall()
+    assert [tuple(row) for row in rows] == [("",)]
+    outcomes = OutcomeReader(harness.disk.connection)
+    found = {
+        topic: outcomes.owed("away", Message(topic, b"x", 1, received_at=harness.wall))
+        for topic in ("a/b", "a/longer", "a/other", "")
+    }
+    here = Owed(None, False)
+    assert found == {"a/b": here, "a/longer": here, "a/other": None, "": None}
