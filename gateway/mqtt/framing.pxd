@@ -24,8 +24,9 @@ cdef class Framer:
         self, PacketBatch batch, long long most, long long most_bytes, bytes properties=*,
         joins=*) except -1
     @cython.locals(buffer=bytes, start=Py_ssize_t, end=Py_ssize_t, body=Py_ssize_t, name=bytes,
-                   first_byte=int, largest=Py_ssize_t, identifier=Py_ssize_t, size=Py_ssize_t,
-                   payload=Py_ssize_t, stop=Py_ssize_t, differ=bint, other=bytes)
+                   first_byte=int, largest=Py_ssize_t, between=Py_ssize_t, size=Py_ssize_t,
+                   payload=Py_ssize_t, stop=Py_ssize_t, differ=bint, count=Py_ssize_t,
+                   longest=Py_ssize_t, limit=Py_ssize_t)
     cdef bint _extend_uneven(
         self, PacketBatch batch, long long most, long long most_bytes, bytes properties,
         joins) except -1

@@ -159,36 +159,34 @@ class Framer:
         """Add packets of other sizes or other topic names."""
         buffer, start, end = self._buffer, self.start, self._position
         first_byte, largest = buffer[start], batch.size
-        identifier = 2 if first_byte & _QOS else 0
+        between = len(properties) + (2 if first_byte & _QOS else 0)  # topic name and payload
         payload = start + batch.body + batch.payload
-        name = buffer[start + batch.body : payload - len(properties) - identifier]
+        name = buffer[start + batch.body : payload - between]
         starts, places, differ = list(batch.starts), list(batch.places), False
-        while len(starts) < most and end + 1 < len(buffer) and buffer[end] == first_byte:
+        count, longest, limit = len(starts), self.maximum_packet_size, len(buffer)
+        limit = min(limit, start + most_bytes)
+        while count < most and end + 1 < limit and buffer[end] == first_byte:
             body = end + 2
             stop = body + buffer[end + 1]
             if stop > body + 0x7F:
                 body, stop = _body(buffer, end)
-            if (
-                stop - body < 2
-                or stop > len(buffer)
-                or stop - start > most_bytes
-                or stop - end > self.maximum_packet_size
-            ):
+            if stop > limit or stop - end > longest or stop - body < 2:  # no room for a topic name
                 break
             size = 2 + (buffer[body] << 8 | buffer[body + 1])
-            payload = body + size + identifier + len(properties)
+            payload = body + size + between
             if payload > stop or not buffer.startswith(properties, payload - len(properties)):
                 break
             if not buffer.startswith(name, body):
-                other = buffer[body : body + size]
-                if joins is None or not joins(other):
+                name = buffer[body : body + size]
+                if joins is None or not joins(name):
                     break
-                name, differ = other, True
+                differ = True
             starts.append(end - start)
             places.append(payload - start)
+            count += 1
             largest = max(largest, stop - end)
             end = stop
-        if len(starts) > batch.count:
+        if count > batch.count:
             batch.extend(buffer[start:end], starts, places, largest)
             self._position = end
         return differ

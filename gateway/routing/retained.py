@@ -48,6 +48,15 @@ class RetainedMessages:
         """Return the message of this topic, expired or not."""
         return self.log.get(topic)
 
+    def has_room(self, publication: Publication, first: int, count: int) -> bool:
+        """Return whether there is room for so many messages, from number `first` on, and plenty.
+
+        That is as if none replaced another, and each byte were a level of a topic.
+        """
+        most = (1 + _LEVEL_OVERHEAD) * publication.size(first, count)
+        fits = most <= self.maximum_bytes - self._bytes
+        return fits and len(self.log) + count <= self.maximum_messages
+
     def accepts(self, publication: Publication) -> bool:
         """Return what `set` would return, and change nothing."""
         topic, size = publication.topic, publication.size(0, 1)

@@ -18,6 +18,12 @@ cpdef tuple forward(
 cdef Py_ssize_t _room(
     broker, Publication publication, Py_ssize_t first, Py_ssize_t count, Route route) except -1
 
+cdef Py_ssize_t _retained_room(
+    broker, Publication publication, Py_ssize_t first, Py_ssize_t most) except -1
+
+@cython.locals(number=Py_ssize_t, one=Publication)
+cdef _retain(broker, Publication publication, Py_ssize_t first, Py_ssize_t count)
+
 @cython.locals(number=Py_ssize_t, found=list, given=dict, selected=list, route=Route)
 cdef tuple _offer(
     broker, Publication publication, Py_ssize_t first, Py_ssize_t count, TopicAdmission admission,

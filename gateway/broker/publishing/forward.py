@@ -59,8 +59,10 @@ def forward(
         return count, ReasonCode.QUOTA_EXCEEDED, None
     if promised:
         count = _room(broker, publication, first, count, route)
-        if not count or (publication.retain and not broker.retained.accepts(publication)):
-            return _no_room(broker, count)
+        if count and publication.retain:
+            count = _retained_room(broker, publication, first, count)
+        if not count:
+            return 0, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED
     selected, refusal = None, None
     if route.asks or route.inline:
         if not route.always:
@@ -69,7 +71,7 @@ def forward(
         if not count:
             return 0, ReasonCode.SUCCESS, refusal
     if publication.retain:
-        _retain(broker, publication)
+        _retain(broker, publication, first, count)
     _deliver(
         broker.traffic, publication, first, count, route, selected, instant.monotonic, promised
     )
@@ -78,12 +80,15 @@ def forward(
     return count, ReasonCode.NO_MATCHING_SUBSCRIBERS, None
 
 
-def _no_room(broker: "Broker", count: int) -> Outcome:
-    """Return the outcome where a session, or else the retained messages, have no room."""
-    if count:
-        broker.counters.add("tidegate/retained/rejected")
-        broker.refusal = "there is no room for another retained message"
-    return 0, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED
+def _retained_room(broker: "Broker", publication: Publication, first: int, most: int) -> int:
+    """Return how many of the messages are surely retained: 0, which is counted, for none."""
+    if broker.retained.has_room(publication, first, most):
+        return most
+    if broker.retained.accepts(publication.one(first)):
+        return 1
+    broker.counters.add("tidegate/retained/rejected")
+    broker.refusal = "there is no room for another retained message"
+    return 0
 
 
 def _room(broker: "Broker", publication: Publication, first: int, count: int, route: Route) -> int:
@@ -114,12 +119,14 @@ def _disk_has_room(broker: "Broker", publication: Publication) -> bool:
     return False
 
 
-def _retain(broker: "Broker", publication: Publication) -> None:
-    """Keep the message in place of its topic's last one; count it where there is no room."""
-    if broker.retained.set(publication):
-        broker.store.keep_retained(publication)
-    else:
-        broker.counters.add("tidegate/retained/rejected")
+def _retain(broker: "Broker", publication: Publication, first: int, count: int) -> None:
+    """Keep each message in place of its topic's last one; count it where there is no room."""
+    for number in range(first, first + count):
+        one = publication.one(number)
+        if broker.retained.set(one):
+            broker.store.keep_retained(one)
+        else:
+            broker.counters.add("tidegate/retained/rejected")
 
 
 def _offer(

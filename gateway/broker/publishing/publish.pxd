@@ -19,12 +19,13 @@ cdef int _WRITE
 
 @cython.locals(connection=Connection, publication=Publication, admissions=TopicAdmissions,
                admission=TopicAdmission, qos=int, count=Py_ssize_t, traffic=Traffic,
-               first=Py_ssize_t, asked=Py_ssize_t)
+               first=Py_ssize_t)
 cpdef handle_publish(broker, Client client, Session session, instant)
 
-@cython.locals(name=bytes)
-cdef bint _others_join(
-    broker, Client client, Session session, TopicAdmission admission) except -1
+@cython.locals(admissions=TopicAdmissions, connection=Connection, asked=Py_ssize_t, joining=bint,
+               name=bytes)
+cdef _take_behind(
+    broker, Client client, Session session, Publication publication, TopicAdmission admission)
 
 @cython.locals(connection=Connection, traffic=Traffic, qos=int, most="long long",
                room="long long", fresh=Py_ssize_t, route=Route)

@@ -58,11 +58,11 @@ def handle_publish(broker: "Broker", client: Client, session: Session, instant: 
         return
     admissions = broker.admissions
     admission = admissions.find(publication.topic_name)
-    if connection.others_behind and not publication.retain:  # each of these is kept by itself
-        asked = admissions.hits + admissions.misses
-        if connection.alike_behind or _others_join(broker, client, session, admission):
-            _extend(broker, client, session, publication, admission)
-        admissions.hits += asked - admissions.hits - admissions.misses  # `count` has them all
+    if connection.others_behind:
+        if client.skipping and not connection.alike_behind:
+            client.skipping -= 1
+        else:
+            _take_behind(broker, client, session, publication, admission)
     count = publication.packets.count
     traffic = broker.traffic
     traffic.messages_received += count
@@ -81,22 +81,29 @@ def handle_publish(broker: "Broker", client: Client, session: Session, instant: 
     publication.forget_forms()
 
 
-def _others_join(
-    broker: "Broker", client: Client, session: Session, admission: TopicAdmission
-) -> bool:
-    """Return whether messages of another topic come next that go the same way.
+def _take_behind(
+    broker: "Broker",
+    client: Client,
+    session: Session,
+    publication: Publication,
+    admission: TopicAdmission,
+) -> None:
+    """Take with a message those behind it that go the same way.
 
-    A client of whom they did not is asked less and less often, until they do.
+    Behind a client's messages others of another topic are looked for less and less often while
+    they go another way, until they do not.
     """
-    if client.skipping:
-        client.skipping -= 1
-        return False
-    name = client.connection.name_behind()
-    if name and broker.admissions.joins(admission, session.access, name):
-        client.skips = 0
-        return True
-    client.skipping = client.skips = min(2 * client.skips + 1, _MAXIMUM_SKIPPED)
-    return False
+    admissions, connection = broker.admissions, client.connection
+    asked = admissions.hits + admissions.misses
+    joining = connection.alike_behind
+    if not joining:
+        name = connection.name_behind()
+        joining = name != b"" and admissions.joins(admission, session.access, name)
+        client.skips = 0 if joining else min(2 * client.skips + 1, _MAXIMUM_SKIPPED)
+        client.skipping = client.skips
+    if joining:
+        _extend(broker, client, session, publication, admission)
+    admissions.hits += asked - admissions.hits - admissions.misses  # each message counts once
 
 
 def _extend(
@@ -106,7 +113,7 @@ def _extend(
     publication: Publication,
     admission: TopicAdmission,
 ) -> None:
-    """Take with a message those behind it that go the same way, as far as there is room for them.
+    """Add those behind a message that go the same way, as far as there is room for them.
 
     Each receiver gets bytes of its own, which together are not to be more than a turn writes.
     """

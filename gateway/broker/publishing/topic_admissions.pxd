@@ -39,7 +39,7 @@ cdef class TopicAdmissions:
 
     @cython.locals(admission=TopicAdmission)
     cpdef TopicAdmission find(self, bytes topic_name)
-    @cython.locals(other=TopicAdmission)
+    @cython.locals(other=TopicAdmission, route=Route)
     cpdef bint joins(self, TopicAdmission admission, access, bytes topic_name) except -1
     @cython.locals(rights=dict)
     cpdef int rights(self, TopicAdmission admission, access) except -1

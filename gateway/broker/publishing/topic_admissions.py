@@ -179,12 +179,11 @@ class TopicAdmissions:
                 other = self.find(topic_name)
             except MqttError:  # which is found again when it is that message's turn
                 return False
-        if other.route is not admission.route or not (other.common and admission.common):
+        route = admission.route
+        if other.route is not route or route.asks:  # which is asked message by message anyhow
             return False
-        if other.durability is not admission.durability:
+        if other.durability is not admission.durability or not (other.common and admission.common):
             return False
-        if other.route.asks and self._router.restricts:
-            return False  # who may read each topic is asked message by message
         return not access.restricted or not WRITE & (
             self.rights(other, access) ^ self.rights(admission, access)
         )

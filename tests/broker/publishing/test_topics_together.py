@@ -1,5 +1,7 @@
 """Messages of several topics in one read go together where they go the same way."""
 
+from dataclasses import replace
+
 import pytest
 
 from gateway.access.acl_file import parse
@@ -122,12 +124,11 @@ READ_ALL = "user u\ntopic read #\n"
 KEPT_TOGETHER = {
     "nothing stands against it": Scene(USUAL),
     "all may be written": Scene(USUAL, READ_ALL + "topic write s/#\n"),
-    "each is looked at": Scene(USUAL, others="# qos = 1"),
 }
 KEPT_APART = {
     "another route": Scene(USUAL, others="s/1"),
     "another durability class": Scene(MEMORY),
-    "each receiver's rights are asked": Scene(USUAL, READ_ALL + "topic write #\n", "# qos = 1"),
+    "each is looked at": Scene(USUAL, others="# qos = 1"),
 }
 
 
@@ -165,6 +166,34 @@ def test_special_topics_stay_by_themselves(topic: str) -> None:
     assert spans(scene.harness, "away")[0] == 2
     admissions = scene.harness.broker.admissions
     assert not scene.publisher.closed() or admissions.hits + admissions.misses == 3
+
+
+def test_retained_messages_of_one_read_are_all_kept(harness: Harness) -> None:
+    away(harness, "s/#", "away", 1)
+    publisher = harness.connect("publisher")
+    sent = [replace(each, retain=True) for each in messages(TOPICS, 1)]
+    publisher.send(*sent)
+    assert spans(harness, "away") == [6]
+    last = {each.topic: each.payload for each in sent}
+    reader = harness.connect("reader")
+    reader.subscribe("#")
+    assert {each.topic: each.payload for each in published(reader)} == last
+
+
+@pytest.mark.parametrize("qos", [0, 1])
+def test_retained_messages_without_room_are_refused_one_by_one(qos: int) -> None:
+    harness = Harness()
+    harness.broker.retained.maximum_messages = 2
+    publisher = harness.connect("publisher")
+    sent = [replace(each, retain=True) for each in messages(["a", "b", "c", "a"], qos)]
+    publisher.send(*sent)
+    none = ReasonCode.NO_MATCHING_SUBSCRIBERS
+    expected = [none, none, ReasonCode.QUOTA_EXCEEDED, none] if qos else []
+    assert codes(publisher) == expected
+    assert harness.counters.count("tidegate/retained/rejected") == 1
+    reader = harness.connect("reader")
+    reader.subscribe("#")
+    assert {each.topic: each.payload for each in published(reader)} == {"a": b"4", "b": b"2"}
 
 
 def test_topics_go_by_themselves_while_retained_messages_are_replayed(harness: Harness) -> None:
