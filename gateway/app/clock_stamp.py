@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 from gateway.broker.instant import Instant
 from gateway.broker.publishing.expiry import STEP, look_at_clock
+from gateway.storage.engine.connection import Batch
+from gateway.storage.outbox.clock_steps import NOTE
 from gateway.storage.sessions.broker_store import FORWARD
 from gateway.storage.state.clock_stamp import Stamp, boot_number, read_stamp
 
@@ -31,7 +33,8 @@ async def open_clock_stamp(gateway: "Gateway") -> "ClockStamp":
     last = await read_stamp(database)
     forward = 0 if last is None else _forward(last, stamp.stamp, stamp.at_start()[1])
     if not database.in_memory:
-        corrections = [(each, [(forward, stamp.at_start()[1])]) for each in FORWARD]
+        rows = [(forward, stamp.at_start()[1])]
+        corrections: Batch = [*((each, rows) for each in FORWARD), (NOTE, [(forward,)])]
         await database.writer.write([*(corrections if forward else []), *stamp.stamp.rows])
     return stamp
 
@@ -76,6 +79,8 @@ class ClockStamp:
         clock = self._gateway.clock
         present = self._made(clock.monotonic(), clock.wall_ms())
         if self._is_news(present):
+            if present.ahead - self.stamp.ahead >= STEP:
+                self._gateway.writer.add(NOTE, (present.ahead - self.stamp.ahead,))
             self.stamp = present
             for statement, rows in present.rows:
                 for row in rows:

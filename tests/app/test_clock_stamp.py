@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from gateway.app.gateway import Gateway
+from gateway.app.outbox import outbox_settings
 from gateway.app.start import start
 from gateway.cli.crashtest.client import Client
 from gateway.clock import Clock, Synchronization
-from gateway.config.load import bare
+from gateway.config.load import load
+from gateway.counters import Counters
 from gateway.mqtt.packets import (
     Connect,
     Packet,
@@ -23,6 +25,7 @@ from gateway.mqtt.packets import (
     Will,
 )
 from gateway.mqtt.properties import Properties
+from gateway.storage.outbox.outbox import Outbox
 from tests.support.ports import free_port
 from tests.support.storage import crash_image, until
 
@@ -30,6 +33,20 @@ YEARS = 10 * 365 * 86_400
 EXPIRY = 3_600
 NOW = 1_763_740_000
 FIRST_BOOT, SECOND_BOOT = "6145d69b-cc4a-469e-803a-c0e88e6f589f", "77777777-cc4a-469e-803a-c0e8"
+
+
+CONFIGURATION = """
+[[listener]]
+port = {port}
+[uplink]
+url = "mqtt://127.0.0.1:1"  # nobody: what is to go up waits
+[[uplink.rule]]
+topic = "#"
+stream = "aged"
+[[uplink.stream]]
+name = "aged"
+maximum_age = "1h"
+"""
 
 
 class BoardClock(Clock):
@@ -64,7 +81,9 @@ class BoardClock(Clock):
 
 
 async def started(folder: Path, clock: Clock, stack: AsyncExitStack) -> Gateway:
-    gateway = Gateway(bare(free_port()), folder, stack)
+    file = folder.with_suffix(".toml")
+    file.write_text(CONFIGURATION.format(port=free_port()))
+    gateway = Gateway(load(file), folder, stack)
     gateway.clock = clock
     await start(gateway, durable=True)
     return gateway
@@ -98,8 +117,8 @@ async def publish(client: Client, topic: str, number: int, *, retain: bool = Fal
     await answered(client, packet, PubAck)
 
 
-async def what_is_left(folder: Path, clock: Clock) -> tuple[list[str], int, bool, list[str]]:
-    """Return the sessions, what the first is owed, whether one is retained, and the wills."""
+async def what_is_left(folder: Path, clock: Clock) -> tuple[list[str], int, bool, list[str], int]:
+    """Return the sessions, what the first is owed, what is retained, the wills and the outbox."""
     async with AsyncExitStack() as stack:
         gateway = await started(folder, clock, stack)
         gateway.broker.tick(gateway.turn.instant)
@@ -107,10 +126,27 @@ async def what_is_left(folder: Path, clock: Clock) -> tuple[list[str], int, bool
         owed = sum(len(session.queue) for session in sessions.values())
         kept = gateway.broker.retained.get("t") is not None
         wills = [name for name, session in sessions.items() if session.will is not None]
-        return [*sessions], owed, kept, wills
+        return [*sessions], owed, kept, wills, await waiting(gateway)
 
 
-ALL = (["away"], 2, True, ["away"])
+async def waiting(gateway: Gateway) -> int:
+    """Return how many messages wait for the fleet after a search for expired and old ones."""
+    settings = outbox_settings(gateway.configuration, ["aged"])
+    outbox = Outbox(gateway.database, gateway.writer, Counters(), settings)
+    await outbox.load()
+    while await outbox.sweep(gateway.clock.wall_ms(), gateway.clock.monotonic()):
+        pass
+    gateway.writer.add("DELETE FROM meta WHERE name = 'nothing'", ())  # a batch to wait for
+    mark = gateway.writer.batch
+    outbox.end_turn()
+    await until(lambda: gateway.writer.committed >= mark)
+    await outbox.close()
+    count = "SELECT count(*) FROM outbox WHERE topic = 't'"  # a will may have come since
+    (rows,) = await gateway.database.reader.query(count, (), lambda cursor: cursor.fetchone())
+    return int(rows)
+
+
+ALL = (["away"], 2, True, ["away"], 2)
 
 
 def nothing(gateway: Gateway) -> None:
@@ -197,7 +233,7 @@ async def test_what_expires_while_the_gateway_is_down_is_gone(tmp_path: Path) ->
         await leave_things(await started(tmp_path, clock, stack))
     clock.reboot()
     clock.set_by(EXPIRY + 1)  # the time for which it was off
-    assert await what_is_left(tmp_path, clock) == ([], 0, False, [])
+    assert await what_is_left(tmp_path, clock) == ([], 0, False, [], 0)
 
 
 async def test_a_message_that_is_written_with_the_step_has_the_time_of_before(
@@ -215,7 +251,7 @@ async def test_a_message_that_is_written_with_the_step_has_the_time_of_before(
         await answers
         publisher.close()
         image = crash_image(tmp_path / "live", tmp_path / "image")
-    assert await what_is_left(image, clock) == (ALL[0], 3, *ALL[2:])
+    assert await what_is_left(image, clock) == (ALL[0], 3, True, ["away"], 3)
 
 
 def once(clock: BoardClock) -> None:

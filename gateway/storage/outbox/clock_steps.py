@@ -1,5 +1,6 @@
 """What time it is for a row: a board without a clock of its own finds the time after its start."""
 
+from collections.abc import Iterable
 from itertools import pairwise
 
 STEP_MS = 1_000
@@ -9,24 +10,42 @@ LOOK_MS = 10_000
 """Milliseconds between two looks, at most; a later time may be that of a step nobody knows yet."""
 
 MAX_STEPS = 16
-"""Steps that are told apart in one run; of more the oldest are taken for one."""
+"""Steps that are told apart; of more the oldest are taken for one."""
+
+NOTE = (
+    "INSERT INTO outbox_steps (last_id, step) SELECT coalesce(max(id), 0), ? FROM outbox WHERE true"
+    " ON CONFLICT (last_id) DO UPDATE SET step = step + excluded.step"
+)
+"""Notes that the clock was set forward by so many ms since all rows on disk came."""
+
+NOTED = "SELECT last_id, step FROM outbox_steps ORDER BY last_id"
+FORGET = "DELETE FROM outbox_steps"
+INSERT = "INSERT INTO outbox_steps (last_id, step) VALUES (?, ?)"
 
 WITHOUT_END = 2**62
 
 
 class ClockSteps:
-    """Steps of the wall clock since the start, and which rows were accepted before each.
+    """Steps of the wall clock, and which rows were accepted before each.
 
     A row that was accepted before a step has a time that the step made wrong, and would expire
-    as much too early: for such a row it is as late as if the clock had gone on. Rows of an earlier
-    run, with an id up to `first_id`, keep the time that they have.
+    as much too early: for such a row it is as late as if the clock had gone on. Of earlier runs
+    the steps forward are known, from `restore`.
     """
 
     def __init__(self) -> None:
-        self.first_id = 0
         self._wall: int | None = None
         self._offset: float | None = None
         self._steps: list[tuple[int, int]] = []
+
+    def restore(self, noted: Iterable[tuple[int, int]], last_id: int) -> list[tuple[int, int]]:
+        """Learn of the steps that an earlier run noted; return those that are worth keeping.
+
+        Rows have ids up to `last_id`; those that come will have higher ones.
+        """
+        for up_to, step in noted:
+            self._add(min(up_to, last_id), step)
+        return self._steps
 
     def look(self, wall: int, monotonic: float, last_id: int) -> None:
         """Compare the clocks (ms since 1970, seconds); `last_id` is the id given last."""
@@ -37,10 +56,7 @@ class ClockSteps:
             self._offset = offset
         if abs(step) < STEP_MS:
             return
-        self._steps.append((last_id, step))
-        if len(self._steps) > MAX_STEPS:
-            (_, first), (up_to, second) = self._steps[:2]
-            self._steps[:2] = [(up_to, first + second)]
+        self._add(last_id, step)
 
     def trusts(self, now: int) -> bool:
         """Return whether no step can have made this time since the last look."""
@@ -52,17 +68,23 @@ class ClockSteps:
 
     def after(self, identifier: int) -> int:
         """Return by how many ms the clock was set forward since the row of this id came."""
-        if not self._steps or identifier <= self.first_id:
-            return 0
         return sum(step for last_id, step in self._steps if identifier <= last_id)
 
     def spans(self, now: int) -> list[tuple[int, int, int]]:
         """Return (id before the first, last id, now) of rows for which it is the same time."""
         if not self._steps:
             return [(-1, WITHOUT_END, now)]
-        edges = [-1, self.first_id, *(last_id for last_id, _ in self._steps), WITHOUT_END]
+        edges = [-1, *(last_id for last_id, _ in self._steps), WITHOUT_END]
         return [
             (after_id, up_to, self.now_for(up_to, now))
             for after_id, up_to in pairwise(edges)
             if after_id < up_to
         ]
+
+    def _add(self, last_id: int, step: int) -> None:
+        if self._steps and self._steps[-1][0] == last_id:
+            step += self._steps.pop()[1]
+        self._steps.append((last_id, step))
+        if len(self._steps) > MAX_STEPS:
+            (_, first), (up_to, second) = self._steps[:2]
+            self._steps[:2] = [(up_to, first + second)]

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from gateway.storage.outbox.clock_steps import ClockSteps
+from gateway.storage.engine.database import Database
+from gateway.storage.outbox.clock_steps import FORGET, INSERT, NOTED, ClockSteps
 from gateway.storage.outbox.fetched_rows import FetchedRows
 from gateway.storage.outbox.lane import RECALL
 from gateway.storage.outbox.outbox_row import OutboxRow, has_expired
@@ -33,9 +34,12 @@ class OutboxExpiry:
         self._end = end
         self._steps = ClockSteps()
 
-    def begin(self, last_id: int) -> None:
-        """Take what has an id up to this for what an earlier run left."""
-        self._steps.first_id = last_id
+    async def load(self, database: Database, last_id: int) -> None:
+        """Learn how often the clock was set since the rows of earlier runs came, up to this id."""
+        noted = await database.reader.query(NOTED, (), lambda cursor: cursor.fetchall())
+        kept = self._steps.restore(noted, last_id) if last_id else []
+        if noted and kept != noted:
+            await database.writer.write([(FORGET, [()]), (INSERT, kept)])
 
     def stepped(self, row: OutboxRow) -> int:
         """Return by how many ms the clock was set forward since the row came."""

@@ -109,7 +109,7 @@ class Outbox:
         """Learn what an earlier run left; call it once, before anything is added."""
         await self._totals.load()
         self._batches.committed_id = self.last_id
-        self._expiry.begin(self.last_id)
+        await self._expiry.load(self._database, self.last_id)
         self._recent.start(self.last_id)
         if self.rows:
             self.recalled = await self._reader.count_recalled()

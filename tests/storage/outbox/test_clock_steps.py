@@ -18,15 +18,16 @@ def test_without_a_step_it_is_the_same_time_for_all() -> None:
     assert steps.spans(9_000) == [(-1, WITHOUT_END, 9_000)]
 
 
-def test_a_step_counts_for_what_this_run_accepted_before_it() -> None:
+def test_a_step_counts_for_what_was_accepted_before_it() -> None:
     steps = ClockSteps()
-    steps.first_id = 10
+    assert steps.restore([(7, 500), (12, 500)], 10) == [(7, 500), (10, 500)]
     steps.look(0, 100.0, 10)
     steps.look(5_000, 105.0, 20)
     steps.look(HOUR + 6_000, 106.0, 30)
     steps.look(HOUR + 7_000 - 2_000, 107.0, 40)
-    assert [steps.now_for(row, 2 * HOUR) for row in (10, 11, 30, 31, 40, 41)] == [
-        2 * HOUR,
+    assert [steps.now_for(row, 2 * HOUR) for row in (7, 10, 11, 30, 31, 40, 41)] == [
+        HOUR + 1_000,
+        HOUR + 1_500,
         HOUR + 2_000,
         HOUR + 2_000,
         2 * HOUR + 2_000,
@@ -34,7 +35,8 @@ def test_a_step_counts_for_what_this_run_accepted_before_it() -> None:
         2 * HOUR,
     ]
     assert steps.spans(2 * HOUR) == [
-        (-1, 10, 2 * HOUR),
+        (-1, 7, HOUR + 1_000),
+        (7, 10, HOUR + 1_500),
         (10, 30, HOUR + 2_000),
         (30, 40, 2 * HOUR + 2_000),
         (40, WITHOUT_END, 2 * HOUR),
