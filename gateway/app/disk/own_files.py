@@ -50,6 +50,7 @@ class FileWatch:
         self.fault = ""
         self._gateway = gateway
         self._files = OwnFiles(gateway.database.path)
+        gateway.database.when_closed.append(self._files.close)
         self._saved = asyncio.Lock()
         self._is_saved = False
         self._tasks: list[asyncio.Task[None]] = []

@@ -42,7 +42,7 @@ class Database:
     `salvage` says what came of it. `in_memory` is why nothing is on disk, empty when all is,
     and `may_recover` says that the disk may take it later. `damaged` is what was found to be
     wrong while the file was used; `on_damage` are called with it. When `damage_noted`, the next
-    start sets the file aside.
+    start sets the file aside. `when_closed` are called when both connections are closed.
     """
 
     path: Path
@@ -55,6 +55,7 @@ class Database:
     damaged: str = ""
     damage_noted: bool = False
     on_damage: list[Callable[[str], None]] = field(default_factory=list)
+    when_closed: list[Callable[[], None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.writer.on_error = self.reader.on_error = self._look_at
@@ -69,6 +70,8 @@ class Database:
         if self.reader is not self.writer:
             await self.reader.close()
         await self.writer.close()
+        for callback in self.when_closed:
+            callback()
 
     def _look_at(self, error: sqlite3.Error) -> None:
         if self.damaged or self.in_memory or not is_damage(error):

@@ -17,6 +17,10 @@ class OwnFiles:
 
     Whoever deletes or renames them leaves SQLite with files that it can use and nobody else can
     find: it commits as ever, and after the next start all is gone. A look takes microseconds.
+
+    The index is kept open, and `close` is for when the database is closed: a process that closes
+    any descriptor of a file gives up all its locks on it (fcntl(2)), SQLite's among them, and
+    whoever opens the database next would take it for nobody's and truncate the index.
     """
 
     def __init__(self, path: Path) -> None:
@@ -24,6 +28,10 @@ class OwnFiles:
         self._path = path
         self._log = log_of(path)
         self._index = path.with_name(f"{path.name}-shm")
+        try:
+            self._descriptor = os.open(self._index, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            self._descriptor = -1
         self._known = {each: _identity(each) for each in (path, self._log, self._index)}
         if self._known[path] is None:
             raise FileNotFoundError(path)
@@ -34,6 +42,12 @@ class OwnFiles:
             if known is not None and (found := _identity(each)) != known:
                 return f"{each} was {'deleted or renamed' if found is None else 'replaced'}"
         return self._truncated()
+
+    def close(self) -> None:
+        """Look no more; the database must be closed before."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
 
     @property
     def is_truncated(self) -> bool:
@@ -57,8 +71,7 @@ class OwnFiles:
     def _frames(self) -> tuple[int, int]:
         """Return how often the index of the log was changed, and how many frames are in use."""
         try:
-            with self._index.open("rb", buffering=0) as file:
-                header = file.read(_INDEX_HEADER)
+            header = os.pread(self._descriptor, _INDEX_HEADER, 0)
         except OSError:
             return 0, 0
         if len(header) < _INDEX_HEADER:

@@ -1,0 +1,39 @@
+"""Looks at the files of an open database leave SQLite's locks on them alone."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from gateway.clock import Clock
+from gateway.storage.engine.database import FILE_NAME, open_database
+from gateway.storage.engine.own_files import OwnFiles
+
+IN_USE = 128
+"""The byte of the log's index on which every process that has the database open keeps a lock."""
+
+TRY_TO_LOCK = f"""
+import fcntl, sys
+with open(sys.argv[1], "rb+") as file:
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, {IN_USE})
+    except OSError:
+        sys.exit(3)
+"""
+
+
+def is_locked(index: Path) -> bool:
+    """Return what another process finds, which would truncate an index that nobody uses."""
+    done = subprocess.run([sys.executable, "-c", TRY_TO_LOCK, str(index)], check=False)
+    return done.returncode == 3
+
+
+async def test_another_process_sees_that_the_database_is_in_use(tmp_path: Path) -> None:
+    database = await open_database(tmp_path, Clock())
+    index = tmp_path / f"{FILE_NAME}-shm"
+    assert is_locked(index)
+    files = OwnFiles(database.path)
+    database.when_closed.append(files.close)
+    assert files.fault() == ""
+    assert is_locked(index)
+    await database.close()
+    assert not index.exists()
