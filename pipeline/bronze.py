@@ -9,47 +9,59 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Observation, SparkSession
-from pyspark.sql.functions import col, collect_set, when
+import pyarrow.compute as pc
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
 
 from pipeline.arrow_batches import record_batches
-from pipeline.columns import BRONZE, QUARANTINE, arrow_schema, ddl, names
+from pipeline.columns import BRONZE, QUARANTINE, arrow_schema, names
 from pipeline.landing_file import Row, read_landing_file
 from pipeline.landing_parquet import read_landing_parquet
+from pipeline.silver import decoded
+from pipeline.task_files import TaskFiles
 
 PARQUET = ".parquet"
 
 
-def landing_rows(spark: SparkSession, landing: Path, files: Sequence[str]) -> DataFrame:
-    """Return the rows of these files (paths below `landing`) with the quarantine's columns.
+def write_landing(spark: SparkSession, landing: Path, files: Sequence[str], staged: Path) -> None:
+    """Write the rows of these files (paths below `landing`) as Parquet below `staged`.
 
-    A task opens its files itself, so all workers must see the landing folder at one path.
+    `bronze` gets the records and `decoded` what silver needs of them; `quarantine` gets the
+    rest. A task opens and writes files itself, so all workers must see both folders at one path.
     """
-    folder = str(landing)
+    source, target = str(landing), str(staged)
 
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        names = [name for batch in batches for name in batch.column(0).to_pylist()]
-        lines = [name for name in names if not name.endswith(PARQUET)]
-        yield from record_batches(rows_of(Path(folder), lines), arrow_schema(QUARANTINE))
-        for name in names:
-            if name.endswith(PARQUET):
-                yield from read_landing_parquet(Path(folder, name), name)
+    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        listed = [name for batch in batches for name in batch.column(0).to_pylist()]
+        task = TaskContext.get()
+        assert task is not None  # noqa: S101 - this runs in a task
+        with TaskFiles(Path(target), task.partitionId(), task.taskAttemptId()) as out:
+            for rows in landing_batches(Path(source), listed):
+                _write(rows, out)
+        yield pa.RecordBatch.from_arrays([pa.array([len(listed)])], names=["files"])
 
-    listed = spark.createDataFrame([(name,) for name in files], "landing_file string")
-    return listed.mapInArrow(read, ddl(QUARANTINE))
-
-
-def records(rows: DataFrame, faulty: Observation) -> DataFrame:
-    """Return bronze's rows; `faulty` then tells `files`, those that gave any other row."""
-    reason = col("reason")
-    file = when(reason.isNotNull(), col("landing_file"))
-    observed = rows.observe(faulty, collect_set(file).alias("files"))
-    return observed.where(reason.isNull()).select(names(BRONZE))
+    spread = spark.createDataFrame([(name,) for name in files], "landing_file string")
+    spread.mapInArrow(write, "files bigint").collect()
 
 
-def faults(rows: DataFrame) -> DataFrame:
-    """Return the quarantine's rows."""
-    return rows.where(col("reason").isNotNull())
+def landing_batches(landing: Path, files: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of landing files, with the quarantine's columns; no reason for a record."""
+    lines = [name for name in files if not name.endswith(PARQUET)]
+    yield from record_batches(rows_of(landing, lines), arrow_schema(QUARANTINE))
+    for name in files:
+        if name.endswith(PARQUET):
+            yield from read_landing_parquet(landing / name, name)
+
+
+def _write(rows: pa.RecordBatch, out: TaskFiles) -> None:
+    good = rows
+    if rows["reason"].null_count < rows.num_rows:
+        right = pc.is_null(rows["reason"])
+        good = rows.filter(right)
+        out.add("quarantine", rows.filter(pc.invert(right)))
+    good = good.select(names(BRONZE))
+    out.add("bronze", good)
+    out.add("decoded", decoded(good))
 
 
 def rows_of(landing: Path, names: Iterable[str]) -> Iterator[Row]:

@@ -11,13 +11,13 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.functions import broadcast, expr
 
 from pipeline import delta, islands, staging, tables
-from pipeline.bronze import faults, landing_rows, records
+from pipeline.bronze import write_landing
 from pipeline.clock.known import corrections_for
 from pipeline.columns import BRONZE, KEY, SILVER
 from pipeline.landing import kind
 from pipeline.plan import Batch
 from pipeline.settings import Settings
-from pipeline.silver import EARLIER, conflicts, digested, firsts, judged, silver
+from pipeline.silver import DECODED, EARLIER, conflicts, firsts, judged, silver
 from pipeline.spark_files import read_files, read_folders, write_folder
 from pipeline.state import Commit, State, write_commit
 from pipeline.told import note_told
@@ -71,46 +71,26 @@ def _write_records(
     staged: Path,
     state: State,
 ) -> None:
-    _write_bronze(spark, settings.landing, names, staged)
+    write_landing(spark, settings.landing, names, staged)
     arrived = tables.read_columns(staged / "bronze", BRONZE, list(KEY))
     if not arrived.num_rows:
         return
     times = pa.nulls(arrived.num_rows, pa.int64())
     found = islands.islands_of(arrived.append_column("event_ms", times))
-    rows = digested(read_folders(spark, staged, [staged / "bronze"], BRONZE))
+    rows = read_folders(spark, staged, [staged / "decoded"], DECODED)
     known = islands.overlap(state.islands, found)
-    if known or islands.numbers(found) < arrived.num_rows:
-        rows = _first_rows(spark, settings.tables, rows, found if known else None, staged)
+    repeated = known or islands.numbers(found) < arrived.num_rows
+    conflicting = Observation()
+    if repeated:
+        placed = judged(rows, _earlier(spark, settings.tables, found) if known else None)
+        rows = firsts(placed, conflicting)
         if known and state.trimmed:
             rows = _never_seen(rows, islands.of_epochs(state.islands, pc.unique(found["epoch"])))
     corrections = corrections_for(settings.tables, found)
     write_folder(silver(rows, corrections, batch), staged / "silver", partition="event_date")
-
-
-def _write_bronze(spark: SparkSession, landing: Path, names: list[str], staged: Path) -> None:
-    """Write the records, and then, out of only the files that have any, the faults."""
-    faulty = Observation()
-    rows = landing_rows(spark, landing, names)
-    write_folder(records(rows, faulty), staged / "bronze")
-    files = sorted(faulty.get["files"])
-    if files:
-        write_folder(faults(landing_rows(spark, landing, files)), staged / "quarantine")
-
-
-def _first_rows(
-    spark: SparkSession, root: Path, rows: DataFrame, found: pa.Table | None, staged: Path
-) -> DataFrame:
-    """Return the rows that come first under their keys, once the conflicting ones are written.
-
-    `found` are the batch's islands if silver has some of its keys.
-    """
-    earlier = None if found is None else _earlier(spark, root, found)
-    placed = judged(rows, earlier)
-    conflicting = Observation()
-    kept = firsts(placed, conflicting).localCheckpoint()
-    if conflicting.get["rows"]:
-        write_folder(conflicts(placed), staged / "quarantine")
-    return kept
+    if repeated and conflicting.get["rows"]:
+        bronze = read_folders(spark, staged, [staged / "bronze"], BRONZE)
+        write_folder(conflicts(placed, bronze), staged / "quarantine")
 
 
 def _never_seen(rows: DataFrame, known: pa.Table) -> DataFrame:

@@ -7,7 +7,8 @@ from pathlib import Path
 LANDING = Path("var/landing")
 TABLES = Path("var/tables")
 """What `make run` writes, and the tables beside it."""
-MASTER = "local[*]"
+MASTER = "local[*,3]"
+"""All cores; a task whose worker dies is tried again, three times in all."""
 MASTER_VARIABLE = "TIDEGATE_SPARK_MASTER"
 
 

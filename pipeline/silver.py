@@ -1,15 +1,17 @@
 """Bronze to silver: the first row of each key, typed; the conflicting ones to the quarantine."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from hashlib import sha256
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, Observation, Window
 from pyspark.sql.functions import col, count_if, expr, first, format_string, lit, row_number
 
 from pipeline import reasons
 from pipeline.clock.spans import Correction
 from pipeline.clock.timing import TIME_MAX, TIME_MIN, timed
-from pipeline.columns import BRONZE, KEY, SILVER, Columns, arrow_schema, ddl, names
+from pipeline.columns import BRONZE, KEY, SILVER, Columns, arrow_schema, names
 from pipeline.reading import Reading, decode
 
 ORDER = ("received", "landing_file", "line")
@@ -49,8 +51,8 @@ _ERRORS = f"""CASE WHEN reading_time NOT BETWEEN {TIME_MIN} AND {TIME_MAX}
 
 _FIELDS = {name: place for place, name in enumerate(Reading._fields)}
 
-DIGEST = "substring(unhex(sha2(payload, 256)), 1, 8)"
-"""The first 8 bytes of the payload's SHA-256: two rows of a key conflict if theirs differ."""
+DIGEST_BYTES = 8
+"""Of the payload's SHA-256: two rows of a key conflict if theirs differ."""
 
 EARLIER: Columns = tuple(
     (name, dict(SILVER)[name]) for name in (*KEY, "digest", "landing_file", "line")
@@ -58,13 +60,8 @@ EARLIER: Columns = tuple(
 """What is read of silver's rows to judge rows that come after them."""
 
 
-def digested(bronze: DataFrame) -> DataFrame:
-    """Return bronze's rows with their payload's `digest`."""
-    return bronze.withColumn("digest", expr(DIGEST))
-
-
 def judged(rows: DataFrame, earlier: DataFrame | None) -> DataFrame:
-    """Return a batch's digested rows with the row that came first under their key.
+    """Return a batch's rows (DECODED) with the row that came first under their key.
 
     `earlier` are silver's rows (EARLIER) of other batches, at least those that share a key with
     the batch; None if no row does. Added are `place` (1 for the row that silver keeps) and
@@ -102,10 +99,8 @@ def firsts(rows: DataFrame, conflicting: Observation) -> DataFrame:
     return observed.where(col("place") == 1)
 
 
-def silver(rows: DataFrame, known: Sequence[Correction], batch: int) -> DataFrame:
-    """Return silver's rows of digested ones, with the times that clock records correct."""
-    carried = rows.withColumn("bytes", expr("CAST(octet_length(payload) AS BIGINT)"))
-    decoded = carried.select(*names(CARRIED), "payload").mapInArrow(_decode, ddl(DECODED))
+def silver(decoded: DataFrame, known: Sequence[Correction], batch: int) -> DataFrame:
+    """Return silver's rows of DECODED ones, with the times that clock records correct."""
     typed = (
         timed(decoded, known)
         .withColumn("decode_error", expr(_ERRORS))
@@ -114,32 +109,33 @@ def silver(rows: DataFrame, known: Sequence[Correction], batch: int) -> DataFram
     return typed.select(names(SILVER))
 
 
-def conflicts(rows: DataFrame) -> DataFrame:
+def conflicts(rows: DataFrame, bronze: DataFrame) -> DataFrame:
     """Return the quarantine's rows of judged ones: a known key with another payload."""
     origin = format_string("the key came first in %s, line %d", "first_file", "first_line")
-    return rows.where(_conflicts()).select(
+    found = rows.where(_conflicts()).select("landing_file", "line", origin.alias("detail"))
+    return bronze.join(found, ["landing_file", "line"]).select(
         *names(BRONZE),
         lit(reasons.KEY_CONFLICT).alias("reason"),
-        origin.alias("detail"),
+        "detail",
         lit(None).cast("binary").alias("raw"),
     )
 
 
-def decoded(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the rows of messages (CARRIED and `payload`) with what their payloads say."""
+def decoded(bronze: pa.RecordBatch) -> pa.RecordBatch:
+    """Return bronze's rows as DECODED: without the payload, with what it says."""
     schema = arrow_schema(DECODED)
-    messages = zip(batch["topic"].to_pylist(), batch["payload"].to_pylist(), strict=True)
+    payloads = bronze["payload"].to_pylist()
+    messages = zip(bronze["topic"].to_pylist(), payloads, strict=True)
     readings = list(zip(*(decode(*message) for message in messages), strict=True))
-    columns = [batch[name] for name in names(CARRIED)]
+    digests = pa.array([sha256(each).digest()[:DIGEST_BYTES] for each in payloads], pa.binary())
+    sizes = pc.binary_length(bronze["payload"]).cast(pa.int64())
+    made = {"digest": digests, "bytes": sizes}
+    columns = [made[name] if name in made else bronze[name] for name in names(CARRIED)]
     for name, _ in READING:
         place = _FIELDS[name]
         values = readings[place] if readings else ()
         columns.append(pa.array(values, schema.field(name).type))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _decode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield from map(decoded, batches)
 
 
 def _conflicts() -> Column:

@@ -87,6 +87,7 @@ system() {
     command -v strace >/dev/null || apt_install strace
     command -v systemd-analyze >/dev/null || apt_install systemd
     command -v dbus-daemon >/dev/null || apt_install dbus
+    command -v chromium >/dev/null || apt_install chromium # reports are seen in a browser
     command -v systemd-nspawn >/dev/null || apt_install systemd-container
 }
 

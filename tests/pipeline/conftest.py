@@ -38,7 +38,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
     """Start Spark once, as the command does but for options that start it fast."""
     from pipeline.session import open_session
 
-    settings = make_settings(tables=tmp_path_factory.mktemp("spark") / "tables", master="local[2]")
+    settings = make_settings(
+        tables=tmp_path_factory.mktemp("spark") / "tables", master="local[2,3]"
+    )
     session = open_session(settings, FAST)
     yield session
     session.stop()

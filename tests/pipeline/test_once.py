@@ -21,7 +21,7 @@ from tests.support.landing_files import (
 from tests.support.pipeline_tables import TABLES, rows, sizes
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from pipeline.once import Totals
 
@@ -259,16 +259,16 @@ def test_a_job_that_fails_is_told_in_a_line_and_can_be_done_again(
 ) -> None:
     put_records(tmp_path / "landing", [record(1)])
     with monkeypatch.context() as patch:
-        patch.setattr("pipeline.run_batch.landing_rows", of_a_lost_file)
+        patch.setattr("pipeline.run_batch.write_landing", with_a_lost_file)
         with pytest.raises(JobError, match=r"FileNotFoundError: .*lost.jsonl' \(Spark's log: "):
             run(tmp_path)
     assert counts(run(tmp_path)) == (1, 1, 0)
 
 
-def of_a_lost_file(spark: "SparkSession", landing: Path, files: list[str]) -> "DataFrame":
+def with_a_lost_file(spark: "SparkSession", landing: Path, files: list[str], staged: Path) -> None:
     from pipeline import bronze
 
-    return bronze.landing_rows(spark, landing, [*files, "barn/lost.jsonl"])
+    bronze.write_landing(spark, landing, [*files, "barn/lost.jsonl"], staged)
 
 
 def test_java_that_ended_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

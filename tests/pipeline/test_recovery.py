@@ -44,8 +44,9 @@ def kill_at(monkeypatch: pytest.MonkeyPatch, place: str, call: int, *, after: bo
 
 
 KILLS = [
+    ("pipeline.run_batch.write_landing", 1, True),
     ("pipeline.run_batch.write_folder", 1, True),
-    ("pipeline.run_batch.write_folder", 3, True),
+    ("pipeline.run_batch.write_folder", 2, True),
     ("pipeline.staging.put_in_place", 1, True),
     ("pipeline.staging.put_in_place", 2, True),
     ("pipeline.run_batch.write_commit", 1, False),

@@ -18,7 +18,7 @@ def test_the_defaults_are_what_the_demonstration_writes(
     assert settings.landing == tmp_path / "var" / "landing"
     assert settings.tables == tmp_path / "var" / "tables"
     assert settings.checkpoints == tmp_path / "var" / "checkpoints" / "tables"
-    assert settings.master == "local[*]"
+    assert settings.master == "local[*,3]"
     assert settings.local
 
 

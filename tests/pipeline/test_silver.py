@@ -7,14 +7,12 @@ import pytest
 from pyspark.sql import Observation
 
 from pipeline import reasons
-from pipeline.columns import BRONZE, SILVER, arrow_schema, ddl, names
+from pipeline.columns import BRONZE, SILVER, arrow_schema, names
 from pipeline.silver import (
-    CARRIED,
     DECODED,
     EARLIER,
     conflicts,
     decoded,
-    digested,
     firsts,
     judged,
     silver,
@@ -56,7 +54,7 @@ ROWS = [
     row(4, NEW, "b", 2, None, reading(4.2)),  # a time of receipt comes before none
     row(4, NEW, "c", 1, 9, reading(4.1)),
     row(5, NEW, "b", 3, 7, reading(5.3)),  # the name decides between equals
-    row(5, NEW, "c", 1, 7, reading(5.1)),
+    row(5, NEW, "c", 2, 7, reading(5.1)),
     row(6, OLD, "z", 1, 99, reading(6)),  # an earlier batch comes before everything
     row(6, NEW, "a", 5, 1, reading(6)),
     row(6, NEW, "a", 6, 1, reading(6.6)),
@@ -69,17 +67,26 @@ CONFLICTS = {
     (2, "a", 3, "the key came first in a, line 2"),
     (3, "a", 4, "the key came first in b, line 1"),
     (4, "b", 2, "the key came first in c, line 1"),
-    (5, "c", 1, "the key came first in b, line 3"),
+    (5, "c", 2, "the key came first in b, line 3"),
     (6, "a", 6, "the key came first in z, line 1"),
 }
 
 
 @pytest.fixture(scope="module")
 def placed(spark: "SparkSession") -> "DataFrame":
-    frame = digested(spark.createDataFrame(ROWS, ddl((*BRONZE, ("batch", "bigint")))))
-    frame = frame.repartition(3, "payload").cache()
-    earlier = frame.where(f"batch = {OLD}").select(names(EARLIER))
-    return judged(frame.where(f"batch = {NEW}").drop("batch"), earlier)
+    frames = {batch: spark.createDataFrame(decoded_rows(batch)) for batch in (OLD, NEW)}
+    earlier = frames[OLD].select(names(EARLIER))
+    return judged(frames[NEW].repartition(3, "digest").cache(), earlier)
+
+
+def bronze_rows(batch: int, rows: list[tuple[object, ...]] = ROWS) -> pa.RecordBatch:
+    """Return the rows of a batch with bronze's columns."""
+    fields = [dict(zip(names(BRONZE), row, strict=False)) for row in rows if row[-1] == batch]
+    return pa.RecordBatch.from_pylist(fields, arrow_schema(BRONZE))
+
+
+def decoded_rows(batch: int, rows: list[tuple[object, ...]] = ROWS) -> pa.Table:
+    return pa.Table.from_batches([decoded(bronze_rows(batch, rows))])
 
 
 @pytest.mark.spark
@@ -92,8 +99,11 @@ def test_silver_keeps_the_first_row_of_each_key(placed: "DataFrame") -> None:
 
 
 @pytest.mark.spark
-def test_a_known_key_with_another_payload_is_a_conflict(placed: "DataFrame") -> None:
-    rows = conflicts(placed).collect()
+def test_a_known_key_with_another_payload_is_a_conflict(
+    spark: "SparkSession", placed: "DataFrame"
+) -> None:
+    bronze = spark.createDataFrame(pa.Table.from_batches([bronze_rows(NEW)]))
+    rows = conflicts(placed, bronze).collect()
     assert {
         (found.seq, found.landing_file, found.line, found.detail) for found in rows
     } == CONFLICTS
@@ -104,11 +114,8 @@ def test_a_known_key_with_another_payload_is_a_conflict(placed: "DataFrame") -> 
 @pytest.mark.spark
 def test_silver_has_all_columns_typed(spark: "SparkSession") -> None:
     payload = reading(21.5, unit="°C", quality="good", time=TIME - 20 * 3_600_000)
-    frame = spark.createDataFrame(
-        [row(1, NEW, "a", 1, 1, payload), row(2, NEW, "a", 2, None, b"\xff")],
-        ddl((*BRONZE, ("batch", "bigint"))),
-    )
-    frame = silver(digested(frame), [], NEW)
+    rows = [row(1, NEW, "a", 1, 1, payload), row(2, NEW, "a", 2, None, b"\xff")]
+    frame = silver(spark.createDataFrame(decoded_rows(NEW, rows)), [], NEW)
     assert frame.columns == names(SILVER)
     first, second = sorted(frame.toArrow().to_pylist(), key=lambda found: found["seq"])
     assert first == {
@@ -149,7 +156,7 @@ def test_decoded_fills_the_schema_without_spark() -> None:
         {"seq": 1, "received": TIME + 5, "topic": "sensors/n1/a", "payload": reading("on")},
         {"seq": 2, "received": None, "topic": "else", "payload": b"\xff"},
     ]
-    kinds = arrow_schema((*CARRIED, ("payload", "binary")))
+    kinds = arrow_schema(BRONZE)
     batch = pa.RecordBatch.from_pylist(
         [
             {"gateway_id": GATEWAY, "epoch": EPOCH, "stream": "main", "time": TIME} | fields

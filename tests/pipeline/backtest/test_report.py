@@ -1,0 +1,60 @@
+"""The report of a back test as a browser draws it."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from pipeline.backtest import result
+from pipeline.backtest.fold import Sums
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
+NO_BROWSER = "no chromium in PATH: apt-get install chromium"
+WIDTH, HEIGHT = 900, 1600
+
+DRAWN = {
+    "bytes before": (0xC8, 0xCD, 0xD3),
+    "bytes after": (0x2B, 0x6C, 0xB0),
+    "raw curve": (0x9A, 0xA3, 0xAD),
+    "reconstructed curve": (0xC0, 0x56, 0x21),
+}
+"""The colours of what the page draws."""
+
+
+def page() -> str:
+    days = [
+        Sums("barn", "sensors/n1/t", f"2026-11-{day:02}", 100, 40 + day, 9000, 4000 + 90 * day,
+             3000, 1500, 60_000, 0.4, 3, 1)
+        for day in range(1, 9)
+    ]  # fmt: skip
+    # every piece of the reconstructed curve lies beside the raw one
+    points = [(n * 1000, n % 40 / 2.0, n % 8 == 0) for n in range(400)]
+    rule = "payload.value > 30 AND topic <> '<script>'"
+    figures = result.figures(days, 1.0)
+    return result.as_page(rule, "payload.value > 40", figures, "barn: sensors/n1/t", points)
+
+
+def browse(file: Path, *options: str) -> str:
+    assert BROWSER is not None
+    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+               f"--user-data-dir={file.parent / 'profile'}", *options, file.as_uri()]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, check=True, text=True, timeout=60)
+    return done.stdout
+
+
+@pytest.mark.skipif(BROWSER is None, reason=NO_BROWSER)
+def test_a_browser_shows_bars_curves_and_missed_alarms(tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(page(), encoding="utf-8")
+    picture = tmp_path / "report.png"
+    browse(file, f"--screenshot={picture}", f"--window-size={WIDTH},{HEIGHT}", "--hide-scrollbars")
+    with Image.open(picture) as image:
+        counted = image.convert("RGB").getcolors(WIDTH * HEIGHT) or []
+    seen = {colour for count, colour in counted if count >= 20}
+    assert {name for name, colour in DRAWN.items() if colour not in seen} == set()
+    text = browse(file, "--dump-dom")
+    assert "8 of 24 alarms would not have been sent." in text
+    assert "&lt;script&gt;" in text
+    assert "<script" not in text
