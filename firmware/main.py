@@ -12,6 +12,7 @@ import machine
 from node.board import Board
 from node.buffer import WAITING_BYTES
 from node.loop import Node
+from node.programs import Programs
 from node.uptime import Uptime
 
 TYPE_CHECKING = False  # MicroPython has no typing module
@@ -82,7 +83,13 @@ def open_port(settings: "dict[str, Any]") -> "Port":
     return port
 
 
-def make_node(settings: "dict[str, Any]", port: "Port", clock: "Clock", board: Board) -> Node:
+def make_node(
+    settings: "dict[str, Any]",
+    port: "Port",
+    clock: "Clock",
+    board: Board,
+    programs: "Programs | None" = None,
+) -> Node:
     """Return the node that the settings describe."""
     return Node(
         node_name(settings),
@@ -93,6 +100,7 @@ def make_node(settings: "dict[str, Any]", port: "Port", clock: "Clock", board: B
         settings.get("interval_ms", INTERVAL_MS),
         waiting_bytes=settings.get("waiting_bytes", WAITING_BYTES),
         board=board,
+        programs=programs,
     )
 
 
@@ -102,7 +110,11 @@ def main(folder: str = "") -> None:
     port = open_port(settings)
     clock = Uptime()
     board = Board(settings.get("led"), clock)
-    node = make_node(settings, port, clock, board)
+    # Beside the folders of the versions, so that an update leaves the filters alone.
+    programs = Programs(
+        folder[: folder.rfind("/") + 1] + "programs" if "/" in folder else "/programs"
+    )
+    node = make_node(settings, port, clock, board, programs)
     try:
         while True:
             board.blink()

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
         def identify(self, seconds: int) -> None:
             """Show for a while which board this is."""
 
+        def install(self, argument: bytes) -> int:
+            """Install a filter program; return the status."""
+
         def restart(self) -> None:
             """Start anew, soon after the answer has left."""
 
@@ -37,9 +40,11 @@ NOT_ALLOWED = 1
 NOT_KNOWN = 2
 """Status: this node has no such command."""
 OUT_OF_DATE = 3
-"""Status: a later command was answered before; its number stands in the answer."""
+"""Status: a later command was answered before; its number stands in the answer.
 
-READ_NOW, SET_INTERVAL, SET_CLOCK, IDENTIFY, RESTART = range(1, 6)
+Further ones, of `install` alone, are in node/programs.py."""
+
+READ_NOW, SET_INTERVAL, SET_CLOCK, IDENTIFY, RESTART, INSTALL = range(1, 7)
 
 _HEAD = "<BBIIB"
 _HEAD_BYTES = 11
@@ -89,6 +94,8 @@ class Commands:
                 orders.identify(number)
             elif command == RESTART:
                 orders.restart()
+            elif command == INSTALL:
+                return orders.install(argument)
             else:
                 return NOT_KNOWN
         except ValueError:

@@ -57,8 +57,12 @@ class Filter:
         """
         if self.evaluate(value, unit, now) is not True:
             return False
-        self._sent, self._sent_at = _operand(value), now
+        self.remember(value, now)
         return True
+
+    def remember(self, value: "Value", now: int) -> None:
+        """Take note of a reading that is sent, whatever the program says of it."""
+        self._sent, self._sent_at = _operand(value), now
 
     def evaluate(self, value: "Value", unit: "str | None", now: int) -> "bool | None":
         """Return TRUE, FALSE or NULL (None) for a reading, and remember nothing."""

@@ -33,7 +33,7 @@ TEXT_MAX = 32
 """Bytes of a value that is text."""
 EXPONENT_MAX = 9
 """Powers of ten, up and down, by which a decimal's mantissa is moved."""
-HEARD_MAX = 32
+HEARD_MAX = BODY_MAX + 5
 """Bytes of a stuffed frame that a node hears; more without a zero byte are noise."""
 
 AGE_MAX = 0xFFFFFFFF

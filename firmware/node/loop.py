@@ -10,6 +10,7 @@ from .frames import (
     encode_readings,
     room,
 )
+from .programs import Programs
 
 TYPE_CHECKING = False  # MicroPython has no typing module
 if TYPE_CHECKING:
@@ -59,6 +60,9 @@ IDENTIFY_MAX = 60
 RESTART_MS = 500
 """Milliseconds in which the answer leaves before a restart."""
 
+HEARTBEAT_MS = 30000
+"""Between two heartbeats of a node that filters: a quiet node differs from a dead one."""
+
 YEAR_2000 = 946684800000
 """Milliseconds since 1970: what a wall clock cannot be before."""
 
@@ -72,8 +76,9 @@ class Node:
 
     `boot` is random for each start, `wall` gives milliseconds since 1970, or None while unknown;
     once the gateway has set the clock, that holds. `waiting_bytes` of memory are for samples that
-    cannot be sent yet. Without a `board` the commands that are for it are refused. ValueError for a
-    name that is empty or above 64 bytes, and for fewer bytes than one sample may need.
+    cannot be sent yet. Without a `board` the commands that are for it are refused; without
+    `programs`, filters that the gateway installs are gone at the next start. ValueError for a name
+    that is empty or above 64 bytes, and for fewer bytes than one sample may need.
     """
 
     def __init__(
@@ -88,6 +93,7 @@ class Node:
         resend_ms: int = RESEND_MS,
         waiting_bytes: int = WAITING_BYTES,
         board: "Board | None" = None,
+        programs: "Programs | None" = None,
     ) -> None:
         self.buffer = Buffer(resend_ms, waiting_bytes)
         self.sensor_failures = 0
@@ -105,6 +111,8 @@ class Node:
         self._restart_at: int | None = None
         self._frames = FrameReader()
         self._commands = Commands(boot, self)
+        self.programs = programs or Programs()
+        self._next_heartbeat = self._next_sample
 
     def step(self) -> int:
         """Do what is due, without waiting; return the milliseconds until something else is."""
@@ -117,6 +125,9 @@ class Node:
         if now >= self._next_sample:
             self._sample(now)
             self._next_sample = max(self._next_sample + self._interval_ms, now + 1)
+        if self.programs.version and now >= self._next_heartbeat:
+            self._next_heartbeat = now + HEARTBEAT_MS
+            self._keep(now, self._heartbeat())
         for sample in self.buffer.due(now):
             self._send(sample, now)
         next_send = self.buffer.next_due()
@@ -125,6 +136,8 @@ class Node:
             due.append(next_send)
         if self._restart_at is not None:
             due.append(self._restart_at)
+        if self.programs.version:
+            due.append(self._next_heartbeat)
         return max(min(due) - self._clock.ms(), 0)
 
     def read_now(self) -> None:
@@ -156,6 +169,14 @@ class Node:
             raise ValueError("restart")
         self._restart_at = self._clock.ms() + RESTART_MS
 
+    def install(self, argument: bytes) -> int:
+        """Install a filter program; return the status of the answer."""
+        return self.programs.install(argument)
+
+    def _heartbeat(self) -> "list[tuple[str, Value, str | None]]":
+        programs = self.programs
+        return [("suppressed", programs.suppressed, None), ("filter", programs.version, None)]
+
     def _hear(self, body: bytes) -> None:
         acknowledgement = decode_acknowledgement(body)
         if acknowledgement is None:
@@ -176,6 +197,10 @@ class Node:
         except OSError:  # it did not answer; it is asked again at the next sample
             self.sensor_failures += 1
             return
+        passes = self.programs.passes
+        self._keep(now, [each for each in readings if passes(each[0], each[1], each[2], now)])
+
+    def _keep(self, now: int, readings: "Sequence[tuple[str, Value, str | None]]") -> None:
         encoded = [encode_reading(quantity, value, unit) for quantity, value, unit in readings]
         wall = self._wall_time(now)
         for group in _groups(encoded, self._room):

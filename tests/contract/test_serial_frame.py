@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from node import buffer as node_buffer
 from node import cobs as node_cobs
-from node import commands, loop
+from node import commands, loop, programs
 from node import frames as node_frames
 from node import quantities as node_quantities
 from node.commands import Commands
@@ -100,6 +100,10 @@ class Orders:
     def __init__(self) -> None:
         self.told: list[tuple[str, int]] = []
 
+    def install(self, argument: bytes) -> int:
+        self.told.append(("install", len(argument)))
+        return commands.DONE
+
     def __getattr__(self, name: str) -> Callable[..., None]:
         return lambda argument=0: self.told.append((name, argument))
 
@@ -117,10 +121,13 @@ def test_the_command_of_the_pages_example_and_its_answer() -> None:
 
 def test_commands_and_statuses_have_the_same_numbers_at_both_ends() -> None:
     ours = [Command.READ, Command.INTERVAL, Command.CLOCK, Command.IDENTIFY, Command.RESTART]
-    theirs = ("READ_NOW", "SET_INTERVAL", "SET_CLOCK", "IDENTIFY", "RESTART")
+    ours.append(Command.INSTALL)
+    theirs = ("READ_NOW", "SET_INTERVAL", "SET_CLOCK", "IDENTIFY", "RESTART", "INSTALL")
     assert ours == [getattr(commands, name) for name in theirs]
     statuses = ("DONE", "NOT_ALLOWED", "NOT_KNOWN", "OUT_OF_DATE")
-    assert list(AnswerStatus) == [getattr(commands, name) for name in statuses]
+    ends = [getattr(commands, name) for name in statuses]
+    of_programs = (programs.NOT_VERIFIED, programs.NOT_NEWER, programs.NO_ROOM)
+    assert list(AnswerStatus) == [*ends, *of_programs]
     limits = [loop.INTERVAL_MIN_MS / 1000, loop.INTERVAL_MAX_MS / 1000, loop.IDENTIFY_MAX]
     assert limits == [node_order.INTERVAL_MIN, node_order.INTERVAL_MAX, node_order.IDENTIFY_MAX]
     assert [commands.COMMAND, commands.ANSWER] == [frame_body.COMMAND, frame_body.ANSWER]

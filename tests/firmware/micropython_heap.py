@@ -8,8 +8,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 SAMPLES = 4000
-PROGRAM = bytes.fromhex("0124000515000000000000004006000000000000e03f31")
-"""payload.value > 21 AND DEADBAND(payload.value, 0.5)"""
+PROGRAM = b"\1\0\0\0\0\0\0\0\5count" + bytes.fromhex(
+    "0124000515000000000000004006000000000000e03f31"
+)
+"""payload.value > 21 AND DEADBAND(payload.value, 0.5), for the quantity `count`"""
 
 
 class Bus:
@@ -72,19 +74,18 @@ def main() -> None:
     before = allocated()
     import main as program
     from node.board import Board
-    from node.filter import Filter
 
     settings = {"name": "n1", "sensors": [{"driver": "bme280", "sda": 4, "scl": 5, "address": 118}]}
     clock: Any = Clock()
     node = program.make_node(settings, Port(), clock, Board(25, clock))
-    kept = Filter(PROGRAM)
+    installed = node.install(PROGRAM) == 0
     print(allocated() - before)
     node._sensor = Weather()
     for _ in range(SAMPLES):
         clock.now += 1000
         node._sample(clock.now)
     print(allocated() - before)
-    print(node.buffer.dropped if kept else "no filter")
+    print(node.buffer.dropped if installed else "no filter")
 
 
 main()

@@ -6,6 +6,7 @@ import sys
 import time
 
 from node.loop import Node
+from node.programs import Programs
 from node.simulated_sensor import SimulatedSensor
 from node.uptime import Uptime
 
@@ -35,7 +36,15 @@ class Board:
 
 boot = int.from_bytes(os.urandom(4), "little")
 node = Node(
-    "mp1", boot, Port(), SimulatedSensor(), Uptime(), interval_ms=50, resend_ms=200, board=Board()
+    "mp1",
+    boot,
+    Port(),
+    SimulatedSensor(),
+    Uptime(),
+    interval_ms=50,
+    resend_ms=200,
+    board=Board(),
+    programs=Programs(sys.argv[1]) if len(sys.argv) > 1 else None,
 )
 while True:
     time.sleep(min(node.step(), 10) / 1000)

@@ -33,7 +33,8 @@ class Line:
         """Return the frames sent since the last time."""
         sent, self.sent = self.sent, []
         bodies = [frames.unframe(wire[1:-1]) for wire in sent]
-        decoded = [decode_readings(body) for body in bodies if body is not None]
+        readings = [body for body in bodies if body is not None and body[1] == frames.READINGS]
+        decoded = [decode_readings(body) for body in readings]
         return [frame for frame in decoded if frame is not None]
 
 

@@ -5,7 +5,7 @@ import contextlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -129,6 +129,53 @@ async def test_commands_on_a_real_line(micropython: str, line: SerialLine) -> No
     with contextlib.suppress(asyncio.CancelledError):
         await running
     assert sorted(each["status"] for each in answers(gateway)) == [*["done"] * 5, "refused"]
+
+
+async def test_a_filter_outlives_node_cable_and_gateway(
+    micropython: str, line: SerialLine, tmp_path: Path
+) -> None:
+    """Install it, kill the node, the cable and the bridge, and see it filter all the same."""
+    gateway = Gateway.make(ManualClock())
+    orders: list[dict[str, object]] = [
+        {"quantity": name, "version": 3, "where": "value > 1000000", "guard": 0}
+        for name in ("temperature", "humidity", "pressure")
+    ]
+    orders.append({"quantity": "pressure", "version": 4, "program": "0132"})
+    orders.append({"quantity": "pressure", "version": 2, "where": "value > 3"})
+    with board(micropython, "micropython_node.py", line, str(tmp_path / "programs")):
+        async with bridged(line, gateway):
+            await until(lambda: bool(gateway.subscriptions.receivers))
+            for order in orders:
+                payload = json.dumps({"command": "install", **order}).encode()
+                gateway.subscriptions.publish("sensors/mp1/command", payload)
+            await until(lambda: len(answers(gateway)) == len(orders))
+    line.unplug()
+    line.plug()
+    assert [each["status"] for each in answers(gateway)] == [*["done"] * 3, *["refused"] * 2]
+    after = Gateway.make(ManualClock())
+    with board(micropython, "micropython_node.py", line, str(tmp_path / "programs")):
+        async with bridged(line, after):
+            await until(lambda: len(after.broker.readings) >= 2)
+            # It samples on: the next heartbeat would say so, and so does a command.
+            after.subscriptions.publish("sensors/mp1/command", b'{"command":"read"}')
+            await until(lambda: bool(answers(after)))
+    topics = [topic for topic, _ in after.broker.readings if not topic.endswith("/answer")]
+    assert topics == ["sensors/mp1/suppressed", "sensors/mp1/filter"]
+    assert after.broker.readings[0][1]["value"] == after.figure("serial/ttyNODE/suppressed") == 3
+    assert after.broker.readings[1][1]["value"] == 3
+
+
+@contextlib.asynccontextmanager
+async def bridged(line: SerialLine, gateway: Gateway) -> AsyncIterator[None]:
+    """Run a gateway's bridge on `line`."""
+    bridge = SerialBridge(SerialSettings(port=line.port), gateway.host("serial", "ttyNODE"))
+    running = asyncio.create_task(bridge.run())
+    try:
+        yield
+    finally:
+        running.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await running
 
 
 def answers(gateway: Gateway) -> list[dict[str, str]]:

@@ -21,6 +21,7 @@ class Command(IntEnum):
     CLOCK = 3
     IDENTIFY = 4
     RESTART = 5
+    INSTALL = 6
 
 
 class AnswerStatus(IntEnum):
@@ -30,6 +31,9 @@ class AnswerStatus(IntEnum):
     NOT_ALLOWED = 1
     NOT_KNOWN = 2
     OUT_OF_DATE = 3
+    NOT_VERIFIED = 4
+    NOT_NEWER = 5
+    NO_ROOM = 6
 
 
 @dataclass(frozen=True, slots=True)

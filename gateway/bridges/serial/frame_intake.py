@@ -22,7 +22,10 @@ PARTLY_MAX = 64
 """Frames of which only the first readings were taken; the oldest is forgotten beyond it."""
 
 NODES_MAX = 64
-"""Nodes of one port whose dropped samples are shown; further ones are not."""
+"""Nodes of one port whose dropped and suppressed samples are shown; further ones are not."""
+
+SUPPRESSED = "suppressed"
+"""Quantity of a heartbeat: readings that a node's filters held back since its start."""
 
 FrameName = tuple[str, int, int]
 """Node id, boot id and sequence number."""
@@ -53,6 +56,7 @@ class FrameIntake:
         self._on_node = on_node
         self._on_answer = on_answer
         self._dropped_gauge = f"tidegate/serial/{port_name}/dropped"
+        self._suppressed_gauge = f"tidegate/serial/{port_name}/suppressed"
         self._publisher = publisher
         self._answer = answer
         self._when_on_disk = when_on_disk
@@ -62,6 +66,7 @@ class FrameIntake:
         self._decoder = FrameDecoder(counters)
         self._partly: dict[FrameName, int] = {}
         self._dropped: dict[str, int] = {}
+        self._suppressed: dict[str, int] = {}
 
     def restart(self) -> None:
         """Forget the half of a frame that an unplugged port left."""
@@ -107,6 +112,7 @@ class FrameIntake:
         self._acknowledge(status, frame.boot, frame.sequence)
         if readings:  # the name is one that a topic can have
             self._on_node(frame.node, frame.boot)
+            self._show_suppressed(frame.node, readings)
 
     def _check(self, frame: ReadingsFrame) -> tuple[list[Reading], list[str]]:
         """Return the readings that can be published, and why each other one cannot."""
@@ -147,3 +153,10 @@ class FrameIntake:
         if frame.node in self._dropped or len(self._dropped) < NODES_MAX:
             self._dropped[frame.node] = frame.dropped
             self._counters.set(self._dropped_gauge, sum(self._dropped.values()))
+
+    def _show_suppressed(self, node: str, readings: list[Reading]) -> None:
+        for reading in readings:
+            known = node in self._suppressed or len(self._suppressed) < NODES_MAX
+            if known and reading.quantity == SUPPRESSED and isinstance(reading.value, int):
+                self._suppressed[node] = reading.value
+                self._counters.set(self._suppressed_gauge, sum(self._suppressed.values()))

@@ -30,6 +30,9 @@ WORDS = {
     AnswerStatus.DONE: ("done", ""),
     AnswerStatus.NOT_ALLOWED: ("refused", "the node does not allow it"),
     AnswerStatus.NOT_KNOWN: ("refused", "the node has no such command"),
+    AnswerStatus.NOT_VERIFIED: ("refused", "the program does not verify"),
+    AnswerStatus.NOT_NEWER: ("refused", "the node has another program of this or a later version"),
+    AnswerStatus.NO_ROOM: ("refused", "the node has no room for a further program"),
 }
 
 
@@ -94,7 +97,7 @@ class NodeCommands:
 
     def _receive(self, node: Node, message: Message) -> ReasonCode:
         try:
-            order = parse_order(bytes(message.payload))
+            order = parse_order(bytes(message.payload), node.name)
         except ValueError as failure:
             fields = {"status": "refused", "reason": str(failure)}
             # the message that is being handled is not yet through

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gateway.bridges.serial.command_body import Command
+from gateway.bridges.serial.node_install import install_argument
 from gateway.clock import Clock
 
-PAYLOAD_MAX = 512
+PAYLOAD_MAX = 4096
 """Bytes of a command."""
 
 ID_MAX = 64
@@ -33,6 +34,8 @@ class Order:
     command: Command
     id: str | int | None = None
     seconds: float = 0
+    program: bytes = b""
+    """The argument of `install`."""
     number: int = 0
     """What the node knows it by; 0 before it was sent."""
     attempts: int = 0
@@ -44,6 +47,8 @@ class Order:
 
     def argument(self, clock: Clock) -> bytes:
         """Return what stands behind the command in its frame."""
+        if self.command is Command.INSTALL:
+            return self.program
         if self.command is Command.INTERVAL:
             return round(self.seconds * 1000).to_bytes(4, "little")
         if self.command is Command.CLOCK:
@@ -51,8 +56,8 @@ class Order:
         return bytes([round(self.seconds)]) if self.command is Command.IDENTIFY else b""
 
 
-def parse_order(payload: bytes) -> Order:
-    """Return what a client orders; raise ValueError with what is wrong."""
+def parse_order(payload: bytes, node: str) -> Order:
+    """Return what a client orders of a node; raise ValueError with what is wrong."""
     if len(payload) > PAYLOAD_MAX:
         raise ValueError(f"{len(payload)} bytes: at most {PAYLOAD_MAX} are allowed")
     try:
@@ -68,6 +73,8 @@ def parse_order(payload: bytes) -> Order:
     order = Order(Command[name.upper()], _id(fields.pop("id", None)))
     if order.command in LIMITS:
         order.seconds = _seconds(order.command, fields.pop("seconds", None))
+    if order.command is Command.INSTALL:
+        order.program = install_argument(fields, node)
     if fields:
         raise ValueError(f"{', '.join(fields)}: not known of {name}")
     return order

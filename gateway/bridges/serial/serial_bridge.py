@@ -145,7 +145,10 @@ KIND = BridgeKind(
         "crc_errors": "Frames that failed their check.",
         "garbage_bytes": "Bytes that belonged to no frame or line.",
     },
-    gauges={"dropped": "Samples that the nodes say they gave up."},
+    gauges={
+        "dropped": "Samples that the nodes say they gave up.",
+        "suppressed": "Readings that the nodes' filters held back, by their last heartbeats.",
+    },
     default_name=lambda settings: port_name(settings.port),
     examine=_examine,
 )

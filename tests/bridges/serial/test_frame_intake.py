@@ -285,3 +285,15 @@ def test_each_refusal_is_logged_once(intake: FrameIntake, caplog: pytest.LogCapt
     assert [record.message for record in caplog.records] == [
         "serial:ttyUSB0: a reading was refused: quantity 'a/b': '/' is not allowed"
     ]
+
+
+def test_what_filters_held_back_is_shown_for_the_port(
+    intake: FrameIntake, counters: Counters
+) -> None:
+    heartbeats = [encode_reading("suppressed", count) for count in (3, 4, 5)]
+    intake.feed(frame(1, heartbeats[0]) + frame(1, heartbeats[1], node="n2"))
+    intake.feed(frame(2, heartbeats[2]) + frame(3, encode_reading("suppressed", "no number")))
+    assert counters.values["tidegate/serial/ttyUSB0/suppressed"] == 9
+    for number in range(NODES_MAX):
+        intake.feed(frame(1, encode_reading("suppressed", 1), node=f"other{number}"))
+    assert counters.values["tidegate/serial/ttyUSB0/suppressed"] == 9 + NODES_MAX - 2

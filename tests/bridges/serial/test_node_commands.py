@@ -241,6 +241,32 @@ async def test_answers_that_nobody_takes_are_counted(rig: Rig) -> None:
     await until(lambda: rig.gateway.figure("serial/answers_lost") == 1)
 
 
+def install(**fields: object) -> bytes:
+    order = {"command": "install", "quantity": "count", "version": 1, **fields}
+    return json.dumps(order).encode()
+
+
+INSTALLS = [
+    ({"where": "value > 20", "guard": 5}, b"\5\0\0\0\5count\1\x24\0\5\x14" + b"\0" * 7),
+    ({"where": "topic = 'sensors/n1/count'", "guard": 0}, b"\0\0\0\0\5count"),
+    ({"program": "0110 00"}, b"\x10\x0e\0\0\5count\1\x10\0"),
+]
+
+
+@table("fields, expected", INSTALLS)
+def test_what_a_filter_becomes(fields: dict[str, object], expected: bytes) -> None:
+    assert parse_order(install(**fields), "n1").program == b"\1\0\0\0" + expected
+
+
+async def test_a_filter_is_installed_and_refused_by_the_node(rig: Rig) -> None:
+    for payload in (install(id=0, where="value > 20"), install(version=2, program="0132")):
+        rig.gateway.subscriptions.publish(TOPIC, payload)
+    await until(lambda: len(rig.answers) == 2)
+    assert rig.node.programs.version == 1
+    assert rig.answers[0] == {"id": 0, "command": "install", "status": "done"}
+    assert rig.answers[1]["reason"] == "the program does not verify"
+
+
 ORDERS = [
     (b'{"command":"read"}', (Command.READ, None, 0)),
     (b'{"command":"interval","seconds":0.1,"id":7}', (Command.INTERVAL, 7, 0.1)),
@@ -251,7 +277,7 @@ ORDERS = [
 
 @table("payload, expected", ORDERS)
 def test_orders_that_are_understood(payload: bytes, expected: tuple[object, ...]) -> None:
-    order = parse_order(payload)
+    order = parse_order(payload, "n1")
     assert (order.command, order.id, order.seconds) == expected
 
 
@@ -259,7 +285,7 @@ MISTAKES = [
     (b"", "a JSON object"),
     (b"[" * 500, "a JSON object"),
     (b'"read"', "a JSON object"),
-    (b"{}", "command None: there are read, interval, clock, identify, restart"),
+    (b"{}", "command None: there are read, interval, clock, identify, restart, install"),
     (b'{"command":["read"]}', "there are read"),
     (b'{"command":"read","seconds":1}', "seconds: not known of read"),
     (b'{"command":"interval"}', "seconds: a number must be given"),
@@ -269,7 +295,20 @@ MISTAKES = [
     (b'{"command":"identify","seconds":61}', "1 to 60 are allowed"),
     (b'{"command":"read","id":1.5}', "a text or a whole number"),
     (b'{"command":"read","id":"' + b"x" * 65 + b'"}', "at most 64 characters"),
-    (b" " * 513, "513 bytes: at most 512"),
+    (b'{"command":"install"}', "quantity: a text of 1 to 64 bytes"),
+    (install(version=0), "version 0: a whole number, 1 to 4294967295"),
+    (install(version=None), "version None"),
+    (install(guard=86_401), "guard 86401: a whole number, 0 to 86400"),
+    (install(), "where (an expression) or program"),
+    (install(where="TRUE", program=""), "where (an expression) or program"),
+    (install(where=7), "an expression is expected"),
+    (install(where="value >"), "where: "),
+    (install(where="LENGTH(value) = 2"), "a node can decide nothing of it"),
+    (install(where="value IN (" + ",".join(map(str, range(99))) + ")"), "a program of"),
+    (install(program="0g"), "hexadecimal digits"),
+    (install(program="00" * 220), "at most 229 fit a frame"),
+    (install(where="TRUE", colour=1), "colour: not known of install"),
+    (b" " * 4097, "4097 bytes: at most 4096"),
 ]
 
 
