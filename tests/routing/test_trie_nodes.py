@@ -9,6 +9,7 @@ from gateway.routing.columns import LARGE
 from gateway.routing.trie_nodes import (
     A_CHILD,
     FEW_EDGES,
+    FIRST_EDGES,
     HAS_PLUS,
     HAS_REST,
     MANY,
@@ -174,3 +175,14 @@ def test_nodes_that_move_step_by_step_are_found_all_the_while() -> None:
             assert all(nodes.child(*edge) == node for edge, node in edges.items())
             assert nodes.child(ROOT, 2_000) == 0
     assert nodes.count == len(edges)
+
+
+def test_what_is_not_there_is_not_found_in_either_table_while_nodes_move() -> None:
+    """Enough is looked up in tables of enough sizes for some looks to go on at the beginning."""
+    nodes, slots = TrieNodes(at_once=0), FIRST_EDGES
+    for count in range(1, 3_000):
+        grown = nodes.grow(ROOT, count, 0)
+        if 4 * count > 3 * slots:  # a larger table was made just now
+            slots += slots >> 1
+            assert not any(nodes.child(ROOT, level) for level in range(5_000, 5_000 + 2 * slots))
+            assert nodes.child(ROOT, count) == grown
