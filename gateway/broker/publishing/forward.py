@@ -170,10 +170,15 @@ def _has_room(
     """Return False, and count it, if a session that is to get a message would lose it.
 
     Each was `given` so many messages of those from number `first` on, this one among them.
+    At QoS 0 nothing is kept for a session that is away, which needs no room.
     """
     kept = False
     for destination in selected:
         session: Session = destination.subscriber
+        if not min(destination.qos, publication.qos) and session.connection is None:
+            given[session] -= 1
+    for destination in selected:
+        session = destination.subscriber
         qos = min(destination.qos, publication.qos)
         if qos and session.expiry_interval:
             kept = True

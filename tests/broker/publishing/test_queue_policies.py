@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.broker.settings import BrokerSettings
-from gateway.mqtt.packets import PubAck
+from gateway.mqtt.packets import PubAck, SubscriptionRequest
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.durable_broker import DurableHarness, away
 from tests.support.payloads import payloads
@@ -30,6 +30,16 @@ def test_a_queue_that_is_full_by_itself(
     if crash:
         harness.crash()
     assert payloads(harness.persistent().take()) == left
+
+
+def test_what_is_not_kept_needs_no_room() -> None:
+    harness = DurableHarness(BrokerSettings(maximum_queued_messages=2))
+    client = harness.persistent()
+    client.subscribe_all([SubscriptionRequest("t", 1)], where="payload < 9")
+    client.subscribe("$share/group/t", 0)
+    client.drop()
+    assert [harness.publish("t", b"%d" % each, 1) for each in range(3)] == [0, 0, 0x97]
+    assert payloads(harness.persistent().take()) == [b"0", b"1"]
 
 
 def test_a_large_message_takes_the_place_of_many() -> None:
