@@ -162,7 +162,10 @@ class OutboxStreams:
             return Leaves(row, retention.when_full)
         if retention.when_full is not WhenFull.DROP_OLDEST:
             return None
-        return _leaves(stream.oldest(self._is_taken), WhenFull.DROP_OLDEST)
+        oldest = stream.oldest(self._is_taken)
+        if row is None and oldest is not None and oldest.id == stream.last_id:
+            return None  # it was taken in beside rows that are on their way: these make no room
+        return _leaves(oldest, WhenFull.DROP_OLDEST)
 
     def _of_all(self, row: OutboxRow | None) -> Leaves | None:
         policy = self.retention.when_full
@@ -181,7 +184,14 @@ class OutboxStreams:
             if row is not None and self.of(row.stream).settings.priority < lowest:
                 return Leaves(row, policy)
             streams = [stream for stream in streams if stream.settings.priority == lowest]
-        return _leaves(self._oldest_of(streams), policy)
+        oldest = self._oldest_of(streams)
+        if row is None and oldest is not None and oldest.id == self._last_id:
+            return None  # as for a stream
+        return _leaves(oldest, policy)
+
+    @property
+    def _last_id(self) -> int:
+        return max(stream.last_id for stream in self._streams.values())
 
     def _oldest_of(self, streams: Sequence[OutboxStream]) -> OutboxRow | None:
         if any(not stream.head and not stream.knows_all for stream in streams):

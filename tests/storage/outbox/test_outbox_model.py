@@ -105,10 +105,9 @@ class Model:
         while over(own, [*(each for each in self.rows if each.stream == row.stream), row]):
             if not self._one_leaves(row, own, [row.stream]):
                 break
-        else:
-            while over(self.whole, [*self.rows, row]):
-                if not self._one_leaves(row, self.whole, list(self.streams)):
-                    break
+        while row.name not in self.ended and over(self.whole, [*self.rows, row]):
+            if not self._one_leaves(row, self.whole, list(self.streams)):
+                break
         if row.name not in self.ended:
             self.rows.append(row)
             if self.streams[row.stream].mode is Mode.LATEST:
@@ -245,6 +244,11 @@ class BoundedOutbox(RuleBasedStateMachine):
     def settle(self) -> None:
         self._runner.run(self.store.settle())
         assert self._on_disk() == self.model.rows
+
+    @rule()
+    def look(self) -> None:
+        """What is beyond the bounds beside rows that are sent stays until these have ended."""
+        self._runner.run(self.store.outbox.sweep(0, 0.0))
 
     @rule()
     def restart(self) -> None:
