@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gateway.config.settings import Configuration, OutboxConfig, StreamConfig
 from gateway.config.when_full import WhenFull
+from gateway.storage.engine.gathering import Gathering
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.outcome import Outcome
@@ -37,7 +38,9 @@ async def start_outbox(
     `on_outcome` hears how rows end.
     """
     settings = outbox_settings(gateway.configuration, streams)
-    outbox = Outbox(gateway.database, gateway.writer, gateway.counters, settings)
+    pending = gateway.broker.store.pending
+    gathering = pending if isinstance(pending, Gathering) else None
+    outbox = Outbox(gateway.database, gateway.writer, gateway.counters, settings, gathering)
     outbox.on_outcome.append(on_outcome)
     await outbox.load()
     gateway.stack.push_async_callback(outbox.close)

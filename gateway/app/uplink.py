@@ -17,6 +17,7 @@ from gateway.app.link_lines import LinkLines
 from gateway.app.outage import Outage
 from gateway.app.outbox import start_outbox
 from gateway.app.recall import start_recall
+from gateway.app.turn_end import TurnEnd
 from gateway.config.credentials import secret_path
 from gateway.config.settings import UplinkConfig
 from gateway.routing.where.rule import compile_rule
@@ -55,7 +56,7 @@ async def start_uplink(gateway: "Gateway", config: UplinkConfig) -> None:
     outbox = await start_outbox(gateway, [rule.stream for rule in configured], ledger.ended)
     rejected = Rejected(gateway.database, gateway.writer, gateway.counters)
     await rejected.load()
-    rules = await _rule_set(gateway, configured, outbox, ledger)
+    rules = await _rule_set(gateway, config, configured, outbox, ledger)
     rules.gateway_id = gateway.configuration.gateway_id
     rules.before_numbers.append(watch.before_number)
     gateway.at_stop += [rules.save, ledger.save]
@@ -70,6 +71,7 @@ async def start_uplink(gateway: "Gateway", config: UplinkConfig) -> None:
         gateway.counters,
         gateway.clock,
         metering=metering,
+        at_turn_end=TurnEnd(gateway.turn),
         # what comes down waits in the session, which goes on even after a crash
         resume=await take_resumable(gateway.database) or bool(config.down),
     )
@@ -98,20 +100,25 @@ def _leave(gateway: "Gateway", uplink: Uplink) -> None:
 
 
 async def _rule_set(
-    gateway: "Gateway", rules: Sequence[Rule], outbox: Outbox, ledger: Ledger
+    gateway: "Gateway",
+    config: UplinkConfig,
+    rules: Sequence[Rule],
+    outbox: Outbox,
+    ledger: Ledger,
 ) -> RuleSet:
     keys = [key_of(rules, place) for place in range(len(rules))]
     states = RuleStates(gateway.database, gateway.writer)
     restored = await states.restore([key for key in keys if key is not None])
     budget = gateway.broker.budget
-    return RuleSet(rules, outbox, gateway.counters, gateway.epoch, restored, budget, ledger)
+    within = config.commit_within
+    return RuleSet(rules, outbox, gateway.counters, gateway.epoch, restored, budget, ledger, within)
 
 
 def _rules(config: UplinkConfig) -> list[Rule]:
     rules = []
     for rule in config.rules:
         where = None if rule.where is None else compile_rule(rule.where)
-        rules.append(Rule(rule.topic, where, rule.stream, rule.lane))
+        rules.append(Rule(rule.topic, where, rule.stream, rule.lane, rule.commit_within))
     return rules
 
 

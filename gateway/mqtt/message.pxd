@@ -5,6 +5,7 @@ cdef class Message:
     cdef public object _part_values
     cdef public object _user
     cdef public double arrived
+    cdef public object barrier
     cdef public object client_id
     cdef public object commit_within
     cdef public object content_type

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from gateway.mqtt.output import Barrier
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 
 UNKNOWN: Any = object()
@@ -14,7 +15,8 @@ class Message:
     `received_at` is wall time in milliseconds since 1970, `arrived` monotonic seconds of the
     same moment (what expiry counts from), `qos` and `retain` are the publisher's.
     `commit_within` is its durability class: the seconds by which its commit may be put off, 0.0
-    for none, None for a message that is kept in memory alone.
+    for none, None for a message that is kept in memory alone. `barrier` lets its
+    publisher's answer leave before that commit, once every receiver that joins it has the message.
     The fields that begin with an underscore keep what `$where` has worked out of the others.
     """
 
@@ -25,6 +27,7 @@ class Message:
         "_part_values",
         "_user",
         "arrived",
+        "barrier",
         "client_id",
         "commit_within",
         "content_type",
@@ -74,6 +77,7 @@ class Message:
         self.payload_format = payload_format
         self.user_properties = user_properties
         self.commit_within: float | None = 0.0
+        self.barrier: Barrier | None = None
         self._decoded: str | None = UNKNOWN
         self._json: Any = UNKNOWN
         self._levels: list[str] = UNKNOWN

@@ -1,5 +1,7 @@
 """What every part of one uplink needs: settings, outbox, counters, clock and queues."""
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gateway.clock import Clock
@@ -11,6 +13,14 @@ from gateway.uplink.remote_session import RemoteSession
 from gateway.uplink.reports.control_messages import ControlMessages
 from gateway.uplink.requests import Requests
 from gateway.uplink.settings import UplinkSettings
+
+AtTurnEnd = Callable[[Callable[[], None]], None]
+"""Has a function called at the end of the turn that handles packets."""
+
+
+def soon(call: Callable[[], None]) -> None:
+    """Have it called in the next round of the loop, where there are no turns."""
+    asyncio.get_running_loop().call_soon(call)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,4 +35,5 @@ class UplinkContext:
     control_messages: ControlMessages
     metering: Metering
     session: RemoteSession
+    at_turn_end: AtTurnEnd = soon
     requests: Requests = field(default_factory=Requests)

@@ -7,6 +7,12 @@ from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.uplink.row_cursor import RowCursor
 
+MAX_FRESH_ROWS = 1_024
+"""Live rows in memory that wait for the window; those beyond are read from the outbox."""
+
+MAX_FRESH_BYTES = 1024 * 1024
+"""Bytes of the same rows, as the outbox counts them."""
+
 
 class Lanes:
     """Gives the rows of one connection, each once.
@@ -15,7 +21,9 @@ class Lanes:
     lane `backlog`; everything else is live. In each lane rows of a stream come in the order in
     which they were accepted, and so numbers rise in each stream and lane. Of what waited, streams
     with a higher priority go first; those with the same go in the order of acceptance. Behind the
-    backlog comes what the fleet has asked for again, the lane `recall`.
+    backlog comes what the fleet has asked for again, the lane `recall`. Live rows come from memory
+    as they are added (`push`), unless there are too many: these are read as soon as they are on
+    disk, and all behind them too until it has caught up.
     """
 
     def __init__(self, outbox: Outbox) -> None:
@@ -28,6 +36,36 @@ class Lanes:
         )
         self._backlog = RowCursor(outbox, self._boundary, lane=BACKLOG)
         self._recalled = RowCursor(outbox, 0, lane=RECALL)
+        self._fresh: deque[OutboxRow] = deque()
+        self._fresh_bytes = 0
+        self._not_fresh = 0  # the highest id of a live row that has to be read
+
+    def takes(self, row: OutboxRow) -> bool:
+        """Return whether `push` may follow; if not, the row is read when it is on disk."""
+        full = len(self._fresh) >= MAX_FRESH_ROWS or self._fresh_bytes >= MAX_FRESH_BYTES
+        if full or not self._live.has_passed(self._not_fresh):
+            self._not_fresh = row.id
+            return False
+        return True
+
+    def push(self, row: OutboxRow) -> None:
+        """Take in a live row behind all others."""
+        self._fresh.append(row)
+        self._fresh_bytes += row.size
+        self._live.skip_to(row.id)
+
+    @property
+    def has_fresh(self) -> bool:
+        """Whether live rows wait in memory."""
+        return bool(self._fresh)
+
+    def next_fresh(self) -> OutboxRow | None:
+        """Return the next live row if it is in memory, None if there is none."""
+        if not self._fresh:
+            return None
+        row = self._fresh.popleft()
+        self._fresh_bytes -= row.size
+        return row
 
     def waited(self, row: OutboxRow) -> bool:
         """Return whether `row` was in the outbox before the connection came up, or is recalled."""
@@ -36,11 +74,11 @@ class Lanes:
     @property
     def live_waits(self) -> bool:
         """Whether there may be a live row now."""
-        return self._live.waits
+        return bool(self._fresh) or self._live.waits
 
     def next_live(self) -> OutboxRow | None:
         """Return what `live` does if it has been read already, else None."""
-        return self._live.ready()
+        return self.next_fresh() or self._live.ready()
 
     def next_waited(self) -> OutboxRow | None:
         """Return what `backlog` does if that is clear without a look at the disk, else None."""

@@ -35,6 +35,7 @@ class RowCursor:
         self._lane = lane
         self._stream = stream
         self._rows: deque[OutboxRow] = deque()
+        self._reading = False
 
     @property
     def is_read(self) -> bool:
@@ -47,6 +48,14 @@ class RowCursor:
         if self._rows:
             return True
         return self._position < self._end and self._position < self._outbox.committed_id
+
+    def has_passed(self, identifier: int) -> bool:
+        """Return whether all up to this id was returned."""
+        return not self._rows and not self._reading and self._position >= identifier
+
+    def skip_to(self, identifier: int) -> None:
+        """Return nothing up to this id any more."""
+        self._position = identifier
 
     @property
     def ended(self) -> bool:
@@ -61,9 +70,13 @@ class RowCursor:
         """Return the next row on disk without removing it, None if there is none."""
         while not self._rows and self.waits:
             up_to = min(self._outbox.committed_id, self._end)
-            rows = await self._outbox.fetch(
-                self._position, FETCH_ROWS, up_to, self._lane, self._stream
-            )
+            self._reading = True
+            try:
+                rows = await self._outbox.fetch(
+                    self._position, FETCH_ROWS, up_to, self._lane, self._stream
+                )
+            finally:
+                self._reading = False
             self._position = rows[-1].id if rows else up_to
             self._rows.extend(row for row in rows if self._lane or row.lane != RECALL)
         return self._rows[0] if self._rows else None

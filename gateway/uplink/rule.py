@@ -20,12 +20,15 @@ class Rule:
     """One `[[uplink.rule]]`; without `where` it accepts every message of its topic filter.
 
     `lane` is `live`, or `backlog` for messages that are always sent behind live ones.
+    `commit_within` is for how many seconds a publisher's answer may wait for the fleet's PUBACK
+    before the message is written; None for the uplink's own.
     """
 
     topic: str
     where: RuleWhere | None = None
     stream: str = "main"
     lane: str = "live"
+    commit_within: float | None = None
 
 
 DEFAULT_RULES = (Rule("sensors/#"),)

@@ -15,6 +15,9 @@ from gateway.storage.state.rule_states import RuleKey, RuleState
 from gateway.uplink.hops import has_hop
 from gateway.uplink.rule import DEFAULT_RULES, ActiveRule, Rule, key_of
 
+UNPROMISED = 1.0
+"""Seconds for which a message may go unwritten whose publisher is promised nothing."""
+
 NO_STATES: Mapping[RuleKey, RuleState] = {}
 """The restored states of a gateway that stores none."""
 
@@ -58,8 +61,9 @@ class RuleSet:
 
     `states` is what `RuleStates.restore` found of the rules that remember something; `numbers`
     are those that the last message was given. `budget` measures expressions.
-    `ledger`, if any, records how every number ended; `before_numbers` are called with each message
-    before it gets its first number.
+    `commit_within` is for how many seconds an answer may wait for the fleet's PUBACK before the
+    disk is asked, 0 for none. `ledger`, if any, records how every number ended; `before_numbers`
+    are called with each message before it gets its first number.
     """
 
     client_id = "$uplink"
@@ -80,9 +84,11 @@ class RuleSet:
         states: Mapping[RuleKey, RuleState] = NO_STATES,
         budget: Budget | None = None,
         ledger: Ledger | None = None,
+        commit_within: float = 0.0,
     ) -> None:
         self.gateway_id = ""
         """What came down through this gateway gets no number and does not go up."""
+        self._commit_within = commit_within
         self._outbox = outbox
         self._counters = counters
         self._epoch = epoch
@@ -121,13 +127,16 @@ class RuleSet:
             matching = [active for active in rules if active.rule.topic in topic_filters]
             if matching:
                 verdicts.append(Verdict(stream, matching, message))
-        rows = [self._row(message, verdict) for verdict in verdicts if verdict.accepted]
+        accepted = [verdict for verdict in verdicts if verdict.accepted]
+        rows = [self._row(message, verdict) for verdict in accepted]
         if rows and not self._outbox.admits(rows):
             self._outbox.refuse()
             return ReasonCode.QUOTA_EXCEEDED
         self.numbers = [self._number(message, verdict) for verdict in verdicts]
-        for row in rows:
-            self._outbox.add(row, message.commit_within)
+        within = message.commit_within
+        barrier = None if within is None else message.barrier
+        for row, verdict in zip(rows, accepted, strict=True):
+            self._outbox.add(row, within, self._wait(message, verdict.last.rule), barrier)
         return ReasonCode.SUCCESS
 
     def save(self) -> None:
@@ -135,6 +144,17 @@ class RuleSet:
         for rules in self._streams.values():
             for active in rules:
                 active.save()
+
+    def _wait(self, message: Message, rule: Rule) -> float:
+        """Return for how many seconds the message may go unwritten while the fleet can take it."""
+        wait = self._commit_within if rule.commit_within is None else rule.commit_within
+        if not wait:
+            return 0.0
+        if message.commit_within is None or not message.qos:
+            return max(wait, UNPROMISED)
+        if message.barrier is None:  # its answer waits for the disk, whatever the fleet says
+            return 0.0
+        return max(wait, message.commit_within)
 
     def _row(self, message: Message, verdict: Verdict) -> OutboxRow:
         """Return the outbox row with the next number of the stream."""

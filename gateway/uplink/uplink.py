@@ -10,7 +10,7 @@ from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.rejected import Rejected
-from gateway.uplink.context import UplinkContext
+from gateway.uplink.context import AtTurnEnd, UplinkContext, soon
 from gateway.uplink.destination import Destination, Link
 from gateway.uplink.errors import LinkError
 from gateway.uplink.link.backoff import Backoff
@@ -54,6 +54,7 @@ class Uplink:
         clock: Clock,
         random: Callable[[], float] = random_module.random,
         metering: Metering | None = None,
+        at_turn_end: AtTurnEnd = soon,
         *,
         resume: bool = False,
     ) -> None:
@@ -71,6 +72,7 @@ class Uplink:
             self.control_messages,
             metering,
             self.session,
+            at_turn_end,
         )
         self._permit = LinkPermit(settings.schedule, metering, clock)
         self.requests = context.requests

@@ -50,12 +50,12 @@ MISTAKES: list[tuple[str, str, object, str]] = [
         "a",
         "either topic or client, not both",
     ),
-    ("[uplink]\nurI = 'a'", "uplink.urI", "a", "ca_file, client_id, directory"),
+    ("[uplink]\nurI = 'a'", "uplink.urI", "a", "ca_file, client_id, commit_within, directory"),
     (
         "[[uplink.rule]]\ntopik = 'a'",
         "uplink.rule[0].topik",
         "a",
-        "lane, retain, stream, target, topic, where",
+        "commit_within, lane, retain, stream, target, topic, where",
     ),
     (
         "[[serial]]\nport = 'a'\nbauds = 9600",
@@ -201,7 +201,7 @@ def test_all_mistakes_are_told_at_once_each_in_a_line(read: Load, tmp_path: Path
         "broker.connect_timeout = 0 is not allowed: a whole number from 1 to 3600",
         "broker.queue_when_full = 'drop_oldest' is not allowed: one of",
         "uplink.url = 'mqtt://***@fleet' is not allowed: mqtt://host:port",
-        "uplink.rule[0].topik = 'a' is not allowed: unknown key; there are lane, retain",
+        "uplink.rule[0].topik = 'a' is not allowed: unknown key; there are commit_within, lane",
         "uplink.rule[1].topic: must be given",
         "uplink.rule[1].lane = 'Backlog' is not allowed: one of",
         "uplink.stream[0].expire_after = 0 is not allowed: a time such as",

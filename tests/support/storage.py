@@ -14,6 +14,7 @@ from gateway.clock import Clock
 from gateway.config.when_full import WhenFull
 from gateway.counters import Counters
 from gateway.storage.engine.database import FILE_NAME, Database, open_database
+from gateway.storage.engine.gathering import Gathering
 from gateway.storage.engine.writer import Writer
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.outbox_row import OutboxRow
@@ -58,7 +59,7 @@ async def open_store(
     counters = Counters()
     alarms: list[str] = []
     writer = Writer(database.writer, counters, durable=durable, alarm=alarms.append)
-    outbox = Outbox(database, writer, counters, settings)
+    outbox = Outbox(database, writer, counters, settings, Gathering(writer))
     rejected = Rejected(database, writer, counters)
     node_frames = NodeFrames(database, writer)
     await outbox.load()

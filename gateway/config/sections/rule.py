@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from gateway.config.checks import (
     boolean,
+    number,
     one_of,
     rule_expression,
     stream,
@@ -53,4 +54,10 @@ class RuleConfig:
         boolean,
         "retained messages are retained at the fleet's broker, too",
         default=False,
+    )
+    commit_within: float | None = key(
+        number(0, 60),
+        "`commit_within` of these messages, in place of the uplink's",
+        None,
+        shown="the uplink's",
     )

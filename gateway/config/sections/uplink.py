@@ -111,6 +111,12 @@ class UplinkConfig:
         "is more; bounds what a crash repeats. The server's Receive Maximum holds too",
         100,
     )
+    commit_within: float = key(
+        number(0, 60),
+        "seconds that a publisher's answer may wait for the fleet's PUBACK before its message is "
+        "[written](durability.md#what-goes-up); 0 to write each message",
+        0.25,
+    )
     puback_timeout: int = key(
         duration_from(1),
         "without a PUBACK for so long the connection is made anew",

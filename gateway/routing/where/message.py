@@ -91,6 +91,7 @@ def make_message(publication: "Publication", number: int) -> Message:
         arrived=publication.arrived,
     )
     message.commit_within = publication.commit_within
+    message.barrier = publication.barrier
     if publication.properties.data or publication.properties.expiry is not None:
         message.set_properties(publication.properties.fields)
     return message

@@ -57,12 +57,13 @@ class Gathering:
     `deferred_commit` is the batch that brings the last of these to disk.
     """
 
-    __slots__ = ("changes", "deferred", "deferred_commit", "writer")
+    __slots__ = ("_next_commit", "changes", "deferred", "deferred_commit", "writer")
 
     def __init__(self, writer: BatchWriter) -> None:
         self.changes = 0
         self.deferred = 0
         self.deferred_commit = 0
+        self._next_commit = 0  # the batch to begin as soon as the one before it is on disk
         self.writer = writer
 
     def changed(self, within: float = 0.0) -> None:
@@ -73,11 +74,19 @@ class Gathering:
     def defer(self) -> None:
         """Announce a deferred write: it goes with the batch after the one that gathers now."""
         self.deferred += 1
-        self.deferred_commit = self.writer.batch + 1
+        self.deferred_commit = self._next_commit = self.writer.batch + 1
+
+    def defer_to_batch(self) -> None:
+        """Announce a deferred write that whoever defers it has begun in time.
+
+        It goes with the batch that gathers now, or with one before it.
+        """
+        self.deferred += 1
+        self.deferred_commit = max(self.deferred_commit, self.writer.batch)
 
     def committed(self, batch: int) -> None:
         """Announce the batch that answers may wait for, if it is not this one."""
-        if batch < self.deferred_commit:
+        if batch < self._next_commit:
             self.writer.schedule_commit(self.writer.commit_delay / 2)
 
     def put_off(self) -> None:

@@ -17,7 +17,7 @@ class OutboxBatches:
 
     def add(self, batch: int, identifier: int) -> None:
         """Note that `batch` brings the row of this id."""
-        self._last_ids[batch] = identifier
+        self._last_ids[batch] = max(identifier, self._last_ids.get(batch, 0))
 
     def remove(self, batch: int, delivered: int) -> None:
         """Note that `batch` takes rows away, `delivered` of which the fleet has, or has refused."""

@@ -17,6 +17,7 @@ class OutboxFigures:
         self._streams = streams
         for cause in CAUSES:
             counters.add(f"tidegate/outbox/evicted/{cause}", 0)
+        counters.add("tidegate/outbox/unwritten", 0)
 
     def show(self, *names: str) -> None:
         """Show the sums of the whole and of the streams of these names."""
@@ -32,6 +33,10 @@ class OutboxFigures:
             self._counters.add(f"tidegate/outbox/evicted/{reason}", rows)
         elif outcome is Outcome.EXPIRED:
             self._counters.add("tidegate/outbox/expired", rows)
+
+    def unwritten(self, rows: int) -> None:
+        """Count rows that the fleet took before they had to be written."""
+        self._counters.add("tidegate/outbox/unwritten", rows)
 
     def overflowed(self) -> None:
         """Count a topic of a latest stream whose newest row was forgotten for another's."""

@@ -1,12 +1,12 @@
-"""The messages that wait for the fleet: in SQLite until a remote PUBACK has taken them."""
+"""The messages that wait for the fleet: until a remote PUBACK, in SQLite if that is late."""
 
 from collections.abc import Callable, Iterable, Sequence
 
 from gateway.config.when_full import WhenFull
 from gateway.counters import Counters
+from gateway.mqtt.output import Barrier
 from gateway.storage.engine.database import Database
-from gateway.storage.engine.many_rows import insert_statement
-from gateway.storage.engine.ranges import ranges_of
+from gateway.storage.engine.gathering import Gathering
 from gateway.storage.engine.writer import Writer
 from gateway.storage.outbox.batches import OutboxBatches
 from gateway.storage.outbox.expiry import OutboxExpiry, expiry_of
@@ -15,7 +15,7 @@ from gateway.storage.outbox.figures import OutboxFigures
 from gateway.storage.outbox.heads import OutboxHeads
 from gateway.storage.outbox.lane import RECALL
 from gateway.storage.outbox.looks import OutboxLooks
-from gateway.storage.outbox.outbox_row import COLUMNS, OutboxRow, to_columns
+from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.outcome import Outcome
 from gateway.storage.outbox.reader import OutboxReader
 from gateway.storage.outbox.recent_rows import RecentRows
@@ -24,20 +24,18 @@ from gateway.storage.outbox.row_size import row_size
 from gateway.storage.outbox.stream import MAX_LATEST_TOPICS
 from gateway.storage.outbox.streams import OutboxStreams
 from gateway.storage.outbox.totals import OutboxTotals
-
-_INSERT = insert_statement("outbox", (*COLUMNS, "indexed"))
-_DELETE = "DELETE FROM outbox WHERE id BETWEEN ? AND ?"
+from gateway.storage.outbox.writes import OutboxWrites
 
 
 class Outbox:
     """Rows in the order in which they came; ids rise by one and are never used twice in a run.
 
-    `lanes` are the lanes that rows have had since the start; `recalled` rows are in the lane
-    `recall`, of which no outcome is told, since their numbers have ended before. `on_change` are
-    called after each commit that brought or removed rows. `on_outcome` are called with the rows
-    that leave, how they ended and why, in the turn that gathers their removal: what they gather is
-    in the same batch. A row that ends without having been fetched comes without what the publisher
-    put into it.
+    `writes` gives live rows to the uplink as they are added, while its link is up. `lanes` are the
+    lanes that rows have had since the start; `recalled` rows are in the lane `recall`, of which no
+    outcome is told, since their numbers have ended before. `on_change` are called after each commit
+    that brought or removed rows. `on_outcome` are called with the rows that leave, how they ended
+    and why, in the turn that gathers their removal: what they gather is in the same batch. A row
+    that ends without having been fetched comes without what the publisher put into it.
 
     A caller asks `admits` first and refuses the message with 0x97 when it does not, calling
     `refuse()`, which counts it in `tidegate/outbox/rejected` or `tidegate/storage/rejected`. Where
@@ -51,6 +49,7 @@ class Outbox:
         writer: Writer,
         counters: Counters,
         settings: OutboxSettings | None = None,
+        gathering: Gathering | None = None,
     ) -> None:
         self.lanes: set[str] = set()
         self.recalled = 0
@@ -66,6 +65,15 @@ class Outbox:
         self._batches = OutboxBatches()
         self._expiry = OutboxExpiry(self._reader, self._streams, self._fetched, self._expire)
         self._figures = OutboxFigures(counters, self._streams)
+        self.writes = OutboxWrites(
+            writer,
+            self._reader,
+            self._recent,
+            self._batches,
+            self._fetched,
+            self._figures,
+            gathering,
+        )
         heads = OutboxHeads(self._reader, self._streams)
         self._looks = OutboxLooks(
             self._reader, heads, self._streams, self._batches, self._keep_bounds
@@ -153,11 +161,19 @@ class Outbox:
         """Count a message that was refused, by whose bound it was."""
         self._figures.refused(by_disk=self._writer.full)
 
-    def add(self, row: OutboxRow, within: float | None = 0.0) -> int:
+    def add(
+        self,
+        row: OutboxRow,
+        within: float | None = 0.0,
+        wait: float = 0.0,
+        barrier: Barrier | None = None,
+    ) -> int:
         """Gather `row`, giving it its id and size; return the number of the present batch.
 
-        Others may leave for it, or it is itself given up: then it keeps the id 0. `within` is as
-        in `Writer.add`: also a message of the class `memory` goes up from here.
+        Others may leave for it, or it is itself given up: then it keeps the id 0. `within` is as in
+        `Writer.add`, also for the class `memory`. If the uplink takes the row at once and lately
+        was answered within `wait` seconds, it is written only if its PUBACK takes longer, or with
+        any batch before; `barrier` waits for that PUBACK, too.
         """
         stream = self._streams.of(row.stream)
         row.message_expiry = expiry_of(row, stream.settings)
@@ -168,17 +184,14 @@ class Outbox:
             self._tell([row], Outcome.EVICTED, policy)
             return self._writer.batch
         row.id = self._totals.last_id = self._totals.last_id + 1
-        values = to_columns(row)
-        batch = self._writer.add(_INSERT, (*values, self._reader.indexed), within)
-        self._recent.add(row.id, row.size, values)
-        self._batches.add(batch, row.id)
         self._looks.added(row.time)
         self.lanes.add(row.lane)
         self.recalled += row.lane == RECALL
         if not self._streams.added(row):
             self._figures.overflowed()
         self._figures.show(row.stream)
-        return batch
+        self.writes.add(row, within, wait, barrier)
+        return self._writer.batch
 
     def remove(
         self, rows: Iterable[OutboxRow], outcome: Outcome, reason: str = "", within: float = 0.0
@@ -276,17 +289,10 @@ class Outbox:
     def _remove(self, rows: Sequence[OutboxRow], outcome: Outcome, within: float) -> None:
         for row in rows:
             self._fetched.leaves(row)
-            self._recent.remove(row.id)
             self.recalled -= row.lane == RECALL
-        identifiers = {row.id for row in rows}
-        for each in ranges_of(identifiers):
-            self._writer.add(_DELETE, each, within)
-        batch = self._writer.batch
-        delivered = len(rows) if outcome in (Outcome.DELIVERED, Outcome.REJECTED) else 0
-        self._batches.remove(batch, delivered)
-        self._reader.leave(identifiers, batch)
-        self._totals.removed()
+        self.writes.remove(rows, outcome, within)
         self._streams.removed(rows)
+        self._totals.removed()
         self._looks.removed()
 
     def _expire(self, rows: Sequence[OutboxRow], reason: str) -> None:

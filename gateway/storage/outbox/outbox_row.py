@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
+from gateway.mqtt.output import Barrier
 from gateway.routing.where.message import Message
 from gateway.storage.engine.message_columns import (
     MESSAGE_COLUMNS,
@@ -31,6 +32,7 @@ class OutboxRow:
     accepted it (ms since 1970); `qos` and `retain` are the publisher's. `id` and `size` (bytes,
     as the outbox counts them) are given by `Outbox.add`; `left` is True once it was removed,
     `taken` while it is on its way to the fleet.
+    `barrier` is what the publisher's answer waits for until the fleet has acknowledged the message.
     `stepped` is how many ms the wall clock was set forward since `time`, as `Outbox.take` found.
     """
 
@@ -56,6 +58,7 @@ class OutboxRow:
     left: bool = field(default=False, compare=False)
     taken: bool = field(default=False, compare=False)
     stepped: int = field(default=0, compare=False)
+    barrier: Barrier | None = field(default=None, compare=False)
 
 
 def row_of_message(message: Message, epoch: str, stream: str, seq: int, lane: str) -> OutboxRow:

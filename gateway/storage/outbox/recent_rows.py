@@ -24,7 +24,7 @@ class RecentRows:
         self._complete_from = last_id + 1
 
     def add(self, identifier: int, size: int, values: Row) -> None:
-        """Take in the row that follows the last one; the oldest go for it."""
+        """Take in a row that is being written; those that came first go for it."""
         self._rows[identifier] = (size, values)
         self._bytes += size
         while len(self._rows) > MAX_RECENT_ROWS or (
@@ -32,7 +32,7 @@ class RecentRows:
         ):
             oldest = next(iter(self._rows))
             self._bytes -= self._rows.pop(oldest)[0]
-            self._complete_from = oldest + 1
+            self._complete_from = max(self._complete_from, oldest + 1)
 
     def remove(self, identifier: int) -> None:
         """Forget a row that has left."""

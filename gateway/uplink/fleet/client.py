@@ -68,7 +68,8 @@ class FleetClient:
     what was unacknowledged is repeated by `publish_again` before anything else.
 
     What is published leaves with `flush`. Call `service` whenever `wake` was called, and now and
-    then. `on_acknowledged` gets the packet identifier and the reason code of each PUBACK.
+    then. `on_acknowledged` gets the packet identifier and the reason code of each PUBACK, as it
+    comes; behind those of one read `on_read` is called, and nobody is woken for them.
     Without `mqtt_5` the connection speaks MQTT 3.1.1. `packet_identifiers.last` is for the next
     connection of the session, which goes on behind it.
     """
@@ -85,6 +86,7 @@ class FleetClient:
         self.session_present = False
         self.limits: ServerLimits | None = None
         self.packet_identifiers = PacketIdentifiers()
+        self.on_read: Callable[[], None] = wake
         self._settings = settings
         self._wake = wake
         self._acknowledged = on_acknowledged
@@ -146,14 +148,9 @@ class FleetClient:
             self._keep_alive.sent(self._loop.time())
 
     def service(self) -> None:
-        """Handle received packets and keep alive; raise LinkError if the connection has ended."""
+        """Look after the keep alive; raise LinkError if the connection has ended."""
         stream = self._stream
         if stream is not None:
-            try:
-                for data in stream.take():
-                    self._receive(data)
-            except (MalformedPacket, ProtocolError) as error:
-                self._fail(f"the fleet's broker sent what is no MQTT: {error}")
             self._look_at(stream)
         if self._error is not None:
             raise self._error
@@ -189,7 +186,8 @@ class FleetClient:
         connect: Connect,
     ) -> None:
         """Start the protocol on a connected socket, with TLS if configured."""
-        stream = self._stream = make_stream(sock, self._wake, self._settings.url or "")
+        url = self._settings.url or ""
+        stream = self._stream = make_stream(sock, self._wake, self._arrived, url)
         try:
             await self._loop.create_connection(
                 lambda: stream,
@@ -223,6 +221,16 @@ class FleetClient:
             self._send(PingReq())
         self.flush()
 
+    def _arrived(self, data: bytes) -> None:
+        """Handle received packets."""
+        if self._error is not None or self._closed:
+            return
+        try:
+            self._receive(data)
+        except (MalformedPacket, ProtocolError) as error:
+            self._fail(f"the fleet's broker sent what is no MQTT: {error}")
+        self.on_read()
+
     def _receive(self, data: bytes) -> None:
         self._keep_alive.received(self._loop.time())
         framer = self._framer
@@ -239,7 +247,9 @@ class FleetClient:
     def _handle(self, packet: Packet) -> None:
         if isinstance(packet, PubAck):
             self._answered(packet.packet_id, packet.reason_code)
-        elif isinstance(packet, Publish):
+            return
+        self._wake()
+        if isinstance(packet, Publish):
             self._take(packet)
         elif isinstance(packet, ConnAck):
             self._connected(packet)

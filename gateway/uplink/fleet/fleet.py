@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
+from functools import partial
 from urllib.parse import urlsplit
 
 from gateway.mqtt.packets import Publish, SubscriptionRequest
@@ -125,6 +126,19 @@ class FleetDestination:
             client.subscribe(*self._context.requests.down.subscriptions)
         publisher.status(self._status("online"))
         link.connected()
+        client.on_read = partial(_answered, client, inflight, link, sender)
+        sender.on_live = partial(self._context.at_turn_end, client.flush)
+        writes = self._context.outbox.writes
+        writes.begin_live(sender)
+        try:
+            await self._keep_sending(client, inflight, link, sender)
+        finally:
+            writes.end_live()
+            client.on_read = partial(_answered, client, inflight, link, None)
+
+    async def _keep_sending(
+        self, client: FleetClient, inflight: Inflight, link: Link, sender: Sender
+    ) -> None:
         while not link.stopping:
             _take_in(client, inflight, link)
             more = await sender.send_what_fits()
@@ -166,3 +180,17 @@ def _take_in(client: FleetClient, inflight: Inflight, link: Link) -> None:
     link.trouble(inflight.trouble)
     if inflight.overdue:
         raise LinkError("a PUBACK of the fleet's broker is overdue")
+
+
+def _answered(client: FleetClient, inflight: Inflight, link: Link, sender: Sender | None) -> None:
+    """Remove acknowledged rows and send what there is room for now, in the turn of the PUBACKs.
+
+    Whatever else waits is for the task, which is woken only if something does.
+    """
+    inflight.settle()
+    if sender is not None:
+        sender.send_fresh()
+        client.flush()
+    link.trouble(inflight.trouble)
+    if sender is None or not sender.idle:
+        link.wake.set()

@@ -99,6 +99,11 @@ class Inflight:
         """Return the next row that was refused for now, None when there is none."""
         return heapq.heappop(self._again)[1] if self._again else None
 
+    @property
+    def waits_again(self) -> bool:
+        """Whether `again` has a row."""
+        return bool(self._again)
+
     def alone(self, row: OutboxRow) -> bool:
         """Return whether `row` must not go in a batch, since one with it was refused."""
         return row.id in self._alone
@@ -112,6 +117,7 @@ class Inflight:
         self.messages -= sent.messages
         now = self._context.clock.monotonic()
         self._pacing.answered(sent.paced, now - sent.at, now)
+        self._context.outbox.writes.fleet_delay = now - sent.at
         self._context.counters.set("tidegate/uplink/inflight", self.messages)
         if sent.rows:
             self._rows_answered(sent.rows, code)

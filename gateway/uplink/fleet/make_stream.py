@@ -8,10 +8,12 @@ from gateway.uplink.fleet.stream import FleetStream
 WEBSOCKET = ("ws:", "wss:")
 
 
-def make_stream(sock: socket.socket, wake: Callable[[], None], url: str) -> FleetStream:
+def make_stream(
+    sock: socket.socket, wake: Callable[[], None], on_data: Callable[[bytes], None], url: str
+) -> FleetStream:
     """Return the stream that `url` asks for."""
     if not url.startswith(WEBSOCKET):
-        return FleetStream(sock, wake)
+        return FleetStream(sock, wake, on_data)
     from gateway.uplink.fleet.websocket_stream import WebSocketStream  # an extra
 
-    return WebSocketStream(sock, wake, url)
+    return WebSocketStream(sock, wake, on_data, url)

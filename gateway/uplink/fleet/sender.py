@@ -1,5 +1,7 @@
 """Sends the rows of the outbox over one connection, up to the window."""
 
+from collections.abc import Callable
+
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.uplink.batch import SUFFIX, Batch, batch_line
 from gateway.uplink.batch_limits import BatchLimits
@@ -33,6 +35,8 @@ class Sender:
     What an earlier connection of the same session left unanswered goes first, in its order
     [MQTT-4.6.0-1]. Control messages follow, then what was refused for now, live rows, and the
     backlog as its pacing allows. With batches, rows wait until a batch is full or due.
+    Without them live rows go up in the turn in which they are added (`LiveWay`): `on_live` has what
+    is queued leave at its end. `idle` says that nothing else waits for room in the window.
     """
 
     def __init__(
@@ -54,6 +58,9 @@ class Sender:
         self._all_in_batches = not limits.mqtt_5
         self._lanes = Lanes(context.outbox)
         self._next: Picked | None = None
+        self._picking = False
+        self.idle = False
+        self.on_live: Callable[[], None] = lambda: None
         self._batch_limits = batch_limits(context, limits)
         self._batch = None if self._batch_limits is None else Batch(self._batch_limits)
         self._window = context.settings.window
@@ -65,6 +72,7 @@ class Sender:
 
         Return True when it ended before that, after MESSAGES_AT_ONCE.
         """
+        self.idle = False
         if not self._may_send():
             return False
         inflight, window, receive_maximum = self._inflight, self._window, self._receive_maximum
@@ -73,6 +81,7 @@ class Sender:
             if not inflight.room(window, receive_maximum):
                 return False
             if not await self._send_one(now, wall):
+                self.idle = self._batch is None and not self._backlog_may_go()
                 break
         else:
             return True
@@ -88,13 +97,56 @@ class Sender:
             self._send_batch(self._batch)
         elif (own := self._context.control_messages.next()) is not None:
             self._publisher.own(own)
-        elif (picked := self._next or await self._pick(now)) is not None:
+        elif (picked := self._next or await self._pick_alone(now)) is not None:
             self._next = None
             if self._context.outbox.take(picked.row, wall):
                 self._send(picked, now, wall)
         else:
             return False
         return True
+
+    def takes(self, row: OutboxRow) -> bool:
+        """Return whether a live row can go up as it is added (`LiveWay`)."""
+        return self._batch is None and self._lanes.takes(row)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing but live rows waits to go up, and these may."""
+        return self._is_clear and not self._backlog_may_go()
+
+    def send(self, row: OutboxRow) -> None:
+        """Send a live row that was just added, behind those that wait for the window."""
+        self._lanes.push(row)
+        self.send_fresh()
+        self.on_live()
+
+    def send_fresh(self) -> None:
+        """Send live rows from memory while there is room in the window."""
+        lanes, inflight = self._lanes, self._inflight
+        if not lanes.has_fresh or not self._is_clear:
+            return
+        now, wall = self._now(), self._context.clock.wall_ms()
+        while inflight.room(self._window, self._receive_maximum):
+            row = lanes.next_fresh()
+            if row is None:
+                return
+            if self._context.outbox.take(row, wall):
+                self._send(Picked(row, resent=False, paced=False), now, wall)
+
+    @property
+    def _is_clear(self) -> bool:
+        """Whether live rows may go now, and nothing goes before them."""
+        if self._picking or self._session.unanswered or self._inflight.waits_again:
+            return False
+        return self._may_send()
+
+    async def _pick_alone(self, now: float) -> Picked | None:
+        """Return the next row; while it is read nothing else takes the room that it is for."""
+        self._picking = True
+        try:
+            return await self._pick(now)
+        finally:
+            self._picking = False
 
     def wait(self) -> float | None:
         """Return the seconds until more may be sent without being woken, None for never."""

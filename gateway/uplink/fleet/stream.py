@@ -1,4 +1,4 @@
-"""The bytes of one network connection: received ones are buffered, sent ones written at once."""
+"""The bytes of one network connection: received ones are handled, sent ones written at once."""
 
 import asyncio
 import socket
@@ -9,32 +9,29 @@ from gateway.uplink.fleet.traffic import bytes_carried
 READ_BYTES = 64 * 1024
 """Maximum bytes of one read."""
 
-MAX_RECEIVED_BYTES = 1024 * 1024
-"""Bytes received and not yet handled, beyond which reading is paused."""
-
 
 CLOSED = "the server closed it"
 """Why a connection ended on which the server said no more."""
 
 
 class FleetStream(asyncio.BufferedProtocol):
-    """A protocol that only buffers: received bytes and the end wait until the reader asks.
+    """A protocol that gives received bytes to `on_data`; its end waits until somebody asks.
 
     Packets given to `write` leave in their order with the next `flush`, in one system call.
     """
 
-    def __init__(self, sock: socket.socket, wake: Callable[[], None]) -> None:
+    def __init__(
+        self, sock: socket.socket, wake: Callable[[], None], on_data: Callable[[bytes], None]
+    ) -> None:
         self.lost: str | None = None
         """Why the connection ended, None while it is open."""
         self._socket = sock
         self._wake = wake
+        self._on_data = on_data
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._ended = asyncio.Event()
         self._buffer = memoryview(bytearray(READ_BYTES))
-        self._received: list[bytes] = []
-        self._received_bytes = 0
-        self._paused = False
         self._waiting: list[bytes] = []
         self._carried = 0
 
@@ -48,15 +45,6 @@ class FleetStream(asyncio.BufferedProtocol):
     def blocked(self) -> bool:
         """Whether bytes wait because the peer does not read."""
         return self._transport is not None and self._transport.get_write_buffer_size() > 0
-
-    def take(self) -> list[bytes]:
-        """Return the bytes received since the last call."""
-        received, self._received = self._received, []
-        self._received_bytes = 0
-        if self._paused and self._transport is not None and self.lost is None:
-            self._paused = False
-            self._transport.resume_reading()
-        return received
 
     def write(self, data: bytes) -> None:
         """Queue a packet for the next `flush`."""
@@ -93,13 +81,8 @@ class FleetStream(asyncio.BufferedProtocol):
         return self._buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Buffer the received bytes."""
-        self._received.append(bytes(self._buffer[:nbytes]))
-        self._received_bytes += nbytes
-        if self._received_bytes > MAX_RECEIVED_BYTES and self._transport is not None:
-            self._paused = True
-            self._transport.pause_reading()
-        self._wake()
+        """Handle the received bytes."""
+        self._receive(bytes(self._buffer[:nbytes]))
 
     def eof_received(self) -> bool:
         """Record that the server has closed its side, which ends the connection."""
@@ -112,6 +95,9 @@ class FleetStream(asyncio.BufferedProtocol):
         self._carried = self.bytes_carried
         self._lose(str(error) if error is not None else "closed")
         self._ended.set()
+
+    def _receive(self, data: bytes) -> None:
+        self._on_data(data)
 
     def _lose(self, reason: str) -> None:
         self.lost = self.lost or reason

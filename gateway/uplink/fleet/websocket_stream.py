@@ -26,8 +26,14 @@ _core_logger.setLevel(logging.WARNING)  # below it says what we say
 class WebSocketStream(FleetStream):
     """A stream whose bytes travel in binary frames; packets wait for the end of the handshake."""
 
-    def __init__(self, sock: socket.socket, wake: Callable[[], None], url: str) -> None:
-        super().__init__(sock, wake)
+    def __init__(
+        self,
+        sock: socket.socket,
+        wake: Callable[[], None],
+        on_data: Callable[[bytes], None],
+        url: str,
+    ) -> None:
+        super().__init__(sock, wake, on_data)
         parts = urlsplit(url)
         path = PATH if parts.path in ("", "/") else parts.path
         self._core = ClientProtocol(
@@ -38,20 +44,17 @@ class WebSocketStream(FleetStream):
         )
         self._asked = False
 
-    def take(self) -> list[bytes]:
-        """Return what the frames hold that came since the last call."""
-        for data in super().take():
-            self._core.receive_data(data)
-        taken = [
-            bytes(event.data)
-            for event in self._core.events_received()
-            if isinstance(event, Frame) and event.opcode in (Opcode.BINARY, Opcode.CONT)
-        ]
+    def _receive(self, data: bytes) -> None:
+        """Hand on what the frames hold, and answer what the WebSocket itself asks."""
+        self._core.receive_data(data)
+        for event in self._core.events_received():
+            if isinstance(event, Frame) and event.opcode in (Opcode.BINARY, Opcode.CONT):
+                self._on_data(bytes(event.data))
         if self._core.handshake_exc is not None:
             self._lose(f"no WebSocket: {self._core.handshake_exc}")
         elif self._core.state in (State.CLOSING, State.CLOSED) and self._core.close_rcvd:
             self._lose(f"the server closed the WebSocket: {self._core.close_rcvd}")
-        return taken
+        self.flush()
 
     def flush(self) -> bool:
         """Send the queued packets as one frame, and what the WebSocket itself has to say."""

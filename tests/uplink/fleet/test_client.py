@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 import gateway.uplink.fleet.packet_identifiers as identifiers_module
-import gateway.uplink.fleet.stream as stream_module
 from gateway.mqtt.codec.decode import decode
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.framing import Framer
@@ -231,20 +230,3 @@ async def test_the_servers_keep_alive_holds_and_silence_ends_the_connection(
     clock.now += 8.0
     assert wired.serve()
     assert "no answer to PINGREQ" in wired.error
-
-
-async def test_more_than_is_taken_waits_in_the_network(
-    wired: Wired, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stream_module, "MAX_RECEIVED_BYTES", 1_000)
-    taken: list[bytes] = []
-    wired.client.listen(_into(taken))
-    await wired.connected()
-    stream = wired.client._stream
-    assert stream is not None
-    wired.server.say(*[Publish("ask", bytes(10_000)) for _ in range(100)])
-    await until(lambda: stream._paused)
-    held = stream._received_bytes
-    await asyncio.sleep(0.05)
-    assert stream._received_bytes == held < 1_000_000
-    await wired.until(lambda: len(taken) == 100)

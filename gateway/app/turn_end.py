@@ -1,0 +1,27 @@
+"""Lets the uplink's connection write at the end of a turn, as those of clients do."""
+
+from collections.abc import Callable
+
+from gateway.broker.instant import Instant
+from gateway.server.turn import Turn
+
+
+class TurnEnd:
+    """Calls what it was given last at the end of the turn in which it was given."""
+
+    heard = True
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+        self._call: Callable[[], None] = lambda: None
+
+    def __call__(self, call: Callable[[], None]) -> None:
+        """Have `call` called."""
+        self._call = call
+        self._turn.touch(self)
+
+    def flush(self, committed: int, now: Instant) -> int:
+        """Call it; nothing waits for a batch."""
+        del committed, now
+        self._call()
+        return 0
