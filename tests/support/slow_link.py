@@ -45,5 +45,10 @@ class SlowLink:
         loop = asyncio.get_running_loop()
         with suppress(OSError):
             while data := await source.read(65_536):
-                loop.call_later(self._delay, target.write, data)
+                loop.call_later(self._delay, _write, target, data)
         loop.call_later(self._delay, target.close)
+
+
+def _write(target: asyncio.StreamWriter, data: bytes) -> None:
+    if not target.is_closing():
+        target.write(data)
