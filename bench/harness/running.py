@@ -58,8 +58,7 @@ class Running:
         where: TracebackType | None,
     ) -> None:
         if kind is None and self._process is not None and self.broker.end != signal.SIGKILL:
-            os.kill(tree(self._process.pid)[-1], self.broker.end)
-            self._process.wait(END_SECONDS)
+            self.stop(self.broker.end)
         self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -103,6 +102,13 @@ class Running:
             raise MeasurementError(
                 f"{self.broker.name} ended with {self._process.returncode}: {last!r}"
             )
+
+    def stop(self, number: signal.Signals) -> None:
+        """End it by a signal, and return when it has ended; `start` may follow."""
+        assert self._process is not None, "not started"
+        os.kill(tree(self._process.pid)[-1], number)
+        self._process.wait(END_SECONDS)
+        self._process = None
 
     def kill(self) -> None:
         """End it and its descendants as a power cut would."""
