@@ -96,9 +96,10 @@ def outage(broker: Broker, fleet: Running, count: int) -> list[str]:
         fleet.start()
         os.sched_setaffinity(fleet.process, {LOAD_CORE})
         collector.connect()
-        backlog, cpu, made = traffic.sent, processor_seconds(running.process), time.monotonic_ns()
-        while not collector.stamps:
+        had = len(collector.stamps)
+        while len(collector.stamps) == had:
             traffic.publish(LIVE_RATE, 0.05)
+        backlog, cpu, made = traffic.sent, processor_seconds(running.process), time.monotonic_ns()
         begun = time.monotonic()
         while _before(collector.stamps, made) < backlog:
             traffic.publish(LIVE_RATE, 0.2)

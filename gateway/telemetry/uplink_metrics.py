@@ -59,6 +59,7 @@ OUTBOX = (
         "outbox",
         COUNTER,
         {
+            "unwritten": "Messages that the fleet acknowledged before they had to be on disk.",
             "rejected": "Messages refused because the outbox was full.",
             "evicted/<policy>": "Messages acknowledged and given up, by policy.",
             "expired": "Messages that expired in the outbox.",

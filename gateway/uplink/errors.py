@@ -25,6 +25,10 @@ class ClosedError(LinkError):
         )
 
 
+class TooFastError(LinkError):
+    """The fleet's broker ended the connection because it is sent too much (0x96, 0x97)."""
+
+
 class TakenOverError(LinkError):
     """Another client has connected to the fleet's broker with this gateway's client identifier.
 

@@ -5,10 +5,12 @@ cdef class Gathering:
     cdef public Py_ssize_t changes
     cdef public Py_ssize_t deferred
     cdef public long long deferred_commit
+    cdef long long _next_commit
     cdef public object writer
 
     cpdef changed(self, double within=*)
     cpdef defer(self)
+    cpdef defer_to_batch(self)
     cpdef committed(self, long long batch)
     cpdef put_off(self)
     cpdef commit_number(self)

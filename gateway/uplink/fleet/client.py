@@ -27,7 +27,13 @@ from gateway.mqtt.packets import (
     SubscriptionRequest,
 )
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
-from gateway.uplink.errors import ClosedError, LinkError, TakenOverError, in_words
+from gateway.uplink.errors import (
+    ClosedError,
+    LinkError,
+    TakenOverError,
+    TooFastError,
+    in_words,
+)
 from gateway.uplink.fleet.connecting import (
     KEEP_ALIVE,
     MAXIMUM_PACKET_SIZE,
@@ -52,6 +58,9 @@ _SHORT_PUBACK = 2
 """Bytes of a PUBACK's body that says nothing but success (section 3.4.2.1)."""
 
 _CONNACK = 0x20
+TOO_FAST = (ReasonCode.MESSAGE_RATE_TOO_HIGH, ReasonCode.QUOTA_EXCEEDED)
+"""Why a server ends a connection on which more came than it takes."""
+
 _OLD_CONNACK = b"\x00\x01"
 """The body of a CONNACK of MQTT 3.1.1 that refuses the protocol version."""
 
@@ -262,8 +271,9 @@ class FleetClient:
     def _ended_by(self, code: ReasonCode) -> None:
         if code == ReasonCode.SESSION_TAKEN_OVER:
             self._end(TakenOverError(self._settings.fleet_client_id))
-        else:
-            self._fail(f"the fleet's broker ended the connection: {in_words(code)}")
+            return
+        text = f"the fleet's broker ended the connection: {in_words(code)}"
+        self._end(TooFastError(text) if code in TOO_FAST else LinkError(text))
 
     def _answered(self, mid: int, code: int) -> None:
         self.packet_identifiers.release(mid)

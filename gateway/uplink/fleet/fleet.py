@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from gateway.mqtt.packets import Publish, SubscriptionRequest
 from gateway.uplink.context import UplinkContext
 from gateway.uplink.destination import Link, removals_on_disk
-from gateway.uplink.errors import LinkError, OldBrokerError
+from gateway.uplink.errors import LinkError, OldBrokerError, TooFastError
 from gateway.uplink.fleet.client import FleetClient
 from gateway.uplink.fleet.inflight import Inflight
 from gateway.uplink.fleet.publisher import Publisher
@@ -68,20 +68,22 @@ class FleetDestination:
                 raise
             self._mqtt_5 = False
             raise LinkError("the fleet's broker does not speak MQTT 5: trying 3.1.1") from None
-        except LinkError:
-            self._failed(client)
+        except LinkError as error:
+            self._failed(client, error)
             raise
         finally:
             await client.close(farewell=link.stopping)
             self._context.metering.count(client.bytes_carried)
             self._session.end(inflight.close(), client.packet_identifiers.last)
 
-    def _failed(self, client: FleetClient) -> None:
-        """Reduce the rate after a lost connection; ask for MQTT 5 again after one that failed."""
+    def _failed(self, client: FleetClient, error: LinkError) -> None:
+        """Tell the pacing of a lost connection; ask for MQTT 5 again after one that failed."""
         if client.limits is None:
             self._mqtt_5 = True
-        else:
+        elif isinstance(error, TooFastError):
             self._pacing.slow_down(self._clock.monotonic())
+        else:
+            self._pacing.lost(self._clock.monotonic())
 
     async def _connect(self, client: FleetClient, link: Link) -> ServerLimits | None:
         """Return the limits of the CONNACK, None if the link stops before it arrives."""

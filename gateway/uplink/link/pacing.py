@@ -129,8 +129,8 @@ NO_LIMITS = PacingLimits()
 class Pacing:
     """Limits the backlog in messages and bytes a second; live messages are not limited.
 
-    Steps down when the fleet's broker wants less (`slow_down`), when a connection that carried
-    something is lost, and when PUBACKs become slow, which is how a full link shows before
+    Steps down when the fleet's broker wants less (`slow_down`), when a connection is `lost` that
+    carried some of the backlog, and when PUBACKs become slow, which is how a full link shows before
     anybody complains; at most once in an interval. What is in flight of the backlog is held
     to what the rate, and twice what was carried lately, bring through within the quickest
     PUBACK's time and DELAY_TARGET. `last_delay` is
@@ -207,6 +207,14 @@ class Pacing:
         if excess > DELAY_TARGET:
             share = LATE if excess < 2 * DELAY_TARGET else REFUSED
             self.slow_down(now, share, max(INTERVAL, delay))
+
+    def lost(self, now: float) -> None:
+        """Step down after a lost connection, unless none of the backlog was on its way.
+
+        Then an outage has begun, which says nothing of the rate at which it may drain.
+        """
+        if self._inflight:
+            self.slow_down(now)
 
     def slow_down(self, now: float, share: float = REFUSED, calm: float = INTERVAL) -> None:
         """Cut both rates to a share, unless they just were; `calm` seconds begin now.

@@ -247,7 +247,7 @@ async def test_live_rows_are_not_paced(store: Store, fleet_broker: FleetBroker) 
         assert store.counters.values["tidegate/uplink/backlog_messages_per_second"] == 1
 
 
-@pytest.mark.parametrize("trouble", [0x83, 0x97, "a lost connection"])
+@pytest.mark.parametrize("trouble", [0x83, 0x97, "a DISCONNECT"])
 async def test_the_backlog_goes_more_slowly_after_trouble(
     store: Store, fleet_broker: FleetBroker, trouble: int | str
 ) -> None:

@@ -87,6 +87,15 @@ def test_a_new_connection_begins_slowly_and_returns_quickly_to_half_of_what_went
     assert halved <= pacing.messages_per_second <= halved * (1 + 6 / 8)
 
 
+def test_a_connection_that_carries_no_backlog_leaves_the_rate_as_it_was() -> None:
+    pacing = _pacing()
+    pacing.lost(1.0)
+    assert (pacing.messages_per_second, pacing.slowdowns) == (START_MESSAGES, 0)
+    pacing.sent(1, 100)
+    pacing.lost(2.0)
+    assert (pacing.messages_per_second, pacing.slowdowns) == (START_MESSAGES / 2, 1)
+
+
 def test_a_rate_that_nobody_needs_does_not_grow() -> None:
     pacing = _pacing()
     for second in range(100):
