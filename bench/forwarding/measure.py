@@ -67,7 +67,7 @@ def to_directory(broker: Broker, rate: int, seconds: float) -> list[str]:
         time.sleep(FLUSH_SECONDS)
         cpu = processor_seconds(running.process) - cpu
         disk = written(running.process) - disk
-        files = list((running.folder / "landing").glob("*.jsonl"))
+        files = list((running.folder / "landing").rglob("*.jsonl"))
         size = sum(file.stat().st_size for file in files)
         lines = sum(_lines(file) for file in files)
         traffic.close()

@@ -76,6 +76,8 @@ class Model:
         self.sent: set[Name] = set()
         self.newest: dict[tuple[str, str], Waiting] = {}
         self.ended: dict[Name, tuple[Outcome, str]] = {}
+        self.last: dict[str, Name] = {}  # the newest row of each stream that was taken in
+        self.last_of_all: Name | None = None
 
     @property
     def names(self) -> set[Name]:
@@ -110,6 +112,7 @@ class Model:
                 break
         if row.name not in self.ended:
             self.rows.append(row)
+            self.last[row.stream] = self.last_of_all = row.name
             if self.streams[row.stream].mode is Mode.LATEST:
                 self.newest[row.stream, row.topic] = row
 
@@ -119,6 +122,32 @@ class Model:
             self.rows.remove(row)
         if self.newest.get((row.stream, row.topic)) == row:
             del self.newest[row.stream, row.topic]
+
+    def keep_bounds(self) -> None:
+        """Give up what is too much now, as sent rows have come back or restarts have freed them."""
+        while (found := self._surplus()) is not None:
+            self.end(found[0], Outcome.EVICTED, found[1])
+
+    def _surplus(self) -> tuple[Waiting, WhenFull] | None:
+        for name, stream in self.streams.items():
+            own = [row for row in self.rows if row.stream == name]
+            policy = stream.retention.when_full
+            if policy is WhenFull.DROP_OLDEST and over(stream.retention, own):
+                row = self._first(own)
+                if row is not None and row.name != self.last.get(name):
+                    return row, policy
+        policy = self.whole.when_full
+        if policy in (WhenFull.REJECT, WhenFull.DROP_NEWEST) or not over(self.whole, self.rows):
+            return None
+        rows = self.rows
+        if policy is WhenFull.DROP_LOWEST_PRIORITY:
+            lowest = min(PRIORITIES[row.stream] for row in rows)
+            rows = [row for row in rows if PRIORITIES[row.stream] == lowest]
+        row = self._first(rows)
+        return None if row is None or row.name == self.last_of_all else (row, policy)
+
+    def _first(self, rows: list[Waiting]) -> Waiting | None:
+        return next((row for row in rows if row.name not in self.sent), None)
 
     def _older(self, row: Waiting) -> Waiting | None:
         older = self.newest.get((row.stream, row.topic))
@@ -176,7 +205,7 @@ class BoundedOutbox(RuleBasedStateMachine):
         self._held: list[OutboxRow] = []
         self.model.ended = {}
         self.model.restart()
-        self.by_batch: dict[int, set[Name]] = {0: self.model.names}
+        self.by_batch: dict[int, list[set[Name]]] = {0: [self.model.names]}
         self.store.outbox.on_outcome.append(self._on_outcome)
 
     def _on_outcome(self, rows: Sequence[OutboxRow], outcome: Outcome, reason: str) -> None:
@@ -203,7 +232,7 @@ class BoundedOutbox(RuleBasedStateMachine):
                 self._last[stream] += 1
                 self.store.outbox.add(row)
                 self.model.add(waiting)
-        self.by_batch[self.store.writer.batch] = self.model.names
+        self.by_batch[self.store.writer.batch] = [self.model.names]
 
     @rule(places=st.lists(st.integers(0, 100), max_size=4))
     def send(self, places: list[int]) -> None:
@@ -224,13 +253,15 @@ class BoundedOutbox(RuleBasedStateMachine):
             self.store.outbox.remove([row], Outcome.DELIVERED)
             waiting = next(each for each in self.model.rows if each.name == (row.stream, row.seq))
             self.model.end(waiting, Outcome.DELIVERED)
-        self.by_batch[self.store.writer.batch] = self.model.names
+        self.by_batch[self.store.writer.batch] = [self.model.names]
+        self.look()
 
     @rule(count=st.integers(1, 3))
     def put_off(self, count: int) -> None:
         for row in self._held[:count]:
             self._leave_sent(row)
             self.store.outbox.put_back(row)
+        self.look()
 
     def _leave_sent(self, row: OutboxRow) -> None:
         self._held.remove(row)
@@ -247,13 +278,20 @@ class BoundedOutbox(RuleBasedStateMachine):
 
     @rule()
     def look(self) -> None:
-        """What is beyond the bounds beside rows that are sent stays until these have ended."""
+        """What the outbox does from time to time: nothing but where rows may be given up again."""
+        first = self.store.writer.batch
         self._runner.run(self.store.outbox.sweep(0, 0.0))
+        self.model.keep_bounds()
+        before = self.by_batch.get(first, [])
+        for number in range(first, self.store.writer.batch + 1):
+            self.by_batch[number] = [self.model.names, *(before if number == first else [])]
 
     @rule()
     def restart(self) -> None:
         self._runner.run(self.store.close())
         self._start()
+        self.look()
+        self._runner.run(self.store.settle())
         assert self._on_disk() == self.model.rows
 
     @rule(count=st.sampled_from([0, 2]), stream=st.sampled_from(list(PRIORITIES)))
@@ -271,14 +309,15 @@ class BoundedOutbox(RuleBasedStateMachine):
         meta = self._runner.run(self._ended_on_disk())
         waiting = self.model.names
         before = max(number for number in states if number <= promised)
-        assert waiting in [state for number, state in states.items() if number >= before]
-        self.by_batch = {0: waiting}
+        assert any(waiting in each for number, each in states.items() if number >= before)
+        self.by_batch = {0: [waiting]}
         assert not waiting & meta
         for each in PRIORITIES:
             numbers = [number for name, number in waiting | meta if name == each]
             self._last[each] = max(numbers, default=0)
             assert sorted(numbers) == list(range(1, self._last[each] + 1))
         self.model.restart()
+        self.look()
 
     def _on_disk(self) -> list[Waiting]:
         rows = self._runner.run(self.store.outbox.fetch(0, 10_000, up_to=2**62))
@@ -313,3 +352,29 @@ class BoundedOutbox(RuleBasedStateMachine):
 
 TestBoundedOutbox = pytest.mark.uncovered(BoundedOutbox.TestCase)
 TestBoundedOutbox.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+
+
+@pytest.mark.parametrize("ending", ["put off", "restart"])
+@pytest.mark.parametrize("own", [False, True])
+def test_what_was_sent_and_comes_back_is_given_up_again(ending: str, *, own: bool) -> None:
+    bound = Retention(maximum_messages=3, when_full=WhenFull.DROP_OLDEST)
+    free = Retention(when_full=WhenFull.REJECT)
+    low = StreamSettings("low", 1, bound if own else free, Mode.ALL)
+    machine = BoundedOutbox()
+    machine.begin(OutboxSettings(free if own else bound, (low,)), 2)
+    try:
+        machine.publish("low", "a", 0, 3)
+        machine.settle()
+        machine.send([0, 1, 2])
+        machine.publish("low", "a", 0, 2)
+        machine.settle()
+        machine.it_is_as_the_model_says()
+        assert [row.seq for row in machine.model.rows] == [1, 2, 3, 5]
+        if ending == "put off":
+            machine.put_off(3)
+        else:
+            machine.restart()
+        assert [row.seq for row in machine.model.rows] == [2, 3, 5]
+        machine.settle()
+    finally:
+        machine.teardown()
