@@ -13,7 +13,7 @@ UPLINK = (
         COUNTER,
         {
             "sent": "Messages sent to the fleet.",
-            "resent": "Messages sent before, or from the backlog.",
+            "resent": "Messages of these that were sent before in this run.",
             "acknowledged": "Messages that the fleet acknowledged.",
             "refused": "PUBACKs of the fleet that refused.",
             "refused_dropped": "Refused messages that are not kept any more.",

@@ -84,7 +84,6 @@ class Batch:
 
     def __init__(self, limits: BatchLimits) -> None:
         self.rows: list[OutboxRow] = []
-        self.resent = 0  # of these rows
         self.paced = 0  # of these rows, those that the backlog's pacing admitted
         self.limits = limits
         self._lines: list[bytes] = []
@@ -95,12 +94,11 @@ class Batch:
         """Return whether a line of `size` bytes may be added; the first always may."""
         return not self.rows or self._bytes + size <= self.limits.bytes
 
-    def add(self, row: OutboxRow, line: bytes, now: float, *, resent: bool, paced: bool) -> None:
+    def add(self, row: OutboxRow, line: bytes, now: float, *, paced: bool) -> None:
         """Add a message at the monotonic time `now`."""
         if not self.rows:
             self._due = now + self.limits.delay
         self.rows.append(row)
-        self.resent += resent
         self.paced += paced
         self._lines.append(line)
         self._bytes += len(line)

@@ -143,7 +143,6 @@ class DirectoryDestination:
         self._outbox.end_turn()
         self._counters.add("tidegate/uplink/sent", len(rows))
         self._counters.add("tidegate/uplink/acknowledged", len(rows))
-        self._counters.add("tidegate/uplink/resent", sum(resent))
 
     async def _make_room(self) -> None:
         """Keep the bounds of the landing folder; raise LinkError if it is full and stays so."""

@@ -1,9 +1,14 @@
 """The client's part of the session at the fleet's broker, kept between connections."""
 
 from collections import deque
+from collections.abc import Iterable
 
+from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.uplink.reports.control_messages import ControlMessages
 from gateway.uplink.sent import Sent
+
+MAXIMUM_SENT = 10_000
+"""Rows that were sent and not acknowledged which are known; those behind count as new."""
 
 
 class RemoteSession:
@@ -25,6 +30,7 @@ class RemoteSession:
         self.unanswered: deque[tuple[int, Sent]] = deque()
         self.last_packet_identifier = 0
         self._own_messages = control_messages
+        self._sent: set[int] = set()  # ids of rows that the server may have, or has refused
 
     @property
     def resumable(self) -> bool:
@@ -41,8 +47,22 @@ class RemoteSession:
         """Keep the packets of a connection that had no PUBACK at its end."""
         self.last_packet_identifier = last_packet_identifier
         self.unanswered.extendleft(reversed(sent))
+        for _, each in sent:
+            self.note_sent(each.rows)
         if not self.kept:
             self._forget()
+
+    def note_sent(self, rows: Iterable[OutboxRow]) -> None:
+        """Note rows that were sent and not accepted."""
+        if len(self._sent) >= MAXIMUM_SENT:
+            self._sent.clear()
+        self._sent.update(row.id for row in rows)
+
+    def count_resent(self, rows: Iterable[OutboxRow]) -> int:
+        """Return how many of the rows, which are sent now, were sent before in this run."""
+        again = self._sent.intersection(row.id for row in rows) if self._sent else ()
+        self._sent.difference_update(again)
+        return len(again)
 
     def _forget(self) -> None:
         for _, sent in self.unanswered:

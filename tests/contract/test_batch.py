@@ -52,7 +52,7 @@ def test_what_the_gateway_packs_the_pipeline_reads(
         row.seq = number
         line = batch_line(row, identity=identity, resent=resent, now=row.time)
         LINE.validate(json.loads(line))
-        batch.add(row, line, 0.0, resent=resent, paced=False)
+        batch.add(row, line, 0.0, paced=False)
     records = read_batch(batch.payload(), "barn", 1_763_740_000_120)
     assert len(records) == len(rows)
     for record, (row, resent) in zip(records, rows, strict=True):

@@ -4,15 +4,17 @@ from pathlib import Path
 
 import pytest
 
+import gateway.uplink.remote_session as remote_session_module
 from gateway.mqtt.packets import ConnAck, Publish
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.state.uplink_session import leave_resumable, take_resumable
 from gateway.uplink.batch_limits import BatchLimits
-from gateway.uplink.reports.control_messages import ControlMessage
+from gateway.uplink.remote_session import RemoteSession
+from gateway.uplink.reports.control_messages import ControlMessage, ControlMessages
 from pipeline.batch import read_batch
 from tests.support.fleet_broker import FleetBroker
-from tests.support.storage import Store, open_store, until
+from tests.support.storage import Store, open_store, outbox_row, until
 from tests.support.uplinks import add_rows, connected, make_uplink, running, uplink_settings
 
 
@@ -190,3 +192,16 @@ async def test_the_note_for_the_next_run_is_taken_once(tmp_path: Path) -> None:
     assert await take_resumable(store.database)
     assert not await take_resumable(store.database)
     await store.close()
+
+
+def test_each_repetition_is_counted_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_session_module, "MAXIMUM_SENT", 3)
+    session = RemoteSession(ControlMessages(), kept=True)
+    rows = [outbox_row(seq) for seq in range(5)]
+    for row in rows:
+        row.id = row.seq
+    session.note_sent(rows[:3])
+    assert [session.count_resent(rows[1:]), session.count_resent(rows[1:])] == [2, 0]
+    session.note_sent(rows[2:])
+    session.note_sent(rows[:1])
+    assert session.count_resent(rows) == 1  # the others were too many to be known

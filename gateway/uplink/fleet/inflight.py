@@ -178,6 +178,7 @@ class Inflight:
             self._context.control_messages.answered(message, code)
 
     def _send_again(self, rows: Sequence[OutboxRow]) -> None:
+        self._context.session.note_sent(rows)
         for row in rows:
             self._context.outbox.put_back(row)
             heapq.heappush(self._again, (row.id, row))

@@ -1,5 +1,6 @@
 """Sends rows and control messages in PUBLISH packets, and counts each."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from gateway.mqtt.alias_budget import AliasBudget
@@ -86,7 +87,7 @@ class Publisher:
         self._inflight.sent(mid, Sent(message.size, (row,), paced=paced))
         if is_paced:
             self._pacing.sent(1, paced)
-        self._count(1, resent)
+        self._count((row,))
 
     def batch(self, batch: Batch) -> None:
         """Send a batch; its rows were counted by the pacing when they joined it, its bytes now."""
@@ -95,7 +96,7 @@ class Publisher:
         paced = message.size * batch.paced // len(batch.rows)
         self._inflight.sent(mid, Sent(message.size, batch.rows, paced=paced, batched=True))
         self._pacing.sent(0, paced)
-        self._count(len(batch.rows), batch.resent)
+        self._count(batch.rows)
         self._context.counters.add("tidegate/uplink/batches")
 
     def again(self, mid: int, sent: Sent) -> None:
@@ -112,7 +113,7 @@ class Publisher:
             return
         self._client.publish_again(mid, message)
         if sent.rows:
-            self._count(len(sent.rows), len(sent.rows))
+            self._count(sent.rows)
 
     def _repetition(self, sent: Sent) -> FleetMessage:
         """Return the packet for its present rows or control message."""
@@ -141,9 +142,9 @@ class Publisher:
         maximum = min(self._limits.topic_alias_maximum, self._settings.topic_alias_maximum)
         return OutboundAliases(maximum, AliasBudget()) if maximum else None
 
-    def _count(self, sent: int, resent: int) -> None:
-        self._context.counters.add("tidegate/uplink/sent", sent)
-        if resent:
+    def _count(self, rows: Sequence[OutboxRow]) -> None:
+        self._context.counters.add("tidegate/uplink/sent", len(rows))
+        if resent := self._context.session.count_resent(rows):
             self._context.counters.add("tidegate/uplink/resent", resent)
 
     def _too_large(self, size: int) -> bool:

@@ -196,7 +196,7 @@ class Sender:
         """Send a row or add it to the batch; a batch is sent before a row that cannot join it."""
         batch, line = self._batch, self._line(picked, wall)
         if batch is not None and line is not None and batch.fits(len(line)):
-            batch.add(picked.row, line, now, resent=picked.resent, paced=picked.paced)
+            batch.add(picked.row, line, now, paced=picked.paced)
             if picked.paced:
                 self._pacing.sent(1, 0)
         elif batch is not None and batch.rows:

@@ -177,6 +177,7 @@ async def test_live_rows_pass_the_backlog_and_each_lane_keeps_its_order(
         if ("resent", "1") in publish.properties.user_properties
     ]
     assert resent == list(range(1, 31))
+    assert store.counters.count("tidegate/uplink/resent") == 0  # each went up once
 
 
 async def test_a_rule_can_put_rows_behind_live_ones(
