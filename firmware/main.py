@@ -43,32 +43,39 @@ def node_name(settings: "dict[str, Any]") -> str:
 
 
 class Sensors:
-    """Several sensors, read as one; what does not answer is left out while another one does."""
+    """The sensors of the settings, read as one; what does not answer is left out.
 
-    def __init__(self, sensors: "list[Sensor]") -> None:
-        self._sensors = sensors
+    Each is made by its driver before it is read first. One that cannot be made is tried again at the
+    next sample, so that a wrong pin or a missing driver keeps neither the others nor commands and
+    updates from working.
+    """
+
+    def __init__(self, settings: "dict[str, Any]") -> None:
+        self._settings = settings.get("sensors") or [{"driver": "simulated"}]
+        self._sensors: list[Sensor | None] = [None for _ in self._settings]
 
     def read(self) -> "list[tuple[str, Value, str | None]]":
         """Return the readings of all; OSError when none answers."""
         readings: list[tuple[str, Value, str | None]] = []
         failure = None
-        for sensor in self._sensors:
+        for index, settings in enumerate(self._settings):
             try:
+                sensor = self._sensors[index]
+                if sensor is None:
+                    sensor = self._sensors[index] = make_sensor(settings)
                 readings.extend(sensor.read())
-            except OSError as error:
+            except (OSError, ImportError, KeyError, ValueError) as error:
                 failure = error
         if failure is not None and not readings:
-            raise failure
+            raise OSError(str(failure))
         return readings
 
 
 def make_sensor(settings: "dict[str, Any]") -> "Sensor":
-    """Return what the settings name, each from its driver; only drivers in use are loaded."""
-    sensors: list[Sensor] = []
-    for each in settings.get("sensors") or [{"driver": "simulated"}]:
-        driver = __import__("node.drivers." + each["driver"], None, None, ["make"])
-        sensors.append(driver.make(each))
-    return sensors[0] if len(sensors) == 1 else Sensors(sensors)
+    """Return a sensor from its driver; only drivers in use are loaded."""
+    driver = __import__("node.drivers." + settings["driver"], None, None, ["make"])
+    sensor: Sensor = driver.make(settings)
+    return sensor
 
 
 def open_port(settings: "dict[str, Any]") -> "Port":
@@ -95,7 +102,7 @@ def make_node(
         node_name(settings),
         int.from_bytes(os.urandom(4), "little"),
         port,
-        make_sensor(settings),
+        Sensors(settings),
         clock,
         settings.get("interval_ms", INTERVAL_MS),
         waiting_bytes=settings.get("waiting_bytes", WAITING_BYTES),

@@ -61,7 +61,8 @@ RESTART_MS = 500
 """Milliseconds in which the answer leaves before a restart."""
 
 HEARTBEAT_MS = 30000
-"""Between two heartbeats of a node that filters: a quiet node differs from a dead one."""
+"""Between two heartbeats of a node that filters, or whose sensors fail: a quiet node differs from a
+dead one."""
 
 YEAR_2000 = 946684800000
 """Milliseconds since 1970: what a wall clock cannot be before."""
@@ -125,7 +126,7 @@ class Node:
         if now >= self._next_sample:
             self._sample(now)
             self._next_sample = max(self._next_sample + self._interval_ms, now + 1)
-        if self.programs.version and now >= self._next_heartbeat:
+        if self._has_heartbeat and now >= self._next_heartbeat:
             self._next_heartbeat = now + HEARTBEAT_MS
             self._keep(now, self._heartbeat())
         for sample in self.buffer.due(now):
@@ -136,7 +137,7 @@ class Node:
             due.append(next_send)
         if self._restart_at is not None:
             due.append(self._restart_at)
-        if self.programs.version:
+        if self._has_heartbeat:
             due.append(self._next_heartbeat)
         return max(min(due) - self._clock.ms(), 0)
 
@@ -173,9 +174,18 @@ class Node:
         """Install a filter program; return the status of the answer."""
         return self.programs.install(argument)
 
+    @property
+    def _has_heartbeat(self) -> bool:
+        return bool(self.programs.version or self.sensor_failures)
+
     def _heartbeat(self) -> "list[tuple[str, Value, str | None]]":
         programs = self.programs
-        return [("suppressed", programs.suppressed, None), ("filter", programs.version, None)]
+        beat: list[tuple[str, Value, str | None]] = []
+        if programs.version:
+            beat += [("suppressed", programs.suppressed, None), ("filter", programs.version, None)]
+        if self.sensor_failures:
+            beat.append(("sensor_failures", self.sensor_failures, None))
+        return beat
 
     def _hear(self, body: bytes) -> None:
         acknowledgement = decode_acknowledgement(body)

@@ -159,7 +159,11 @@ def test_a_sensor_that_does_not_answer_is_asked_again(
 ) -> None:
     working, sensor.readings = sensor.readings, OSError(5)
     node.step()
-    assert (line.take(), node.sensor_failures) == ([], 1)
+    (heartbeat,) = line.take()  # by which the gateway knows it, and can command and update it
+    (reading,) = heartbeat.readings
+    assert (reading.quantity, reading.value) == ("sensor_failures", 1)
+    assert node.sensor_failures == 1
+    line.answer(1)
     sensor.readings = working
     clock.now = 5000
     node.step()

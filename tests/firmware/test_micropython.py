@@ -184,7 +184,8 @@ def answers(gateway: Gateway) -> list[dict[str, str]]:
 
 
 async def test_main_on_a_board(micropython: str, line: SerialLine, tmp_path: Path) -> None:
-    (tmp_path / "settings.json").write_text('{"link": "uart"}')
+    sensors = [{"driver": "none"}, {"pin": 4}, {"driver": "simulated"}]
+    (tmp_path / "settings.json").write_text(json.dumps({"link": "uart", "sensors": sensors}))
     broker, counters = Broker(), Counters()
     bridge = asyncio.create_task(make_bridge(line, broker, counters).run())
     with board(micropython, "micropython_board.py", line, str(tmp_path)) as process:
@@ -195,3 +196,18 @@ async def test_main_on_a_board(micropython: str, line: SerialLine, tmp_path: Pat
     with contextlib.suppress(asyncio.CancelledError):
         await bridge
     assert broker.messages[0].topic == "sensors/node-01abff/temperature"
+
+
+async def test_a_board_whose_sensor_is_broken_hears_commands(
+    micropython: str, line: SerialLine, tmp_path: Path
+) -> None:
+    settings = {"link": "uart", "name": "mp1", "sensors": [{"driver": "none"}]}
+    (tmp_path / "settings.json").write_text(json.dumps(settings))
+    gateway = Gateway.make(ManualClock())
+    async with bridged(line, gateway):
+        with board(micropython, "micropython_board.py", line, str(tmp_path)):
+            await until(lambda: bool(gateway.subscriptions.receivers))
+            gateway.subscriptions.publish("sensors/mp1/command", b'{"command":"read"}')
+            await until(lambda: bool(answers(gateway)))
+    assert [each["status"] for each in answers(gateway)] == ["done"]
+    assert gateway.broker.readings[0][0] == "sensors/mp1/sensor_failures"
