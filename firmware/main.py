@@ -45,9 +45,9 @@ def node_name(settings: "dict[str, Any]") -> str:
 class Sensors:
     """The sensors of the settings, read as one; what does not answer is left out.
 
-    Each is made by its driver before it is read first. One that cannot be made is tried again at the
-    next sample, so that a wrong pin or a missing driver keeps neither the others nor commands and
-    updates from working.
+    Each is made by its driver before it is read first. One that cannot be made is tried again at
+    the next sample, so that a wrong pin or a missing driver keeps neither the others nor commands
+    and updates from working.
     """
 
     def __init__(self, settings: "dict[str, Any]") -> None:
