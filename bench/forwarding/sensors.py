@@ -25,7 +25,7 @@ class Sensor:
     sent: int = 0
 
     def __post_init__(self) -> None:
-        self.socket = _connect(self.port, f"sensor{self.index}")
+        self.socket = connect(self.port, f"sensor{self.index}")
 
     def publish(self, count: int) -> int:
         """Publish so many messages, as far as the window has room; return the payload's bytes."""
@@ -39,7 +39,7 @@ class Sensor:
             payload = body % (20 + self.sent % 1000 / 100, 1_763_740_000_000 + self.sent, stamp)
             identifier = (self.sent % 65_535 + 1).to_bytes(2, "big")
             rest = len(topic).to_bytes(2, "big") + topic + identifier + payload
-            packets += b"\x32" + _length(len(rest)) + rest
+            packets += b"\x32" + encoded_length(len(rest)) + rest
             size += len(payload)
         if packets:
             self.socket.sendall(packets)
@@ -71,13 +71,13 @@ class Collector:
 
     def connect(self) -> None:
         """Connect, or connect again to the session of before, which has got what came meanwhile."""
-        self.socket = _connect(self.port, "collector", clean=False)
+        self.socket = connect(self.port, "collector", clean=False)
         self.rest = b""
 
     def leave(self) -> None:
         """End the session."""
         self.socket.close()
-        _connect(self.port, "collector").close()
+        connect(self.port, "collector").close()
 
     def read(self) -> None:
         """Take in messages; a stamp that was cut is read with the next bytes."""
@@ -148,7 +148,7 @@ class Traffic:
             self.collector.leave()
 
 
-def _connect(port: int, name: str, *, clean: bool = True) -> socket.socket:
+def connect(port: int, name: str, *, clean: bool = True) -> socket.socket:
     sock = socket.create_connection(("127.0.0.1", port), 5)
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     identifier = name.encode()
@@ -164,5 +164,5 @@ def _connect(port: int, name: str, *, clean: bool = True) -> socket.socket:
     return sock
 
 
-def _length(value: int) -> bytes:
+def encoded_length(value: int) -> bytes:
     return bytes([value]) if value < 128 else bytes([value % 128 | 128, value // 128])

@@ -16,6 +16,7 @@ from gateway.app.broker_settings import broker_settings, subscription_filters
 from gateway.app.checks.warnings import warnings
 from gateway.app.clock_stamp import open_clock_stamp
 from gateway.app.control import Control
+from gateway.app.delivery import delivery_settings
 from gateway.app.descriptors import make_room, raise_limit
 from gateway.app.disk.damage import have_it_salvaged
 from gateway.app.disk.data_folder import DataFolder, keep_private
@@ -139,6 +140,7 @@ def _make_broker(gateway: Gateway, store: Store) -> None:
             subscription_filters=subscription_filters(gateway.configuration),
             durability=durability_entries(gateway.configuration),
             default_durability=commit_within(gateway.configuration.storage.durability),
+            delivery=delivery_settings(gateway.configuration.delivery),
             memory_limit=gateway.configuration.memory.limit or default_limit(),
         ),
         gateway.counters,

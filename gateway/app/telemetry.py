@@ -1,8 +1,10 @@
 """The gateway's figures, alarms and log lines, published under `$SYS`."""
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
+from gateway.app.delivery import show_delivery
 from gateway.app.turn_lines import TurnLines, gather_lines
 from gateway.routing.where.message import Message
 from gateway.telemetry.line_output import LineOutput
@@ -51,6 +53,7 @@ class Telemetry:
         self._turn_lines = gather_lines(self._gateway.turn)
         self.sys_topics.refresh.append(self._count_dropped)
         self.sys_topics.refresh.append(self._show_longest_turn)
+        self.sys_topics.refresh.append(partial(show_delivery, self._gateway))
         self.sys_topics.refresh.append(self._show_recent_lines)
         self.sys_topics.start()
 

@@ -13,6 +13,7 @@ from gateway.broker.connecting.connection_lines import note_end
 from gateway.broker.connecting.failed_logins import FailedLogins
 from gateway.broker.connecting.keep_alive import end_if_silent
 from gateway.broker.deadlines import Action, Deadlines
+from gateway.broker.delivery_classes import DeliveryClasses
 from gateway.broker.handlers import STREAMS, go_on, handle
 from gateway.broker.instant import Instant
 from gateway.broker.memory_budget import MemoryBudget
@@ -78,6 +79,7 @@ class Broker:
         "connects",
         "counters",
         "deadlines",
+        "delivery_classes",
         "durability",
         "durability_classes",
         "ended_subscriptions",
@@ -131,6 +133,7 @@ class Broker:
         self.durability_classes = DurabilityClasses(
             settings.durability, settings.default_durability
         )
+        self.delivery_classes = DeliveryClasses(settings.delivery)
         self.admissions = TopicAdmissions(
             self.router,
             self.topic_limits,

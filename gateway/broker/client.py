@@ -94,6 +94,7 @@ class Client:
         [MQTT-3.14.4-1]: nothing is sent behind a DISCONNECT.
         """
         self.closing = True
+        self.connection.output.release()
         if self.session is not None and self.session.connection is self.connection:
             self.session.detach()
         self.connection.on_output()

@@ -8,6 +8,7 @@ from gateway.broker.access import access_of_restored
 from gateway.broker.instant import Instant
 from gateway.broker.subscribing import subscribe
 from gateway.broker.subscribing.expressions import TooManyExpressions
+from gateway.mqtt.delivery_policy import PolicyError, read_policy
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.topics import check_topic_filter
@@ -85,10 +86,11 @@ def _restore_subscription(
     """Route messages to the session again; return None, and say so, if that cannot be."""
     try:
         check_topic_filter(kept.topic_filter)
+        read_policy(kept.deliver)
         where = None
         if kept.where is not None:
             where = broker.expressions.get(kept.where, identity=kept.identity)
-    except (MqttError, WhereError, TooManyExpressions) as error:
+    except (MqttError, WhereError, TooManyExpressions, PolicyError) as error:
         logger.error(  # noqa: TRY400 - what is wrong is said; where in our code is no news
             "client %r has lost its subscription to %r: %s",
             session.client_id,

@@ -1,7 +1,8 @@
 """What the person who runs the gateway can set about its broker."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from gateway.broker.delivery_classes import DeliverySettings
 from gateway.broker.publishing.durability_classes import DurabilityEntry
 from gateway.broker.publishing.topic_limits import MAXIMUM_TOPIC_LEVELS
 from gateway.broker.subscribing.subscription_filters import SubscriptionFilter
@@ -57,3 +58,4 @@ class BrokerSettings:
     subscription_filters: tuple[SubscriptionFilter, ...] = ()  # attached to subscriptions
     durability: tuple[DurabilityEntry, ...] = ()  # the first that fits holds
     default_durability: float | None = 0.0  # `DurabilityClass.commit_within` where none fits
+    delivery: DeliverySettings = field(default_factory=DeliverySettings)

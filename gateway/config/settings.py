@@ -11,6 +11,7 @@ from gateway.config.checks import gateway_id
 from gateway.config.declaration import key, table, tables
 from gateway.config.sections.access import AccessConfig, RoleConfig
 from gateway.config.sections.broker import BrokerConfig, SubscriptionFilterConfig
+from gateway.config.sections.delivery import DeliveryConfig
 from gateway.config.sections.down import DownConfig
 from gateway.config.sections.listener import ListenerConfig
 from gateway.config.sections.memory import MemoryConfig
@@ -26,6 +27,7 @@ __all__ = [
     "AccessConfig",
     "BrokerConfig",
     "Configuration",
+    "DeliveryConfig",
     "DownConfig",
     "DurabilityConfig",
     "GatewayConfig",
@@ -87,6 +89,7 @@ class Configuration:
         name="durability",
         most=100,  # looked at for each topic
     )
+    delivery: DeliveryConfig = table(DeliveryConfig)
     history: HistoryConfig = table(HistoryConfig)
     metrics: MetricsConfig | None = table(MetricsConfig, default=None)
     simulators: tuple[SimulatorConfig, ...] = tables(SimulatorConfig, name="simulator")

@@ -1,6 +1,7 @@
 """One network connection as MQTT sees it: bytes in, packets out; packets in, bytes out."""
 
 from collections.abc import Callable, Sequence
+from math import inf
 
 from gateway.mqtt.acknowledgement_batch import (
     LARGEST,
@@ -69,6 +70,7 @@ class Connection:
         "_body",
         "_buffer",
         "_end",
+        "_packets_written",
         "alike_behind",
         "answers",
         "first_byte",
@@ -119,6 +121,7 @@ class Connection:
         self.publishes = 0  # of QoS 1 and 2 that were counted, since the beginning
         self.packets_received = 0
         self.packets_sent = 0
+        self._packets_written = 0  # of these, what `written` has told
 
     def receive(self, data: bytes) -> None:
         """Take bytes as they came from the network."""
@@ -384,14 +387,20 @@ class Connection:
             self.touched = True
             self.on_output()
 
-    def data_to_send(self, committed: int) -> bytes | bytearray | None:
-        """Remove and return what may leave now that batch `committed` is on disk."""
+    def data_to_send(self, committed: int, now: float = inf) -> bytes | bytearray | None:
+        """Remove and return what may leave at second `now`, with batch `committed` on disk."""
         self.touched = False
         self._barrier = None
-        data = self.output.take(committed)
+        data = self.output.take(committed, now)
         if not self.output.size:
             self.answers = 0
         return data
+
+    def written(self) -> int:
+        """Return how many packets were sent since this was asked last."""
+        count = self.packets_sent - self._packets_written
+        self._packets_written = self.packets_sent
+        return count
 
     @property
     def held(self) -> int:

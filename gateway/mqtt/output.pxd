@@ -1,5 +1,7 @@
 import cython
 
+from gateway.mqtt.delivery_policy cimport DeliveryPolicy
+
 cdef class Barrier:
     cdef public object on_settled
     cdef public Py_ssize_t outstanding
@@ -18,15 +20,30 @@ cdef class _Part:
     cdef bint covers(self, long long commit, Barrier barrier)
 
 @cython.final
+cdef class Buffered:
+    cdef readonly list arrivals
+    cdef double due
+    cdef Py_ssize_t messages
+    cdef Py_ssize_t size
+
+@cython.final
 cdef class Output:
     cdef Py_ssize_t _noted
     cdef list _parts
     cdef object _free
     cdef readonly Py_ssize_t acknowledgements
+    cdef readonly Buffered buffered
     cdef readonly Py_ssize_t size
 
     @cython.locals(last=_Part, parts=list)
     cpdef append(self, data, long long commit=*, Barrier barrier=*)
+    @cython.locals(buffered=Buffered, step=double)
+    cpdef hold(
+        self, Py_ssize_t before, Py_ssize_t count, DeliveryPolicy policy, double now,
+        double latest)
+    cpdef release(self)
+    @cython.locals(buffered=Buffered, held=bint)
+    cpdef double held_until(self, double now) except -1
     @cython.locals(part=_Part)
     cdef list _begin_parts(self)
     @cython.locals(part=_Part)
@@ -34,4 +51,4 @@ cdef class Output:
     @cython.locals(last=_Part)
     cpdef note_acknowledgements(self, Py_ssize_t count)
     @cython.locals(parts=list, first=_Part, part=_Part, free=Py_ssize_t)
-    cpdef object take(self, long long committed)
+    cpdef object take(self, long long committed, double now=*)

@@ -1,6 +1,9 @@
 """What a connection still has to send, and what holds its bytes back until it is safe."""
 
 from collections.abc import Callable
+from math import inf
+
+from gateway.mqtt.delivery_policy import DeliveryPolicy
 
 
 class Barrier:
@@ -51,20 +54,37 @@ class _Part:
         )
 
 
+class Buffered:
+    """What a delivery policy holds: all of an output that had `size` bytes, until second `due`.
+
+    `arrivals` are the monotonic seconds at which its `messages` came, and how many came then.
+    """
+
+    __slots__ = ("arrivals", "due", "messages", "size")
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.due = inf
+        self.messages = 0
+        self.arrivals: list[tuple[float, int]] = []
+
+
 class Output:
     """A queue of bytes in which each part may wait for a batch of rows to be on disk.
 
     Commit numbers never fall along the queue: what is appended behind bytes that wait keeps its
     order and waits with them (ARCHITECTURE.md, "The turn"). `acknowledgements` is how many of
-    those noted have left since the beginning.
+    those noted have left since the beginning. `buffered` is what a delivery policy holds, until
+    anything else is appended: that takes it along.
     """
 
-    __slots__ = ("_free", "_noted", "_parts", "acknowledgements", "size")
+    __slots__ = ("_free", "_noted", "_parts", "acknowledgements", "buffered", "size")
 
     def __init__(self) -> None:
         self._free: bytes | bytearray | None = None  # all that is queued, if none of it waits
         self._noted = 0  # acknowledgements in it
         self._parts: list[_Part] | None = None  # all that is queued, if some of it waits
+        self.buffered: Buffered | None = None
         self.size = 0
         self.acknowledgements = 0
 
@@ -99,6 +119,41 @@ class Output:
                 return
         parts.append(_Part(commit, data, barrier))
 
+    def hold(
+        self, before: int, count: int, policy: DeliveryPolicy, now: float, latest: float
+    ) -> None:
+        """Let the messages that were appended since there were `before` bytes wait for others.
+
+        They leave as `policy` says, and at second `latest` anyway; or with what stands before
+        them, if that is not held itself.
+        """
+        buffered = self.buffered
+        if self.size == before:
+            return
+        if buffered is None:
+            if before or self._parts is not None:
+                return
+            buffered = self.buffered = Buffered()
+        elif buffered.size != before:
+            return
+        buffered.messages += count
+        buffered.arrivals.append((now, count))
+        if buffered.messages < policy.count and self.size < policy.size:
+            buffered.size = self.size
+            step = policy.step
+            buffered.due = min(buffered.due, int((now + policy.delay) / step) * step, latest)
+
+    def release(self) -> None:
+        """Hold nothing any more that a delivery policy held."""
+        if self.buffered is not None:
+            self.buffered.size = -1
+
+    def held_until(self, now: float) -> float:
+        """Return the second until which a delivery policy holds all of it, 0 if none does."""
+        buffered = self.buffered
+        held = buffered is not None and buffered.size == self.size and buffered.due > now
+        return buffered.due if buffered is not None and held else 0.0
+
     def _begin_parts(self) -> list[_Part]:
         """Return the parts, what was free among them."""
         self._parts = parts = []
@@ -126,11 +181,15 @@ class Output:
             last = self._parts[-1]
             last.acknowledgements += count
 
-    def take(self, committed: int) -> bytes | bytearray | None:
-        """Remove and return the bytes that may leave now; None when there are none.
+    def take(self, committed: int, now: float = inf) -> bytes | bytearray | None:
+        """Remove and return the bytes that may leave at second `now`; None when there are none.
 
         A bytearray belongs to the caller.
         """
+        if self.buffered is not None:
+            if self.held_until(now):
+                return None
+            self.buffered = None
         data = self._free
         if data is not None:
             self._free = None

@@ -1,4 +1,7 @@
+from gateway.mqtt.delivery_policy cimport DeliveryPolicy
+
 cdef class Destination:
+    cdef public DeliveryPolicy delivery
     cdef public object identifiers
     cdef public int qos
     cdef public bint retain_as_published
@@ -8,4 +11,5 @@ cdef class Destination:
 
     cpdef add(self, subscription)
     cpdef identify(self, identifier)
+    cpdef hold_as(self, DeliveryPolicy policy)
     cpdef name(self, topic_filter)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from gateway.mqtt.delivery_policy import DeliveryPolicy
 from gateway.routing.subscription import Subscriber, Subscription
 
 
@@ -11,10 +12,12 @@ class Destination:
 
     `qos` is the highest that they grant: a message is sent with that or its own, if that is less.
     It keeps RETAIN if it is `retain_as_published`. `topic_filters` is empty unless the subscriber
-    `inline`, or the copy is the one that a `shared` subscription gives to this member.
+    `inline`, or the copy is the one that a `shared` subscription gives to this member. `delivery`
+    is the policy that they ask for, None where they leave that to the subscriber's class.
     """
 
     __slots__ = (
+        "delivery",
         "identifiers",
         "qos",
         "retain_as_published",
@@ -30,6 +33,7 @@ class Destination:
         self.retain_as_published = False
         self.identifiers: Sequence[int] = ()
         self.topic_filters: Sequence[str] = ()
+        self.delivery: DeliveryPolicy | None = None
 
     def add(self, subscription: Subscription) -> None:
         """Add a subscription of the subscriber's; all that overlap make one copy [MQTT-3.3.4-2]."""
@@ -37,6 +41,8 @@ class Destination:
         # [MQTT-3.3.1-12] and [MQTT-3.3.1-13]: live messages keep RETAIN only where asked
         if subscription.retain_as_published:
             self.retain_as_published = True
+        if subscription.delivery is not None:
+            self.hold_as(subscription.delivery)
         if subscription.identifier is not None:
             self.identify(subscription.identifier)
         if self.shared or self.subscriber.inline:
@@ -48,6 +54,10 @@ class Destination:
             self.identifiers.append(identifier)
         else:
             self.identifiers = [identifier]
+
+    def hold_as(self, policy: DeliveryPolicy) -> None:
+        """Add a delivery policy; of several the shortest time counts, and the least of each."""
+        self.delivery = policy if self.delivery is None else self.delivery.shorter(policy)
 
     def name(self, topic_filter: str) -> None:
         """Add one of the topic filters that matched."""

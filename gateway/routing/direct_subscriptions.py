@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from gateway.mqtt.delivery_policy import DeliveryPolicy
 from gateway.routing.destination import Destination
 from gateway.routing.subscribers import Subscribers
 from gateway.routing.subscription import Subscription
@@ -11,7 +12,8 @@ QOS = 0b000011
 NO_LOCAL = 0b000100
 RETAIN_AS_PUBLISHED = 0b001000
 IDENTIFIED = 0b010000
-"""Bits of a subscription's word; the last one says that a table knows its identifier."""
+WITH_POLICY = 0b100000
+"""Bits of a subscription's word; the last two say that tables know its identifier, its policy."""
 
 SUBSCRIBER = 6
 """How far up in the word the subscriber's number stands: there is room for 33 million."""
@@ -20,8 +22,8 @@ NODE = 32
 """How far up in an entry the node stands, above the word."""
 WORD = (1 << NODE) - 1
 
-IDENTIFIER_OVERHEAD = 200
-"""Bytes of an identifier, of which few subscriptions have one, in its table."""
+ENTRY_OVERHEAD = 200
+"""Bytes of an identifier or a delivery policy, which few subscriptions have, in its table."""
 
 
 class DirectSubscriptions:
@@ -31,12 +33,13 @@ class DirectSubscriptions:
     so that a node's words are in the order of the subscribers, each of which has one at most.
     """
 
-    __slots__ = ("_identifiers", "_subscribers", "trie")
+    __slots__ = ("_identifiers", "_policies", "_subscribers", "trie")
 
     def __init__(self, subscribers: Subscribers) -> None:
         self._subscribers = subscribers
         self.trie = TopicTrie()
         self._identifiers: dict[int, int] = {}  # by entry without its options
+        self._policies: dict[int, DeliveryPolicy] = {}  # likewise
 
     def __len__(self) -> int:
         return len(self.trie)
@@ -56,11 +59,15 @@ class DirectSubscriptions:
         if subscription.identifier is not None:
             word |= IDENTIFIED
             self._identifiers[key] = subscription.identifier
+        if subscription.delivery is not None:
+            word |= WITH_POLICY
+            self._policies[key] = subscription.delivery
         self.trie.put(node, word)
 
     def take(self, node: int, subscriber: int) -> None:
         """Give up the subscription at a node, which is there."""
         self._identifiers.pop(node << NODE | subscriber, None)
+        self._policies.pop(node << NODE | subscriber, None)
         self.trie.take(node, self._word(node, subscriber))
 
     def node(self, subscriber: int, topic_filter: str) -> int:
@@ -90,6 +97,7 @@ class DirectSubscriptions:
             no_local=bool(word & NO_LOCAL),
             retain_as_published=bool(word & RETAIN_AS_PUBLISHED),
             identifier=self._identifiers[key] if word & IDENTIFIED else None,
+            delivery=self._policies[key] if word & WITH_POLICY else None,
         )
 
     def destinations(self, entries: Iterable[int]) -> list[Destination]:
@@ -106,13 +114,16 @@ class DirectSubscriptions:
                 destination.retain_as_published = True
             if entry & IDENTIFIED:
                 destination.identify(self._identifiers[node << NODE | subscriber])
+            if entry & WITH_POLICY:
+                destination.hold_as(self._policies[node << NODE | subscriber])
             if destination.subscriber.inline:
                 destination.name(self.trie.topic_filter(node))
         return list(found.values())
 
     def memory(self) -> int:
         """Return about the bytes of all subscriptions."""
-        return self.trie.memory() + IDENTIFIER_OVERHEAD * len(self._identifiers)
+        entries = len(self._identifiers) + len(self._policies)
+        return self.trie.memory() + ENTRY_OVERHEAD * entries
 
     def _word(self, node: int, subscriber: int) -> int:
         """Return the subscriber's word at a node; another one or -1 if it has none there."""

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Protocol
 
 from gateway.access.access import Access
+from gateway.mqtt.delivery_policy import DeliveryPolicy
 
 if TYPE_CHECKING:
     from gateway.routing.where.compile import Where
@@ -31,12 +32,13 @@ class Member(Subscriber, Protocol):
 
 
 class Subscription:
-    """A topic filter with its options (MQTT 5, section 3.8.3.1) and its `$where` filter.
+    """A topic filter with its options (MQTT 5, section 3.8.3.1), its `$where` and its `$deliver`.
 
     `topic_filter` is as the client wrote it, with `$share/<name>/` where it is shared.
     """
 
     __slots__ = (
+        "delivery",
         "identifier",
         "no_local",
         "qos",
@@ -56,6 +58,7 @@ class Subscription:
         retain_as_published: bool = False,
         identifier: int | None = None,
         where: "Where | None" = None,
+        delivery: DeliveryPolicy | None = None,
     ) -> None:
         self.subscriber = subscriber
         self.topic_filter = topic_filter
@@ -64,3 +67,4 @@ class Subscription:
         self.retain_as_published = retain_as_published
         self.identifier = identifier
         self.where = where
+        self.delivery = delivery

@@ -113,6 +113,7 @@ class Connections:
             settings.maximum_keep_alive,
             refusal,
             self._durability_class,
+            settings.delivery,
             settings.where_identity,
             local,
             self.access,

@@ -2,6 +2,7 @@ import cython
 
 from gateway.broker.client cimport Client
 from gateway.mqtt.connection cimport Connection
+from gateway.mqtt.output cimport Buffered, Output
 from gateway.server.turn cimport Turn
 from gateway.session.session cimport Session
 from gateway.session.traffic cimport Traffic
@@ -14,6 +15,7 @@ cdef class ClientTransport:
     cdef Client _client
     cdef Py_ssize_t _below
     cdef bint _finished
+    cdef double _flush_at
     cdef public bint heard
     cdef bint _held
     cdef bint _held_back
@@ -29,8 +31,12 @@ cdef class ClientTransport:
     @cython.locals(turn=Turn, traffic=Traffic, until=double, late=bint, turns="long long")
     cdef _handle(self, Client client, bytes data)
     cdef _end(self)
-    @cython.locals(client=Client, connection=Connection, session=Session)
+    @cython.locals(
+        client=Client, connection=Connection, session=Session, buffered=Buffered, monotonic=double)
     cpdef flush(self, long long committed, now)
+    @cython.locals(due=double)
+    cdef _flush_later(self, Output output, double now)
+    cpdef flush_due(self)
     @cython.locals(connection=Connection)
     cdef _see_to(self, Client client, transport)
     cpdef note_below(self, Py_ssize_t size)

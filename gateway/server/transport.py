@@ -9,6 +9,7 @@ from gateway.broker.client import Client
 from gateway.broker.connecting.connection_info import PLAIN, ConnectionInfo
 from gateway.broker.instant import Instant
 from gateway.broker.pieces import HELD
+from gateway.mqtt.output import Output
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.server.peer import peer_name
 from gateway.server.turn import Turn
@@ -44,6 +45,7 @@ class ClientTransport:
         "_below",
         "_client",
         "_finished",
+        "_flush_at",
         "_held",
         "_held_back",
         "_info",
@@ -77,6 +79,7 @@ class ClientTransport:
         self._rest = False  # packets that were read wait until others have had their turn
         self._unhandled = b""  # what was read and waits as a whole
         self._finished = False  # everything is written, nothing will be
+        self._flush_at = 0.0  # when the flush wheel has it written, 0 if it does not
         self._abort: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
@@ -194,18 +197,24 @@ class ClientTransport:
         client, transport = self._client, self._transport
         if client is None or transport is None or transport.is_closing() or self._finished:
             return 0
-        connection = client.connection
+        connection, monotonic = client.connection, now.monotonic
         self.heard = False
         try:
             while not self._paused:
-                data = connection.data_to_send(committed)
+                session, buffered = client.session, connection.output.buffered
+                data = connection.data_to_send(committed, monotonic)
                 if data is not None:
                     self._turn.broker.traffic.network_sent += len(data)
                     transport.write(data)
-                session = client.session
+                    if session is not None:
+                        session.delivery.note_flush(connection.written(), len(data))
+                        if buffered is not None:
+                            session.delivery.note_delays(buffered.arrivals, monotonic)
+                elif buffered is not None:
+                    self._flush_later(connection.output, monotonic)
                 if data is None or session is None or session.connection is not connection:
                     break
-                session.pump(now.monotonic)
+                session.pump(monotonic)
                 if not connection.touched:
                     break
             if client.held or connection.output.size or transport.get_write_buffer_size():
@@ -217,6 +226,22 @@ class ClientTransport:
             self._turn.broker.counters.add("tidegate/clients/errors")
             transport.abort()
         return 0
+
+    def _flush_later(self, output: Output, now: float) -> None:
+        """Have what a delivery policy holds written in time, or now if too many hold something."""
+        due = output.held_until(now)
+        if not due or 0 < self._flush_at <= due:
+            return
+        if self._turn.flushes.add(self, due):
+            self._flush_at = due
+        else:
+            output.release()
+            self()
+
+    def flush_due(self) -> None:
+        """Write what was held until now at the end of this turn."""
+        self._flush_at = 0.0
+        self()
 
     def _see_to(self, client: Client, transport: asyncio.Transport) -> int:
         """Go on with a connection that waits, ends or was held back, and was written."""

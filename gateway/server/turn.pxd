@@ -22,6 +22,7 @@ cdef class Turn:
     cdef object _writer
     cdef readonly Broker broker
     cdef public Client client
+    cdef readonly object flushes
     cdef readonly object longest
     cdef readonly object loop
     cdef readonly object monotonic

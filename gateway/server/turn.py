@@ -18,6 +18,7 @@ from gateway.broker.connecting.connection_lines import write_lines
 from gateway.broker.instant import Instant
 from gateway.broker.publishing.expiry import STEP, look_at_clock
 from gateway.clock import Clock
+from gateway.server.flush_wheel import FlushWheel
 from gateway.server.gateway_loop import GatewayLoop
 from gateway.server.longest_turn import LongestTurn
 from gateway.server.socket_selector import SocketSelector
@@ -69,6 +70,7 @@ class Turn:
         "_writer",
         "broker",
         "client",
+        "flushes",
         "longest",
         "loop",
         "monotonic",
@@ -94,6 +96,7 @@ class Turn:
         self._waiting: deque[Callable[[], None]] = deque()  # what goes on with those that wait
         self.client: Client | None = None  # whose packets were handled last in this turn
         self.longest = LongestTurn()
+        self.flushes = FlushWheel(broker.deadlines, broker.settings.delivery.flush_sessions)
         self.scheduled = False
         self.touched: dict[Flushable, None] = {}
         self._goes_on = False  # the loop will go on with those that are late

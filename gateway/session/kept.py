@@ -27,7 +27,8 @@ def seconds_since(then: int, now: int) -> float:
 class KeptSubscription:
     """A subscription as its SUBSCRIBE asked for it.
 
-    `where` is the text that came with it, `identity` whether that may ask who published. What the
+    `where` is the text that came with it, `identity` whether that may ask who published, and
+    `deliver` the text of its delivery policy. What the
     configuration attaches is not kept: another configuration may attach something else.
     It `awaits_retained` while it is not owed all retained messages yet that it asked for.
     """
@@ -40,6 +41,7 @@ class KeptSubscription:
     where: str | None = None
     identity: bool = True
     awaits_retained: bool = False
+    deliver: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

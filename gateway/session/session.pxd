@@ -2,7 +2,9 @@ import cython
 
 from gateway.counters cimport Counters
 from gateway.mqtt.connection cimport Connection
+from gateway.mqtt.delivery_policy cimport DeliveryPolicy
 from gateway.mqtt.publication cimport Publication
+from gateway.session.delivery_class cimport DeliveryClass
 from gateway.session.delivery_queue cimport DeliveryQueue
 from gateway.session.incoming cimport Incoming
 from gateway.session.inflight cimport Inflight
@@ -16,6 +18,7 @@ cdef class Session:
     cdef readonly object client_id
     cdef public Connection connection
     cdef public Counters counters
+    cdef public DeliveryClass delivery
     cdef public object durability_class
     cdef public bint ended
     cdef public object expiry_interval
@@ -38,11 +41,15 @@ cdef class Session:
     @cython.locals(waiting=Py_ssize_t, sent=Py_ssize_t)
     cpdef Py_ssize_t room(
         self, Publication publication, Py_ssize_t first, Py_ssize_t most, int qos) except -1
-    @cython.locals(connection=Connection, span=Span, number=Py_ssize_t)
+    @cython.locals(
+        connection=Connection, span=Span, number=Py_ssize_t, before=Py_ssize_t, latest=double)
     cpdef accept(
         self, Publication publication, Py_ssize_t first, Py_ssize_t count, int qos, bint retain=*,
-        tuple subscription_identifiers=*, double now=*, bint promised=*, str topic_filter=*)
+        tuple subscription_identifiers=*, double now=*, bint promised=*, str topic_filter=*,
+        DeliveryPolicy policy=*)
     @cython.locals(count=Py_ssize_t, rest=Span)
     cdef _accept(self, Connection connection, Span span, double now, bint promised)
     @cython.locals(connection=Connection)
     cpdef pump(self, double now)
+
+cdef double _latest(Publication publication, double now) except -1

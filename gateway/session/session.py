@@ -1,15 +1,18 @@
 """One client's side of the conversation: what it is owed and was sent."""
 
 from collections.abc import Callable, Sequence
+from math import inf
 
 from gateway.access.access import Access
 from gateway.access.policy import EVERYTHING
 from gateway.counters import Counters
 from gateway.mqtt.connection import Connection
+from gateway.mqtt.delivery_policy import DeliveryPolicy
 from gateway.mqtt.message_size import will_size
 from gateway.mqtt.packets import Will
 from gateway.mqtt.publication import Publication
 from gateway.session import overflow, sending
+from gateway.session.delivery_class import AT_ONCE, DeliveryClass
 from gateway.session.delivery_queue import DeliveryQueue
 from gateway.session.durability_class import COMMIT
 from gateway.session.incoming import Incoming
@@ -19,6 +22,9 @@ from gateway.session.limits import SessionLimits
 from gateway.session.readiness import Readiness
 from gateway.session.span import Span
 from gateway.session.traffic import Traffic
+
+EXPIRING = 1.0
+"""Seconds for which a message that expires is held: what is left is told when it is queued."""
 
 NEVER = 0xFFFFFFFF
 """A Session Expiry Interval that does not end (MQTT 5, section 3.1.2.11.2)."""
@@ -34,6 +40,7 @@ class Session:
         "client_id",
         "connection",
         "counters",
+        "delivery",
         "durability_class",
         "ended",
         "expiry_interval",
@@ -68,6 +75,7 @@ class Session:
         self.ended = False  # its subscriptions may be there for a while yet
         self.expiry_interval = 0
         self.durability_class = COMMIT
+        self.delivery: DeliveryClass = AT_ONCE
         self.queue = DeliveryQueue(
             limits.maximum_queued_messages, limits.maximum_queued_bytes, limits.memory
         )
@@ -254,13 +262,17 @@ class Session:
         now: float = 0.0,
         promised: bool = False,
         topic_filter: str = "",
+        policy: DeliveryPolicy | None = None,
     ) -> None:
         """Send messages, from number `first` on, queue them, or count them as dropped.
 
         They are `promised` if there was `room` for them before anybody got them. A shared
-        subscription gave them to this session if `topic_filter` names one.
+        subscription gave them to this session if `topic_filter` names one. What is sent may wait
+        for more, as the `policy` of its subscription says, or that of the session's class.
         """
+        policy = policy or self.delivery.policy
         connection = self.clear_connection()
+        before = connection.output.size if policy.holds and connection is not None else -1
         if connection is not None and not qos:
             sending.send(
                 self,
@@ -274,15 +286,21 @@ class Session:
                 None,
                 now,
             )
+        elif connection is None and self.connection is None and not (qos and self.persistent):
             return
-        if connection is None and self.connection is None and not (qos and self.persistent):
-            return
-        span = Span(publication, first, count, qos, retain, subscription_identifiers, topic_filter)
-        if qos == 2 and count > 1 and self.journal is not NO_JOURNAL:
-            for number in range(first, first + count):  # each is released by itself
-                self._accept(self.clear_connection(), span.part(number, 1), now, promised)
         else:
-            self._accept(connection, span, now, promised)
+            span = Span(
+                publication, first, count, qos, retain, subscription_identifiers, topic_filter
+            )
+            if qos == 2 and count > 1 and self.journal is not NO_JOURNAL:
+                for number in range(first, first + count):  # each is released by itself
+                    self._accept(self.clear_connection(), span.part(number, 1), now, promised)
+            else:
+                self._accept(connection, span, now, promised)
+        # nothing is held by a window that is full: what would open it is the client's answer
+        if before >= 0 and connection is not None and self.inflight.has_room:
+            latest = _latest(publication, now)
+            connection.output.hold(before, count, policy, now, latest)
 
     def _accept(
         self, connection: Connection | None, span: Span, now: float, promised: bool
@@ -340,3 +358,11 @@ class Session:
             and not connection.congested
             and len(self.queue) < self.inflight.limit
         )
+
+
+def _latest(publication: Publication, now: float) -> float:
+    """Return the second until which messages may be held: in time before they expire."""
+    expiry = publication.properties.expiry
+    if expiry is None:
+        return inf
+    return now + min(EXPIRING, (publication.arrived + expiry - now) / 2)

@@ -87,6 +87,27 @@ CLIENTS = (
     ),
     *own("memory", COUNTER, {"closed": "Connections closed for want of memory."}),
     *own("turns", GAUGE, {"longest_ms": "Milliseconds of the last minute's longest turn."}),
+    *own("delivery", GAUGE, {"held_sessions": "Sessions for which messages are held."}),
+    *own("delivery", COUNTER, {"not_held": "Times that too many sessions held messages."}),
+    *own(
+        "delivery/<class>",
+        COUNTER,
+        {
+            "flushes": "Writes to clients of the class.",
+            "packets": "Packets of these.",
+            "bytes": "Bytes of these.",
+        },
+    ),
+    *own(
+        "delivery/<class>",
+        GAUGE,
+        {
+            "packets_per_flush": "Mean packets of a write.",
+            "bytes_per_flush": "Mean bytes of a write.",
+            "delay_ms_p50": "Milliseconds that half of the messages held last were held.",
+            "delay_ms_p99": "Milliseconds that 99 % of them were held at most.",
+        },
+    ),
     *own("replays", GAUGE, {"waiting": "Subscriptions that still await retained messages."}),
     *own(
         "replays",

@@ -5,7 +5,7 @@ from gateway.broker.settings import BrokerSettings
 from gateway.broker.subscribing.subscription_filters import SubscriptionFilter
 from gateway.config.settings import BrokerConfig, Configuration, SubscriptionFilterConfig
 
-TABLES = {"subscription_filters", "durability", "default_durability", "memory_limit"}
+TABLES = {"subscription_filters", "durability", "default_durability", "memory_limit", "delivery"}
 """What has tables of its own in the configuration."""
 
 ELSEWHERE = {"sys_interval"}

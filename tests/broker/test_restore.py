@@ -5,6 +5,7 @@ import pytest
 from gateway.broker.restore import restore
 from gateway.broker.settings import BrokerSettings
 from gateway.broker.subscribing.subscription_filters import SubscriptionFilter
+from gateway.mqtt.delivery_policy import read_policy
 from gateway.mqtt.packets import (
     Connect,
     Disconnect,
@@ -167,6 +168,21 @@ def test_subscriptions_come_back_as_they_were(harness: DurableHarness, version: 
     for name in ("topic_filter", "qos", "no_local", "retain_as_published", "identifier"):
         assert getattr(after, name) == getattr(before, name), name
     assert (after.where and after.where.text) == (before.where and before.where.text)
+
+
+def test_delivery_policies_come_back_as_they_were(harness: DurableHarness) -> None:
+    client = harness.persistent()
+    held = Properties(user_properties=(("$deliver", "n=7,ms=50"),))
+    client.send(Subscribe(5, [SubscriptionRequest("a", 1)], held))
+    client.subscribe("b", 1)
+    harness.crash()
+    after = {each.topic_filter: each for _, each in harness.broker.router.subscriptions()}
+    assert after["a"].delivery == read_policy("n=7,ms=50")
+    assert after["b"].delivery is None
+    harness.disk.connection.execute("UPDATE subscription SET deliver = 'n=0'")
+    harness.crash()
+    assert not list(harness.broker.router.subscriptions())
+    assert harness.counters.count("tidegate/storage/unreadable") == 2
 
 
 def test_an_attached_filter_is_looked_up_again() -> None:

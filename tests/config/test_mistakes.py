@@ -15,7 +15,12 @@ LONG = "x" * 65
 
 MISTAKES: list[tuple[str, str, object, str]] = [
     # unknown keys
-    ("[gatway]\nid = 'a'", "gatway", {"id": "a"}, "there are access, broker, durability, gateway,"),
+    (
+        "[gatway]\nid = 'a'",
+        "gatway",
+        {"id": "a"},
+        "there are access, broker, delivery, durability, gateway,",
+    ),
     ("[gateway]\nname = 'a'", "gateway.name", "a", "unknown key; there are id"),
     (
         "[[listener]]\nprot = 1",
@@ -43,6 +48,14 @@ MISTAKES: list[tuple[str, str, object, str]] = [
         "batch(0)",
         '"batch(<ms>)" with 1 to 60000 ms',
     ),
+    ("[[delivery.rule]]\nclass = 'device'", "delivery.rule[0].client", None, "client or user must"),
+    (
+        "[[delivery.rule]]\nclass = 'device'\nuser = 'a'\nclient = 'b'",
+        "delivery.rule[0].client",
+        "b",
+        "either client or user, not both",
+    ),
+    ("[delivery.device]\nidle_flush = -1", "delivery.device.idle_flush", -1, "0 to 10000"),
     ("[[durability]]\nclass = 'memory'", "durability[0].topic", None, "or client must be given"),
     (
         "[[durability]]\ntopic = 'a'\nclient = 'b'\nclass = 'memory'",

@@ -1,9 +1,11 @@
 from dataclasses import dataclass
+from math import inf
 
 import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from gateway.mqtt.delivery_policy import DeliveryPolicy
 from gateway.mqtt.output import Barrier, Output
 
 
@@ -170,3 +172,132 @@ class OutputModel(RuleBasedStateMachine):
 
 
 TestOutputModel = OutputModel.TestCase
+
+
+# --- what a delivery policy holds ----------------------------------------------------------------
+
+POLICY = DeliveryPolicy(3, 100, 0.4)
+
+
+def held(
+    output: Output, data: bytes, now: float, policy: DeliveryPolicy = POLICY, latest: float = inf
+) -> None:
+    before = output.size
+    output.append(data)
+    output.hold(before, 1, policy, now, latest)
+
+
+def test_messages_are_held_until_they_are_enough_large_enough_or_late() -> None:
+    output = Output()
+    held(output, b"a", 8.0)
+    held(output, b"b", 8.1)
+    assert output.held_until(8.2) == 8.4
+    assert output.take(0, 8.3) is None
+    assert output.take(0, 8.4) == b"ab"
+    for data in (b"a", b"b"):
+        held(output, data, 9.0)
+        assert output.take(0, 9.0) is None
+    held(output, b"c", 9.0)
+    assert output.take(0, 9.0) == b"abc"
+    held(output, b"x" * 99, 10.0)
+    assert output.take(0, 10.0) is None
+    held(output, b"x", 10.0)
+    assert output.take(0, 10.0) == b"x" * 100
+    held(output, b"y" * 100, 11.0)
+    assert output.take(0, 11.0) == b"y" * 100
+
+
+def test_a_message_that_expires_is_held_no_longer_than_that() -> None:
+    output = Output()
+    held(output, b"a", 8.0)
+    held(output, b"b", 8.0, latest=8.05)
+    held(output, b"", 8.0, latest=8.01)  # nothing was appended
+    assert output.held_until(8.0) == 8.05
+    assert output.take(0, 8.05) == b"ab"
+
+
+def test_the_shortest_policy_of_what_is_held_counts() -> None:
+    output = Output()
+    held(output, b"a", 8.0)
+    held(output, b"b", 8.0, DeliveryPolicy(100, 100, 0.2))
+    due = output.held_until(8.0)
+    assert 8.1 < due <= 8.2
+    held(output, b"c", 8.0, DeliveryPolicy(100, 100, 1.0))
+    assert output.held_until(8.0) == due
+
+
+def test_anything_else_takes_along_what_is_held() -> None:
+    output = Output()
+    held(output, b"a", 8.0)
+    output.append(b"-")
+    held(output, b"b", 8.0)
+    assert (output.held_until(8.0), output.take(0, 8.0)) == (0.0, b"a-b")
+    output.append(b"-")
+    held(output, b"a", 8.0)
+    assert output.take(0, 8.0) == b"-a"
+    held(output, b"a", 8.0)
+    output.release()
+    assert output.take(0, 8.0) == b"a"
+    output.release()
+    assert output.take(0, 8.0) is None
+
+
+def test_what_waits_for_a_batch_is_not_held_besides() -> None:
+    output = Output()
+    output.append(b"a", 1)
+    held(output, b"b", 8.0)
+    assert output.take(0, 8.0) is None
+    assert output.take(1, 8.0) == b"ab"
+    output.append(b"", 1)
+    held(output, b"b", 8.0)
+    assert output.take(1, 8.0) == b"b"
+
+
+def test_it_is_known_when_held_messages_came() -> None:
+    output = Output()
+    held(output, b"a", 8.0)
+    held(output, b"b", 8.1)
+    assert output.buffered is not None
+    assert output.buffered.arrivals == [(8.0, 1), (8.1, 1)]
+    output.take(0, 9.0)
+    assert output.buffered is None
+
+
+class Holding(RuleBasedStateMachine):
+    """Whatever is held and appended leaves in order, and a message never later than it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.output = Output()
+        self.now = 1000.0
+        self.queued = b""
+        self.due = inf  # by which everything has to leave
+
+    @rule(policy=st.sampled_from([POLICY, DeliveryPolicy(2, 10, 1.0)]), data=st.binary(min_size=1))
+    def message(self, policy: DeliveryPolicy, data: bytes) -> None:
+        held(self.output, data, self.now, policy)
+        self.queued += data
+        self.due = min(self.due, self.now + policy.delay)
+
+    @rule(data=st.binary(min_size=1))
+    def answer(self, data: bytes) -> None:
+        self.output.append(data)
+        self.queued += data
+        self.due = self.now
+
+    @rule(seconds=st.floats(0.0, 0.5))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+        left = self.output.take(0, self.now)
+        if left is not None:
+            assert left == self.queued
+            self.queued, self.due = b"", inf
+
+    @invariant()
+    def nothing_is_late(self) -> None:
+        if self.queued and self.due <= self.now:
+            assert not self.output.held_until(self.now)
+        assert self.output.size == len(self.queued)
+
+
+TestHolding = Holding.TestCase

@@ -97,12 +97,14 @@ class MemoryClient:
             return False
         committed = self.harness.disk.committed if self.harness.disk is not None else 0
         connection = self.client.connection
-        data = connection.data_to_send(committed)
+        data = connection.data_to_send(committed, self.harness.now)
         if data is not None:
             self._read(bytes(data))
             session = self.client.session
             if session is not None and session.connection is connection:
                 session.pump(self.harness.now)
+        elif connection.output.held_until(self.harness.now):
+            return False
         elif self.client.closing and not connection.output.size:
             self._closed = True
             self.harness.broker.lost(self.client, self.harness.instant)

@@ -57,7 +57,7 @@ def test_every_documented_figure_that_is_a_number_can_be_scraped() -> None:
 def test_no_two_figures_are_the_same_metric() -> None:
     metrics = Counter(figure.metric for figure in (*FIGURES, INFO))
     assert {name for name, count in metrics.items() if count > 1} == set()
-    assert all(re.fullmatch(r"tidegate_[a-z_]*[a-z]", name) for name in metrics)
+    assert all(re.fullmatch(r"tidegate_[a-z0-9_]*[a-z0-9]", name) for name in metrics)
 
 
 def test_numbers_and_what_looks_like_them() -> None:

@@ -82,6 +82,12 @@ def _accept(
     )
     set_will(broker, session, packet.will)
     set_expiry(broker, session, granted_expiry(broker, packet))
+    session.delivery = broker.delivery_classes.of_client(
+        session.client_id,
+        session.username,
+        client.info.delivery,
+        persistent=session.persistent,
+    )
     session.attach(client.connection, packet.properties.receive_maximum or MAXIMUM_PACKET_ID)
     client.session = session
     client.connection.framer.maximum_packet_size = broker.packet_size(client.info)

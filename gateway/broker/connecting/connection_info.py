@@ -30,6 +30,9 @@ class ConnectionInfo:
     durability_class: DurabilityClass | None = None
     """How soon what the client does has to be on disk, where no entry for clients says else."""
 
+    delivery: str | None = None
+    """The delivery class of the client, where no rule for clients says else."""
+
     where_identity: bool = True
     """Whether the client's `$where` may ask for a publisher's client identifier and user name."""
 

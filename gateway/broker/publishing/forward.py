@@ -215,6 +215,8 @@ def _deliver(
             tuple(destination.identifiers),
             now,
             promised,
+            "",
+            destination.delivery,
         )
     if selected is not None:
         for number in range(count):
@@ -237,6 +239,7 @@ def deliver_one(
         now,
         promised,
         destination.topic_filters[0] if destination.shared else "",
+        destination.delivery,
     )
 
 

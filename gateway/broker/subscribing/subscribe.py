@@ -7,6 +7,7 @@ from gateway.broker.client import Client, session_of
 from gateway.broker.instant import Instant
 from gateway.broker.pieces import Piece, Pieces
 from gateway.broker.subscribing.expressions import TooManyExpressions
+from gateway.mqtt.delivery_policy import PolicyError, read_policy
 from gateway.mqtt.packets import SubAck, Subscribe, SubscriptionRequest
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
@@ -52,8 +53,10 @@ def handle_subscribe(
             topic_filters.add(request.topic_filter)
         if piece.ends_with(request.topic_filter):
             yield
+    deliver = _user_property(packet, "$deliver")
     try:
         where = _where(broker, client, session, packet, topic_filters)
+        _check_policy(deliver)
     except _Refused as refused:
         logger.warning("client %.80r: %s", session.client_id, refused.reason)
         codes = [refused.code] * count
@@ -70,7 +73,8 @@ def handle_subscribe(
             yield
             gathered = broker.gathered
         before = len(broker.router)
-        code, granted = _subscribe(broker, client, session, request, identifier, where)
+        asked = _kept(client, request, identifier, where, deliver)
+        code, granted = _subscribe(broker, session, asked, where)
         codes.append(code)
         existed = len(broker.router) == before
         if granted is None:
@@ -96,9 +100,7 @@ def _where(
     topic_filters: set[str],
 ) -> "Where | None":
     """Return the filter of the first `$where` property, None without one."""
-    text = next(
-        (value for key, value in packet.properties.user_properties if key == "$where"), None
-    )
+    text = _user_property(packet, "$where")
     if text is None:
         return None
     replaced = sum(_is_filtered(broker, session, each) for each in topic_filters)
@@ -122,6 +124,19 @@ def _where(
     return where
 
 
+def _user_property(packet: Subscribe, name: str) -> str | None:
+    """Return the first user property of this name, None without one."""
+    return next((value for key, value in packet.properties.user_properties if key == name), None)
+
+
+def _check_policy(deliver: str | None) -> None:
+    try:
+        read_policy(deliver)
+    except PolicyError as error:
+        code = ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
+        raise _Refused(code, f"$deliver: {error}") from error
+
+
 def _is_filtered(broker: "Broker", session: Session, topic_filter: str) -> bool:
     number = broker.router.find(session, topic_filter)
     return number is not None and broker.router.subscription(number).where is not None
@@ -134,26 +149,20 @@ def _explain(client: Client, reason: str) -> Properties:
 
 
 def _subscribe(
-    broker: "Broker",
-    client: Client,
-    session: Session,
-    request: SubscriptionRequest,
-    identifier: int | None,
-    where: "Where | None",
+    broker: "Broker", session: Session, asked: KeptSubscription, where: "Where | None"
 ) -> tuple[ReasonCode, tuple[Subscription, KeptSubscription] | None]:
     """Add or replace one subscription [MQTT-3.8.4-3]; return its reason code, and it if granted."""
-    if broker.topic_limits.fault(request.topic_filter):
+    if broker.topic_limits.fault(asked.topic_filter):
         broker.counters.add("tidegate/refused/topic_filters")
         return ReasonCode.TOPIC_FILTER_INVALID, None
-    if not session.access.may_subscribe(split_shared(request.topic_filter)[1]):
+    if not session.access.may_subscribe(split_shared(asked.topic_filter)[1]):
         broker.counters.add("tidegate/access/subscriptions")
         return ReasonCode.NOT_AUTHORIZED, None
-    if _no_room(broker, session) and broker.router.find(session, request.topic_filter) is None:
+    if _no_room(broker, session) and broker.router.find(session, asked.topic_filter) is None:
         broker.counters.add("tidegate/refused/subscriptions")
         return ReasonCode.QUOTA_EXCEEDED, None
-    kept = _kept(client, request, identifier, where)
-    session.journal.subscribe(kept)
-    return ReasonCode(request.qos), (route(broker, session, kept, where), kept)
+    session.journal.subscribe(asked)
+    return ReasonCode(asked.qos), (route(broker, session, asked, where), asked)
 
 
 def _no_room(broker: "Broker", session: Session) -> bool:
@@ -179,13 +188,18 @@ def route(
         retain_as_published=kept.retain_as_published,
         identifier=kept.identifier,
         where=where,
+        delivery=read_policy(kept.deliver),
     )
     broker.router.add(subscription)
     return subscription
 
 
 def _kept(
-    client: Client, request: SubscriptionRequest, identifier: int | None, where: "Where | None"
+    client: Client,
+    request: SubscriptionRequest,
+    identifier: int | None,
+    where: "Where | None",
+    deliver: str | None,
 ) -> KeptSubscription:
     """Return what the session's journal has to keep of a subscription."""
     return KeptSubscription(
@@ -196,6 +210,7 @@ def _kept(
         identifier,
         None if where is None else where.text,
         client.info.where_identity,
+        deliver=deliver,
     )
 
 

@@ -163,6 +163,12 @@ class ListenerConfig:
         None,
         shown="that of `[storage]`",
     )
+    delivery: str | None = key(
+        one_of("device", "device_persistent", "application"),
+        "[delivery class](delivery.md) of the clients here, where no `[[delivery.rule]]` fits",
+        None,
+        shown="by the session",
+    )
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:
         """Yield what does not go together of the keys that are `given`."""

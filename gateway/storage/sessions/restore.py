@@ -31,7 +31,7 @@ _WILLS = f"SELECT {', '.join(will_store.COLUMNS)} FROM will"  # noqa: S608 - our
 _SESSIONS = "SELECT id, client_id, expiry_interval, username, left_at FROM session ORDER BY id"
 _SUBSCRIPTIONS = (
     "SELECT session, topic_filter, qos, no_local, retain_as_published, identifier, expression,"
-    " identity, awaits_retained FROM subscription ORDER BY session, topic_filter"
+    " identity, awaits_retained, deliver FROM subscription ORDER BY session, topic_filter"
 )
 _QUEUES = (
     "SELECT session, sum(messages), sum(size), max(sequence), max(sequence * (packet_id > 0)),"
@@ -168,7 +168,7 @@ class Restore:
 
     def _add_subscription(self, values: Values) -> None:
         session, topic_filter, qos, no_local, as_published, identifier, where, *more = values
-        identity, awaits_retained = more
+        identity, awaits_retained, deliver = more
         self._sessions[session].subscriptions.append(
             KeptSubscription(
                 topic_filter,
@@ -179,6 +179,7 @@ class Restore:
                 where,
                 bool(identity),
                 bool(awaits_retained),
+                deliver,
             )
         )
 

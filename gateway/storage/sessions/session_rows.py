@@ -23,8 +23,8 @@ END_OWED = "DELETE FROM delivery WHERE session = ?"
 
 SUBSCRIBE = (
     "INSERT OR REPLACE INTO subscription (session, topic_filter, qos, no_local,"
-    " retain_as_published, identifier, expression, identity, awaits_retained)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " retain_as_published, identifier, expression, identity, awaits_retained, deliver)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 UNSUBSCRIBE = "DELETE FROM subscription WHERE session = ? AND topic_filter = ?"
 

@@ -201,6 +201,7 @@ def _subscription_row(journal: SessionJournal, kept: KeptSubscription) -> tuple[
         kept.where,
         kept.identity,
         kept.awaits_retained,
+        kept.deliver,
     )
 
 

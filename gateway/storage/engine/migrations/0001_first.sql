@@ -34,6 +34,7 @@ CREATE TABLE subscription (
     expression TEXT,
     identity INTEGER NOT NULL,
     awaits_retained INTEGER NOT NULL,
+    deliver TEXT,
     PRIMARY KEY (session, topic_filter)
 ) STRICT, WITHOUT ROWID;
 

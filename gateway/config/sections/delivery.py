@@ -1,0 +1,90 @@
+"""How messages leave for clients, each at once or several together: `[delivery]`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gateway.config.checks import one_of, text, whole_number
+from gateway.config.declaration import Mistake, key, table, tables
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryClassConfig:
+    """The [delivery policy](delivery.md) of one class of clients."""
+
+    policy: str = key(
+        one_of("each", "buffered"),
+        "`each`: messages leave at the end of the turn; `buffered`: they are held until one of "
+        "the bounds below is reached",
+        "each",
+    )
+    buffered_count: int | None = key(
+        whole_number(1, 1_000),
+        "messages that are held until they leave together",
+        None,
+        shown="5, for `application` 10",
+    )
+    buffered_bytes: int = key(
+        whole_number(1, 256 * 1024),
+        "bytes of these",
+        64 * 1024,
+    )
+    idle_flush: int | None = key(
+        whole_number(0, 10_000),
+        "milliseconds for which a message is held at most; 0 holds it to the end of the batch "
+        "it came in, without a timer",
+        None,
+        shown="200, for `application` 0",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryRuleConfig:
+    """Who is in which class; the first table that fits a client counts.
+
+    A client that none fits is in the class of its listener, or else in `device` if its session
+    ends with its connection, and in `device_persistent` if it does not.
+    """
+
+    name: str = key(
+        one_of("device", "device_persistent", "application"),
+        "the class",
+        name="class",
+    )
+    client: str | None = key(
+        text,
+        "the clients with this identifier, in which `*` stands for any characters",
+        None,
+    )
+    user: str | None = key(
+        text,
+        "the clients with this user name",
+        None,
+    )
+
+    def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:
+        """Yield what does not go together of the keys that are `given`."""
+        if not given & {"user", "client"}:
+            yield "client", None, "client or user must be given"
+        elif {"user", "client"} <= given:
+            yield "client", self.client, "either client or user, not both"
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryConfig:
+    """How messages leave for clients: see [delivery policies](delivery.md)."""
+
+    flush_sessions: int = key(
+        whole_number(0, 1_000_000),
+        "sessions for which messages are held at one time; those of one more leave at once",
+        10_000,
+    )
+    flush_interval: int = key(
+        whole_number(1, 1_000),
+        "milliseconds between two moments at which held messages leave, at most; a quarter of "
+        "`idle_flush` if that is less",
+        100,
+    )
+    device: DeliveryClassConfig = table(DeliveryClassConfig)
+    device_persistent: DeliveryClassConfig = table(DeliveryClassConfig)
+    application: DeliveryClassConfig = table(DeliveryClassConfig)
+    rules: tuple[DeliveryRuleConfig, ...] = tables(DeliveryRuleConfig, name="rule", most=100)

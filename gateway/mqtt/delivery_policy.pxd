@@ -1,0 +1,6 @@
+cdef class DeliveryPolicy:
+    cdef readonly Py_ssize_t count
+    cdef readonly double delay
+    cdef readonly bint holds
+    cdef readonly Py_ssize_t size
+    cdef readonly double step

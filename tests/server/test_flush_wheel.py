@@ -1,0 +1,111 @@
+from gateway.broker.deadlines import Deadlines
+from gateway.broker.delivery_classes import DeliverySettings
+from gateway.broker.instant import Instant
+from gateway.broker.settings import BrokerSettings
+from gateway.mqtt.delivery_policy import DeliveryPolicy
+from gateway.mqtt.packets import Publish
+from gateway.mqtt.properties import Properties
+from gateway.server.flush_wheel import FlushWheel
+from tests.support.raw_client import RawClient
+from tests.support.server import HeldWriter, Server, serve
+from tests.support.storage import until
+
+
+class Connection:
+    """Counts how often it is told that what it holds is due."""
+
+    def __init__(self) -> None:
+        self.flushed = 0
+
+    def flush_due(self) -> None:
+        self.flushed += 1
+
+
+def test_connections_are_written_when_they_are_due_and_no_sooner() -> None:
+    deadlines = Deadlines()
+    wheel = FlushWheel(deadlines, 10)
+    first, second, third = Connection(), Connection(), Connection()
+    for connection, due in ((first, 1.0), (second, 1.0), (third, 2.0)):
+        assert wheel.add(connection, due)
+    assert (wheel.sessions, len(deadlines)) == (3, 2)
+    deadlines.run(Instant(0.5, 0))
+    assert [each.flushed for each in (first, second, third)] == [0, 0, 0]
+    deadlines.run(Instant(1.0, 0))
+    assert [each.flushed for each in (first, second, third)] == [1, 1, 0]
+    assert wheel.sessions == 1
+
+
+def test_one_more_than_the_most_is_not_taken_and_counted() -> None:
+    wheel = FlushWheel(Deadlines(), 1)
+    assert wheel.add(Connection(), 1.0)
+    assert not wheel.add(Connection(), 1.0)
+    assert (wheel.sessions, wheel.refused) == (1, 1)
+
+
+def held_for(seconds: float, sessions: int = 10) -> BrokerSettings:
+    policy = DeliveryPolicy(3, 1000, seconds)
+    return BrokerSettings(delivery=DeliverySettings(device=policy, flush_sessions=sessions))
+
+
+async def subscriber(server: Server, name: str) -> RawClient:
+    client = await server.clients.connect(name)
+    await client.subscribe("t", 1)
+    return client
+
+
+async def received(client: RawClient) -> bytes:
+    packet = await client.receive()
+    assert isinstance(packet, Publish)
+    return packet.payload
+
+
+async def test_what_is_held_leaves_by_itself() -> None:
+    server = await serve(HeldWriter(), held_for(0.1))
+    client = await subscriber(server, "c")
+    publisher = await server.clients.connect("p")
+    delivery = server.broker.sessions["c"].delivery
+    for payload in (b"a", b"b"):
+        await publisher.send(Publish("t", payload))
+        await until(lambda: server.turn.flushes.sessions == 1)
+        assert await received(client) == payload
+        assert server.turn.flushes.sessions == 0
+    assert 0.07 <= delivery.delay(50) < 1.0
+    await server.close()
+
+
+async def test_enough_messages_leave_at_once_and_those_behind_them_by_themselves() -> None:
+    server = await serve(HeldWriter(), held_for(0.2))
+    client = await subscriber(server, "c")
+    publisher = await server.clients.connect("p")
+    for payload in (b"a", b"b", b"c", b"d", b"e"):
+        await publisher.send(Publish("t", payload))
+        assert not await publisher.waiting()
+    assert [await received(client) for _ in range(5)] == [b"a", b"b", b"c", b"d", b"e"]
+    await server.close()
+
+
+async def test_a_message_that_may_be_held_for_less_leaves_before_those_that_came_before() -> None:
+    server = await serve(HeldWriter(), held_for(10.0))
+    client = await subscriber(server, "c")
+    publisher = await server.clients.connect("p")
+    await publisher.send(Publish("t", b"a"))
+    await until(lambda: server.turn.flushes.sessions == 1)
+    expiring = Properties(message_expiry_interval=1)
+    await publisher.send(Publish("t", b"b", properties=expiring))
+    assert [await received(client) for _ in range(2)] == [b"a", b"b"]
+    await client.close()  # while the wheel knows of it
+    server.look_at_the_clock()
+    await server.close()
+
+
+async def test_too_many_sessions_are_written_at_once() -> None:
+    server = await serve(HeldWriter(), held_for(10.0, 1))
+    clients = [await subscriber(server, name) for name in ("a", "b")]
+    publisher = await server.clients.connect("p")
+    await publisher.send(Publish("t", b"x"))
+    await until(lambda: server.turn.flushes.refused == 1)
+    sizes = [server.broker.clients[name].connection.output.size for name in ("a", "b")]
+    written = sizes.index(0)
+    assert sizes[1 - written] > 0
+    assert await received(clients[written]) == b"x"
+    await server.close()
