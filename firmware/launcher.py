@@ -22,8 +22,12 @@ import machine
 
 TRIAL_MS = 60000
 HOLD_MS = 120000
-RESTART_S = 10
-"""Seconds from a fault to the next start; Ctrl-C within them leads to the REPL."""
+RESTART_S = 5
+"""Seconds from a fault to the next start; Ctrl-C within them leads to the REPL. The watchdog of a
+program leaves no more than 8."""
+
+FEED_MS = 2000
+"""Milliseconds between two times that a hold feeds the watchdog of an interrupted program."""
 
 STATE = "slot"
 HOLD = "hold"
@@ -74,6 +78,26 @@ def held() -> bool:
     return True
 
 
+class Hold:
+    """Resets the board HOLD_MS after its making; feeds the watchdog of a program meanwhile."""
+
+    def __init__(self) -> None:
+        # Nothing stops a watchdog once it runs; a board that waits from its start has none.
+        running = getattr(sys.modules.get("main"), "WATCHDOG_MS", None)
+        self._watchdog = None
+        if running is not None and hasattr(machine, "WDT"):
+            self._watchdog = machine.WDT(timeout=running)
+        self._left = HOLD_MS // FEED_MS
+        TIMER.init(mode=machine.Timer.PERIODIC, period=FEED_MS, callback=self._wait)
+
+    def _wait(self, _timer: machine.Timer) -> None:
+        self._left -= 1
+        if self._left <= 0:
+            machine.reset()
+        if self._watchdog is not None:
+            self._watchdog.feed()
+
+
 def reset_in(milliseconds: int) -> None:
     """Reset the board then, unless the timer is stopped or set anew."""
     TIMER.init(mode=machine.Timer.ONE_SHOT, period=milliseconds, callback=lambda _: machine.reset())
@@ -81,7 +105,7 @@ def reset_in(milliseconds: int) -> None:
 
 def hold() -> None:
     """Begin the time of a hold anew."""
-    reset_in(HOLD_MS)
+    Hold()
 
 
 def run(folder: str, on_trial: bool) -> None:
@@ -117,4 +141,4 @@ if __name__ == "__main__":
             run(*choose())
     except KeyboardInterrupt:  # whoever pressed Ctrl-C may be gone
         hold()
-        print("starts again after %d s; TIMER.deinit() prevents it" % (HOLD_MS // 1000))
+        print("starts again after %d s; hold() begins that time anew" % (HOLD_MS // 1000))

@@ -13,10 +13,13 @@ from node.board import Board
 from node.buffer import WAITING_BYTES
 from node.loop import Node
 from node.programs import Programs
+from node.ring import SIZE_MIN
+from node.starts import Starts
 from node.uptime import Uptime
 
 TYPE_CHECKING = False  # MicroPython has no typing module
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from node.loop import Clock, Port, Sensor, Value
@@ -25,6 +28,12 @@ BAUD = 115200
 INTERVAL_MS = 10000
 RECEIVE_BUFFER = 512  # bytes; an acknowledgement has 18, and at most 8 are on their way
 POLL_MS = 20
+
+WATCHDOG_MS = 8000
+"""Milliseconds after which a board that hangs is reset; an RP2040 counts no further than 8388. The
+launcher looks for this name."""
+
+KEPT_IN_SAFE_MODE = ("name", "link", "uart", "baud", "led")
 
 
 def read_settings(folder: str) -> "dict[str, Any]":
@@ -35,6 +44,17 @@ def read_settings(folder: str) -> "dict[str, Any]":
             return settings
     except OSError:
         return {}
+
+
+def safe_settings(folder: str) -> "dict[str, Any]":
+    """Return the settings for safe mode: the node's name and its line, and nothing that fails."""
+    try:
+        settings = read_settings(folder)
+    except ValueError:  # the file itself may be what failed
+        settings = {}
+    kept = {name: settings[name] for name in KEPT_IN_SAFE_MODE if name in settings}
+    kept.update({"sensors": [], "waiting_bytes": SIZE_MIN})
+    return kept
 
 
 def node_name(settings: "dict[str, Any]") -> str:
@@ -50,8 +70,9 @@ class Sensors:
     and updates from working.
     """
 
-    def __init__(self, settings: "dict[str, Any]") -> None:
-        self._settings = settings.get("sensors") or [{"driver": "simulated"}]
+    def __init__(self, settings: "dict[str, Any]", feed: "Callable[[], None]") -> None:
+        self._settings = settings.get("sensors", [{"driver": "simulated"}])
+        self._feed = feed  # tells the watchdog between two sensors that the program is alive
         self._sensors: list[Sensor | None] = [None for _ in self._settings]
 
     def read(self) -> "list[tuple[str, Value, str | None]]":
@@ -59,6 +80,7 @@ class Sensors:
         readings: list[tuple[str, Value, str | None]] = []
         failure = None
         for index, settings in enumerate(self._settings):
+            self._feed()
             try:
                 sensor = self._sensors[index]
                 if sensor is None:
@@ -96,36 +118,53 @@ def make_node(
     clock: "Clock",
     board: Board,
     programs: "Programs | None" = None,
+    starts: "Starts | None" = None,
 ) -> Node:
     """Return the node that the settings describe."""
     return Node(
         node_name(settings),
         int.from_bytes(os.urandom(4), "little"),
         port,
-        Sensors(settings),
+        Sensors(settings, board.feed),
         clock,
         settings.get("interval_ms", INTERVAL_MS),
         waiting_bytes=settings.get("waiting_bytes", WAITING_BYTES),
         board=board,
         programs=programs,
+        starts=starts,
     )
 
 
 def main(folder: str = "") -> None:
-    """Sample and send until somebody wants the REPL."""
-    settings = read_settings(folder)
-    port = open_port(settings)
+    """Sample and send until somebody wants the REPL.
+
+    Without a `folder`, which the launcher gives, nobody could feed a watchdog in the REPL.
+    """
+    # What outlives an update stands beside the folders of the versions.
+    top = folder[: folder.rfind("/") + 1] or "/"
     clock = Uptime()
-    board = Board(settings.get("led"), clock)
-    # Beside the folders of the versions, so that an update leaves the filters alone.
-    programs = Programs(
-        folder[: folder.rfind("/") + 1] + "programs" if "/" in folder else "/programs"
-    )
-    node = make_node(settings, port, clock, board, programs)
+    starts = Starts(top + "starts", clock)
     try:
-        while True:
-            board.blink()
+        run(folder, top, clock, starts)
+    except KeyboardInterrupt:
+        starts.succeed()
+        raise
+
+
+def run(folder: str, top: str, clock: Uptime, starts: Starts) -> None:
+    """Make the node, or after failed starts one that only hears commands, and step it for ever."""
+    settings = safe_settings(folder) if starts.safe else read_settings(folder)
+    board = Board(settings.get("led"), clock, WATCHDOG_MS if folder else 0)
+    port = open_port(settings)
+    try:
+        programs = None if starts.safe else Programs(top + "programs")
+        node = make_node(settings, port, clock, board, programs, starts)
+        while not starts.over:
+            board.feed()
+            board.show(node.state)
+            starts.step()
             time.sleep(min(node.step(), POLL_MS) / 1000)
+        board.restart()
     finally:
         if hasattr(port, "close"):
             port.close()

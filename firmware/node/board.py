@@ -1,35 +1,52 @@
-"""What a board can do besides measuring: show which one it is, and start anew."""
+"""What a board can do besides measuring: show how it is, be watched over, and start anew."""
 
 import machine
+
+from .light import IDENTIFYING, is_lit
 
 TYPE_CHECKING = False  # MicroPython has no typing module
 if TYPE_CHECKING:
     from .loop import Clock
 
-BLINK_MS = 125
-
 
 class Board:
-    """A board with an LED at the pin `led`, or None for a board without one."""
+    """A board with an LED at the pin `led`, or None for a board without one.
 
-    def __init__(self, led: "int | str | None", clock: "Clock") -> None:
-        self._led = None if led is None else machine.Pin(led, machine.Pin.OUT)
+    After `watchdog_ms` without a call of `feed` its hardware watchdog, if it has one, resets the
+    board, and nothing can stop that again; 0 leaves the watchdog alone. A pin that the board does
+    not have is no LED.
+    """
+
+    def __init__(self, led: "int | str | None", clock: "Clock", watchdog_ms: int = 0) -> None:
+        self._led = None
+        if led is not None:
+            try:
+                self._led = machine.Pin(led, machine.Pin.OUT)
+            except (ValueError, TypeError):
+                pass
         self._clock = clock
-        self._blinks_until = 0
+        self._identify_until = 0
+        self._watchdog = None
+        if watchdog_ms and hasattr(machine, "WDT"):
+            self._watchdog = machine.WDT(timeout=watchdog_ms)
+
+    def feed(self) -> None:
+        """Tell the watchdog that the program is alive."""
+        if self._watchdog is not None:
+            self._watchdog.feed()
 
     def identify(self, seconds: int) -> None:
         """Blink for so many seconds; ValueError where there is nothing to blink with."""
         if self._led is None:
             raise ValueError("LED")
-        self._blinks_until = self._clock.ms() + 1000 * seconds
+        self._identify_until = self._clock.ms() + 1000 * seconds
 
-    def blink(self) -> None:
-        """Switch the LED on or off, as its time has come."""
-        if self._led is not None and self._blinks_until:
-            left = max(self._blinks_until - self._clock.ms(), 0)
-            self._led.value(left // BLINK_MS % 2)
-            if not left:
-                self._blinks_until = 0
+    def show(self, state: int) -> None:
+        """Switch the LED on or off, as a state of node/light.py wants it at this time."""
+        if self._led is None:
+            return
+        now = self._clock.ms()
+        self._led.value(is_lit(IDENTIFYING if now < self._identify_until else state, now))
 
     def restart(self) -> None:
         """Start anew, with another boot id."""

@@ -93,6 +93,11 @@ class Buffer:
                 self.refused += refused
                 return
 
+    @property
+    def oldest(self) -> "int | None":
+        """The node clock at which the oldest sample not acknowledged was taken, None for none."""
+        return self._window[0].clock if self._window else None
+
     def next_due(self) -> "int | None":
         """Return the node clock at which a frame is to be sent again, None when none waits."""
         if not self._window:

@@ -1,7 +1,7 @@
 """The node's work, one step at a time: sample, frame, send, and hear what was acknowledged."""
 
 from .buffer import RESEND_MS, WAITING_BYTES, Buffer, Sample
-from .commands import Commands
+from .commands import NOT_ALLOWED, Commands
 from .frames import (
     REFUSED,
     FrameReader,
@@ -10,12 +10,15 @@ from .frames import (
     encode_readings,
     room,
 )
+from .light import FAILING, HEARD, SAFE, UNHEARD
 from .programs import Programs
 
 TYPE_CHECKING = False  # MicroPython has no typing module
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Protocol
+
+    from .starts import Starts
 
     Value = bool | int | float | str | tuple[int, int]
 
@@ -61,8 +64,11 @@ RESTART_MS = 500
 """Milliseconds in which the answer leaves before a restart."""
 
 HEARTBEAT_MS = 30000
-"""Between two heartbeats of a node that filters, or whose sensors fail: a quiet node differs from a
-dead one."""
+"""Between two heartbeats of a node that filters, is in safe mode, or whose sensors fail: a quiet
+node differs from a dead one."""
+
+UNHEARD_MS = 5000
+"""Milliseconds after which a sample that nobody has acknowledged says that nobody hears."""
 
 YEAR_2000 = 946684800000
 """Milliseconds since 1970: what a wall clock cannot be before."""
@@ -78,8 +84,9 @@ class Node:
     `boot` is random for each start, `wall` gives milliseconds since 1970, or None while unknown;
     once the gateway has set the clock, that holds. `waiting_bytes` of memory are for samples that
     cannot be sent yet. Without a `board` the commands that are for it are refused; without
-    `programs`, filters that the gateway installs are gone at the next start. ValueError for a name
-    that is empty or above 64 bytes, and for fewer bytes than one sample may need.
+    `programs`, filters that the gateway installs are gone at the next start. `starts` are told of
+    in heartbeats. ValueError for a name that is empty or above 64 bytes, and for fewer bytes than
+    one sample may need.
     """
 
     def __init__(
@@ -95,6 +102,7 @@ class Node:
         waiting_bytes: int = WAITING_BYTES,
         board: "Board | None" = None,
         programs: "Programs | None" = None,
+        starts: "Starts | None" = None,
     ) -> None:
         self.buffer = Buffer(resend_ms, waiting_bytes)
         self.sensor_failures = 0
@@ -114,6 +122,9 @@ class Node:
         self._commands = Commands(boot, self)
         self.programs = programs or Programs()
         self._next_heartbeat = self._next_sample
+        self._starts = starts
+        self._tells_failed = starts is not None and starts.failed > 0
+        self._sensor_failed = False
 
     def step(self) -> int:
         """Do what is due, without waiting; return the milliseconds until something else is."""
@@ -122,6 +133,8 @@ class Node:
         now = self._clock.ms()
         if self._board is not None and self._restart_at is not None and now >= self._restart_at:
             self._restart_at = None
+            if self._starts is not None:
+                self._starts.succeed()
             self._board.restart()
         if now >= self._next_sample:
             self._sample(now)
@@ -172,11 +185,30 @@ class Node:
 
     def install(self, argument: bytes) -> int:
         """Install a filter program; return the status of the answer."""
+        if self._safe:  # whose file was not read, and would be replaced
+            return NOT_ALLOWED
         return self.programs.install(argument)
 
     @property
+    def state(self) -> int:
+        """What an LED shows, of node/light.py."""
+        if self._safe:
+            return SAFE
+        if self._sensor_failed:
+            return FAILING
+        oldest = self.buffer.oldest
+        unheard = oldest is not None and self._clock.ms() - oldest >= UNHEARD_MS
+        return UNHEARD if unheard else HEARD
+
+    @property
+    def _safe(self) -> bool:
+        return self._starts is not None and self._starts.safe
+
+    @property
     def _has_heartbeat(self) -> bool:
-        return bool(self.programs.version or self.sensor_failures)
+        return bool(
+            self.programs.version or self.sensor_failures or self._tells_failed or self._safe
+        )
 
     def _heartbeat(self) -> "list[tuple[str, Value, str | None]]":
         programs = self.programs
@@ -185,6 +217,9 @@ class Node:
             beat += [("suppressed", programs.suppressed, None), ("filter", programs.version, None)]
         if self.sensor_failures:
             beat.append(("sensor_failures", self.sensor_failures, None))
+        if self._starts is not None and self._starts.failed:
+            beat += [("failed_starts", self._starts.failed, None), ("safe_mode", self._safe, None)]
+        self._tells_failed = False
         return beat
 
     def _hear(self, body: bytes) -> None:
@@ -206,7 +241,9 @@ class Node:
             readings = self._sensor.read()
         except OSError:  # it did not answer; it is asked again at the next sample
             self.sensor_failures += 1
+            self._sensor_failed = True
             return
+        self._sensor_failed = False
         passes = self.programs.passes
         self._keep(now, [each for each in readings if passes(each[0], each[1], each[2], now)])
 

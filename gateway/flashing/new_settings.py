@@ -24,7 +24,7 @@ interval = 10
 # uart = 1
 # baud = 115200
 
-# Pin of an LED that blinks when the node is told to show itself; "LED" on a Pico.
+# Pin of an LED that shows how the node is, and which one; "LED" on a Pico.
 # led = "LED"
 """
 COMMENTS = {

@@ -79,7 +79,7 @@ class NodeSettings:
     uart: int = key(whole_number(0, 2), "which UART, with link `uart`", 1)
     baud: int = key(whole_number(1_200, 921_600), "bits a second, with link `uart`", 115_200)
     led: int | str | None = key(
-        led_pin, 'pin of an LED that blinks when the node is to show itself; "LED" on a Pico', None
+        led_pin, 'pin of an LED that shows how the node is; "LED" on a Pico', None
     )
     sensors: tuple[SensorSettings, ...] = tables(
         SensorSettings, name="sensor", most=SENSORS_MAX, needed=True

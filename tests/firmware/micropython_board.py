@@ -20,8 +20,21 @@ class UART:
         return sys.stdout.buffer.write(data)
 
 
+class WDT:
+    """Says when it was fed first."""
+
+    def __init__(self, timeout: int) -> None:
+        self._told = f"watched for {timeout} ms"
+
+    def feed(self) -> None:
+        if self._told:
+            print(self._told, file=sys.stderr)
+            self._told = ""
+
+
 class Machine:
     UART = UART
+    WDT = WDT
 
     def unique_id(self) -> bytes:
         return b"\x01\xab\xff"

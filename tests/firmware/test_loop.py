@@ -1,12 +1,15 @@
 """A node on a line in memory: what it sends, when, and what it does with answers."""
 
 import struct
+from pathlib import Path
 
 import pytest
 from node import frames
 from node.buffer import RESEND_MS, WINDOW
-from node.loop import Node
+from node.light import FAILING, HEARD, IDENTIFYING, SAFE, UNHEARD, is_lit
+from node.loop import HEARTBEAT_MS, UNHEARD_MS, Node
 from node.ring import SIZE_MIN
+from node.starts import FAILED_MAX, Starts
 
 from gateway.bridges.serial.frame_body import ReadingsFrame, decode_readings
 
@@ -197,3 +200,39 @@ def test_after_a_long_sleep_samples_do_not_pile_up(node: Node, line: Line, clock
         node.step()
         clock.now += 1
     assert len(line.take()) <= 3
+
+
+def test_failed_starts_are_told_once_and_safe_mode_again_and_again(
+    line: Line, sensor: Sensor, clock: Clock, tmp_path: Path
+) -> None:
+    sensor.readings = []
+    for failed in range(FAILED_MAX + 1):
+        clock.now = 0
+        starts = Starts(str(tmp_path / "starts"), clock)
+        node = Node("n1", BOOT, line, sensor, clock, 5000, starts=starts)
+        told: list[ReadingsFrame] = []
+        for clock.now in (0, HEARTBEAT_MS, 2 * HEARTBEAT_MS):
+            node.step()
+            line.answer(len(told) + 1)
+            told += line.take()
+        safe = failed == FAILED_MAX
+        assert len(told) == (3 if safe else failed > 0)
+        beats = [[(each.quantity, each.value) for each in frame.readings] for frame in told]
+        assert beats == [[("failed_starts", failed), ("safe_mode", safe)]] * len(told)
+    assert node.install(b"") == 1
+    assert node.state == SAFE
+
+
+def test_the_led_says_how_the_node_is(node: Node, line: Line, sensor: Sensor, clock: Clock) -> None:
+    node.step()
+    assert node.state == HEARD
+    clock.now = UNHEARD_MS - 1
+    assert node.state == HEARD
+    clock.now = UNHEARD_MS
+    assert node.state == UNHEARD
+    sensor.readings = OSError(5)
+    node.step()
+    assert node.state == FAILING
+    lit = [sum(is_lit(each, now) for now in range(4000)) for each in range(5)]
+    assert (lit[HEARD], lit[UNHEARD], lit[FAILING]) == (50, 200, 2000)
+    assert (lit[SAFE], lit[IDENTIFYING]) == (3800, 2000)

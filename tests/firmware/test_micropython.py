@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from node.starts import FAILED_MAX
 
 from gateway.bridges.serial.serial_bridge import SerialBridge
 from gateway.bridges.serial.serial_settings import SerialSettings
@@ -191,7 +192,8 @@ async def test_main_on_a_board(micropython: str, line: SerialLine, tmp_path: Pat
     with board(micropython, "micropython_board.py", line, str(tmp_path)) as process:
         await until(lambda: bool(broker.messages))
         assert process.stderr is not None
-        assert process.stderr.readline() == b"UART 1 115200 512\n"
+        told = [process.stderr.readline() for _ in range(2)]
+        assert sorted(told) == [b"UART 1 115200 512\n", b"watched for 8000 ms\n"]
     bridge.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await bridge
@@ -211,3 +213,28 @@ async def test_a_board_whose_sensor_is_broken_hears_commands(
             await until(lambda: bool(answers(gateway)))
     assert [each["status"] for each in answers(gateway)] == ["done"]
     assert gateway.broker.readings[0][0] == "sensors/mp1/sensor_failures"
+
+
+async def test_a_board_that_fails_again_and_again_hears_commands(
+    micropython: str, line: SerialLine, tmp_path: Path
+) -> None:
+    """Its driver raises what no driver may; the start in safe mode leaves it alone."""
+    sensors = [{"driver": "simulated", "seed": "no number"}]
+    settings = {"link": "uart", "name": "mp1", "sensors": sensors, "interval_ms": "never"}
+    folder = tmp_path / "a"
+    folder.mkdir()
+    (folder / "settings.json").write_text(json.dumps(settings))
+    for _ in range(FAILED_MAX):
+        with board(micropython, "micropython_board.py", line, str(folder)) as process:
+            assert await asyncio.to_thread(process.wait, 60) == 1
+    gateway = Gateway.make(ManualClock())
+    async with bridged(line, gateway):
+        with board(micropython, "micropython_board.py", line, str(folder)):
+            await until(lambda: bool(gateway.subscriptions.receivers))
+            gateway.subscriptions.publish("sensors/mp1/command", b'{"command":"clock"}')
+            await until(lambda: bool(answers(gateway)))
+        assert list(gateway.alarms.raised) == ["node-mp1"]
+    assert [each["status"] for each in answers(gateway)] == ["done"]
+    told = {topic: payload["value"] for topic, payload in gateway.broker.readings[:2]}
+    assert told == {"sensors/mp1/failed_starts": FAILED_MAX, "sensors/mp1/safe_mode": True}
+    assert gateway.figure("serial/ttyNODE/safe_mode") == 1

@@ -24,6 +24,14 @@ pytestmark = pytest.mark.micropython
 SETTINGS = {"name": "barn1", "interval_ms": 1000}
 BROKEN = "def main(folder):\n    raise ValueError('no such sensor')\n"
 HANGING = "def main(folder):\n    while True:\n        pass\n"
+WATCHED = """
+import machine, micropython
+def main(folder):
+    machine.WDT(timeout=500)
+    micropython.kbd_intr(-1)  # so that Ctrl-C does not help
+    while True:
+        pass
+"""
 ROUNDS = int(os.environ.get("TIDEGATE_FLASH_ROUNDS", "1"))
 
 
@@ -106,6 +114,10 @@ def test_a_version_that_fails_is_taken_back(board: StandInBoard, other_main: lis
     assert node_name(board) == "barn1"
     other_main.append(HANGING)
     with pytest.raises(FlashingError, match="version 2 sent no reading within 2 s; version"):
+        install(board, seconds=2)
+    assert node_name(board) == "barn1"
+    other_main.append(WATCHED)
+    with pytest.raises(FlashingError, match="version 2 ended within 2 s; version"):
         install(board, seconds=2)
     assert node_name(board) == "barn1"
     other_main.clear()

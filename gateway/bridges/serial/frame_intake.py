@@ -13,6 +13,7 @@ from gateway.bridges.serial.frame_body import (
     decode_readings,
     encode_acknowledgement,
 )
+from gateway.bridges.serial.node_figures import NodeFigures
 from gateway.bridges.serial.serial_frames import FrameDecoder, encode_frame
 from gateway.bridges.supervision.interfaces import NodeFrames, WhenOnDisk
 from gateway.clock import Clock
@@ -20,12 +21,6 @@ from gateway.counters import Counters
 
 PARTLY_MAX = 64
 """Frames of which only the first readings were taken; the oldest is forgotten beyond it."""
-
-NODES_MAX = 64
-"""Nodes of one port whose dropped and suppressed samples are shown; further ones are not."""
-
-SUPPRESSED = "suppressed"
-"""Quantity of a heartbeat: readings that a node's filters held back since its start."""
 
 FrameName = tuple[str, int, int]
 """Node id, boot id and sequence number."""
@@ -37,7 +32,7 @@ class FrameIntake:
     A frame is acknowledged through `answer` once it is on disk, and again whenever it is repeated;
     one that the broker does not take stays without an answer, so that the node sends it again.
     `on_node` is told the node and boot id of a frame that was taken, `on_answer` what a node says
-    to a command.
+    to a command. `alarm` is raised and ended by name and text for nodes in safe mode.
     """
 
     def __init__(
@@ -52,11 +47,11 @@ class FrameIntake:
         clock: Clock,
         on_node: Callable[[str, int], None] = lambda _node, _boot: None,
         on_answer: Callable[[Answer], None] = lambda _answer: None,
+        alarm: Callable[[str, str], None] = lambda _name, _text: None,
     ) -> None:
+        self.figures = NodeFigures(port_name, counters, alarm)
         self._on_node = on_node
         self._on_answer = on_answer
-        self._dropped_gauge = f"tidegate/serial/{port_name}/dropped"
-        self._suppressed_gauge = f"tidegate/serial/{port_name}/suppressed"
         self._publisher = publisher
         self._answer = answer
         self._when_on_disk = when_on_disk
@@ -65,8 +60,6 @@ class FrameIntake:
         self._clock = clock
         self._decoder = FrameDecoder(counters)
         self._partly: dict[FrameName, int] = {}
-        self._dropped: dict[str, int] = {}
-        self._suppressed: dict[str, int] = {}
 
     def restart(self) -> None:
         """Forget the half of a frame that an unplugged port left."""
@@ -97,7 +90,7 @@ class FrameIntake:
 
     def _receive(self, frame: ReadingsFrame) -> None:
         self._counters.add("tidegate/serial/frames")
-        self._show_dropped(frame)
+        self.figures.note_dropped(frame.node, frame.boot, frame.dropped)
         if self._frames.seen(frame.node, frame.boot, frame.sequence):
             self._counters.add("tidegate/serial/duplicates")
             self._acknowledge(Status.STORED, frame.boot, frame.sequence)
@@ -112,7 +105,7 @@ class FrameIntake:
         self._acknowledge(status, frame.boot, frame.sequence)
         if readings:  # the name is one that a topic can have
             self._on_node(frame.node, frame.boot)
-            self._show_suppressed(frame.node, readings)
+            self.figures.note(readings)
 
     def _check(self, frame: ReadingsFrame) -> tuple[list[Reading], list[str]]:
         """Return the readings that can be published, and why each other one cannot."""
@@ -148,15 +141,3 @@ class FrameIntake:
     def _acknowledge(self, status: Status, boot: int, sequence: int) -> None:
         acknowledgement = encode_frame(encode_acknowledgement(status, boot, sequence))
         self._when_on_disk(partial(self._answer, acknowledgement))
-
-    def _show_dropped(self, frame: ReadingsFrame) -> None:
-        if frame.node in self._dropped or len(self._dropped) < NODES_MAX:
-            self._dropped[frame.node] = frame.dropped
-            self._counters.set(self._dropped_gauge, sum(self._dropped.values()))
-
-    def _show_suppressed(self, node: str, readings: list[Reading]) -> None:
-        for reading in readings:
-            known = node in self._suppressed or len(self._suppressed) < NODES_MAX
-            if known and reading.quantity == SUPPRESSED and isinstance(reading.value, int):
-                self._suppressed[node] = reading.value
-                self._counters.set(self._suppressed_gauge, sum(self._suppressed.values()))

@@ -65,7 +65,7 @@ class SerialBridge:
         services = self._host.services
         if self._settings.format == "frames":
             commands = NodeCommands(self._host, self._write)
-            return FrameIntake(
+            intake = FrameIntake(
                 self._host.name,
                 self._host.publisher,
                 self._answer,
@@ -75,7 +75,10 @@ class SerialBridge:
                 clock=services.clock,
                 on_node=commands.heard,
                 on_answer=commands.answered,
+                alarm=services.alarm,
             )
+            self._host.at_end(intake.figures.close)
+            return intake
         if self._settings.format == "raw":
             return RawIntake(self._node, self._host)
         return LineIntake(self._node, self._host, self._parser())
@@ -148,6 +151,9 @@ KIND = BridgeKind(
     gauges={
         "dropped": "Samples that the nodes say they gave up.",
         "suppressed": "Readings that the nodes' filters held back, by their last heartbeats.",
+        "sensor_failures": "Samples of the nodes for which no sensor answered, since their starts.",
+        "failed_starts": "Starts of the nodes that failed in a row before the present ones.",
+        "safe_mode": "Nodes that run without their sensors because they failed again and again.",
     },
     default_name=lambda settings: port_name(settings.port),
     examine=_examine,

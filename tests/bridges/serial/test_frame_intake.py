@@ -8,7 +8,8 @@ from node.frames import encode_reading, encode_readings
 
 from gateway.bridges.readings.reading_publisher import ReadingPublisher
 from gateway.bridges.serial.cobs import unstuff
-from gateway.bridges.serial.frame_intake import NODES_MAX, PARTLY_MAX, FrameIntake
+from gateway.bridges.serial.frame_intake import PARTLY_MAX, FrameIntake
+from gateway.bridges.serial.node_figures import NODES_MAX
 from gateway.bridges.serial.serial_frames import encode_frame
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode

@@ -114,6 +114,30 @@ class Timer:
                 return
 
 
+class WDT:
+    """Resets the board where nothing feeds it; like a board's, it is one for all, and stays."""
+
+    _fed = 0
+    _timeout = 0
+
+    def __init__(self, _number: int = 0, timeout: int = 5000) -> None:
+        import _thread
+
+        if not WDT._timeout:
+            _thread.start_new_thread(self._watch, ())
+        WDT._timeout = timeout
+        self.feed()
+
+    def feed(self) -> None:
+        WDT._fed = time.ticks_ms()
+
+    def _watch(self) -> None:
+        while True:
+            time.sleep_ms(100)
+            if time.ticks_diff(time.ticks_ms(), WDT._fed) > WDT._timeout:
+                reset()
+
+
 class Pin:
     IN, OUT, OPEN_DRAIN, PULL_UP, PULL_DOWN = range(5)
 
@@ -187,6 +211,7 @@ class I2C:
 
 class Machine:
     Timer = Timer
+    WDT = WDT
     Pin = Pin
     ADC = ADC
     I2C = I2C
