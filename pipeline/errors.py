@@ -5,5 +5,9 @@ class PipelineError(Exception):
     """Nothing can be done until the person who runs the pipeline changes something: exit 2."""
 
 
+class BusyError(PipelineError):
+    """Another process works on these tables; a service tries again later."""
+
+
 class JobError(Exception):
     """Spark gave up on a job; what was committed before it stays: exit 1."""

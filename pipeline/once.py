@@ -1,5 +1,6 @@
 """One run: bring the tables up to the landing folder and say what is in them."""
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +12,8 @@ from pipeline import staging, state, tables
 from pipeline.derive import derive
 from pipeline.errors import JobError, PipelineError
 from pipeline.landing import Listing, kind, list_landing
-from pipeline.plan import Plan, make_plan
+from pipeline.plan import Batch, Plan, make_plan
+from pipeline.runs import note_run
 from pipeline.settings import Settings
 from pipeline.spark_errors import cause
 from pipeline.state import State, locked
@@ -37,48 +39,87 @@ class Totals:
     """What lies in the landing folder and was not read, and why."""
 
 
+@dataclass(frozen=True)
+class How:
+    """How a run is done, and who hears of it."""
+
+    verify: bool = False
+    """Whether the rows of every batch are counted first."""
+    gold: bool = True
+    """Whether the gold tables are made, too; a later run makes what is left."""
+    stopping: Callable[[], bool] = lambda: False
+    """Asked between batches: whether the run shall end with what it has committed."""
+    watch: Callable[[str, int, int], None] = lambda _step, _done, _whole: None
+    """Told what is going on, and how much of it is done."""
+
+
+PLAINLY = How()
+
+
 def run_once(
-    settings: Settings,
-    open_session: "Callable[[], SparkSession]",
-    *,
-    verify: bool = False,
-    gold: bool = True,
+    settings: Settings, open_session: "Callable[[], SparkSession]", how: How = PLAINLY
 ) -> Totals:
     """Read every landing file that is not in the tables yet; return what they then hold.
 
-    Spark is started only when there are records to read. `verify` also counts the rows of every
-    batch; without `gold` the gold tables are left for a later run. Raises PipelineError when it
-    cannot begin, JobError when Spark gives up; batches that were committed by then stay.
+    Spark is started only when there are records to read. Raises PipelineError when it cannot
+    begin, JobError when Spark gives up; batches that were committed by then stay.
     """
     if settings.tables.exists() and not settings.tables.is_dir():
         raise PipelineError(f"tables folder {settings.tables} is a file, not a folder")
     if "%" in str(settings.tables):  # the library takes it for an escape, whatever one writes
         raise PipelineError(f"tables folder {settings.tables} has a % in its path: rename it")
     with locked(settings.checkpoints):
+        begun = time.monotonic()
         listing = list_landing(settings.landing)
-        settings.tables.mkdir(parents=True, exist_ok=True)
-        staging.clear(settings.tables)
-        staging.clear(settings.checkpoints)
-        tables.create(settings.tables)
-        committed = state.load(settings.checkpoints)
-        session = cache(open_session)
-        plan = _plan(settings, committed, listing, verify=verify)
-        if plan.forget:
-            _forget(settings, committed, plan)
-        if plan.batches:
+        committed, plan = _prepare(settings, listing, verify=how.verify)
+        before = _counts(committed)
+        done: list[Batch] = []
+        error = None
+        try:
             with spark_errors(settings):
-                _run_batches(settings, plan, committed, session)
-        if committed.compared < committed.last or (gold and committed.golden < committed.last):
-            with spark_errors(settings):
-                derive(settings, committed, session, gold=gold)
-        if len(committed.loose) >= state.SNAPSHOT_EVERY:
-            state.fold(settings.checkpoints, committed)
-        return _totals(committed, plan, listing)
+                _bring_up(settings, plan, committed, cache(open_session), how, done)
+        except JobError as failed:
+            error = failed
+        totals = _totals(committed, done, listing)
+        note_run(settings.tables, begun, totals.files, before, _counts(committed), error)
+        if error is not None:
+            raise error
+        return totals
 
 
-def _plan(settings: Settings, committed: State, listing: Listing, *, verify: bool) -> Plan:
+def _prepare(settings: Settings, listing: Listing, *, verify: bool) -> tuple[State, Plan]:
+    """Return what was committed and what is to be done; what a kill left is tidied up."""
+    settings.tables.mkdir(parents=True, exist_ok=True)
+    staging.clear(settings.tables)
+    staging.clear(settings.checkpoints)
+    tables.create(settings.tables)
+    committed = state.load(settings.checkpoints)
     wrong = tables.damaged(settings.tables, committed, verify=verify)
-    return make_plan(wrong, committed.new(listing.files), listing.files, committed.last)
+    fresh = committed.new(listing.files)
+    plan = make_plan(wrong, fresh, listing.files, committed.last, settings.batch)
+    if plan.forget:
+        _forget(settings, committed, plan)
+    return committed, plan
+
+
+def _bring_up(
+    settings: Settings,
+    plan: Plan,
+    committed: State,
+    session: "Callable[[], SparkSession]",
+    how: How,
+    done: list[Batch],
+) -> None:
+    """Do the batches, then what is made from silver; `done` gets each batch that is committed."""
+    if plan.batches:
+        _run_batches(settings, plan, committed, session, how, done)
+    behind = committed.compared < committed.last or (how.gold and committed.golden < committed.last)
+    if behind and not how.stopping():
+        how.watch("ledger and gold" if how.gold else "ledger", 0, 1)
+        derive(settings, committed, session, gold=how.gold)
+        how.watch("ledger and gold" if how.gold else "ledger", 1, 1)
+    if len(committed.loose) >= state.SNAPSHOT_EVERY:
+        state.fold(settings.checkpoints, committed)
 
 
 def _forget(settings: Settings, committed: State, plan: Plan) -> None:
@@ -89,13 +130,28 @@ def _forget(settings: Settings, committed: State, plan: Plan) -> None:
 
 
 def _run_batches(
-    settings: Settings, plan: Plan, committed: State, session: "Callable[[], SparkSession]"
+    settings: Settings,
+    plan: Plan,
+    committed: State,
+    session: "Callable[[], SparkSession]",
+    how: How,
+    done: list[Batch],
 ) -> None:
     from pipeline.run_batch import run_batch
 
     tables.remove_batch(settings.tables, committed.last + 1)  # what a kill left of it
+    whole = sum(_size(batch) for batch in plan.batches)
     for batch in plan.batches:
+        if how.stopping():
+            return
+        how.watch("landing files", sum(map(_size, done)), whole)
         committed.add(run_batch(session, settings, batch, committed))
+        done.append(batch)
+    how.watch("landing files", whole, whole)
+
+
+def _size(batch: Batch) -> int:
+    return sum(mark.size for mark in batch.files.values())
 
 
 @contextmanager
@@ -112,9 +168,13 @@ def spark_errors(settings: Settings) -> Iterator[None]:
         raise JobError(f"{cause(str(error))} (Spark's log: {settings.spark_log})") from error
 
 
-def _totals(committed: State, plan: Plan, listing: Listing) -> Totals:
-    bronze, silver, quarantined = (
-        committed.rows(table) for table in ("bronze", "silver", "quarantine")
+def _counts(committed: State) -> dict[str, int]:
+    return {table: committed.rows(table) for table in state.TABLES}
+
+
+def _totals(committed: State, done: list[Batch], listing: Listing) -> Totals:
+    rows = _counts(committed)
+    read = sum(kind(name) == "records" for batch in done for name in batch.files)
+    return Totals(
+        rows["bronze"], rows["silver"], rows["quarantine"], committed.reasons, read, listing.left
     )
-    read = sum(kind(name) == "records" for batch in plan.batches for name in batch.files)
-    return Totals(bronze, silver, quarantined, committed.reasons, read, listing.left)

@@ -5,11 +5,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pipeline.errors import PipelineError
+from pipeline.settings import BatchSize
 from pipeline.state import Mark
-
-BATCH_BYTES_MAX = 256 * 1024 * 1024
-"""Bytes of landing files in one batch, about 800,000 records; a larger file is one by itself."""
-BATCH_FILES_MAX = 10_000
 
 Files = Mapping[str, Mark]
 
@@ -41,7 +38,9 @@ class Plan:
     forget: list[int] = field(default_factory=list)
 
 
-def make_plan(damaged: Iterable[Damaged], new: Files, files: Files, last: int) -> Plan:
+def make_plan(
+    damaged: Iterable[Damaged], new: Files, files: Files, last: int, largest: BatchSize
+) -> Plan:
     """Return what brings the tables up to the landing folder.
 
     `files` are the landing files, `new` those that no batch read, and `last` is the highest
@@ -63,7 +62,9 @@ def make_plan(damaged: Iterable[Damaged], new: Files, files: Files, last: int) -
         else:
             free |= again
     ordered = {name: free[name] for name in sorted(free)}
-    plan.batches += [Batch(last + 1 + place, part) for place, part in enumerate(_cut(ordered))]
+    plan.batches += [
+        Batch(last + 1 + place, part) for place, part in enumerate(_cut(ordered, largest))
+    ]
     return plan
 
 
@@ -74,11 +75,11 @@ def _cannot_redo(number: int, gone: frozenset[str]) -> PipelineError:
     )
 
 
-def _cut(files: Files) -> list[dict[str, Mark]]:
+def _cut(files: Files, largest: BatchSize) -> list[dict[str, Mark]]:
     parts: list[dict[str, Mark]] = []
     size = 0
     for name, mark in files.items():
-        if not parts or size + mark.size > BATCH_BYTES_MAX or len(parts[-1]) >= BATCH_FILES_MAX:
+        if not parts or size + mark.size > largest.bytes or len(parts[-1]) >= largest.files:
             parts.append({})
             size = 0
         parts[-1][name] = mark

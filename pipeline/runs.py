@@ -1,12 +1,12 @@
-"""The table `runs`: a row for each run that did something."""
+"""The table `runs`: a row for each run that read something, or failed."""
 
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
 from pipeline import delta
 from pipeline.columns import Columns
-from pipeline.once import Totals
 
 RUNS: Columns = (
     ("started", "timestamp"),
@@ -18,23 +18,33 @@ RUNS: Columns = (
     ("bronze", "bigint"),
     ("silver", "bigint"),
     ("quarantined", "bigint"),
+    ("error", "string"),
 )
 
 
-def note_run(root: Path, totals: Totals, seconds: float) -> None:
-    """Add a row for a run that ended now, unless it read nothing."""
-    if not totals.files:
+def note_run(
+    root: Path,
+    begun: float,
+    files: int,
+    before: Mapping[str, int],
+    now: Mapping[str, int],
+    error: Exception | None,
+) -> None:
+    """Add a row for a run that ends now, unless it neither read nor failed.
+
+    `begun` is of the monotonic clock; `before` and `now` are rows by table.
+    """
+    if not files and error is None:
         return
-    table = root / "runs"
-    delta.create(table, RUNS)
-    last = delta.read(table).sort_by("started").to_pylist()[-1:]
-    before = last[0] if last else {"bronze": 0, "silver": 0, "quarantined": 0}
-    now = {"bronze": totals.bronze, "silver": totals.silver, "quarantined": totals.quarantined}
+    seconds = time.monotonic() - begun
     row: dict[str, object] = {
         "started": datetime.fromtimestamp(time.time() - seconds, UTC),
         "seconds": seconds,
-        "landing_files": totals.files,
-        **{f"new_{name}": count - before[name] for name, count in now.items()},
-        **now,
+        "landing_files": files,
+        "error": None if error is None else str(error),
     }
-    delta.append(table, RUNS, [row])
+    for table, name in (("bronze",) * 2, ("silver",) * 2, ("quarantine", "quarantined")):
+        row[name] = now[table]
+        row[f"new_{name}"] = now[table] - before[table]
+    delta.create(root / "runs", RUNS)
+    delta.append(root / "runs", RUNS, [row])

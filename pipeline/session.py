@@ -1,7 +1,9 @@
 """The Spark session: quiet, in UTC, and local unless a master says otherwise."""
 
+import fcntl
 import logging
 import os
+import secrets
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
@@ -45,21 +47,19 @@ JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 def open_session(settings: Settings, extra: Mapping[str, str] | None = None) -> SparkSession:
     """Start Spark; what it would write on the terminal goes to `settings.spark_log`.
 
-    The folder `settings.scratch` is cleared first, so the caller holds the lock of the
-    checkpoints. `extra` adds to the configuration. Raises PipelineError when
+    What ended processes left in `settings.scratch` is cleared first; the caller holds the lock of
+    the checkpoints. `extra` adds to the configuration. Raises PipelineError when
     Java does not start Spark.
     """
     java = find_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers else take PATH's python3
     if settings.local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # else it looks the host's name up
-    shutil.rmtree(settings.scratch, ignore_errors=True)  # what killed runs left
-    settings.scratch.mkdir(parents=True)
     for repeater in ("DataFrameQueryContextLogger", "py4j"):  # they print what is raised anyway
         logging.getLogger(repeater).setLevel(logging.CRITICAL)
     settings.spark_log.parent.mkdir(parents=True, exist_ok=True)
-    options = EVERYWHERE | (_locally(settings.scratch) if settings.local else {})
-    options |= dict(extra or {})
+    options = EVERYWHERE | (_locally(_own_scratch(settings.scratch)) if settings.local else {})
+    options |= dict(extra or {}) | dict(settings.spark)
     builder = SparkSession.builder.master(settings.master)
     for name, value in options.items():
         builder = builder.config(name, value)
@@ -77,6 +77,36 @@ def open_session(settings: Settings, extra: Mapping[str, str] | None = None) -> 
     return spark
 
 
+def _own_scratch(root: Path) -> Path:
+    """Return a new folder that is locked as long as this process lives; others' are cleared."""
+    root.mkdir(parents=True, exist_ok=True)
+    for left in root.iterdir():
+        if not _is_locked(left):
+            _remove(left)
+    own = root / secrets.token_hex(4)
+    own.mkdir()
+    fcntl.flock(os.open(own, os.O_RDONLY), fcntl.LOCK_EX)  # the process's end closes it
+    return own
+
+
+def _remove(left: Path) -> None:
+    if left.is_dir():
+        shutil.rmtree(left, ignore_errors=True)  # a dying Java may still write there
+    else:
+        left.unlink()
+
+
+def _is_locked(folder: Path) -> bool:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def _locally(scratch: Path) -> dict[str, str]:
     """Return the settings of a Spark in this machine, with its working files in `scratch`."""
     return LOCALLY | {
@@ -92,7 +122,7 @@ def _terminal_to(log: Path) -> Iterator[None]:
     sys.stderr.flush()
     saved = {descriptor: os.dup(descriptor) for descriptor in (1, 2)}
     try:
-        with log.open("wb") as file:
+        with open(log, "wb", opener=_appending) as file:
             for descriptor in saved:
                 os.dup2(file.fileno(), descriptor)
         yield
@@ -100,3 +130,8 @@ def _terminal_to(log: Path) -> Iterator[None]:
         for descriptor, original in saved.items():
             os.dup2(original, descriptor)
             os.close(original)
+
+
+def _appending(path: str, flags: int) -> int:
+    """Open a log that another process, whose Java goes on writing, may empty at any time."""
+    return os.open(path, flags | os.O_APPEND, 0o666)

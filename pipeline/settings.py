@@ -1,8 +1,13 @@
 """Where the pipeline reads and writes, and where Spark runs."""
 
 import os
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
+
+from pipeline.errors import PipelineError
 
 LANDING = Path("var/landing")
 TABLES = Path("var/tables")
@@ -10,6 +15,17 @@ TABLES = Path("var/tables")
 MASTER = "local[*,3]"
 """All cores; a task whose worker dies is tried again, three times in all."""
 MASTER_VARIABLE = "TIDEGATE_SPARK_MASTER"
+BATCH_BYTES = 256 * 1024 * 1024
+BATCH_FILES = 10_000
+_URL = re.compile("[A-Za-z][A-Za-z0-9+.-]+:/")
+
+
+class BatchSize(NamedTuple):
+    """What a batch takes of the landing files at most; a larger file is a batch by itself."""
+
+    bytes: int = BATCH_BYTES
+    """About 800,000 records in lines."""
+    files: int = BATCH_FILES
 
 
 @dataclass(frozen=True)
@@ -21,6 +37,9 @@ class Settings:
     checkpoints: Path
     """`checkpoints/<name of the tables' folder>` beside that folder."""
     master: str
+    batch: BatchSize = field(default_factory=BatchSize)
+    spark: Mapping[str, str] = field(default_factory=dict)
+    """Spark's own settings, by name, which go before those of `session.py`."""
 
     @property
     def local(self) -> bool:
@@ -29,7 +48,7 @@ class Settings:
 
     @property
     def scratch(self) -> Path:
-        """Spark's working files; cleared at each start, since a kill leaves them behind."""
+        """Spark's working files, a folder a process; each start clears what kills left."""
         return self.checkpoints / "scratch"
 
     @property
@@ -39,13 +58,31 @@ class Settings:
 
 
 def make_settings(
-    landing: Path = LANDING, tables: Path = TABLES, master: str | None = None
+    landing: Path = LANDING,
+    tables: Path = TABLES,
+    master: str | None = None,
+    batch: BatchSize | None = None,
+    spark: Mapping[str, str] | None = None,
 ) -> Settings:
-    """Return settings for these folders; an absent master is the environment's, then local."""
+    """Return settings for these folders; an absent master is the environment's, then local.
+
+    Raises PipelineError for a folder that is a URL, or a size below 1.
+    """
+    for name, folder in (("landing", landing), ("tables", tables)):
+        if _URL.match(str(folder)):
+            raise PipelineError(
+                f"{name} folder {folder} is a URL: name a folder of a local or mounted file system"
+            )
+    batch = batch or BatchSize()
+    for name, size in batch._asdict().items():
+        if size < 1:
+            raise PipelineError(f"{size} {name} in a batch are less than 1")
     tables = tables.resolve()
     return Settings(
         landing=landing.absolute(),
         tables=tables,
         checkpoints=tables.parent / "checkpoints" / tables.name,
         master=master or os.environ.get(MASTER_VARIABLE) or MASTER,
+        batch=batch,
+        spark=dict(spark or {}),
     )

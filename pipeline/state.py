@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipeline import islands
-from pipeline.errors import PipelineError
+from pipeline.errors import BusyError, PipelineError
 from pipeline.staging import put_in_place, stage, sync
 
 VERSION = 2
@@ -188,14 +188,14 @@ def note_derived(folder: Path, state: State) -> None:
 def locked(folder: Path) -> Iterator[None]:
     """Hold the lock of these checkpoints; it goes with the process, however that ends.
 
-    Raises PipelineError when another process holds it.
+    Raises BusyError when another process holds it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise PipelineError(
+            raise BusyError(
                 f"{folder / 'lock'} is held: another tidegate-pipeline works on these tables"
             ) from None
         yield

@@ -149,3 +149,10 @@ def _last_run(root: Path) -> Figures | None:
     if not rows:
         return None
     return rows[-1] | {"started": rows[-1]["started"].isoformat()}
+
+
+def write_metrics(settings: Settings, file: Path) -> None:
+    """Put Prometheus text in place whole, since a scraper may read at any time."""
+    temporary = file.with_name(f".{file.name}.tmp")
+    temporary.write_text(as_prometheus(read_status(settings)), encoding="utf-8")
+    temporary.replace(file)

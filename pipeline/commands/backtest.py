@@ -5,10 +5,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pipeline.commands.operate import days
+from pipeline.commands.options import add_master, add_tables, days, existing
 from pipeline.errors import PipelineError
 from pipeline.preflight import check_installed
-from pipeline.settings import TABLES, make_settings
 
 TARIFF = 0.0
 
@@ -17,16 +16,14 @@ def add_backtest(commands: Any) -> None:
     """Add the command to the parser's sub-commands."""
     command = commands.add_parser("backtest", help="say what a rule would have sent")
     command.add_argument("rule", metavar="EXPRESSION", help="an uplink rule's `where`")
-    command.add_argument(
-        "--tables", type=Path, default=TABLES, metavar="DIR", help="default: %(default)s"
-    )
+    add_tables(command)
     command.add_argument("--last", type=days, metavar="30d", help="the last days of the tables")
     command.add_argument("--gateway", metavar="ID", help="this gateway alone")
     command.add_argument("--alarm", metavar="EXPRESSION", help="messages that must be sent")
     command.add_argument("--tariff", type=float, default=TARIFF, metavar="PRICE", help="a megabyte")
     command.add_argument("--json", action="store_true", help="print one JSON object")
     command.add_argument("--report", type=Path, metavar="FILE.html", help="write a page")
-    command.add_argument("--master", metavar="URL", help="Spark master")
+    add_master(command)
     command.set_defaults(run=run_backtest)
 
 
@@ -47,7 +44,7 @@ def run_backtest(options: argparse.Namespace) -> int:
     from pipeline.session import open_session
     from pipeline.state import locked
 
-    settings = make_settings(tables=options.tables, master=options.master)
+    settings = existing(options)
     if not run.has_tables(settings.tables):
         raise PipelineError(f"there are no tables in {settings.tables}")
     asked = run.Asked(options.rule, options.alarm, options.last, options.gateway)

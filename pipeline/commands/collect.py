@@ -6,9 +6,9 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from pipeline.commands.options import add_landing
 from pipeline.errors import PipelineError
 from pipeline.preflight import check_arrow
-from pipeline.settings import LANDING
 
 
 def add_collect(commands: Any) -> None:
@@ -17,9 +17,7 @@ def add_collect(commands: Any) -> None:
     collect.add_argument(
         "--broker", required=True, metavar="URL", help="mqtt://HOST[:PORT] or mqtts"
     )
-    collect.add_argument(
-        "--landing", type=Path, default=LANDING, metavar="DIR", help="default: %(default)s"
-    )
+    add_landing(collect)
     collect.add_argument("--name", default="collector", help="its session; each collector has one")
     collect.add_argument("--group", default="tidegate", help="collectors of a group share the load")
     collect.add_argument("--prefix", default="tidegate", help="of the topics; default: %(default)s")

@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from pipeline.commands.options import add_landing
 from pipeline.errors import PipelineError
 from pipeline.preflight import check_arrow
-from pipeline.settings import LANDING
 
 _GATEWAY = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
@@ -18,9 +18,7 @@ def add_import(commands: Any) -> None:
     command.add_argument("database", type=Path, metavar="FILE", help="its tidegate.db, or a copy")
     command.add_argument("--gateway", required=True, metavar="ID", help="whose it is")
     command.add_argument("--table", default="outbox", metavar="outbox|rejected|history")
-    command.add_argument(
-        "--landing", type=Path, default=LANDING, metavar="DIR", help="default: %(default)s"
-    )
+    add_landing(command)
     command.set_defaults(run=run_import)
 
 

@@ -2,11 +2,10 @@
 
 import argparse
 import json
-from pathlib import Path
 from typing import Any
 
+from pipeline.commands.options import add_tables
 from pipeline.preflight import check_python
-from pipeline.settings import TABLES
 
 EXIT_COMPLETE = 0
 EXIT_INCOMPLETE = 3
@@ -15,9 +14,7 @@ EXIT_INCOMPLETE = 3
 def add_ledger(commands: Any) -> None:
     """Add the command to the parser's sub-commands."""
     ledger = commands.add_parser("ledger", help="say what is missing, from whom, when and why")
-    ledger.add_argument(
-        "--tables", type=Path, default=TABLES, metavar="DIR", help="default: %(default)s"
-    )
+    add_tables(ledger)
     ledger.add_argument("--gateway", metavar="ID", help="this gateway alone")
     ledger.add_argument("--all", action="store_true", help="also what a rule or policy took out")
     ledger.add_argument(

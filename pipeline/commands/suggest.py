@@ -3,13 +3,11 @@
 import argparse
 import json
 import math
-from pathlib import Path
 from typing import Any
 
-from pipeline.commands.operate import days
+from pipeline.commands.options import add_master, add_tables, days, existing
 from pipeline.errors import PipelineError
 from pipeline.preflight import check_installed
-from pipeline.settings import TABLES, make_settings
 
 HEARTBEAT = 3600
 
@@ -19,13 +17,11 @@ def add_suggest(commands: Any) -> None:
     command = commands.add_parser("suggest", help="propose a rule for each quantity")
     command.add_argument("--error", default="1%", metavar="0.5|1%", help="default: %(default)s")
     command.add_argument("--heartbeat", type=int, default=HEARTBEAT, metavar="SECONDS")
-    command.add_argument(
-        "--tables", type=Path, default=TABLES, metavar="DIR", help="default: %(default)s"
-    )
+    add_tables(command)
     command.add_argument("--last", type=days, metavar="30d", help="the last days of the tables")
     command.add_argument("--gateway", metavar="ID", help="this gateway alone")
     command.add_argument("--json", action="store_true", help="print one JSON object")
-    command.add_argument("--master", metavar="URL", help="Spark master")
+    add_master(command)
     command.set_defaults(run=run_suggest)
 
 
@@ -41,7 +37,7 @@ def run_suggest(options: argparse.Namespace) -> int:
     from pipeline.session import open_session
     from pipeline.state import locked
 
-    settings = make_settings(tables=options.tables, master=options.master)
+    settings = existing(options)
     if not has_tables(settings.tables):
         raise PipelineError(f"there are no tables in {settings.tables}")
     asked = Asked("TRUE", None, options.last, options.gateway)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.settings import make_settings
+from pipeline.settings import BatchSize, make_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,10 +49,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[SparkSession]":
 @pytest.fixture(scope="session")
 def run(spark: "SparkSession") -> "Run":
     """Return a run of the pipeline on the data folder that it is given."""
-    from pipeline.once import run_once
+    from pipeline.once import How, run_once
 
-    def run_in(data: Path, *, verify: bool = False, gold: bool = False) -> "Totals":
-        settings = make_settings(data / "landing", data / "tables")
-        return run_once(settings, lambda: spark, verify=verify, gold=gold)
+    def run_in(
+        data: Path, *, batch: BatchSize | None = None, verify: bool = False, gold: bool = False
+    ) -> "Totals":
+        settings = make_settings(data / "landing", data / "tables", batch=batch)
+        return run_once(settings, lambda: spark, How(verify=verify, gold=gold))
 
     return run_in

@@ -13,7 +13,7 @@ from pipeline.errors import JobError, PipelineError
 from pipeline.settings import make_settings
 from pipeline.state import locked
 from tests.support.landing_files import put_records, record
-from tests.support.pipeline_tables import sizes
+from tests.support.pipeline_tables import sizes, table_rows
 
 DEADLINE = 300.0
 """Seconds until a run must have come to where a test waits for it."""
@@ -162,14 +162,14 @@ def test_an_error_is_a_status_and_a_line(
     def failing(options: object) -> NoReturn:
         raise error
 
-    monkeypatch.setattr("pipeline.cli._once", failing)
+    monkeypatch.setattr("pipeline.commands.once.run_command", failing)
     assert main(["once"]) == status
     assert capsys.readouterr() == ("", f"tidegate-pipeline: {line}\n")
 
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_a_kill_in_the_middle_and_then_a_quiet_run(tmp_path: Path) -> None:
+def test_a_kill_in_the_middle_and_then_a_service(tmp_path: Path) -> None:
     put_records(tmp_path / "landing", [record(seq) for seq in range(1, 1001)])
     put_records(tmp_path / "landing", [record(1000, content=b"z"), b"{"], first=1000)
     arguments = command(tmp_path, "--json")
@@ -178,12 +178,30 @@ def test_a_kill_in_the_middle_and_then_a_quiet_run(tmp_path: Path) -> None:
         first.kill()
     left = tmp_path / "checkpoints" / "tables" / "scratch" / "of-a-killed-run"
     left.touch()
+    metrics = tmp_path / "pipeline.prom"
+    config = tmp_path / "pipeline.toml"
+    config.write_text(
+        f'landing = "{tmp_path}/landing"\ntables = "{tmp_path}/tables"\n'
+        f'[run]\nevery = 0.2\nmetrics = "{metrics}"\n[spark]\ndriver.memory = "1g"\n'
+    )
+    service = [sys.executable, "-m", "pipeline.cli", "run", "--config", str(config)]
+    with subprocess.Popen(service, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as running:
+        wait_for(tmp_path, metrics.name)
+        assert not left.exists()
+        assert sizes(tmp_path) == (1001, 1000, 2)
+        [scratch] = left.parent.iterdir()
+        put_records(tmp_path / "landing", [record(2000)], first=2000)
+        wait_for(tmp_path / "tables", "bronze/batch=2")
+        running.terminate()
+        said = running.communicate(timeout=DEADLINE)[0].decode()
+    assert (running.returncode, said.count("read 1 files in")) == (0, 1)
+    assert "read 2 files in" in said
+    assert list(scratch.glob("blockmgr-*")) == []
     done = subprocess.run(arguments, capture_output=True, check=False, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
-    assert (told["bronze"], told["silver"], told["quarantined"]) == (1001, 1000, 2)
-    assert not left.exists()
-    assert sizes(tmp_path) == (1001, 1000, 2)
+    assert (told["bronze"], told["silver"], told["quarantined"]) == (1002, 1001, 2)
+    assert sorted(row["new_bronze"] for row in table_rows(tmp_path, "runs")) == [1, 1001]
 
 
 def wait_for(folder: Path, pattern: str) -> None:

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
-from pipeline import plan, reasons
+from pipeline import reasons
 from pipeline.errors import JobError, PipelineError
-from pipeline.settings import make_settings
+from pipeline.settings import BatchSize, make_settings
 from tests.support.landing_files import (
     EPOCH,
     GATEWAY,
@@ -134,14 +134,14 @@ def test_a_record_is_in_bronze_or_in_quarantine(data: Path) -> None:
 
 
 def test_running_again_changes_nothing_and_needs_no_spark(data: Path) -> None:
-    from pipeline.once import run_once
+    from pipeline.once import How, run_once
 
     def forbidden() -> NoReturn:
         raise AssertionError("there is nothing to do")
 
     before = {path: path.stat().st_mtime_ns for path in (data / "tables").rglob("*")}
     settings = make_settings(data / "landing", data / "tables")
-    totals = run_once(settings, forbidden, gold=False)
+    totals = run_once(settings, forbidden, How(gold=False))
     assert counts(totals) == (10, 8, 7)
     assert totals.files == 0
     inside = {path: path.stat().st_mtime_ns for path in (data / "tables").rglob("*")}
@@ -182,15 +182,12 @@ def test_new_files_are_added_and_known_keys_are_not(tmp_path: Path, run: "Run") 
     }
 
 
-def test_a_batch_knows_the_ones_before_it(
-    tmp_path: Path, run: "Run", monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(plan, "BATCH_FILES_MAX", 1)
+def test_a_batch_knows_the_ones_before_it(tmp_path: Path, run: "Run") -> None:
     landing = tmp_path / "landing"
     put_records(landing, [record(1), record(2)])
     put(landing, text_of([record(2), record(1, content=b"z")]), name_for(2, 1, 3))
     put_records(landing, [b"[]"], first=9)
-    totals = run(tmp_path)
+    totals = run(tmp_path, batch=BatchSize(files=1))
     assert counts(totals) == (4, 2, 2)
     assert sorted(path.name for path in (tmp_path / "tables" / "bronze").iterdir()) == [
         "batch=0",

@@ -1,8 +1,8 @@
 import pytest
 
-from pipeline import plan
 from pipeline.errors import PipelineError
 from pipeline.plan import Batch, Damaged, Plan, make_plan
+from pipeline.settings import BatchSize
 from pipeline.state import Mark
 
 A, B, GONE = "a", "b", "gone"
@@ -39,20 +39,19 @@ CASES = [
 def test_the_plan(
     wrong: list[Damaged], new: tuple[str, ...], files: tuple[str, ...], expected: Plan
 ) -> None:
-    assert make_plan(wrong, marks(*new), marks(*files), 4) == expected
+    assert make_plan(wrong, marks(*new), marks(*files), 4, BatchSize()) == expected
 
 
 def test_rows_that_no_file_could_bring_back_are_not_touched() -> None:
     for committed in (True, False):
         wrong = [damaged(1, A, GONE, committed=committed)]
         with pytest.raises(PipelineError, match=r"batch 1 .* 1 of its landing files .* gone\)"):
-            make_plan(wrong, {}, marks(A), 1)
+            make_plan(wrong, {}, marks(A), 1, BatchSize())
 
 
-def test_a_batch_has_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plan, "BATCH_BYTES_MAX", 10)
-    monkeypatch.setattr(plan, "BATCH_FILES_MAX", 3)
+def test_a_batch_has_bounds() -> None:
     sizes = zip("abcdefgh", (4, 6, 1, 99, 0, 0, 0, 0), strict=True)
     files = {name: Mark(size, 0) for name, size in sizes}
-    parts = [list(batch.files) for batch in make_plan([], files, files, 0).batches]
+    plan = make_plan([], files, files, 0, BatchSize(10, 3))
+    parts = [list(batch.files) for batch in plan.batches]
     assert parts == [["a", "b"], ["c"], ["d"], ["e", "f", "g"], ["h"]]

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.settings import make_settings
+from pipeline.errors import PipelineError
+from pipeline.settings import BatchSize, make_settings
 
 
 @pytest.fixture(autouse=True)
@@ -41,3 +42,10 @@ def test_the_master_is_the_option_s_then_the_environment_s(
     assert make_settings().master == "spark://fleet:7077"
     assert not make_settings().local
     assert make_settings(master="local[2]").master == "local[2]"
+
+
+def test_folders_are_no_urls_and_batches_have_a_size() -> None:
+    with pytest.raises(PipelineError, match="tables folder s3:/fleet/tables is a URL"):
+        make_settings(tables=Path("s3://fleet/tables"))
+    with pytest.raises(PipelineError, match="0 files in a batch are less than 1"):
+        make_settings(batch=BatchSize(files=0))

@@ -62,6 +62,17 @@ def test_systemd_has_nothing_to_say_about_the_unit(unit: Path) -> None:
 
 
 @pytest.mark.systemd
+def test_systemd_has_nothing_to_say_about_the_pipeline_s_units(tmp_path: Path) -> None:
+    for file in SYSTEMD.glob("tidegate-pipeline*"):
+        here = file.read_text().replace("/usr/bin/tidegate-pipeline ", f"{COMMAND}-pipeline ")
+        (tmp_path / file.name).write_text(here)
+    copies = [str(each) for each in sorted(tmp_path.iterdir())]
+    assert len(copies) == 3
+    verified = run("systemd-analyze", "verify", *copies)
+    assert (verified.returncode, verified.stdout, verified.stderr) == (0, "", "")
+
+
+@pytest.mark.systemd
 def test_systemd_says_what_it_does_not_know(unit: Path) -> None:
     unit.write_text(unit.read_text() + "\n[Service]\nWatchdog=30\n")
     assert "Watchdog" in run("systemd-analyze", "verify", str(unit)).stderr

@@ -1,0 +1,44 @@
+"""`tidegate-pipeline compact` and `vacuum`: fewer files, and an end to old ones."""
+
+import argparse
+from typing import Any
+
+from pipeline.commands.options import add_tables, days, existing
+from pipeline.errors import PipelineError
+from pipeline.preflight import check_python
+
+
+def add_maintain(commands: Any) -> None:
+    """Add the commands to the parser's sub-commands."""
+    compact = commands.add_parser("compact", help="make many small files of the tables few")
+    add_tables(compact)
+    compact.add_argument("--keep", type=days, metavar="400d", help="delete what is older")
+    compact.set_defaults(run=run_compact)
+    vacuum = commands.add_parser("vacuum", help="remove files that no table shows any more")
+    add_tables(vacuum)
+    vacuum.add_argument("--hours", type=int, default=168, help="for so long; default: 168")
+    vacuum.set_defaults(run=run_vacuum)
+
+
+def run_compact(options: argparse.Namespace) -> int:
+    """Compact the tables; returns the exit status."""
+    check_python()
+    from pipeline.maintain import compact, keep
+
+    settings = existing(options)
+    if options.keep is not None:
+        print(f"deleted {keep(settings, options.keep).rows_deleted:,} rows")
+    done = compact(settings)
+    print(f"{done.files_before:,} files are now {done.files_after:,}")
+    return 0
+
+
+def run_vacuum(options: argparse.Namespace) -> int:
+    """Remove old files; returns the exit status."""
+    check_python()
+    from pipeline.maintain import vacuum
+
+    if options.hours < 0:
+        raise PipelineError(f"--hours {options.hours} is less than 0")
+    print(f"removed {vacuum(existing(options), options.hours):,} files")
+    return 0

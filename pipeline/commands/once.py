@@ -1,0 +1,95 @@
+"""`tidegate-pipeline once`: the new landing files into the tables."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pipeline.commands.options import add_landing, add_master, add_sizes, add_tables, settings_of
+from pipeline.preflight import check_installed
+
+if TYPE_CHECKING:
+    from pipeline.once import Totals
+
+STREAMS_SHOWN = 50
+"""Streams that `once` prints a line for."""
+
+
+def add_once(commands: Any) -> None:
+    """Add the command to the parser's sub-commands."""
+    once = commands.add_parser("once", help="read the new landing files, print the totals, end")
+    add_landing(once)
+    add_tables(once)
+    once.add_argument(
+        "--verify", action="store_true", help="count the rows of every batch in the tables first"
+    )
+    once.add_argument("--json", action="store_true", help="print the totals as one JSON object")
+    once.add_argument("--no-gold", action="store_true", help="leave the gold tables for later")
+    add_master(once)
+    add_sizes(once)
+    once.set_defaults(run=run_command)
+
+
+def run_command(options: argparse.Namespace) -> int:
+    """Bring the tables up to the landing folder, print what they hold; returns the exit status."""
+    check_installed()
+    from pipeline.ledger.report import read_streams
+    from pipeline.once import How, run_once
+    from pipeline.progress import bars
+    from pipeline.session import open_session
+
+    settings = settings_of(options)
+    with bars() as watch:
+        how = How(verify=options.verify, gold=not options.no_gold, watch=watch)
+        totals = run_once(settings, partial(open_session, settings), how)
+    if totals.left:
+        name, reason = next(iter(totals.left.items()))
+        left = f"not read in {settings.landing}: {len(totals.left)} (first: {name}, {reason})"
+        print(f"tidegate-pipeline: {left}", file=sys.stderr)
+    streams = read_streams(settings.tables)
+    if options.json:
+        print(_as_json(totals, streams))
+        return 0
+    print(_as_table(totals))
+    for line in _sums(streams):
+        print(line)
+    return 0
+
+
+def _as_json(totals: "Totals", streams: list[dict[str, Any]]) -> str:
+    return json.dumps(
+        {
+            "bronze": totals.bronze,
+            "silver": totals.silver,
+            "quarantined": totals.quarantined,
+            "reasons": dict(sorted(totals.reasons.items())),
+            "files": totals.files,
+            "left": totals.left,
+            "streams": [stream | {"last_time": _shown(stream["last_time"])} for stream in streams],
+        }
+    )
+
+
+def _shown(time: datetime | None) -> str | None:
+    return time.isoformat() if time else None
+
+
+def _sums(streams: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield a line for each of the streams that a ledger told of, or that have gaps."""
+    from pipeline.ledger.report import sum_line
+
+    told = [stream for stream in streams if stream["emitted"] != stream["delivered"]]
+    yield from (sum_line(stream) for stream in told[:STREAMS_SHOWN])
+    if len(told) > STREAMS_SHOWN:
+        yield f"and {len(told) - STREAMS_SHOWN:,} more: `tidegate-pipeline ledger` tells all"
+
+
+def _as_table(totals: "Totals") -> str:
+    rows = [("bronze", totals.bronze), ("silver", totals.silver)]
+    rows.append(("quarantined", totals.quarantined))
+    rows += [(f"  {reason}", count) for reason, count in sorted(totals.reasons.items())]
+    rows.append(("landing files read now", totals.files))
+    return "\n".join(f"{name:<24}{count:>14,}" for name, count in rows)

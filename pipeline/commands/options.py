@@ -1,0 +1,84 @@
+"""Options that several commands have, and the settings that they give."""
+
+import argparse
+import re
+from pathlib import Path
+from typing import Any
+
+from pipeline.errors import PipelineError
+from pipeline.settings import (
+    BATCH_BYTES,
+    BATCH_FILES,
+    LANDING,
+    MASTER,
+    MASTER_VARIABLE,
+    TABLES,
+    BatchSize,
+    Settings,
+    make_settings,
+)
+
+
+def add_landing(parser: Any) -> None:
+    """Add `--landing`."""
+    _add_folder(parser, "--landing", LANDING)
+
+
+def add_tables(parser: Any) -> None:
+    """Add `--tables`."""
+    _add_folder(parser, "--tables", TABLES)
+
+
+def _add_folder(parser: Any, name: str, default: Path) -> None:
+    parser.add_argument(
+        name, type=Path, default=default, metavar="DIR", help="default: %(default)s"
+    )
+
+
+def add_master(parser: Any) -> None:
+    """Add `--master`."""
+    parser.add_argument(
+        "--master",
+        metavar="URL",
+        help=f"Spark master; default: ${MASTER_VARIABLE}, else {MASTER}",
+    )
+
+
+def add_sizes(parser: Any) -> None:
+    """Add how large a batch may be."""
+    for name, default in (("bytes", BATCH_BYTES), ("files", BATCH_FILES)):
+        parser.add_argument(
+            f"--batch-{name}",
+            type=int,
+            default=default,
+            metavar=name.upper(),
+            help="of landing files in a batch at most; default: %(default)s",
+        )
+
+
+def settings_of(options: argparse.Namespace) -> Settings:
+    """Return the settings that the options of any command and the configuration file give."""
+    given = vars(options)
+    return make_settings(
+        given.get("landing", LANDING),
+        options.tables,
+        given.get("master"),
+        BatchSize(given.get("batch_bytes", BATCH_BYTES), given.get("batch_files", BATCH_FILES)),
+        options.spark,
+    )
+
+
+def existing(options: argparse.Namespace) -> Settings:
+    """Return the settings; raises PipelineError if there are no tables."""
+    settings = settings_of(options)
+    if not settings.tables.is_dir():
+        raise PipelineError(f"there are no tables in {settings.tables}")
+    return settings
+
+
+def days(text: str) -> int:
+    """Return the days of a text such as 400d, for argparse."""
+    found = re.fullmatch("([1-9][0-9]{0,5})d", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days such as 400d")
+    return int(found[1])

@@ -1,0 +1,74 @@
+"""`tidegate-pipeline run`: what `once` does, again and again."""
+
+import argparse
+import signal
+import threading
+import time
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from pipeline.commands.options import add_landing, add_master, add_sizes, add_tables, settings_of
+from pipeline.errors import BusyError, PipelineError
+from pipeline.preflight import check_installed
+
+SECONDS = 60.0
+
+
+def add_run(commands: Any) -> None:
+    """Add the command to the parser's sub-commands."""
+    run = commands.add_parser("run", help="do what `once` does again and again, until SIGTERM")
+    add_landing(run)
+    add_tables(run)
+    run.add_argument("--every", type=float, default=SECONDS, metavar="SECONDS")
+    run.add_argument("--metrics", type=Path, metavar="FILE", help="Prometheus text, after each run")
+    run.add_argument("--no-gold", action="store_true", help="leave the gold tables to others")
+    add_master(run)
+    add_sizes(run)
+    run.set_defaults(run=run_service)
+
+
+def run_service(options: argparse.Namespace) -> int:
+    """Bring the tables up to the landing folder every so often; returns the exit status.
+
+    SIGTERM ends it after the batch that is under way.
+    """
+    check_installed()
+    from pipeline.once import How
+    from pipeline.session import open_session
+
+    if not options.every > 0:
+        raise PipelineError(f"--every {options.every:g} is not more than 0 seconds")
+    settings = settings_of(options)
+    stopped = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopped.set())
+    session = cache(partial(open_session, settings))
+    how = How(gold=not options.no_gold, stopping=stopped.is_set)
+    while not stopped.is_set():
+        begun = time.monotonic()
+        _round(settings, session, how, options.metrics)
+        stopped.wait(max(0.0, options.every - (time.monotonic() - begun)))
+    if session.cache_info().currsize:
+        session().stop()
+    return 0
+
+
+def _round(settings: Any, session: Any, how: Any, metrics: Path | None) -> None:
+    """Do one run, and say what it read."""
+    from pipeline.once import run_once
+    from pipeline.progress import bars
+    from pipeline.status import write_metrics
+
+    begun = time.monotonic()
+    try:
+        with bars() as watch:
+            totals = run_once(settings, session, replace(how, watch=watch))
+    except BusyError as error:  # such as a `compact`: the next round comes
+        print(error, flush=True)
+        return
+    if totals.files:
+        seconds = time.monotonic() - begun
+        print(f"read {totals.files:,} files in {seconds:.1f} s", flush=True)
+    if metrics is not None:
+        write_metrics(settings, metrics)

@@ -1,0 +1,32 @@
+"""`tidegate-pipeline status`: how the tables are."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from pipeline.commands.options import add_landing, add_tables, settings_of
+from pipeline.preflight import check_python
+
+
+def add_status(commands: Any) -> None:
+    """Add the command to the parser's sub-commands."""
+    status = commands.add_parser("status", help="say how the tables are")
+    add_landing(status)
+    add_tables(status)
+    status.add_argument("--json", action="store_true", help="print one JSON object")
+    status.add_argument("--metrics", type=Path, metavar="FILE", help="write Prometheus text")
+    status.set_defaults(run=run_status)
+
+
+def run_status(options: argparse.Namespace) -> int:
+    """Print the figures; returns the exit status."""
+    check_python()
+    from pipeline.status import as_text, read_status, write_metrics
+
+    settings = settings_of(options)
+    if options.metrics is not None:
+        write_metrics(settings, options.metrics)
+    figures = read_status(settings)
+    print(json.dumps(figures) if options.json else as_text(figures))
+    return 0

@@ -1,0 +1,34 @@
+"""What a run is doing, as bars on a terminal."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+Watch = Callable[[str, int, int], None]
+"""Takes the name of a step, how much of it is done, and the whole."""
+
+
+@contextmanager
+def bars() -> Iterator[Watch]:
+    """Show the steps that are told while this lasts, if stderr is a terminal; they vanish then."""
+    if not sys.stderr.isatty():
+        yield lambda _step, _done, _whole: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description:<16}"),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f} %"),
+    )
+    console = Console(stderr=True)
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+        shown: dict[str, int] = {}
+
+        def watch(step: str, done: int, whole: int) -> None:
+            if step not in shown:
+                shown[step] = progress.add_task(step, total=whole)
+            progress.update(shown[step], completed=done, total=whole)  # type: ignore[arg-type]
+
+        yield watch
