@@ -17,6 +17,7 @@ from pipeline.commands.run import add_run
 from pipeline.commands.simulate import add_simulate
 from pipeline.commands.status import add_status
 from pipeline.commands.suggest import add_suggest
+from pipeline.commands.views import add_views
 from pipeline.config import VARIABLE, CommandParser, config_file, configure
 from pipeline.errors import JobError, PipelineError
 
@@ -25,7 +26,7 @@ EXIT_CANNOT_RUN = 2
 EXIT_INTERRUPTED = 130
 
 ADD = (
-    *(add_once, add_run, add_status, add_ledger, add_collect, add_import),
+    *(add_once, add_run, add_status, add_ledger, add_collect, add_import, add_views),
     *(add_maintain, add_backtest, add_suggest, add_simulate),
 )
 

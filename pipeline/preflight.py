@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pipeline.errors import PipelineError
 
-EXTRA = ("pyspark", "pyarrow", "pandas", "deltalake", "msgspec")
+EXTRA = ("pyspark", "pyarrow", "pandas", "deltalake", "msgspec", "rich", "duckdb")
 INSTALL_JAVA = "install openjdk-17-jre-headless (or openjdk-21-jre-headless)"
 
 

@@ -1,10 +1,10 @@
 """How the tables are: sizes, lag, rates, late rows; as words, JSON or Prometheus text."""
 
-from collections import Counter
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline import delta, state
@@ -13,7 +13,7 @@ from pipeline.ledger.completeness import OUTCOMES
 from pipeline.settings import Settings
 from pipeline.tables import IN_BATCHES, IN_DELTA
 
-HOUR_MS = 3_600_000
+HOUR_SECONDS = 3_600
 
 Figures = dict[str, Any]
 
@@ -25,19 +25,23 @@ def read_status(settings: Settings, now: datetime | None = None) -> Figures:
     listing = list_landing(settings.landing)
     waiting = committed.new(listing.files)
     root = settings.tables
+    runs = _runs(root)
     return {
         "rows": {table: committed.rows(table) for table in ("bronze", "silver", "quarantine")},
         "reasons": dict(sorted(committed.reasons.items())),
         "batches": committed.batches.num_rows,
         "landing_files_waiting": sum(kind(name) == "records" for name in waiting),
         "landing_bytes_waiting": sum(mark.size for mark in waiting.values()),
+        "oldest_waiting_seconds": _age(min((m.mtime for m in waiting.values()), default=None), now),
         "landing_files_left": len(listing.left),
+        "left": listing.left,
         "numbers": _numbers(root),
         "late_rows": _late(root),
         "gateways": _gateways(root, now),
         "lag_seconds": _lag(root, now),
         "tables": {table: _size(root / table) for table in sorted(_tables(root))},
-        "last_run": _last_run(root),
+        "rates": _rates(runs, now),
+        "last_run": runs[-1] | {"started": runs[-1]["started"].isoformat()} if runs else None,
     }
 
 
@@ -45,7 +49,9 @@ def as_text(figures: Figures) -> str:
     """Return the figures as lines for a person."""
     lines = [f"{name:<24}{count:>16,} rows" for name, count in figures["rows"].items()]
     lines += [f"  {reason:<22}{count:>16,}" for reason, count in figures["reasons"].items()]
-    lines.append(f"{'waiting in landing':<24}{figures['landing_files_waiting']:>16,} files")
+    oldest = figures["oldest_waiting_seconds"]
+    since = "" if oldest is None else f", the oldest for {oldest:,.0f} s"
+    lines.append(f"{'waiting in landing':<24}{figures['landing_files_waiting']:>16,} files{since}")
     lines += [f"{f'numbers {name}':<24}{n:>16,}" for name, n in figures["numbers"].items() if n]
     lines.append(f"{'late rows':<24}{figures['late_rows']:>16,}")
     silent = figures["gateways"]
@@ -54,10 +60,15 @@ def as_text(figures: Figures) -> str:
         lines.append(f"{'newest event':<24}{figures['lag_seconds']:>16,.0f} s ago")
     for table, size in figures["tables"].items():
         lines.append(f"{'table ' + table:<24}{size['bytes']:>16,} bytes in {size['files']:,} files")
+    rates = figures["rates"]
+    for hours, name in ((1, "last hour"), (24, "last day")):
+        lines.append(f"{'read in the ' + name:<24}{rates[f'rows_{hours}h']:>16,} rows")
     run = figures["last_run"]
     if run:
-        rate = run["new_bronze"] / run["seconds"] if run["seconds"] else 0
+        rate = rates["last_run_rows_per_second"]
         lines.append(f"{'last run':<24}{run['new_bronze']:>16,} rows, {rate:,.0f} rows/s")
+        if run["error"]:
+            lines.append(f"{'it failed':<24}{run['error']}")
     return "\n".join(lines)
 
 
@@ -87,8 +98,18 @@ def as_prometheus(figures: Figures) -> str:
     metric("gateways_silent", "Gateways without an event for an hour.", silent)
     if figures["lag_seconds"] is not None:
         metric("lag_seconds", "Age of the newest event.", {"": figures["lag_seconds"]})
-    if figures["last_run"]:
-        metric("last_run_seconds", "Length of the last run.", {"": figures["last_run"]["seconds"]})
+    oldest = {"": figures["oldest_waiting_seconds"] or 0}
+    metric("oldest_waiting_seconds", "Age of the oldest landing file that waits.", oldest)
+    rates = figures["rates"]
+    metric("rows_last_hour", "Rows that runs of the last hour read.", {"": rates["rows_1h"]})
+    run = figures["last_run"]
+    if run:
+        started = datetime.fromisoformat(run["started"]).timestamp()
+        metric("last_run_timestamp_seconds", "Start of the last run.", {"": started})
+        metric("last_run_seconds", "Length of the last run.", {"": run["seconds"]})
+        metric("last_run_failed", "1 if the last run failed.", {"": int(bool(run["error"]))})
+        rate = {"": rates["last_run_rows_per_second"]}
+        metric("last_run_rows_per_second", "Rows a second of the last run.", rate)
     return "\n".join(lines) + "\n"
 
 
@@ -116,10 +137,10 @@ def _newest(root: Path) -> dict[str, datetime]:
     }
 
 
-def _gateways(root: Path, now: datetime) -> dict[str, int]:
-    newest = _newest(root)
-    silent = Counter((now - time).total_seconds() * 1000 > HOUR_MS for time in newest.values())
-    return {"known": len(newest), "silent_1h": silent[True]}
+def _gateways(root: Path, now: datetime) -> Figures:
+    ages = {gateway: (now - time).total_seconds() for gateway, time in _newest(root).items()}
+    silent = {gateway: round(age, 3) for gateway, age in sorted(ages.items()) if age > HOUR_SECONDS}
+    return {"known": len(ages), "silent_1h": len(silent), "silent_seconds": silent}
 
 
 def _lag(root: Path, now: datetime) -> float | None:
@@ -142,13 +163,35 @@ def _size(table: Path) -> dict[str, int]:
     return {"files": len(sizes), "bytes": sum(sizes)}
 
 
-def _last_run(root: Path) -> Figures | None:
+def _runs(root: Path) -> list[Figures]:
+    """Return the rows of the table `runs`, the oldest first."""
     if not delta.exists(root / "runs"):
-        return None
-    rows: list[Figures] = delta.read(root / "runs").sort_by("started").to_pylist()
-    if not rows:
-        return None
-    return rows[-1] | {"started": rows[-1]["started"].isoformat()}
+        return []
+    table = delta.read(root / "runs")
+    if "error" not in table.column_names:  # of an earlier version
+        table = table.append_column("error", pa.nulls(table.num_rows, pa.string()))
+    rows: list[Figures] = table.sort_by("started").to_pylist()
+    return rows
+
+
+def _rates(runs: list[Figures], now: datetime) -> Figures:
+    """Return the rows that the runs of the last hour and day read, and the last run's speed."""
+
+    def rows(hours: int) -> int:
+        return sum(
+            run["new_bronze"] for run in runs if now - run["started"] < timedelta(hours=hours)
+        )
+
+    last = runs[-1] if runs else {"new_bronze": 0, "seconds": 1.0}
+    return {
+        "rows_1h": rows(1),
+        "rows_24h": rows(24),
+        "last_run_rows_per_second": round(last["new_bronze"] / max(last["seconds"], 0.001), 1),
+    }
+
+
+def _age(mtime: int | None, now: datetime) -> float | None:
+    return None if mtime is None else round(now.timestamp() - mtime / 1e9, 3)
 
 
 def write_metrics(settings: Settings, file: Path) -> None:

@@ -23,6 +23,7 @@ def add_run(commands: Any) -> None:
     add_tables(run)
     run.add_argument("--every", type=float, default=SECONDS, metavar="SECONDS")
     run.add_argument("--metrics", type=Path, metavar="FILE", help="Prometheus text, after each run")
+    run.add_argument("--views", type=Path, metavar="FILE", help="DuckDB views, after each run")
     run.add_argument("--no-gold", action="store_true", help="leave the gold tables to others")
     add_master(run)
     add_sizes(run)
@@ -47,18 +48,20 @@ def run_service(options: argparse.Namespace) -> int:
     how = How(gold=not options.no_gold, stopping=stopped.is_set)
     while not stopped.is_set():
         begun = time.monotonic()
-        _round(settings, session, how, options.metrics)
+        _round(settings, session, how, options)
         stopped.wait(max(0.0, options.every - (time.monotonic() - begun)))
     if session.cache_info().currsize:
         session().stop()
     return 0
 
 
-def _round(settings: Any, session: Any, how: Any, metrics: Path | None) -> None:
+def _round(settings: Any, session: Any, how: Any, options: argparse.Namespace) -> None:
     """Do one run, and say what it read."""
     from pipeline.once import run_once
     from pipeline.progress import bars
+    from pipeline.state import locked
     from pipeline.status import write_metrics
+    from pipeline.views import write_views
 
     begun = time.monotonic()
     try:
@@ -70,5 +73,8 @@ def _round(settings: Any, session: Any, how: Any, metrics: Path | None) -> None:
     if totals.files:
         seconds = time.monotonic() - begun
         print(f"read {totals.files:,} files in {seconds:.1f} s", flush=True)
-    if metrics is not None:
-        write_metrics(settings, metrics)
+    if options.views is not None and (totals.files or not options.views.exists()):
+        with locked(settings.checkpoints):
+            write_views(settings.tables, options.views)
+    if options.metrics is not None:
+        write_metrics(settings, options.metrics)

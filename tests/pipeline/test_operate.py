@@ -49,8 +49,14 @@ def test_status_compaction_and_retention(
     assert figures["rows"] == {"bronze": 6, "silver": 5, "quarantine": 2}
     assert figures["numbers"] | {"delivered": 5, "not_told": 1} == figures["numbers"]
     assert (figures["landing_files_waiting"], figures["lag_seconds"]) == (1, 7200.0)
-    assert figures["gateways"] == {"known": 1, "silent_1h": 1}
+    assert figures["gateways"] == {
+        "known": 1,
+        "silent_1h": 1,
+        "silent_seconds": {"barn": 7200.0},
+    }
     assert (figures["last_run"]["new_bronze"], figures["batches"]) == (2, 3)
+    assert figures["oldest_waiting_seconds"] is not None
+    assert (figures["rates"]["rows_24h"], figures["left"]) == (6, {})
     assert json.loads(json.dumps(figures)) == figures
     assert "2,000" not in as_text(figures)
     families = {f.name: f for f in text_string_to_metric_families(as_prometheus(figures))}
