@@ -1,48 +1,64 @@
-"""When messages leave that delivery policies hold: one timer for all sessions of one moment."""
+"""When messages leave that delivery policies hold: one timer for all connections of one moment."""
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
 from gateway.broker.deadlines import Deadlines
 from gateway.broker.instant import Instant
 
-
-class Holding(Protocol):
-    """A connection with messages that are held."""
-
-    def flush_due(self) -> None:
-        """Write what was held until now."""
-        ...
+Holding = Callable[[], None]
+"""A connection with messages that are held; called, it writes at the end of the turn."""
 
 
 class FlushWheel:
     """Connections by the monotonic second at which they are to be written.
 
     Those of one second share a deadline, and a second without any costs nothing. There are up to
-    `maximum`; one more is not taken, and is counted in `refused`.
+    `maximum`, each once; one more is not taken, and is counted in `refused`.
     """
 
     def __init__(self, deadlines: Deadlines, maximum: int) -> None:
         self._deadlines = deadlines
         self._maximum = maximum
-        self._slots: dict[float, list[Holding]] = {}
-        self.sessions = 0
+        self._due: dict[Holding, float] = {}
+        self._slots: dict[float, dict[Holding, None]] = {}
         self.refused = 0
 
+    @property
+    def sessions(self) -> int:
+        """How many connections hold messages."""
+        return len(self._due)
+
     def add(self, connection: Holding, due: float) -> bool:
-        """Have the connection written at second `due`; return False if there is no room."""
-        if self.sessions >= self._maximum:
+        """Have the connection written at second `due` or before; return False if it has no room."""
+        planned = self._due.get(connection)
+        if planned is not None:
+            if planned <= due:
+                return True
+            self.discard(connection)
+        elif len(self._due) >= self._maximum:
             self.refused += 1
             return False
         slot = self._slots.get(due)
         if slot is None:
-            slot = self._slots[due] = []
+            slot = self._slots[due] = {}
             self._deadlines.set(("flush", due), due, self._flush)
-        slot.append(connection)
-        self.sessions += 1
+        slot[connection] = None
+        self._due[connection] = due
         return True
 
+    def discard(self, connection: Holding) -> None:
+        """Forget a connection that holds nothing any more, if it is known."""
+        due = self._due.pop(connection, None)
+        if due is None:
+            return
+        slot = self._slots[due]
+        del slot[connection]
+        if not slot:
+            del self._slots[due]
+            self._deadlines.discard(("flush", due))
+
     def _flush(self, key: Any, _: Instant) -> None:
-        connections = self._slots.pop(key[1])
-        self.sessions -= len(connections)
-        for connection in connections:
-            connection.flush_due()
+        for connection in self._slots.pop(key[1]):
+            del self._due[connection]
+            connection()

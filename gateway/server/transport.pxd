@@ -15,7 +15,6 @@ cdef class ClientTransport:
     cdef Client _client
     cdef Py_ssize_t _below
     cdef bint _finished
-    cdef double _flush_at
     cdef public bint heard
     cdef bint _held
     cdef bint _held_back
@@ -36,7 +35,6 @@ cdef class ClientTransport:
     cpdef flush(self, long long committed, now)
     @cython.locals(due=double)
     cdef _flush_later(self, Output output, double now)
-    cpdef flush_due(self)
     @cython.locals(connection=Connection)
     cdef _see_to(self, Client client, transport)
     cpdef note_below(self, Py_ssize_t size)

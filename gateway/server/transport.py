@@ -45,7 +45,6 @@ class ClientTransport:
         "_below",
         "_client",
         "_finished",
-        "_flush_at",
         "_held",
         "_held_back",
         "_info",
@@ -79,7 +78,6 @@ class ClientTransport:
         self._rest = False  # packets that were read wait until others have had their turn
         self._unhandled = b""  # what was read and waits as a whole
         self._finished = False  # everything is written, nothing will be
-        self._flush_at = 0.0  # when the flush wheel has it written, 0 if it does not
         self._abort: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
@@ -167,6 +165,7 @@ class ClientTransport:
         if self._client is not None and error is not None:
             self._client.end_reason = self._client.end_reason or _words(error)
         self._transport = None
+        self._turn.flushes.discard(self)
         if self._abort is not None:
             self._abort.cancel()
         self._end()
@@ -210,6 +209,7 @@ class ClientTransport:
                         session.delivery.note_flush(connection.written(), len(data))
                         if buffered is not None:
                             session.delivery.note_delays(buffered.arrivals, monotonic)
+                            self._turn.flushes.discard(self)
                 elif buffered is not None:
                     self._flush_later(connection.output, monotonic)
                 if data is None or session is None or session.connection is not connection:
@@ -230,18 +230,9 @@ class ClientTransport:
     def _flush_later(self, output: Output, now: float) -> None:
         """Have what a delivery policy holds written in time, or now if too many hold something."""
         due = output.held_until(now)
-        if not due or 0 < self._flush_at <= due:
-            return
-        if self._turn.flushes.add(self, due):
-            self._flush_at = due
-        else:
+        if due and not self._turn.flushes.add(self, due):
             output.release()
             self()
-
-    def flush_due(self) -> None:
-        """Write what was held until now at the end of this turn."""
-        self._flush_at = 0.0
-        self()
 
     def _see_to(self, client: Client, transport: asyncio.Transport) -> int:
         """Go on with a connection that waits, ends or was held back, and was written."""

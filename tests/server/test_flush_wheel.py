@@ -17,7 +17,7 @@ class Connection:
     def __init__(self) -> None:
         self.flushed = 0
 
-    def flush_due(self) -> None:
+    def __call__(self) -> None:
         self.flushed += 1
 
 
@@ -40,6 +40,34 @@ def test_one_more_than_the_most_is_not_taken_and_counted() -> None:
     assert wheel.add(Connection(), 1.0)
     assert not wheel.add(Connection(), 1.0)
     assert (wheel.sessions, wheel.refused) == (1, 1)
+
+
+def test_a_connection_has_one_place_at_the_earliest_of_its_moments() -> None:
+    deadlines = Deadlines()
+    wheel = FlushWheel(deadlines, 2)
+    moved, other = Connection(), Connection()
+    for connection, due in ((moved, 9.0), (other, 9.0), (moved, 1.0), (moved, 5.0)):
+        assert wheel.add(connection, due)
+    assert (wheel.sessions, wheel.refused) == (2, 0)
+    deadlines.run(Instant(1.0, 0))
+    assert (moved.flushed, other.flushed, wheel.sessions) == (1, 0, 1)
+    deadlines.run(Instant(9.0, 0))
+    assert (moved.flushed, other.flushed, wheel.sessions) == (1, 1, 0)
+
+
+def test_a_connection_that_holds_nothing_any_more_leaves_no_deadline() -> None:
+    deadlines = Deadlines()
+    wheel = FlushWheel(deadlines, 10)
+    first, second = Connection(), Connection()
+    for connection in (first, second):
+        wheel.add(connection, 1.0)
+    wheel.discard(first)
+    wheel.discard(first)
+    assert (wheel.sessions, len(deadlines)) == (1, 1)
+    wheel.discard(second)
+    assert (wheel.sessions, len(deadlines)) == (0, 0)
+    deadlines.run(Instant(1.0, 0))
+    assert (first.flushed, second.flushed) == (0, 0)
 
 
 def held_for(seconds: float, sessions: int = 10) -> BrokerSettings:
@@ -93,8 +121,11 @@ async def test_a_message_that_may_be_held_for_less_leaves_before_those_that_came
     expiring = Properties(message_expiry_interval=1)
     await publisher.send(Publish("t", b"b", properties=expiring))
     assert [await received(client) for _ in range(2)] == [b"a", b"b"]
-    await client.close()  # while the wheel knows of it
-    server.look_at_the_clock()
+    assert server.turn.flushes.sessions == 0
+    await publisher.send(Publish("t", b"c"))
+    await until(lambda: server.turn.flushes.sessions == 1)
+    await client.close()
+    await until(lambda: server.turn.flushes.sessions == 0)
     await server.close()
 
 
