@@ -101,15 +101,15 @@ def make_sensor(settings: "dict[str, Any]") -> "Sensor":
 
 
 def open_port(settings: "dict[str, Any]") -> "Port":
-    """Return the line to the gateway."""
-    if settings.get("link", "usb") == "usb":
-        from node.usb_port import UsbPort
+    """Return the line to the gateway; one that needs none is within reach by USB all the same."""
+    if settings.get("link") == "uart":
+        port: Port = machine.UART(
+            settings.get("uart", 1), settings.get("baud", BAUD), rxbuf=RECEIVE_BUFFER
+        )
+        return port
+    from node.usb_port import UsbPort
 
-        return UsbPort()
-    port: Port = machine.UART(
-        settings.get("uart", 1), settings.get("baud", BAUD), rxbuf=RECEIVE_BUFFER
-    )
-    return port
+    return UsbPort()
 
 
 def make_node(
@@ -119,13 +119,20 @@ def make_node(
     board: Board,
     programs: "Programs | None" = None,
     starts: "Starts | None" = None,
+    counter: str = "/counter",
 ) -> Node:
     """Return the node that the settings describe."""
+    name = node_name(settings)
+    sensor: Sensor = Sensors(settings, board.feed)
+    if settings.get("link") == "ble":
+        from node.advertiser import Advertised
+
+        sensor = Advertised(sensor, name, settings.get("key"), counter)
     return Node(
-        node_name(settings),
+        name,
         int.from_bytes(os.urandom(4), "little"),
         port,
-        Sensors(settings, board.feed),
+        sensor,
         clock,
         settings.get("interval_ms", INTERVAL_MS),
         waiting_bytes=settings.get("waiting_bytes", WAITING_BYTES),
@@ -158,7 +165,7 @@ def run(folder: str, top: str, clock: Uptime, starts: Starts) -> None:
     port = open_port(settings)
     try:
         programs = None if starts.safe else Programs(top + "programs")
-        node = make_node(settings, port, clock, board, programs, starts)
+        node = make_node(settings, port, clock, board, programs, starts, top + "counter")
         while not starts.over:
             board.feed()
             board.show(node.state)

@@ -26,10 +26,14 @@ custom_typeshed_dir = {stubs}
 mypy_path = {stubs}:{root}/firmware
 untyped_calls_exclude = dht, ds18x20, onewire
 
-[mypy-_mpy_shed.*,micropython,vfs,machine,_typeshed.*]
+[mypy-_mpy_shed.*,cryptolib,micropython,vfs,machine,_typeshed.*]
 ignore_errors = true
 
-[mypy-esp32]
+[mypy-esp32,umqtt.*]
+ignore_missing_imports = true
+
+[mypy-bluetooth]
+ignore_errors = true
 ignore_missing_imports = true
 """
 

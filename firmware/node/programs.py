@@ -1,7 +1,6 @@
 """The filter programs that the gateway has installed: kept in a file, asked before each sample."""
 
-import os
-
+from . import files
 from .crc import crc32
 
 TYPE_CHECKING = False  # MicroPython has no typing module
@@ -114,13 +113,7 @@ class Programs:
             return
         arguments = [each.argument for each in programs.values()]
         records = b"".join([bytes([len(each)]) + each for each in arguments])
-        with open(self._path + ".new", "wb") as file:
-            file.write(crc32(records).to_bytes(4, "little") + records)
-        try:
-            os.rename(self._path + ".new", self._path)
-        except OSError:  # FAT does not replace a file
-            os.remove(self._path)
-            os.rename(self._path + ".new", self._path)
+        files.replace(self._path, crc32(records).to_bytes(4, "little") + records)
 
     def _load(self, path: str) -> None:
         for name in (path, path + ".new"):  # the second where the power failed between the two

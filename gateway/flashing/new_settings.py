@@ -17,12 +17,17 @@ name = {name_quoted}
 # Seconds between two samples, from 0.1.
 interval = 10
 
-# How the gateway is reached: "usb", the port that the board is plugged in with, or "uart".
+# How the gateway is reached: "usb", the port that the board is plugged in with, "uart", or "ble":
+# readings are advertised by Bluetooth LE in the format BTHome.
 # link = "usb"
 
 # For link = "uart": which one, and bits a second. The gateway's [[serial]] says the same.
 # uart = 1
 # baud = 115200
+
+# For link = "ble": 32 hexadecimal digits that encrypt the readings. The gateway's [[ble]] says the
+# same. Take new ones when the board was erased: openssl rand -hex 16
+# key = "..."
 
 # Pin of an LED that shows how the node is, and which one; "LED" on a Pico.
 # led = "LED"

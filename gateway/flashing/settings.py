@@ -1,5 +1,6 @@
 """The settings of a node: a TOML file for people, checked here, and JSON for the board."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,10 @@ SENSORS_MAX = 8
 
 NODE_BYTES_MAX = 64
 PIN_MAX = 48
+KEY = re.compile("[0-9a-fA-F]{32}")
+
+LINKS = {"usb": (), "uart": ("uart", "baud"), "ble": ("encryption_key",)}
+"""Ways to the gateway, and the attributes that only have a meaning there."""
 
 
 def node_name(value: object) -> str:
@@ -38,6 +43,14 @@ def led_pin(value: object) -> int | str:
         return whole_number(0, PIN_MAX)(value)
     except ValueError as error:
         raise ValueError(f"{error}, or the name of a pin") from error
+
+
+@check("hexadecimal digits", type="string", pattern=f"^{KEY.pattern}$")
+def bthome_key(value: object) -> str:
+    """Accept a key of 16 bytes."""
+    if not isinstance(value, str) or KEY.fullmatch(value) is None:
+        raise ValueError("32 hexadecimal digits")
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +88,10 @@ class NodeSettings:
     board: str = key(one_of(*BOARDS), "kind of board")
     name: str = key(node_name, "the node's name")
     interval: float = key(number(0.1, 86_400), "seconds between two samples", 10.0)
-    link: str = key(one_of("usb", "uart"), "how the gateway is reached", "usb")
+    link: str = key(one_of(*LINKS), "how the gateway is reached", "usb")
+    encryption_key: str | None = key(
+        bthome_key, "32 hexadecimal digits that encrypt, with link `ble`", None, name="key"
+    )
     uart: int = key(whole_number(0, 2), "which UART, with link `uart`", 1)
     baud: int = key(whole_number(1_200, 921_600), "bits a second, with link `uart`", 115_200)
     led: int | str | None = key(
@@ -87,9 +103,12 @@ class NodeSettings:
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:
         """Yield what the link does not know."""
-        for name in ("uart", "baud"):
-            if name in given and self.link != "uart":
-                yield name, getattr(self, name), 'has no meaning without link = "uart"'
+        names = {each.attribute: each.name for each in keys_of(NodeSettings)}
+        for link, attributes in LINKS.items():
+            if self.link != link:
+                for each in sorted(given.intersection(attributes)):
+                    told = f'has no meaning without link = "{link}"'
+                    yield names[each], getattr(self, each), told
 
 
 def read_settings(path: Path) -> NodeSettings:
@@ -102,7 +121,11 @@ def read_settings(path: Path) -> NodeSettings:
 
 def board_settings(settings: NodeSettings) -> dict[str, Any]:
     """Return what the board reads (`firmware/main.py`)."""
-    line = {"uart": settings.uart, "baud": settings.baud} if settings.link == "uart" else {}
+    line: dict[str, Any] = {}
+    if settings.link == "uart":
+        line = {"uart": settings.uart, "baud": settings.baud}
+    elif settings.encryption_key is not None:
+        line = {"key": settings.encryption_key}
     return {
         "name": settings.name,
         "interval_ms": round(settings.interval * 1000),

@@ -40,6 +40,26 @@ class Machine:
         return b"\x01\xab\xff"
 
 
+class BLE:
+    """Says what is advertised."""
+
+    def active(self, _on: bool) -> None:
+        pass
+
+    def config(self, _name: str) -> "tuple[int, bytes]":
+        return 0, b"\xa4\xc1\x38\x11\x22\x33"
+
+    def gap_advertise(
+        self, interval_us: int, adv_data: bytes, resp_data: bytes, connectable: bool
+    ) -> None:
+        print(interval_us, adv_data.hex(), resp_data.hex(), connectable, file=sys.stderr)
+
+
+class Bluetooth:
+    BLE = BLE
+
+
+sys.modules["bluetooth"] = Bluetooth()  # type: ignore[assignment]  # all that the node asks of it
 sys.modules["machine"] = Machine()  # type: ignore[assignment]  # all that main.py asks of it
 import main  # noqa: E402  # after its board is there
 

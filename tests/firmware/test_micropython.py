@@ -14,6 +14,8 @@ from node.starts import FAILED_MAX
 from gateway.bridges.serial.serial_bridge import SerialBridge
 from gateway.bridges.serial.serial_settings import SerialSettings
 from gateway.counters import Counters
+from tests.firmware.bthome_vectors import KEY
+from tests.firmware.test_bthome import Receiver
 from tests.support import micropython as interpreter
 from tests.support.bridges import Broker, Gateway
 from tests.support.clocks import ManualClock
@@ -238,3 +240,24 @@ async def test_a_board_that_fails_again_and_again_hears_commands(
     told = {topic: payload["value"] for topic, payload in gateway.broker.readings[:2]}
     assert told == {"sensors/mp1/failed_starts": FAILED_MAX, "sensors/mp1/safe_mode": True}
     assert gateway.figure("serial/ttyNODE/safe_mode") == 1
+
+
+async def test_a_board_advertises_what_it_sends(
+    micropython: str, line: SerialLine, tmp_path: Path
+) -> None:
+    """Its frames go over the cable as well; the gateway's decoder reads the advertisements."""
+    folder = tmp_path / "a"
+    folder.mkdir()
+    settings = {"link": "ble", "name": "mp1", "interval_ms": 100, "key": KEY.hex()}
+    (folder / "settings.json").write_text(json.dumps(settings))
+    told: list[list[bytes]] = []
+    with board(micropython, "micropython_board.py", line, str(folder)) as process:
+        assert process.stderr is not None
+        while len(told) < 3:
+            words = process.stderr.readline().split()
+            told += [words] if words[0] == b"500000" else []
+    assert told[0][2:] == [b"0409" + b"mp1".hex().encode(), b"False"]
+    receiver = Receiver(KEY)
+    heard = [receiver.hear(bytes.fromhex(words[1].decode())) for words in told]
+    assert {name for name, _, _ in heard[-1]} == {"temperature", "humidity", "pressure"}
+    assert (tmp_path / "counter").read_text() == "4096"

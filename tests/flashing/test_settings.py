@@ -53,6 +53,12 @@ def test_what_the_board_reads(tmp_path: Path) -> None:
     }
 
 
+def test_the_key_of_advertisements_reaches_the_board(tmp_path: Path) -> None:
+    key = "ab" * 16
+    settings = read(tmp_path, HEAD + f'link = "ble"\nkey = "{key}"\n' + SIMULATED)
+    assert (settings["link"], settings["key"]) == ("ble", key)
+
+
 @table(
     "text, told",
     [
@@ -64,6 +70,8 @@ def test_what_the_board_reads(tmp_path: Path) -> None:
         (HEAD.replace("n1", "ü" * 33) + SIMULATED, "1 to 64 bytes"),
         (HEAD + "interval = 0\n" + SIMULATED, "interval = 0 is not allowed"),
         (HEAD + "baud = 9600\n" + SIMULATED, 'has no meaning without link = "uart"'),
+        (HEAD + 'link = "ble"\nkey = "12"\n' + SIMULATED, "32 hexadecimal digits"),
+        (HEAD + f'key = "{"ab" * 16}"\n' + SIMULATED, 'has no meaning without link = "ble"'),
         (HEAD + SIMULATED + "pin = 3\n", "sensor[0].pin = 3 is not allowed: has no meaning"),
         (HEAD + '[[sensor]]\ndriver = "dht22"\n', "sensor[0].pin: must be given"),
         (HEAD + '[[sensor]]\ndriver = "dht22"\npin = 99\n', "from 0 to 48"),

@@ -1,0 +1,33 @@
+"""Numbers of which none comes twice, whatever starts and power cuts lie between."""
+
+from . import files
+
+BLOCK = 4096
+"""Numbers that are reserved at a time: as many are left out at a start, at most."""
+
+COUNT_MAX = (1 << 32) - 1
+
+
+class Counter:
+    """Counts up; the file `path` says where the next start begins.
+
+    OSError where it cannot be read or written: a number might come again then.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        content = files.read(path, 11)
+        try:
+            self._next = self._reserved = int(content) if content is not None else 0
+        except ValueError:
+            raise OSError("%s is no number" % path) from None
+
+    def count(self) -> int:
+        """Return the next number."""
+        if self._next == self._reserved:
+            if self._reserved + BLOCK > COUNT_MAX:
+                raise OSError("no number is left")
+            files.replace(self._path, str(self._reserved + BLOCK).encode())
+            self._reserved += BLOCK
+        self._next += 1
+        return self._next - 1
