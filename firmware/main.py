@@ -53,6 +53,8 @@ def safe_settings(folder: str) -> "dict[str, Any]":
     except ValueError:  # the file itself may be what failed
         settings = {}
     kept = {name: settings[name] for name in KEPT_IN_SAFE_MODE if name in settings}
+    if kept.get("link") == "ble":  # which says nothing without sensors
+        del kept["link"]
     kept.update({"sensors": [], "waiting_bytes": SIZE_MIN})
     return kept
 
