@@ -48,6 +48,7 @@ test: $(DEVELOP) ## run every test; as root install what tests need
 	@tools/setup.sh system
 	@tests/support/get_micropython.sh || true
 	@tests/support/get_micropython.sh .tools/micropython-32 i386 || true
+	@PYTHON=$(BIN)/python tests/support/get_umqtt.sh || true
 	@$(BIN)/coverage erase
 	@$(BIN)/coverage run --parallel-mode -m $(SIDE_BY_SIDE)
 	@$(BIN)/coverage combine --quiet
@@ -61,6 +62,7 @@ compile: $(DEVELOP) ## compile the modules that have a .pxd, in place; `make cle
 test-compiled: compile ## run every test on the compiled modules, which are removed at the end
 	@tests/support/get_micropython.sh || true
 	@tests/support/get_micropython.sh .tools/micropython-32 i386 || true
+	@PYTHON=$(BIN)/python tests/support/get_umqtt.sh || true
 	@status=0; TIDEGATE_CYTHON=require $(BIN)/python -m $(SIDE_BY_SIDE) || status=$$?; \
 	find gateway -name '*.so' -delete; exit $$status
 

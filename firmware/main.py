@@ -33,7 +33,7 @@ WATCHDOG_MS = 8000
 """Milliseconds after which a board that hangs is reset; an RP2040 counts no further than 8388. The
 launcher looks for this name."""
 
-KEPT_IN_SAFE_MODE = ("name", "link", "uart", "baud", "led")
+KEPT_IN_SAFE_MODE = ("name", "link", "uart", "baud", "wifi", "broker", "led")
 
 
 def read_settings(folder: str) -> "dict[str, Any]":
@@ -102,7 +102,7 @@ def make_sensor(settings: "dict[str, Any]") -> "Sensor":
     return sensor
 
 
-def open_port(settings: "dict[str, Any]") -> "Port":
+def open_port(settings: "dict[str, Any]", clock: "Clock") -> "Port":
     """Return the line to the gateway; one that needs none is within reach by USB all the same."""
     if settings.get("link") == "uart":
         port: Port = machine.UART(
@@ -111,7 +111,11 @@ def open_port(settings: "dict[str, Any]") -> "Port":
         return port
     from node.usb_port import UsbPort
 
-    return UsbPort()
+    if settings.get("link") != "mqtt":
+        return UsbPort()
+    from node.mqtt_port import Lines, MqttPort
+
+    return Lines([UsbPort(), MqttPort(node_name(settings), settings, clock)])
 
 
 def make_node(
@@ -164,7 +168,7 @@ def run(folder: str, top: str, clock: Uptime, starts: Starts) -> None:
     """Make the node, or after failed starts one that only hears commands, and step it for ever."""
     settings = safe_settings(folder) if starts.safe else read_settings(folder)
     board = Board(settings.get("led"), clock, WATCHDOG_MS if folder else 0)
-    port = open_port(settings)
+    port = open_port(settings, clock)
     try:
         programs = None if starts.safe else Programs(top + "programs")
         node = make_node(settings, port, clock, board, programs, starts, top + "counter")

@@ -24,7 +24,7 @@ warn_unused_ignores = false
 explicit_package_bases = true
 custom_typeshed_dir = {stubs}
 mypy_path = {stubs}:{root}/firmware
-untyped_calls_exclude = dht, ds18x20, onewire
+untyped_calls_exclude = dht, ds18x20, onewire, umqtt
 
 [mypy-_mpy_shed.*,cryptolib,micropython,vfs,machine,_typeshed.*]
 ignore_errors = true
@@ -32,7 +32,7 @@ ignore_errors = true
 [mypy-esp32,umqtt.*]
 ignore_missing_imports = true
 
-[mypy-bluetooth]
+[mypy-bluetooth,network,socket]
 ignore_errors = true
 ignore_missing_imports = true
 """

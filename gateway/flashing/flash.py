@@ -34,6 +34,14 @@ TRIAL_SECONDS = 70.0
 
 SETTINGS = "settings.json"
 
+HAS_CLIENT = """
+try:
+    import network, umqtt.simple
+    print(True)
+except ImportError:
+    print(False)
+"""
+
 
 class Reporter(Protocol):
     """Where a person sees what happens."""
@@ -75,6 +83,7 @@ def flash(
         reporter.say(f"{port}: {described.version} on {described.machine}")
         package = build_package(described.bytecode, compiled=compiled)
         files = {**package.files, SETTINGS: _settings(board, settings)}
+        _check_client(board, files[SETTINGS])
         before = read_version(board, read_slots(board).current)
         if is_installed(board, files):
             reporter.say(f"{port}: version {package.version} is there already")
@@ -101,6 +110,15 @@ def _settings(board: Board, settings: Mapping[str, Any] | None) -> bytes:
             " `tidegate firmware new` wrote"
         )
     return kept
+
+
+def _check_client(board: Board, settings: bytes) -> None:
+    """Raise FlashingError if a node with Wi-Fi lacks the client that MicroPython has for MQTT."""
+    if json.loads(settings).get("link") == "mqtt" and not board.ask(HAS_CLIENT):
+        raise FlashingError(
+            f'{board.port}: this MicroPython has no umqtt.simple, which link = "mqtt" needs:'
+            f" mpremote connect {board.port} mip install umqtt.simple"
+        )
 
 
 def _send(board: Board, files: Mapping[str, bytes], reporter: Reporter) -> str:

@@ -17,8 +17,8 @@ name = {name_quoted}
 # Seconds between two samples, from 0.1.
 interval = 10
 
-# How the gateway is reached: "usb", the port that the board is plugged in with, "uart", or "ble":
-# readings are advertised by Bluetooth LE in the format BTHome.
+# How the gateway is reached: "usb", the port that the board is plugged in with, "uart", "mqtt" by
+# Wi-Fi, or "ble": readings are advertised by Bluetooth LE in the format BTHome.
 # link = "usb"
 
 # For link = "uart": which one, and bits a second. The gateway's [[serial]] says the same.
@@ -31,6 +31,15 @@ interval = 10
 
 # Pin of an LED that shows how the node is, and which one; "LED" on a Pico.
 # led = "LED"
+
+# For link = "mqtt": the network, and the gateway, whose [[serial]] has port = "topic://nodes/{name}".
+# [wifi]
+# ssid = "..."
+# password = "..."
+# [broker]
+# host = "192.168.1.2"
+# username = "{name}"
+# password = "..."
 """
 COMMENTS = {
     "pin": "GPIO number of the pin that it is wired to, not the number printed at the edge.",

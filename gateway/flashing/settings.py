@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from gateway.bridges.settings import bridge_name
 from gateway.config.checks import number, one_of, text, whole_number
-from gateway.config.declaration import Mistake, key, keys_of, tables
+from gateway.config.declaration import Mistake, key, keys_of, table, tables
 from gateway.config.described import check
 from gateway.config.errors import raise_all
 from gateway.config.load import document
@@ -22,7 +22,12 @@ NODE_BYTES_MAX = 64
 PIN_MAX = 48
 KEY = re.compile("[0-9a-fA-F]{32}")
 
-LINKS = {"usb": (), "uart": ("uart", "baud"), "ble": ("encryption_key",)}
+LINKS = {
+    "usb": (),
+    "uart": ("uart", "baud"),
+    "ble": ("encryption_key",),
+    "mqtt": ("wifi", "broker"),
+}
 """Ways to the gateway, and the attributes that only have a meaning there."""
 
 
@@ -81,6 +86,25 @@ class SensorSettings:
             yield "address", f"0x{self.address:02x}", f"{allowed} with driver = {self.driver!r}"
 
 
+@dataclass(frozen=True, slots=True)
+class WifiSettings:
+    """The network of a node with link `mqtt`: `[wifi]`."""
+
+    ssid: str = key(text, "name of the network")
+    password: str = key(text, "its password")
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerSettings:
+    """The gateway, as a node with link `mqtt` reaches it: `[broker]`."""
+
+    host: str = key(text, "address of the gateway, better than a name: a node waits for names")
+    port: int = key(whole_number(1, 65_535), "its port", 1883)
+    username: str | None = key(text, "how the node logs in", None)
+    password: str | None = key(text, "with which password", None)
+    topic: str | None = key(text, "how its two topics begin; nodes/<name> by default", None)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NodeSettings:
     """What a node is told once."""
@@ -94,6 +118,8 @@ class NodeSettings:
     )
     uart: int = key(whole_number(0, 2), "which UART, with link `uart`", 1)
     baud: int = key(whole_number(1_200, 921_600), "bits a second, with link `uart`", 115_200)
+    wifi: WifiSettings | None = table(WifiSettings, default=None)
+    broker: BrokerSettings | None = table(BrokerSettings, default=None)
     led: int | str | None = key(
         led_pin, 'pin of an LED that shows how the node is; "LED" on a Pico', None
     )
@@ -108,7 +134,10 @@ class NodeSettings:
             if self.link != link:
                 for each in sorted(given.intersection(attributes)):
                     told = f'has no meaning without link = "{link}"'
-                    yield names[each], getattr(self, each), told
+                    yield names[each], "..." if link == "mqtt" else getattr(self, each), told
+        if self.link == "mqtt":
+            for each in sorted({"wifi", "broker"} - given):
+                yield each, None, 'must be given with link = "mqtt"'
 
 
 def read_settings(path: Path) -> NodeSettings:
@@ -126,6 +155,8 @@ def board_settings(settings: NodeSettings) -> dict[str, Any]:
         line = {"uart": settings.uart, "baud": settings.baud}
     elif settings.encryption_key is not None:
         line = {"key": settings.encryption_key}
+    elif settings.wifi is not None and settings.broker is not None:
+        line = {"wifi": asdict(settings.wifi), "broker": asdict(settings.broker)}
     return {
         "name": settings.name,
         "interval_ms": round(settings.interval * 1000),

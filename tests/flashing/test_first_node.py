@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from gateway.flashing.hardware import SENSORS
+from gateway.flashing.settings import read_settings
 from tests.flashing.test_images import RP2040, uf2
 from tests.support.gateway_process import COMMAND
 from tests.support.micropython import ROOT
@@ -99,9 +100,15 @@ def test_the_page_leads_to_a_plot(board: StandInBoard, tmp_path: Path) -> None:
     (tmp_path / "RPI-RP2").mkdir()
     (tmp_path / "RPI-RP2" / "INFO_UF2.TXT").write_text("Board-ID: RPI-RP2\n")
     (tmp_path / "RPI_PICO.uf2").write_bytes(uf2(RP2040, RP2040))
-    (gateway_file,) = blocks("toml")
+    gateway_file, line = blocks("toml")
+    (wifi,) = (text for text in blocks("text") if "[wifi]" in text)
     (tmp_path / "gateway.toml").write_text(reader.here(gateway_file))
-    commands = [line for text in blocks("sh") for line in text.splitlines()]
+    (tmp_path / "line.toml").write_text(line)
+    reader.run("tidegate check line.toml")
+    sensor = '[[sensor]]\ndriver = "simulated"\n'
+    (tmp_path / "wifi.toml").write_text(f'board = "pico_w"\nname = "barn1"\n{wifi}{sensor}')
+    assert read_settings(tmp_path / "wifi.toml").link == "mqtt"
+    commands = [each for text in blocks("sh") for each in text.splitlines()]
     new, flash, ports, monitor, check, run, tui, update = commands
     assert "node.toml" in reader.run(new)
     expected = "temperature 25.08 °C, humidity 55.0 %, pressure 1006.53 hPa"

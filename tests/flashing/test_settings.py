@@ -59,6 +59,14 @@ def test_the_key_of_advertisements_reaches_the_board(tmp_path: Path) -> None:
     assert (settings["link"], settings["key"]) == ("ble", key)
 
 
+def test_the_network_and_the_broker_reach_the_board(tmp_path: Path) -> None:
+    tables = '[wifi]\nssid = "barn"\npassword = "hay"\n[broker]\nhost = "192.168.1.2"\n'
+    settings = read(tmp_path, HEAD + 'link = "mqtt"\n' + tables + SIMULATED)
+    assert settings["wifi"] == {"ssid": "barn", "password": "hay"}
+    nothing = dict.fromkeys(("username", "password", "topic"))
+    assert settings["broker"] == {"host": "192.168.1.2", "port": 1883, **nothing}
+
+
 @table(
     "text, told",
     [
@@ -70,6 +78,8 @@ def test_the_key_of_advertisements_reaches_the_board(tmp_path: Path) -> None:
         (HEAD.replace("n1", "ü" * 33) + SIMULATED, "1 to 64 bytes"),
         (HEAD + "interval = 0\n" + SIMULATED, "interval = 0 is not allowed"),
         (HEAD + "baud = 9600\n" + SIMULATED, 'has no meaning without link = "uart"'),
+        (HEAD + 'link = "mqtt"\n' + SIMULATED, "broker: must be given"),
+        (HEAD + '[wifi]\nssid = "a"\npassword = "b"\n' + SIMULATED, 'without link = "mqtt"'),
         (HEAD + 'link = "ble"\nkey = "12"\n' + SIMULATED, "32 hexadecimal digits"),
         (HEAD + f'key = "{"ab" * 16}"\n' + SIMULATED, 'has no meaning without link = "ble"'),
         (HEAD + SIMULATED + "pin = 3\n", "sensor[0].pin = 3 is not allowed: has no meaning"),

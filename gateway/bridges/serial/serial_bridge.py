@@ -16,6 +16,7 @@ from gateway.bridges.serial.regex_lines import compile_pattern
 from gateway.bridges.serial.sample import Parse
 from gateway.bridges.serial.serial_port import Port, open_port
 from gateway.bridges.serial.serial_settings import SerialSettings, port_name
+from gateway.bridges.serial.topic_port import SCHEME, TopicPort
 from gateway.bridges.supervision.host import Host
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
@@ -51,7 +52,7 @@ class SerialBridge:
 
     async def run(self) -> None:
         """Read the port until it is lost, for which PortError is raised."""
-        port = self._port = await open_port(self._settings.port, self._settings.baud)
+        port = self._port = await self._open()
         try:
             self._intake.restart()
             self._host.working()
@@ -60,6 +61,11 @@ class SerialBridge:
         finally:
             self._port = None
             port.close()
+
+    async def _open(self) -> Port:
+        if self._settings.port.startswith(SCHEME):
+            return TopicPort(self._settings.port, self._host)
+        return await open_port(self._settings.port, self._settings.baud)
 
     def _make_intake(self) -> Intake:
         services = self._host.services

@@ -5,6 +5,7 @@ from pathlib import PurePath
 
 from gateway.bridges.serial.regex_lines import check_pattern
 from gateway.bridges.serial.remote_port import check_url
+from gateway.bridges.serial.topic_port import SCHEME
 from gateway.bridges.settings import BridgeSettings, bridge_name, key
 from gateway.config.checks import one_of, text, whole_number
 
@@ -13,11 +14,19 @@ NAME_MAX = 64
 
 
 def port(value: object) -> str:
-    """Accept a path, `usb:vendor:product[:serial number]` or a URL."""
+    """Accept a path, `usb:vendor:product[:serial number]`, a URL or `topic://<topic>`."""
     name = text(value)
-    if "://" in name:
+    if name.startswith(SCHEME):
+        check_topic(name.removeprefix(SCHEME))
+    elif "://" in name:
         check_url(name)
     return name
+
+
+def check_topic(topic: str) -> None:
+    """Raise ValueError for what cannot begin the name of a topic."""
+    if not topic.strip("/") or topic.startswith("$") or set(topic) & {"+", "#"}:
+        raise ValueError("topic://<topic>, such as topic://nodes/barn1, without + and #")
 
 
 def columns(value: object) -> tuple[str, ...]:
@@ -42,7 +51,7 @@ class SerialSettings(BridgeSettings):
         port,
         "path of the device (`/dev/serial/by-id/…` stays the same when it is plugged in again),"
         " `usb:0403:6001` or `usb:0403:6001:<serial number>`,"
-        " `socket://host:port`, `rfc2217://host:port`",
+        " `socket://host:port`, `rfc2217://host:port`, or for nodes with Wi-Fi `topic://<topic>`",
     )
     format: str = key(
         one_of("frames", "json", "csv", "nmea", "regex", "raw"),

@@ -233,6 +233,24 @@ class Machine:
         return 125_000_000
 
 
+class WLAN:
+    """A station that has always been connected: the network is this computer's."""
+
+    def __init__(self, _interface: int) -> None:
+        pass
+
+    def active(self, _on: bool) -> None:
+        pass
+
+    def isconnected(self) -> bool:
+        return True
+
+
+class Network:
+    STA_IF = 0
+    WLAN = WLAN
+
+
 class MicroPython:
     """The module of this name, with a Ctrl-C that goes through the terminal's owner."""
 
@@ -361,6 +379,7 @@ def repl(names: "dict[str, object]", *, raw: bool) -> None:
 def main() -> None:
     sys.modules["machine"] = Machine
     sys.modules["micropython"] = MicroPython
+    sys.modules["network"] = Network
     mount(sys.argv[1], int(sys.argv[2]))
     names: dict[str, object] = {"__name__": "__main__"}
     raw = "raw" in options
