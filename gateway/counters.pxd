@@ -6,4 +6,5 @@ cdef class Counters:
 
     cpdef add(self, name, count=*)
     cpdef set(self, name, value)
+    cpdef forget(self, name)
     cpdef count(self, name)

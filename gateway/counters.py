@@ -21,6 +21,10 @@ class Counters:
         """Make `value` the present reading of the gauge `name`."""
         self.values[name] = value
 
+    def forget(self, name: str) -> None:
+        """Remove a reading: what it tells of is gone."""
+        self.values.pop(name, None)
+
     def count(self, name: str) -> int:
         """Return the counter `name`, 0 while nothing was counted."""
         return int(self.values.get(name, 0))

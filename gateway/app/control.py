@@ -23,6 +23,7 @@ class Control:
     def __init__(self) -> None:
         self._commands: dict[tuple[str, str], Callable[[], None]] = {}
         self._requests: dict[str, Callable[[Message], ReasonCode]] = {}
+        self._below: dict[str, Callable[[str, Message], ReasonCode]] = {}
 
     def know(self, part: str, word: str, command: Callable[[], None]) -> None:
         """Carry out `command` when `word` is published to the part's topic."""
@@ -32,11 +33,18 @@ class Control:
         """Hand what is published to the part's topic to `request`, whatever the payload says."""
         self._requests[part] = request
 
+    def answer_below(self, part: str, request: Callable[[str, Message], ReasonCode]) -> None:
+        """Hand what is published below the part's topic to `request`, with the topic's rest."""
+        self._below[part] = request
+
     def receive(self, message: Message, topic_filters: list[str]) -> ReasonCode:  # noqa: ARG002 - an inline client's shape
         """Carry out a command; an unknown one is refused with 0x83."""
         part = message.topic.removeprefix(CONTROL)
         if part in self._requests:
             return self._requests[part](message)
+        first, _, rest = part.partition("/")
+        if rest and first in self._below:
+            return self._below[first](rest, message)
         word = message.payload.decode(errors="replace")
         command = self._commands.get((part, word))
         if command is None:

@@ -13,6 +13,7 @@ from gateway.app.access import access_policies
 from gateway.app.allocator import give_back_regularly, keep_buffers
 from gateway.app.bridges import start_bridges
 from gateway.app.broker_settings import broker_settings, subscription_filters
+from gateway.app.channels import ChannelDesk, channels_settings
 from gateway.app.checks.warnings import warnings
 from gateway.app.clock_stamp import open_clock_stamp
 from gateway.app.control import Control
@@ -121,9 +122,11 @@ async def start(gateway: Gateway, *, durable: bool) -> None:
         files.start()
     _watch_wear(gateway)
     gateway.control = Control()
+    ChannelDesk(gateway)
     gateway.broker.subscribe_inline(gateway.control, gateway.control.topic_filters)
     await _start_uplink(gateway)
     restore(gateway.broker, kept, Instant(*gateway.clock_stamp.at_start()))
+    gateway.telemetry.say()  # what was restored, before anyone can ask
     for listener in gateway.listeners:
         await listener.serve()
     await start_bridges(gateway)
@@ -140,6 +143,7 @@ def _make_broker(gateway: Gateway, store: Store) -> None:
             subscription_filters=subscription_filters(gateway.configuration),
             durability=durability_entries(gateway.configuration),
             default_durability=commit_within(gateway.configuration.storage.durability),
+            channels=channels_settings(gateway.configuration),
             delivery=delivery_settings(gateway.configuration.delivery),
             memory_limit=gateway.configuration.memory.limit or default_limit(),
         ),

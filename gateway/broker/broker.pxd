@@ -19,6 +19,7 @@ cdef class Broker:
     cdef public list connection_lines
     cdef public object alias_budget
     cdef public object budget
+    cdef readonly object channels
     cdef public object clients
     cdef public object clock_ahead
     cdef public object connections

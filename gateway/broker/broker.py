@@ -7,6 +7,7 @@ from functools import partial
 from gateway.access.policy import OPEN
 from gateway.broker import bounds, sessions
 from gateway.broker.access import Authenticator
+from gateway.broker.channels.channels import Channels
 from gateway.broker.client import Client
 from gateway.broker.connecting.connection_info import PLAIN, ConnectionInfo
 from gateway.broker.connecting.connection_lines import note_end
@@ -72,6 +73,7 @@ class Broker:
         "admissions",
         "alias_budget",
         "budget",
+        "channels",
         "clients",
         "clock_ahead",
         "connection_lines",
@@ -164,6 +166,7 @@ class Broker:
         self.deadlines = Deadlines()
         self.on_silence: Action = partial(end_if_silent, self)  # one object for all clients
         self.memory = MemoryBudget(self, settings.memory_limit)
+        self.channels = Channels(self)
         self.deadlines.set("expiry", 0.0, lambda _, instant: sweep(self, instant))
 
     def open(

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from gateway.broker import sessions, wills
 from gateway.broker.access import access_of_restored
+from gateway.broker.channels.channel import PREFIX
 from gateway.broker.instant import Instant
 from gateway.broker.subscribing import subscribe
 from gateway.broker.subscribing.expressions import TooManyExpressions
@@ -41,7 +42,11 @@ def restore(broker: "Broker", kept: Kept, instant: Instant) -> None:
     for retained in kept.retained:
         _restore_retained(broker, retained, instant)
     for session in kept.sessions:
-        _restore_session(broker, session, instant)
+        if session.client_id.startswith(PREFIX):
+            broker.channels.restore(session)
+        else:
+            _restore_session(broker, session, instant)
+    broker.channels.start()
     for will in kept.wills:
         _restore_will(broker, will, instant)
 

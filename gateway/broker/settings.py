@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from gateway.broker.channels.settings import ChannelsSettings
 from gateway.broker.delivery_classes import DeliverySettings
 from gateway.broker.publishing.durability_classes import DurabilityEntry
 from gateway.broker.publishing.topic_limits import MAXIMUM_TOPIC_LEVELS
@@ -58,4 +59,5 @@ class BrokerSettings:
     subscription_filters: tuple[SubscriptionFilter, ...] = ()  # attached to subscriptions
     durability: tuple[DurabilityEntry, ...] = ()  # the first that fits holds
     default_durability: float | None = 0.0  # `DurabilityClass.commit_within` where none fits
+    channels: ChannelsSettings = field(default_factory=ChannelsSettings)
     delivery: DeliverySettings = field(default_factory=DeliverySettings)

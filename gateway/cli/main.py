@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
+from gateway.cli.channel import add_channel
 from gateway.cli.crashtest.arguments import add_crashtest
 from gateway.cli.firmware.arguments import add_firmware
 from gateway.cli.user import add_user
@@ -82,6 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_tui(commands)
     _add_subscribe(commands)
     _add_uplink(commands)
+    add_channel(commands)
     add_user(commands)
     add_where(commands)
     _add_bridges(commands)

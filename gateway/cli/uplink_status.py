@@ -2,6 +2,7 @@
 
 import json
 import queue
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -29,7 +30,7 @@ Figures = dict[str, int | float | str]
 
 def command_uplink_status(broker: LocalBroker, *, as_json: bool) -> int:
     """Print the state of the uplink; return 0 if it is up, 1 if not; raise TidegateError."""
-    found = figures(broker)
+    found = figures(broker, FILTERS, STATE)
     if as_json:
         print(json.dumps(found, indent=2, sort_keys=True, ensure_ascii=False))
     else:
@@ -37,15 +38,18 @@ def command_uplink_status(broker: LocalBroker, *, as_json: bool) -> int:
     return 0 if found[STATE] == "connected" else DOWN
 
 
-def figures(broker: LocalBroker) -> Figures:
-    """Return the figures of uplink and outbox by name; raise TidegateError without them."""
+def figures(broker: LocalBroker, topic_filters: Sequence[str], awaited: str) -> Figures:
+    """Return the figures below `$SYS/broker/tidegate/` that these match, by name.
+
+    Raises TidegateError without the one that is `awaited`, which is always there.
+    """
     heard: queue.SimpleQueue[tuple[str, bytes] | str] = queue.SimpleQueue()
 
     def on_connect(client: paho.Client, _data: Any, _flags: Any, code: Any, _more: Any) -> None:
         if code.is_failure:
             heard.put(str(code))
         else:
-            client.subscribe([(each, 0) for each in FILTERS])
+            client.subscribe([(each, 0) for each in topic_filters])
 
     def on_message(_client: paho.Client, _data: Any, message: paho.MQTTMessage) -> None:
         heard.put((message.topic.removeprefix(PREFIX), bytes(message.payload)))
@@ -54,11 +58,11 @@ def figures(broker: LocalBroker) -> Figures:
     client.on_connect, client.on_message = on_connect, on_message
     client.loop_start()
     try:
-        found = _gathered(heard)
+        found = _gathered(heard, awaited)
     finally:
         client.disconnect()
         client.loop_stop()
-    if STATE in found:
+    if awaited in found:
         return found
     problem = found.get("", f"no figures within {PATIENCE:.0f} s")
     raise TidegateError(f"the gateway at {broker.url} does not tell its state: {problem}")
@@ -86,12 +90,12 @@ def lines(found: Figures) -> list[str]:
 COUNTS = ("sent", "acknowledged", "resent", "refused", "reconnects")
 
 
-def _gathered(heard: "queue.SimpleQueue[tuple[str, bytes] | str]") -> Figures:
+def _gathered(heard: "queue.SimpleQueue[tuple[str, bytes] | str]", awaited: str) -> Figures:
     """Return what is heard until nothing more comes; a refusal stands under an empty name."""
     found: Figures = {}
     with suppress(queue.Empty):
         while True:
-            figure = heard.get(timeout=SETTLED if STATE in found else PATIENCE)
+            figure = heard.get(timeout=SETTLED if awaited in found else PATIENCE)
             if isinstance(figure, str):
                 return {"": figure}
             name, payload = figure

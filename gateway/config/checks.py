@@ -6,6 +6,7 @@ from urllib.parse import SplitResult, urlsplit
 from gateway.config.described import Check, check
 
 GATEWAY_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+CHANNEL = re.compile(r"[A-Za-z0-9_.-]{1,64}(#tmp|#ephemeral)?")
 STREAM = re.compile(r"[A-Za-z0-9_-]{1,16}")
 PERMISSIONS = re.compile(r"0?[0-7]{3}")
 
@@ -133,6 +134,14 @@ def stream(value: object) -> str:
     return value
 
 
+@check("1 to 64 letters, digits, `_`, `-`, `.`", type="string", pattern=f"^{CHANNEL.pattern}$")
+def channel_name(value: object) -> str:
+    """Accept the name of a channel (docs/channels.md)."""
+    if not isinstance(value, str) or not CHANNEL.fullmatch(value):
+        raise ValueError("1 to 64 letters, digits, _, - and ., then perhaps #tmp or #ephemeral")
+    return value
+
+
 @check(
     "`mqtt://host:port`, `mqtts://…`, `ws://host:port/path`, `wss://…`",
     type="string",
@@ -184,6 +193,14 @@ def topic_template(value: object) -> str:
     plain = TOPIC_PLACE.sub("x", value)
     if set(plain) & set("+#\0{}"):
         raise ValueError(allowed + ", and no other braces or wildcards")
+    return value
+
+
+@check("a topic name", type="string", pattern="^[^$+#][^+#]*$")
+def plain_topic(value: object) -> str:
+    """Accept the name of a topic that clients may publish to."""
+    if not isinstance(value, str) or not value or value[0] == "$" or set(value) & set("+#\0"):
+        raise ValueError("a topic name, without wildcards and not with $")
     return value
 
 

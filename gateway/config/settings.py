@@ -11,6 +11,7 @@ from gateway.config.checks import gateway_id
 from gateway.config.declaration import key, table, tables
 from gateway.config.sections.access import AccessConfig, RoleConfig
 from gateway.config.sections.broker import BrokerConfig, SubscriptionFilterConfig
+from gateway.config.sections.channel import ChannelConfig
 from gateway.config.sections.delivery import DeliveryConfig
 from gateway.config.sections.down import DownConfig
 from gateway.config.sections.listener import ListenerConfig
@@ -26,6 +27,7 @@ from gateway.config.sections.uplink import UplinkConfig
 __all__ = [
     "AccessConfig",
     "BrokerConfig",
+    "ChannelConfig",
     "Configuration",
     "DeliveryConfig",
     "DownConfig",
@@ -80,6 +82,7 @@ class Configuration:
         name="subscription_filter",
         most=1_000,  # looked at for each filter
     )
+    channels: tuple[ChannelConfig, ...] = tables(ChannelConfig, name="channel")
     uplink: UplinkConfig | None = table(UplinkConfig, default=None)
     outbox: OutboxConfig = table(OutboxConfig)
     memory: MemoryConfig = table(MemoryConfig)

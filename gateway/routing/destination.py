@@ -67,6 +67,14 @@ class Destination:
             self.topic_filters = [topic_filter]
 
 
+def to_channel(channel: Subscriber) -> Destination:
+    """Return the destination of all messages of a channel, at the QoS at which they come."""
+    destination = Destination(channel)
+    destination.qos = 2
+    destination.retain_as_published = True
+    return destination
+
+
 def destinations(subscriptions: Iterable[Subscription]) -> list[Destination]:
     """Return one destination for each subscriber, whose subscriptions all want the message."""
     found: dict[Subscriber, Destination] = {}

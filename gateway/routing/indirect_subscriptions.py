@@ -7,7 +7,7 @@ from gateway.mqtt.topics import SHARED_PREFIX, split_shared
 from gateway.routing.filter_index import FilterIndex
 from gateway.routing.filtered_subscriptions import FilteredSubscriptions
 from gateway.routing.shared_subscriptions import Group, SharedSubscriptions
-from gateway.routing.subscription import Subscription
+from gateway.routing.subscription import Subscriber, Subscription
 from gateway.routing.topic_trie import TopicTrie
 
 if TYPE_CHECKING:
@@ -38,8 +38,9 @@ class IndirectSubscriptions:
         self._subscriptions: dict[int, Subscription] = {}
         self._text = 0  # bytes of topic filters
 
-    def __len__(self) -> int:
-        return len(self._subscriptions)
+    def __bool__(self) -> bool:
+        """Whether a topic may match any: a channel matches without a subscription, too."""
+        return bool(self._subscriptions) or bool(self._shared)
 
     @property
     def shared(self) -> int:
@@ -91,6 +92,16 @@ class IndirectSubscriptions:
         """Return the groups of shared subscriptions that match."""
         return self._shared.groups(topic)
 
+    def attach(self, topic_filter: str, channel: Subscriber) -> Group[Subscription]:
+        """Give the messages of a group to a channel; `topic_filter` begins with `$share/`."""
+        share_name, shared_filter = split_shared(topic_filter)
+        return self._shared.attach(share_name or "", shared_filter, channel)
+
+    def detach(self, topic_filter: str) -> None:
+        """Give them to the members again."""
+        share_name, shared_filter = split_shared(topic_filter)
+        self._shared.detach(share_name or "", shared_filter)
+
     def members(self, topic_filter: str) -> Iterator[Subscription]:
         """Give the members of the group of a topic filter that begins with `$share/`."""
         share_name, shared_filter = split_shared(topic_filter)
@@ -98,7 +109,7 @@ class IndirectSubscriptions:
 
     def memory(self) -> int:
         """Return about the bytes of all subscriptions; 0 without any."""
-        if not self._subscriptions:
+        if not self:
             return 0
         tables = self._trie.memory() + self._filtered.memory() + self._shared.memory()
         return self._text + tables + len(self._subscriptions) * OVERHEAD

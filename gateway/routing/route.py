@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from gateway.routing.destination import Destination
+from gateway.routing.destination import Destination, to_channel
 from gateway.routing.filter_index import FilterIndex
 from gateway.routing.shared_subscriptions import Group
 from gateway.routing.subscription import Subscription
@@ -38,7 +38,7 @@ class Route:
     """The destinations of all topic names that have this `match`.
 
     Of those who `always` get every message, `inline` are parts of the gateway and `sessions` are
-    clients. If it `asks`, who gets one beside them its content says: the `conditional`
+    clients and channels. If it `asks`, who gets one beside them its content says: the `conditional`
     subscriptions, those that the `indexes` find, and one member of each of the `groups`. It is
     `crowded` if too many topic filters match: nobody gets the messages. `topics` is how many
     topics are known that have it, and `size` about the bytes it occupies.
@@ -65,14 +65,17 @@ class Route:
         conditional: Sequence[Subscription] = (),
     ) -> None:
         self.match = match
-        self.always = tuple(always)
+        channels = [to_channel(each.channel) for each in match[2] if each.channel is not None]
+        self.always = (*always, *channels)
         self.inline = tuple([each for each in always if each.subscriber.inline])
         self.sessions = self.always
         if self.inline:
-            self.sessions = tuple([each for each in always if not each.subscriber.inline])
+            self.sessions = tuple([each for each in self.always if not each.subscriber.inline])
         self.conditional = tuple(conditional)
         self.indexes = match[1]
         self.groups = match[2]
+        if channels:
+            self.groups = tuple([each for each in match[2] if each.channel is None])
         self.crowded = match == CROWDED
         self.asks = bool(self.conditional or self.indexes or self.groups)
         self.topics = 0

@@ -17,6 +17,7 @@ from gateway.routing.indirect_subscriptions import (
 )
 from gateway.routing.route import CROWDED, NOWHERE, Match, Route
 from gateway.routing.selection import Rights, Selection
+from gateway.routing.shared_subscriptions import Group
 from gateway.routing.subscribers import Subscribers
 from gateway.routing.subscription import Subscriber, Subscription
 from gateway.routing.topic_trie import TooManyNodes
@@ -183,6 +184,26 @@ class Router:
         for callback in self.on_discard:
             callback(number)
 
+    def attach(self, topic_filter: str, channel: Subscriber) -> Group[Subscription]:
+        """Give the messages of a shared subscription to a channel, with or without a member.
+
+        Returns the group of its members; `topic_filter` begins with `$share/`.
+        """
+        group = self._indirect.attach(topic_filter, channel)
+        self.on_change(split_shared(topic_filter)[1])
+        return group
+
+    def detach(self, topic_filter: str) -> None:
+        """Give the messages of a shared subscription that has a channel to its members again."""
+        self._indirect.detach(topic_filter)
+        self.on_change(split_shared(topic_filter)[1])
+
+    def selection(self, message: Message) -> Selection:
+        """Return what asks subscriptions about one message, their rights to its topic included."""
+        topic = message.topic
+        rights = (lambda access: access.rights(topic)) if self.asks(topic) else None
+        return Selection(self._budget, message, rights)
+
     def match(self, topic: str) -> Match:
         """Return what a topic matches, until a subscription that belongs to it changes."""
         try:
@@ -273,9 +294,7 @@ class Router:
 
         None if nobody is left who wants it; `topic_filter` begins with `$share/`.
         """
-        topic = message.topic
-        rights = (lambda access: access.rights(topic)) if self.asks(topic) else None
-        selection = Selection(self._budget, message, rights)
+        selection = self.selection(message)
         chosen = selection.choose(self._indirect.members(topic_filter))
         message.forget_parts()
         return chosen

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import chain
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from gateway.routing.topic_trie import TopicTrie
 
@@ -10,13 +10,18 @@ _Member = TypeVar("_Member")
 
 
 class Group(Generic[_Member]):
-    """The members of one shared subscription, in the order they came, and whose turn it is."""
+    """The members of one shared subscription, in the order they came, and whose turn it is.
 
-    __slots__ = ("members", "turn")
+    Its messages go to its `channel` if it has one, which gives them to the members; otherwise each
+    goes to a member at once.
+    """
+
+    __slots__ = ("channel", "members", "turn")
 
     def __init__(self) -> None:
         self.members: list[_Member] = []
         self.turn = 0
+        self.channel: Any = None  # a subscriber: routing knows no other kind
 
     def take_turns(self) -> Iterator[_Member]:
         """Give the members, the one whose turn it is first, and give the next one the turn.
@@ -57,6 +62,10 @@ class SharedSubscriptions(Generic[_Member]):
     def __len__(self) -> int:
         return self._count
 
+    def __bool__(self) -> bool:
+        """Whether there is any group."""
+        return bool(self._numbers)
+
     def memory(self) -> int:
         """Return the bytes of the trie that the groups are found by."""
         return self._trie.memory()
@@ -66,11 +75,7 @@ class SharedSubscriptions(Generic[_Member]):
 
         `topic_filter` is what follows `$share/<share name>/`.
         """
-        number = self._numbers.get((share_name, topic_filter))
-        if number is None:
-            number = self._numbers[share_name, topic_filter] = self._new_group()
-            self._trie.add(topic_filter, number)
-        members = self._groups[number].members
+        members = self._reach(share_name, topic_filter).members
         if member not in members:
             members.append(member)
             self._count += 1
@@ -83,22 +88,49 @@ class SharedSubscriptions(Generic[_Member]):
         group = self._groups[number]
         group.remove(member)
         self._count -= 1
-        if not group.members:
+        self._forget_empty(share_name, topic_filter)
+        return True
+
+    def attach(self, share_name: str, topic_filter: str, channel: Any) -> Group[_Member]:
+        """Give a group's messages to `channel`, which stays without a member; return the group."""
+        group = self._reach(share_name, topic_filter)
+        group.channel = channel
+        return group
+
+    def detach(self, share_name: str, topic_filter: str) -> None:
+        """Give the messages of a group that has a channel to its members again."""
+        self._groups[self._numbers[share_name, topic_filter]].channel = None
+        self._forget_empty(share_name, topic_filter)
+
+    def _reach(self, share_name: str, topic_filter: str) -> Group[_Member]:
+        """Return the group, which is made if there is none."""
+        number = self._numbers.get((share_name, topic_filter))
+        if number is None:
+            number = self._numbers[share_name, topic_filter] = self._new_group()
+            self._trie.add(topic_filter, number)
+        return self._groups[number]
+
+    def _forget_empty(self, share_name: str, topic_filter: str) -> None:
+        """Forget the group if it has neither members nor a channel."""
+        number = self._numbers[share_name, topic_filter]
+        group = self._groups[number]
+        if not group.members and group.channel is None:
             del self._numbers[share_name, topic_filter]
             self._trie.discard(topic_filter, number)
             self._free.append(number)
-        return True
 
     def groups(self, topic: str) -> list[Group[_Member]]:
-        """Return the groups that match, each good for as long as it has members."""
-        if not self._count:
+        """Return the groups that match, each good for as long as it has members or a channel."""
+        if not self._numbers:
             return []
         return [self._groups[number] for number in self._trie.match(topic)]
 
     def members(self, share_name: str, topic_filter: str) -> Iterator[_Member]:
         """Give the members of one group, who take turns; none if there is no such group."""
         number = self._numbers.get((share_name, topic_filter))
-        return iter(()) if number is None else self._groups[number].take_turns()
+        if number is None or not self._groups[number].members:
+            return iter(())
+        return self._groups[number].take_turns()
 
     def _new_group(self) -> int:
         if self._free:

@@ -8,6 +8,7 @@ cdef class DeliveryQueue(QueueUsage):
     cdef readonly long long _head_bytes
     cdef Py_ssize_t _head_messages
     cdef object _newest
+    cdef public Py_ssize_t head_messages
     cdef readonly object _tail
 
     cpdef append(self, Span span)

@@ -26,7 +26,7 @@ class DeliveryQueue(QueueUsage):
     `wants_page`, has it read.
     """
 
-    __slots__ = ("_head", "_head_bytes", "_head_messages", "_newest", "_tail")
+    __slots__ = ("_head", "_head_bytes", "_head_messages", "_newest", "_tail", "head_messages")
 
     def __init__(
         self,
@@ -38,6 +38,7 @@ class DeliveryQueue(QueueUsage):
         self._head = NO_SPANS
         self._head_bytes = 0
         self._head_messages = 0
+        self.head_messages = HEAD_MESSAGES  # that stay in memory although they are on disk
         self._tail = NO_TAIL
         self._newest = NO_SPANS  # behind the paged tail
 
@@ -58,7 +59,7 @@ class DeliveryQueue(QueueUsage):
         return (
             tail.messages > 0
             and not tail.loading
-            and self._head_messages <= HEAD_MESSAGES // 2
+            and self._head_messages <= self.head_messages // 2
             and self._head_bytes <= HEAD_BYTES // 2
         )
 
@@ -192,7 +193,7 @@ class DeliveryQueue(QueueUsage):
     @property
     def _head_has_room(self) -> bool:
         return not self._head or (  # what is next is in memory, or to be read
-            self._head_messages < HEAD_MESSAGES
+            self._head_messages < self.head_messages
             and self._head_bytes < HEAD_BYTES
             and not self._memory.heads_full
         )

@@ -17,6 +17,7 @@ cdef class Session:
     cdef public object access
     cdef readonly object client_id
     cdef public Connection connection
+    cdef public tuple consumes
     cdef public Counters counters
     cdef public DeliveryClass delivery
     cdef public object durability_class

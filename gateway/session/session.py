@@ -20,7 +20,7 @@ from gateway.session.inflight import Inflight
 from gateway.session.journal import NO_JOURNAL, Journal
 from gateway.session.limits import SessionLimits
 from gateway.session.readiness import Readiness
-from gateway.session.span import Span
+from gateway.session.span import Gives, Span
 from gateway.session.traffic import Traffic
 
 EXPIRING = 1.0
@@ -39,6 +39,7 @@ class Session:
         "access",
         "client_id",
         "connection",
+        "consumes",
         "counters",
         "delivery",
         "durability_class",
@@ -82,6 +83,7 @@ class Session:
         self.inflight = Inflight(limits.maximum_inflight)
         self._incoming: Incoming | None = None  # made with the first QoS 2 message
         self._will: Will | None = None
+        self.consumes: tuple[Gives, ...] = ()  # channels
         # called with monotonic seconds when there may be room for more; set while more waits
         self.on_room: Callable[[Session, float], None] | None = None
 
@@ -135,11 +137,20 @@ class Session:
         if self.connection is None:
             return
         self.connection = None
+        if self.consumes:
+            self._give_back()
         if len(self.inflight):
             self.inflight.charge(self.limits.memory)
         dropped = self.queue.remove_qos_0() if self.queue else 0
         if dropped:
             self.counters.add("publish/messages/dropped", dropped)
+
+    def _give_back(self) -> None:
+        """Return to channels what they gave and was not acknowledged."""
+        for packet_id, span in list(self.inflight.items()):
+            if span.channel is not None:
+                self.inflight.take((packet_id,), 0)
+                span.channel.given_back(span, span.first + packet_id - span.packet_id)
 
     def keep_in(self, journal: Journal) -> None:
         """Let this journal take down what happens from now on, and hold what is not in memory."""
@@ -185,14 +196,19 @@ class Session:
         if span is None:
             return 0
         count = self.inflight.take(identifiers, start)
-        if self.journal is not NO_JOURNAL:
+        if span.channel is not None:
+            span.channel.finished(span, span.first + packet_id - span.packet_id, count)
+        elif self.journal is not NO_JOURNAL:
             self.journal.done(span, span.first + packet_id - span.packet_id, count)
         return count
 
     def drop(self, span: Span, number: int) -> None:
         """Forget a message that cannot be sent, the one with this number in its publication."""
         self.inflight.take((span.packet_id + number - span.first,), 0)
-        self.journal.done(span, number, 1)
+        if span.channel is not None:
+            span.channel.finished(span, number, 1)
+        else:
+            self.journal.done(span, number, 1)
 
     def release(self, packet_id: int, span: Span) -> int:
         """Note the PUBREC of a QoS 2 message; return the commit that its PUBREL waits for."""
@@ -334,6 +350,8 @@ class Session:
             self.page_in()
         if self.on_room is not None:
             self.on_room(self, now)
+        for channel in self.consumes:
+            channel.pump(now)
 
     def page_in(self) -> None:
         """Let more of what is on disk alone be read, if it is time."""

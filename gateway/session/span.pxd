@@ -7,6 +7,7 @@ cdef Py_ssize_t _SPAN_OVERHEAD
 @cython.final
 cdef class Span:
     cdef Py_ssize_t _size
+    cdef public object channel
     cdef public Py_ssize_t count
     cdef public Py_ssize_t first
     cdef public long long kept

@@ -29,18 +29,35 @@ class Row(Protocol):
         ...
 
 
+class Gives(Protocol):
+    """A channel, as a session sees it that was given messages of it."""
+
+    def finished(self, span: "Span", number: int, count: int) -> None:
+        """Note that so many messages, from this number on, need no further packet."""
+        ...
+
+    def given_back(self, span: "Span", number: int) -> None:
+        """Take back a message whose consumer has lost its connection."""
+        ...
+
+    def pump(self, now: float) -> None:
+        """Give consumers what they have room for."""
+        ...
+
+
 class Span:
     """The messages of a publication from number `first` on, `count` of them.
 
     They are sent with this `qos` and `retain`, with `subscription_identifiers` of every
     subscription that matched [MQTT-3.3.4-3], and with consecutive packet identifiers from
     `packet_id` on, which is 0 before they are sent. A shared subscription gave them to this member
-    if `topic_filter` names one. `row` is where the session's journal keeps them, None if it does
-    not, and `kept` the bytes that they take there.
+    if `topic_filter` names one, or a `channel` if that is one. `row` is where the session's journal
+    keeps them, None if it does not, and `kept` the bytes that they take there.
     """
 
     __slots__ = (
         "_size",
+        "channel",
         "count",
         "first",
         "kept",
@@ -71,6 +88,7 @@ class Span:
         self.subscription_identifiers = subscription_identifiers
         self.topic_filter = topic_filter
         self.packet_id = 0
+        self.channel: Gives | None = None
         self.row: Row | None = None
         self.kept = 0
         self._size = 0

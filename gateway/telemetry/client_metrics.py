@@ -1,6 +1,6 @@
 """Prometheus metadata of the figures of connections, sessions, topic aliases and filters."""
 
-from gateway.telemetry.figure import Kind, own
+from gateway.telemetry.figure import Figure, Kind, own
 
 COUNTER, GAUGE = Kind.COUNTER, Kind.GAUGE
 
@@ -37,6 +37,7 @@ CLIENTS = (
             "incoming": "QoS 2 messages beyond what a session may hold.",
             "crowded_topics": "Messages whose topic meets too many topic filters.",
             "wills": "CONNECTs with a will while the queues were full.",
+            "consumers": "Consumers beyond what a channel may have.",
         },
     ),
     *own("sessions", COUNTER, {"rejected": "CONNECTs beyond the persistent sessions that may be."}),
@@ -202,4 +203,48 @@ WHERE = (
     ),
 )
 
-CLIENT_FIGURES = (*CLIENTS, *ALIASES, *WHERE)
+CHANNELS = (
+    Figure("tidegate/channels", GAUGE, "Channels."),
+    Figure(
+        "tidegate/channels_refused",
+        COUNTER,
+        "Shared subscriptions that could be no channel because there were too many.",
+    ),
+    Figure(
+        "tidegate/channels/<channel>/state",
+        GAUGE,
+        "1 for the state of the channel.",
+        "tidegate_channel_state",
+        ("open", "paused"),
+    ),
+    *own(
+        "channels/<channel>",
+        GAUGE,
+        {
+            "consumers": "Consumers, connected or not.",
+            "depth": "Messages that wait for a consumer.",
+            "bytes": "Bytes of messages that wait.",
+            "in_flight": "Messages that consumers have and did not acknowledge.",
+            "oldest_seconds": "Age of the oldest message in memory.",
+            "latency_ms_p50": "Milliseconds until half of the last messages were acknowledged.",
+            "latency_ms_p99": "Milliseconds until 99 % of them were acknowledged.",
+        },
+    ),
+    *own(
+        "channels/<channel>",
+        COUNTER,
+        {
+            "received": "Messages queued.",
+            "delivered": "Messages given to consumers, each time.",
+            "acknowledged": "Messages that consumers acknowledged.",
+            "requeued": "Messages given back.",
+            "timed_out": "Messages not acknowledged in time.",
+            "dead_lettered": "Messages published to the dead letter topic.",
+            "dropped": "Messages given up for want of room, after their last attempt, or emptied.",
+            "expired": "Messages that expired while they waited.",
+            "filtered": "Messages that no consumer's filter let through.",
+        },
+    ),
+)
+
+CLIENT_FIGURES = (*CLIENTS, *CHANNELS, *ALIASES, *WHERE)

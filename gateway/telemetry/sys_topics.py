@@ -57,6 +57,9 @@ class SysTopics:
             if self._said.get(name) != value:
                 self._said[name] = value
                 self._retain(name, str(value))
+        for name in self._said.keys() - self._counters.values.keys():  # a channel's that is gone
+            del self._said[name]
+            self._retain(name, "")
 
     def alarm(self, name: str, text: str) -> None:
         """Raise the alarm `name`; an empty text ends it."""

@@ -5,10 +5,17 @@ from gateway.broker.settings import BrokerSettings
 from gateway.broker.subscribing.subscription_filters import SubscriptionFilter
 from gateway.config.settings import BrokerConfig, Configuration, SubscriptionFilterConfig
 
-TABLES = {"subscription_filters", "durability", "default_durability", "memory_limit", "delivery"}
+TABLES = {
+    "subscription_filters",
+    "durability",
+    "default_durability",
+    "memory_limit",
+    "delivery",
+    "channels",
+}
 """What has tables of its own in the configuration."""
 
-ELSEWHERE = {"sys_interval"}
+ELSEWHERE = {"sys_interval", "unconfigured_channels", "maximum_channels"}
 """What the configuration calls the broker's, and others use."""
 
 

@@ -64,3 +64,16 @@ def test_a_part_may_answer_for_itself_whatever_the_payload_says(control: Control
     control.answer("recall", answer)
     assert ask(control, "recall", b"\xff") == ReasonCode.QUOTA_EXCEEDED
     assert asked == [b"\xff"]
+
+
+def test_what_is_below_a_part_goes_to_whoever_answers_there(control: Control) -> None:
+    asked: list[tuple[str, bytes]] = []
+
+    def answer(rest: str, message: Message) -> ReasonCode:
+        asked.append((rest, message.payload))
+        return ReasonCode.SUCCESS
+
+    control.answer_below("channel", answer)
+    assert ask(control, "channel/jobs/pause", b"x") == ReasonCode.SUCCESS
+    assert asked == [("jobs/pause", b"x")]
+    assert ask(control, "channel", b"x") == ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR

@@ -19,7 +19,7 @@ MISTAKES: list[tuple[str, str, object, str]] = [
         "[gatway]\nid = 'a'",
         "gatway",
         {"id": "a"},
-        "there are access, broker, delivery, durability, gateway,",
+        "there are access, broker, channel, delivery, durability, gateway,",
     ),
     ("[gateway]\nname = 'a'", "gateway.name", "a", "unknown key; there are id"),
     (
@@ -47,6 +47,19 @@ MISTAKES: list[tuple[str, str, object, str]] = [
         "durability[0].class",
         "batch(0)",
         '"batch(<ms>)" with 1 to 60000 ms',
+    ),
+    ("[[channel]]\nname = 'a b'\nfilter = 'a'", "channel[0].name", "a b", "letters, digits"),
+    (
+        "[[channel]]\nname = 'a'\nfilter = 'a'\ndead_letter_topic = 'd'",
+        "channel[0].dead_letter_topic",
+        "d",
+        "only together with max_attempts",
+    ),
+    (
+        "[[channel]]\nname = 'a'\nfilter = 'a'\nmax_attempts = 1\ndead_letter_topic = 'd/#'",
+        "channel[0].dead_letter_topic",
+        "d/#",
+        "without wildcards",
     ),
     ("[[delivery.rule]]\nclass = 'device'", "delivery.rule[0].client", None, "client or user must"),
     (

@@ -11,6 +11,8 @@ from gateway.telemetry.metrics import FIGURES, INFO, exposition
 from tests.support.sys_topics import documented
 
 TEXTS = {
+    "tidegate/channels/<channel>/filter",
+    "tidegate/channels/<channel>/kind",
     "version",
     *(f"tidegate/gateway/{name}" for name in ("id", "version", "epoch")),
     *(f"tidegate/uplink/{name}" for name in ("destination", "error")),

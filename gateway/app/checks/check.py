@@ -37,6 +37,7 @@ def _mistakes(configuration: Configuration, keys: Sequence[str]) -> Iterator[Con
         wrong.append(error.key)
         yield error
     yield from _different_targets(configuration)
+    yield from _different_channels(configuration)
     for place in range(len(configuration.listeners)):
         if not any(key.startswith(f"listener[{place}].") for key in wrong):
             yield from _mistake_of_listener(configuration, place)
@@ -79,6 +80,18 @@ def _different_targets(configuration: Configuration) -> Iterator[ConfigurationEr
                     f"that of the rule for {other.topic}, which has the same stream and topics"
                 )
                 yield ConfigurationError(configuration.file, key, rule.target, allowed)
+
+
+def _different_channels(configuration: Configuration) -> Iterator[ConfigurationError]:
+    """Give channels that have the name of one before: commands and figures go by the name."""
+    names: set[str] = set()
+    for place, channel in enumerate(configuration.channels):
+        if channel.share_name in names:
+            key = f"channel[{place}].name"
+            yield ConfigurationError(
+                configuration.file, key, channel.name, "a name that no other channel has"
+            )
+        names.add(channel.share_name)
 
 
 def _mistake_of_listener(configuration: Configuration, place: int) -> Iterator[ConfigurationError]:

@@ -18,10 +18,16 @@ _PUBREL = alike(PubRel, ReasonCode.SUCCESS, MQTT_3_1_1)  # the same in every pro
 
 
 def handle_puback(_broker: "Broker", client: Client, session: Session, instant: Instant) -> None:
-    """Finish QoS 1 deliveries [MQTT-4.3.2-3]; whatever their codes, they are not resent."""
+    """Finish QoS 1 deliveries [MQTT-4.3.2-3]; whatever their codes, they are not resent.
+
+    A message of a channel that is acknowledged with an error goes to another consumer.
+    """
     identifiers = client.connection.acknowledged()
     if not identifiers:
-        identifiers = (_one(client).packet_id,)
+        packet = _one(client)
+        identifiers = (packet.packet_id,)
+        if packet.reason_code >= FAILURE:
+            _give_back(session, packet.packet_id)
     place, end = 0, len(identifiers)
     while place < end:
         span = session.inflight.find(identifiers[place])
@@ -32,6 +38,14 @@ def handle_puback(_broker: "Broker", client: Client, session: Session, instant: 
         else:
             raise ProtocolError(f"PUBACK for the QoS 2 message {identifiers[place]}")
     session.pump(instant.monotonic)
+
+
+def _give_back(session: Session, packet_id: int) -> None:
+    """Return a message to its channel, if it is from one: this consumer refuses it."""
+    span = session.inflight.find(packet_id)
+    if span is not None and span.channel is not None:
+        session.inflight.take((packet_id,), 0)
+        span.channel.given_back(span, span.first + packet_id - span.packet_id)
 
 
 def handle_pubrec(_broker: "Broker", client: Client, session: Session, instant: Instant) -> None:

@@ -37,7 +37,8 @@ def sweep(broker: "Broker", instant: Instant) -> None:
     """Remove what has expired, now and at each interval [MQTT-3.3.2-5]."""
     look_at_clock(broker, instant)
     broker.store.forget_retained(broker.retained.drop_expired(instant.monotonic))
-    expired = sum(session.drop_expired(instant.monotonic) for session in broker.sessions.values())
+    sessions = (*broker.sessions.values(), *broker.channels)
+    expired = sum(session.drop_expired(instant.monotonic) for session in sessions)
     if expired:
         broker.counters.add("publish/messages/expired", expired)
     broker.store.sweep()

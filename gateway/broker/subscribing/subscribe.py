@@ -161,6 +161,9 @@ def _subscribe(
     if _no_room(broker, session) and broker.router.find(session, asked.topic_filter) is None:
         broker.counters.add("tidegate/refused/subscriptions")
         return ReasonCode.QUOTA_EXCEEDED, None
+    if broker.channels.full(session, asked.topic_filter):
+        broker.counters.add("tidegate/refused/consumers")
+        return ReasonCode.QUOTA_EXCEEDED, None
     session.journal.subscribe(asked)
     return ReasonCode(asked.qos), (route(broker, session, asked, where), asked)
 

@@ -141,6 +141,17 @@ class BrokerConfig:
         "publish, who gets it; 0 looks that up anew for each message",
         16 * 1024 * 1024,
     )
+    unconfigured_channels: str = key(
+        one_of("shared", "temporary", "durable"),
+        "what a shared subscription is that no `[[channel]]` names: shared as MQTT has it, or a "
+        "[channel](channels.md) from its first consumer on",
+        "shared",
+    )
+    maximum_channels: int = key(
+        whole_number(1, 100_000),
+        "channels at one time; a shared subscription that would be one more stays one",
+        1_000,
+    )
     maximum_topic_levels: int = key(
         whole_number(1, 65_536),
         "levels of a topic name or filter. A message beyond gets 0x90, at QoS 0 by "

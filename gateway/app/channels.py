@@ -1,0 +1,133 @@
+"""Channels as the configuration names them, the commands for them, and their figures."""
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from gateway.broker.channels.channel import Channel
+from gateway.broker.channels.settings import (
+    ChannelSettings,
+    ChannelsSettings,
+    Choice,
+    Unconfigured,
+)
+from gateway.config.settings import ChannelConfig, Configuration
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.routing.where.message import Message
+from gateway.session.limits import WhenFull
+
+if TYPE_CHECKING:
+    from gateway.app.gateway import Gateway
+
+logger = logging.getLogger(__name__)
+
+PART = "channel"
+"""The part of `$CONTROL/tidegate/` with the commands for channels."""
+
+_FIGURES = "tidegate/channels/"
+
+
+def channels_settings(configuration: Configuration) -> ChannelsSettings:
+    """Return the channels that are configured, and what other shared subscriptions are."""
+    broker = configuration.broker
+    return ChannelsSettings(
+        tuple(_settings(each) for each in configuration.channels),
+        Unconfigured(broker.unconfigured_channels),
+        broker.maximum_channels,
+    )
+
+
+def _settings(config: ChannelConfig) -> ChannelSettings:
+    return ChannelSettings(
+        config.share_name,
+        config.filter,
+        Choice(config.choice),
+        config.in_memory,
+        config.memory_messages,
+        config.maximum_messages,
+        config.disk_bytes,
+        WhenFull(config.when_full),
+        config.inflight_timeout,
+        config.max_attempts,
+        config.dead_letter_topic,
+        config.maximum_consumers,
+    )
+
+
+class ChannelDesk:
+    """Carries out commands for channels, and shows what becomes of their messages."""
+
+    def __init__(self, gateway: "Gateway") -> None:
+        self._gateway = gateway
+        self._channels = channels = gateway.broker.channels
+        self._commands: dict[str, Callable[[Channel, str], object]] = {
+            "pause": lambda channel, _: channels.pause(channel),
+            "resume": lambda channel, _: channels.resume(channel),
+            "empty": lambda channel, _: channels.empty(channel),
+            "delete": lambda channel, _: channels.delete(channel),
+            "touch": self._touch,
+            "requeue": self._requeue,
+        }
+        gateway.control.answer_below(PART, self.receive)
+        gateway.telemetry.sys_topics.refresh.append(self.show)
+
+    def receive(self, rest: str, message: Message) -> ReasonCode:
+        """Carry out `<name>/<command>`; what is unknown is refused with 0x83."""
+        name, _, word = rest.rpartition("/")
+        command, found = self._commands.get(word), self._channels.named(name)
+        if command is None or not found:
+            known = ", ".join(self._commands)
+            logger.warning("unknown channel or command %.80r; commands are %s", rest, known)
+            return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
+        who = message.client_id or ""
+        if word not in ("touch", "requeue"):
+            logger.info("channel %s: %s, asked for by client %.80r", name, word, who)
+        for channel in found:
+            command(channel, who)
+        return ReasonCode.SUCCESS
+
+    def _touch(self, channel: Channel, client_id: str) -> None:
+        channel.touch(client_id, self._gateway.turn.instant.monotonic)
+
+    def _requeue(self, channel: Channel, client_id: str) -> None:
+        channel.requeue(client_id)
+
+    def show(self) -> None:
+        """Set the figures of every channel, and forget those of channels that are gone."""
+        counters, now = self._gateway.counters, self._gateway.clock.monotonic()
+        gone = {name for name in counters.values if name.startswith(_FIGURES)}
+        for channel in self._channels:
+            for name, value in _figures(channel, now).items():
+                full = f"{_FIGURES}{channel.settings.name}/{name}"
+                counters.set(full, value)
+                gone.discard(full)
+        for name in gone:
+            counters.forget(name)
+        counters.set("tidegate/channels", len(self._channels))
+        counters.set("tidegate/channels_refused", self._channels.refused)
+
+
+def _figures(channel: Channel, now: float) -> dict[str, int | float | str]:
+    figures, settings = channel.figures, channel.settings
+    state = "paused" if channel.paused else "open"
+    return {
+        "state": state,
+        "kind": "temporary" if settings.temporary else "durable",
+        "filter": settings.topic_filter,
+        "consumers": len(channel.consumers),
+        "depth": channel.depth,
+        "bytes": channel.queue.bytes,
+        "in_flight": channel.in_flight,
+        "oldest_seconds": round(channel.oldest(now), 1),
+        "received": figures.received,
+        "delivered": figures.delivered,
+        "acknowledged": figures.acknowledged,
+        "requeued": figures.requeued,
+        "timed_out": figures.timed_out,
+        "dead_lettered": figures.dead_lettered,
+        "dropped": figures.dropped,
+        "expired": figures.expired,
+        "filtered": figures.filtered,
+        "latency_ms_p50": round(1000 * figures.latency(50), 1),
+        "latency_ms_p99": round(1000 * figures.latency(99), 1),
+    }

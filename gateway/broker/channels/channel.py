@@ -1,0 +1,335 @@
+"""A channel: a shared subscription whose messages wait in a queue of its own."""
+
+from collections import deque
+from collections.abc import Callable
+from math import inf
+from typing import TYPE_CHECKING
+
+from gateway.broker.channels.consumers import Consumers, NobodyWantsIt, session_of
+from gateway.broker.channels.figures import ChannelFigures
+from gateway.broker.channels.settings import ChannelSettings, Choice
+from gateway.mqtt.delivery_policy import DeliveryPolicy
+from gateway.mqtt.publication import Publication
+from gateway.mqtt.publish_encoder import publication_of
+from gateway.routing.subscription import Subscription
+from gateway.routing.where.message import make_message
+from gateway.session import overflow, sending
+from gateway.session.limits import SessionLimits
+from gateway.session.session import Session
+from gateway.session.span import Span
+
+if TYPE_CHECKING:
+    from gateway.broker.broker import Broker
+
+ATTEMPT = "attempt"
+"""The user property of a message that a consumer gets again: how many times it was given out."""
+
+PREFIX = "$channel/"
+"""What the names of channels in the database begin with, and no client identifier may."""
+
+
+class Delivery:
+    """Messages that a consumer was given at once and has not all acknowledged.
+
+    `source` is the span of the channel's queue, `sent` the one that the consumer got: the first
+    message of one is that of the other. They time out at the monotonic second `due`.
+    """
+
+    __slots__ = ("attempts", "consumer", "due", "left", "sent", "source")
+
+    def __init__(
+        self, source: Span, sent: Span, consumer: Session, attempts: int, due: float
+    ) -> None:
+        self.source = source
+        self.sent = sent
+        self.consumer = consumer
+        self.attempts = attempts
+        self.due = due
+        self.left = sent.count
+
+    def original(self, number: int) -> int:
+        """Return the number in `source` of a message of `sent`."""
+        return self.source.first + number - self.sent.first
+
+
+class Returned:
+    """A message that goes to another consumer next: it was given out so many times."""
+
+    __slots__ = ("attempts", "avoid", "span")
+
+    def __init__(self, span: Span, attempts: int, avoid: Session | None) -> None:
+        self.span = span
+        self.attempts = attempts
+        self.avoid = avoid
+
+
+class Channel(Session):
+    """A session without a client, whose messages go to the consumers of its group.
+
+    As a session it has a queue, of which the head is in memory and the rest on disk, and a journal
+    that brings it back after a restart. What consumers have not acknowledged stays in the journal.
+    `wake` is called when there is something to do at a later second.
+    """
+
+    __slots__ = (
+        "_acknowledged",
+        "_deliveries",
+        "_returned",
+        "consumers",
+        "dead_letters",
+        "figures",
+        "paused",
+        "settings",
+        "wake",
+        "wakes_at",
+    )
+
+    def __init__(self, broker: "Broker", settings: ChannelSettings) -> None:
+        limits = SessionLimits(
+            maximum_queued_messages=(
+                settings.memory_messages if settings.temporary else settings.maximum_messages
+            ),
+            maximum_queued_bytes=settings.disk_bytes,
+            when_full=settings.when_full,
+            memory=broker.queue_memory,
+        )
+        name = f"{PREFIX}{settings.name}/{settings.topic_filter}"
+        super().__init__(name, broker.counters, limits, broker.traffic)
+        self.queue.head_messages = settings.memory_messages
+        self.settings = settings
+        self.figures = ChannelFigures()
+        self.consumers: Consumers  # whoever makes the channel says who they are
+        self.paused = False
+        self.wakes_at = inf  # the monotonic second that `wake` was called with
+        self.wake: Callable[[float], None] = lambda second: None  # noqa: ARG005 - keeps the name
+        self.dead_letters: list[tuple[Span, int]] = []  # to be published, with their attempts
+        self._returned: deque[Returned] = deque()
+        # in the order in which they time out
+        self._deliveries: dict[Span, Delivery] = {}
+        self._acknowledged: list[tuple[float, int]] = []  # when they came, and how many came then
+
+    @property
+    def depth(self) -> int:
+        """How many messages wait for a consumer."""
+        return self.queue.messages + len(self._returned)
+
+    @property
+    def in_flight(self) -> int:
+        """How many messages consumers have and did not acknowledge."""
+        return sum(each.left for each in self._deliveries.values())
+
+    def oldest(self, now: float) -> float:
+        """Return how many seconds the oldest message in memory has waited or been in flight."""
+        spans = [*(each.source for each in self._deliveries.values())][:1]
+        spans += [each.span for each in self._returned][:1]
+        first = self.queue.first()
+        if first is not None:
+            spans.append(first)
+        return max((now - span.publication.arrived for span in spans), default=0.0)
+
+    def accept(
+        self,
+        publication: Publication,
+        first: int,
+        count: int,
+        qos: int,
+        retain: bool = False,
+        subscription_identifiers: tuple[int, ...] = (),
+        now: float = 0.0,
+        promised: bool = False,
+        topic_filter: str = "",  # noqa: ARG002 - a session's shape
+        policy: DeliveryPolicy | None = None,  # noqa: ARG002 - likewise
+    ) -> None:
+        """Queue messages, and give consumers what they have room for."""
+        span = Span(publication, first, count, min(qos, 1), retain, subscription_identifiers)
+        before = self.queue.messages
+        overflow.enqueue(self, span, promised)
+        self.figures.received += count
+        self.figures.dropped += before + count - self.queue.messages
+        self.pump(now)
+
+    def pump(self, now: float) -> None:
+        """Give consumers what they have room for, in the order in which it came."""
+        for arrived, count in self._acknowledged:
+            self.figures.note_latency(now - arrived, count)
+        self._acknowledged.clear()
+        while not self.paused and self._send_next(now):
+            pass
+        self.page_in()
+        if self._deliveries:
+            self.wake(next(iter(self._deliveries.values())).due)
+
+    def _send_next(self, now: float) -> bool:
+        """Give out, or give up, what is next; return False if it has to wait, or there is none."""
+        returned = self._returned[0] if self._returned else None
+        span = self.queue.first() if returned is None else returned.span
+        if span is None:
+            return False
+        if span.publication.expired(now):
+            self.figures.expired += span.count
+            self.counters.add("publish/messages/expired", span.count)
+            self._give_up(self._take(span.count))
+            return True
+        avoid = None if returned is None else returned.avoid
+        try:
+            member = self.consumers.choose(span.publication, span.first, avoid)
+        except NobodyWantsIt:
+            self.figures.filtered += 1
+            self._give_up(self._take(1))
+            return True
+        if member is None:
+            return False
+        attempts = 0 if returned is None else returned.attempts
+        count = self._share(span, member)
+        self._give(self._take(count), member, attempts, now)
+        return True
+
+    def _take(self, count: int) -> Span:
+        """Remove and return the first so many messages of what is next."""
+        if not self._returned:
+            return self.queue.take(count)
+        return self._returned.popleft().span
+
+    def _give_up(self, span: Span) -> None:
+        self.journal.done(span, span.first, span.count)
+
+    def _share(self, span: Span, member: Subscription) -> int:
+        """Return how many messages of a span a consumer gets at once: its share, one at least."""
+        if span.count == 1 or self.settings.choice is Choice.STICKY or self.consumers.asks(member):
+            return 1
+        share = -(-span.count // self.consumers.connected)
+        if not min(span.qos, member.qos):
+            return share
+        return session_of(member).inflight.room(span.publication, span.first, share)
+
+    def _give(self, source: Span, member: Subscription, attempts: int, now: float) -> None:
+        """Send messages to a consumer, which is to acknowledge them unless they are of QoS 0."""
+        consumer = session_of(member)
+        connection = consumer.connection
+        assert connection is not None  # noqa: S101 - it was chosen for having room
+        publication, first, count = source.publication, source.first, source.count
+        if attempts:
+            publication, first = _marked(publication, first, attempts + 1), 0
+        qos = min(source.qos, member.qos)
+        retain = source.retain and member.retain_as_published
+        identifiers = () if member.identifier is None else (member.identifier,)
+        self.figures.delivered += count
+        if not qos:
+            sending.send(
+                consumer, connection, publication, first, count, 0, retain, identifiers, None, now
+            )
+            self._note_acknowledged(publication, count)
+            self._give_up(source)
+            return
+        sent = Span(publication, first, count, qos, retain, identifiers)
+        sent.channel = self
+        due = now + self.settings.inflight_timeout
+        self._deliveries[sent] = Delivery(source, sent, consumer, attempts + 1, due)
+        consumer.inflight.room(publication, first, count)  # which finds free packet identifiers
+        sending.send_span(consumer, connection, sent, now)
+
+    def finished(self, span: Span, number: int, count: int) -> None:
+        """Forget messages that a consumer acknowledged, or whose packet it cannot take."""
+        delivery = self._deliveries.get(span)
+        if delivery is None:  # they have timed out, and others have got them
+            return
+        self._note_acknowledged(span.publication, count)
+        self.journal.done(delivery.source, delivery.original(number), count)
+        self._settle(delivery, count)
+
+    def given_back(self, span: Span, number: int) -> None:
+        """Give a message to another consumer: this one's connection has ended, or it refuses it."""
+        delivery = self._deliveries.get(span)
+        if delivery is not None:
+            self.figures.requeued += 1
+            self._return(delivery, number)
+            self._settle(delivery, 1)
+            self.wake(0.0)
+
+    def _note_acknowledged(self, publication: Publication, count: int) -> None:
+        self.figures.acknowledged += count
+        self._acknowledged.append((publication.arrived, count))
+
+    def _settle(self, delivery: Delivery, count: int) -> None:
+        delivery.left -= count
+        if not delivery.left:
+            del self._deliveries[delivery.sent]
+
+    def _return(self, delivery: Delivery, number: int) -> None:
+        """Put a message back before the queue, or among the dead letters after its last attempt."""
+        span = delivery.source.part(delivery.original(number), 1)
+        most = self.settings.max_attempts
+        if most and delivery.attempts >= most:
+            self.dead_letters.append((span, delivery.attempts))
+        else:
+            self._returned.append(Returned(span, delivery.attempts, delivery.consumer))
+
+    def time_out(self, now: float) -> float:
+        """Take back what was not acknowledged in time; return when the next is due, 0 if none is.
+
+        A consumer's packet identifier stays in use until it acknowledges it all the same.
+        """
+        for sent, delivery in list(self._deliveries.items()):
+            if delivery.due > now:
+                return delivery.due
+            for number in self._pending(delivery):
+                self.figures.timed_out += 1
+                self._return(delivery, number)
+            del self._deliveries[sent]
+        return 0.0
+
+    def put_back(self, span: Span, attempts: int) -> None:
+        """Let a message be given out once more; `time_out` is to look at it next."""
+        self._returned.append(Returned(span, attempts, None))
+
+    def _pending(self, delivery: Delivery) -> list[int]:
+        """Return the numbers of the messages that were not acknowledged."""
+        sent, inflight = delivery.sent, delivery.consumer.inflight
+        return [
+            sent.first + place
+            for place in range(sent.count)
+            if inflight.find(sent.packet_id + place) is sent
+        ]
+
+    def touch(self, client_id: str, now: float) -> int:
+        """Give a consumer the whole time again for all that it has; return how many these are."""
+        touched = [
+            each for each in self._deliveries.values() if each.consumer.client_id == client_id
+        ]
+        for delivery in touched:
+            del self._deliveries[delivery.sent]
+            delivery.due = now + self.settings.inflight_timeout
+            self._deliveries[delivery.sent] = delivery
+        return sum(each.left for each in touched)
+
+    def requeue(self, client_id: str) -> int:
+        """Take back all that a consumer has; return how many these are."""
+        taken = 0
+        for delivery in list(self._deliveries.values()):
+            if delivery.consumer.client_id == client_id:
+                for number in self._pending(delivery):
+                    packet_id = delivery.sent.packet_id + number - delivery.sent.first
+                    delivery.consumer.inflight.take((packet_id,), 0)
+                    self.given_back(delivery.sent, number)
+                    taken += 1
+        return taken
+
+    def owed(self) -> list[Span]:
+        """Return everything in memory that waits or is in flight."""
+        given = [each.source for each in self._deliveries.values()]
+        return [*given, *(each.span for each in self._returned), *self.queue]
+
+    def discard(self) -> None:
+        """Forget everything that waits or is in flight; the journal is closed, or there is none."""
+        self.figures.dropped += self.depth + self.in_flight
+        self._returned.clear()
+        self._deliveries.clear()
+        self.dead_letters.clear()
+        super().discard()
+
+
+def _marked(publication: Publication, number: int, attempt: int) -> Publication:
+    """Return one message with the number of the attempt among its user properties."""
+    message = make_message(publication, number)
+    message.user_properties = (*message.user_properties, (ATTEMPT, str(attempt)))
+    return publication_of(message)

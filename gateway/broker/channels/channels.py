@@ -1,0 +1,218 @@
+"""All channels of a gateway: how they begin, come back, are looked after and end."""
+
+import logging
+from collections.abc import Iterator
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING
+
+from gateway.broker.channels.channel import PREFIX, Channel
+from gateway.broker.channels.consumers import Consumers, session_of
+from gateway.broker.channels.settings import ChannelSettings, Unconfigured
+from gateway.broker.instant import Instant
+from gateway.mqtt.reason_codes import FAILURE
+from gateway.mqtt.topics import SHARED_PREFIX, split_shared
+from gateway.routing.subscription import Subscription
+from gateway.routing.where.message import make_message
+from gateway.session import continuation
+from gateway.session.kept import KeptSession
+from gateway.session.session import NEVER, Session
+from gateway.session.span import Span
+
+if TYPE_CHECKING:
+    from gateway.broker.broker import Broker
+
+logger = logging.getLogger(__name__)
+
+
+class Channels:
+    """The channels by the topic filter with which consumers subscribe, `$share/<name>/<filter>`.
+
+    Durable ones of the configuration are there from the start. Temporary ones begin with their
+    first consumer and end with their last. Where the configuration has other shared subscriptions
+    be channels, they begin with their first consumer, too; `refused` counts those that were one
+    too many, which stay shared subscriptions.
+    """
+
+    __slots__ = ("_broker", "_by_filter", "_ending", "_settings", "_temporary", "refused")
+
+    def __init__(self, broker: "Broker") -> None:
+        self._broker = broker
+        self._settings = broker.settings.channels
+        self._by_filter: dict[str, Channel] = {}
+        self._ending: dict[Channel, None] = {}  # temporary ones
+        self.refused = 0
+        broker.router.on_add.append(self._joined)
+        broker.router.on_discard.append(self._left)
+        self._temporary = {
+            _shared_filter(each): each for each in self._settings.channels if each.temporary
+        }
+        for settings in self._settings.channels:
+            if not settings.temporary:
+                self._begin(settings)
+
+    def start(self) -> None:
+        """Let the channels be kept that are to be and that no earlier run has left."""
+        for channel in self:
+            if not channel.settings.temporary and not channel.persistent:
+                self._keep(channel)
+
+    def __iter__(self) -> Iterator[Channel]:
+        return iter(list(self._by_filter.values()))
+
+    def __len__(self) -> int:
+        return len(self._by_filter)
+
+    def named(self, name: str) -> list[Channel]:
+        """Return the channels of this name: one, or several with different topic filters."""
+        return [channel for channel in self if channel.settings.name == name]
+
+    def full(self, session: Session, topic_filter: str) -> bool:
+        """Return whether a channel has no room for this session as another consumer."""
+        channel = self._by_filter.get(topic_filter)
+        if channel is None or self._broker.router.find(session, topic_filter) is not None:
+            return False
+        return len(channel.consumers) >= channel.settings.maximum_consumers
+
+    def restore(self, kept: KeptSession) -> None:
+        """Take up a channel of an earlier run; one that is not configured any more stays, too."""
+        name, _, topic_filter = kept.client_id.removeprefix(PREFIX).partition("/")
+        shared_filter = f"{SHARED_PREFIX}{name}/{topic_filter}"
+        if shared_filter in self._temporary:  # it was durable before
+            kept.journal.close([each.span for each in kept.spans])
+            return
+        channel = self._by_filter.get(shared_filter)
+        if channel is None:
+            channel = self._begin(ChannelSettings(name, topic_filter))
+        channel.expiry_interval = NEVER
+        channel.keep_in(kept.journal)
+        continuation.restore(channel, kept.spans, kept.tail, connected=False)
+
+    def pause(self, channel: Channel) -> None:
+        """Give out nothing more until `resume`; messages go on to be queued."""
+        channel.paused = True
+
+    def resume(self, channel: Channel) -> None:
+        """Give messages out again, from the next turn on."""
+        channel.paused = False
+        channel.wake(0.0)
+
+    def empty(self, channel: Channel) -> None:
+        """Give up all messages that wait or are in flight."""
+        persistent = channel.persistent
+        if persistent:
+            channel.journal.close(channel.owed())
+        channel.discard()
+        if persistent:
+            self._keep(channel)
+
+    def delete(self, channel: Channel) -> None:
+        """End a channel with its messages; a configured one is there again after a restart."""
+        if channel.persistent:
+            channel.journal.close(channel.owed())
+        channel.ended = True
+        channel.discard()
+        topic_filter = _shared_filter(channel.settings)
+        del self._by_filter[topic_filter]
+        self._ending.pop(channel, None)
+        self._broker.router.detach(topic_filter)
+        self._broker.deadlines.discard(channel)
+
+    def _begin(self, settings: ChannelSettings) -> Channel:
+        topic_filter = _shared_filter(settings)
+        router = self._broker.router
+        channel = self._by_filter[topic_filter] = Channel(self._broker, settings)
+        group = router.attach(topic_filter, channel)
+        guarded = settings.topic_filter.startswith("$")
+        channel.consumers = Consumers(router, group, settings.choice, guarded=guarded)
+        channel.wake = partial(self._wake, channel)
+        if settings.temporary:
+            self._ending[channel] = None
+        return channel
+
+    def _keep(self, channel: Channel) -> None:
+        """Keep the channel and its messages from now on."""
+        channel.keep_in(self._broker.store.open(channel.client_id, 0.0))
+        channel.expiry_interval = NEVER
+        channel.journal.keep(NEVER, None)
+
+    def _joined(self, _: int, subscription: Subscription) -> None:
+        """Let a new consumer's session know its channel, which begins with it if there is none."""
+        topic_filter = subscription.topic_filter
+        if not topic_filter.startswith(SHARED_PREFIX):
+            return
+        channel = self._by_filter.get(topic_filter) or self._begin_with_consumer(topic_filter)
+        session = session_of(subscription)
+        if channel is not None and channel not in session.consumes:
+            session.consumes = (*session.consumes, channel)
+
+    def _begin_with_consumer(self, topic_filter: str) -> Channel | None:
+        """Return the channel that begins with its first consumer, None if none does."""
+        settings = self._temporary.get(topic_filter)
+        if settings is None:
+            kind = self._settings.unconfigured
+            if kind is Unconfigured.SHARED:
+                return None
+            name, shared_filter = split_shared(topic_filter)
+            temporary = kind is Unconfigured.TEMPORARY
+            settings = ChannelSettings(name or "", shared_filter, temporary=temporary)
+        if len(self) >= self._settings.maximum:
+            self.refused += 1
+            return None
+        channel = self._begin(settings)
+        if not settings.temporary:
+            self._keep(channel)
+        return channel
+
+    def _left(self, _: int) -> None:
+        """Let temporary channels without consumers end, when the subscription is gone."""
+        if any(not len(each.consumers) for each in self._ending):
+            self._broker.deadlines.set("temporary channels", 0.0, self._end_temporary)
+
+    def _end_temporary(self, _key: str, _instant: Instant) -> None:
+        for channel in list(self._ending):
+            if not len(channel.consumers):
+                self.delete(channel)
+
+    def _wake(self, channel: Channel, second: float) -> None:
+        """Look after a channel at this monotonic second, or sooner."""
+        if second < channel.wakes_at:
+            channel.wakes_at = second
+            self._broker.deadlines.set(channel, second, self._look_after)
+
+    def _look_after(self, channel: Channel, instant: Instant) -> None:
+        """Take back what has timed out, and give consumers what they have room for."""
+        channel.wakes_at = inf
+        due = channel.time_out(instant.monotonic)
+        letters, channel.dead_letters = channel.dead_letters, []
+        for span, attempts in letters:
+            self._bury(channel, span, attempts, instant)
+        channel.pump(instant.monotonic)
+        if due:
+            self._wake(channel, due)
+
+    def _bury(self, channel: Channel, span: Span, attempts: int, instant: Instant) -> None:
+        """Publish a message that nobody acknowledged to the dead letter topic, or give it up."""
+        settings, figures = channel.settings, channel.figures
+        message = make_message(span.publication, span.first)
+        if settings.dead_letter_topic is None:
+            figures.dropped += 1
+            logger.warning(
+                "channel %s: a message on %.80r is given up after %d attempts",
+                settings.name,
+                message.topic,
+                attempts,
+            )
+        else:
+            dead = (("topic", message.topic), ("channel", settings.name))
+            message.user_properties = (*message.user_properties, *dead, ("attempt", str(attempts)))
+            message.topic, message.retain = settings.dead_letter_topic, False
+            if self._broker.publish(message, instant) >= FAILURE:
+                channel.put_back(span, attempts - 1)  # it is tried once more
+                return
+            figures.dead_lettered += 1
+        channel.journal.done(span, span.first, span.count)
+
+
+def _shared_filter(settings: ChannelSettings) -> str:
+    return f"{SHARED_PREFIX}{settings.name}/{settings.topic_filter}"

@@ -1,0 +1,118 @@
+"""Which consumer of a channel gets a message."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from gateway.broker.channels.settings import Choice
+from gateway.mqtt.publication import Publication
+from gateway.routing.router import Router
+from gateway.routing.shared_subscriptions import Group
+from gateway.routing.subscription import Subscription
+from gateway.routing.where.message import message_of
+
+if TYPE_CHECKING:
+    from gateway.session.session import Session
+
+
+class NobodyWantsIt(Exception):  # noqa: N818 - an answer, not a mistake of ours
+    """There are consumers, and no one's filter and rights let a message through."""
+
+
+class Consumers:
+    """The members of a channel's group: who of them gets a message.
+
+    Their rights are asked where there are access rules, or if the topics are `guarded`.
+    """
+
+    __slots__ = ("_choose", "_count", "_group", "_guarded", "_router")
+
+    def __init__(
+        self, router: Router, group: Group[Subscription], choice: Choice, *, guarded: bool
+    ) -> None:
+        self._router = router
+        self._guarded = guarded
+        self._group = group
+        self._count = 0
+        self._choose: Callable[[list[Subscription], Publication, int], Subscription | None] = {
+            Choice.ROUND_ROBIN: self._first,
+            Choice.RANDOM: self._random,
+            Choice.LEAST_INFLIGHT: self._least_inflight,
+            Choice.STICKY: self._sticky,
+        }[choice]
+
+    def __len__(self) -> int:
+        return len(self._group.members)
+
+    @property
+    def connected(self) -> int:
+        """How many of them are connected."""
+        return sum(each.subscriber.connection is not None for each in self._group.members)  # type: ignore[attr-defined]  # sessions
+
+    def choose(
+        self, publication: Publication, number: int, avoid: "Session | None"
+    ) -> Subscription | None:
+        """Return who gets a message now, None if nobody has room for it.
+
+        `avoid` gets it only if there is nobody else. Raises NobodyWantsIt.
+        """
+        members = [*self._group.take_turns()] if self._group.members else []
+        connected = [each for each in members if session_of(each).connection is not None]
+        if not connected:
+            return None
+        wanting = connected
+        if any(self.asks(each) for each in connected):
+            message = message_of(publication, number)
+            selection = self._router.selection(message)
+            wanting = [each for each in connected if selection.wants(each)]
+            message.forget_parts()
+            if not wanting:
+                raise NobodyWantsIt
+        others = [each for each in wanting if session_of(each) is not avoid]
+        return self._choose(others or wanting, publication, number)
+
+    def asks(self, member: Subscription) -> bool:
+        """Return whether a consumer may not want every message."""
+        return (
+            self._guarded or self._router.restricts or member.where is not None or member.no_local
+        )
+
+    def _first(
+        self, members: list[Subscription], publication: Publication, number: int
+    ) -> Subscription | None:
+        del number
+        return next((each for each in members if _has_room(each, publication)), None)
+
+    def _random(
+        self, members: list[Subscription], publication: Publication, number: int
+    ) -> Subscription | None:
+        ready = [each for each in members if _has_room(each, publication)]
+        self._count += 1
+        mixed = crc32(b"%d %d" % (self._count, number))
+        return ready[mixed % len(ready)] if ready else None
+
+    def _least_inflight(
+        self, members: list[Subscription], publication: Publication, number: int
+    ) -> Subscription | None:
+        del number
+        ready = [each for each in members if _has_room(each, publication)]
+        return min(ready, key=lambda each: len(session_of(each).inflight), default=None)
+
+    def _sticky(
+        self, members: list[Subscription], publication: Publication, number: int
+    ) -> Subscription | None:
+        """Return the topic's consumer if it has room; one that comes or goes moves few topics."""
+        topic = publication.topic_of(number).encode()
+        chosen = max(
+            members, key=lambda each: crc32(topic, crc32(each.subscriber.client_id.encode()))
+        )
+        return chosen if _has_room(chosen, publication) else None
+
+
+def session_of(member: Subscription) -> "Session":
+    """Return the session of a consumer."""
+    return member.subscriber  # type: ignore[return-value]  # shared subscriptions have sessions alone
+
+
+def _has_room(member: Subscription, publication: Publication) -> bool:
+    return session_of(member).ready(min(member.qos, publication.qos))

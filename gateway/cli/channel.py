@@ -1,0 +1,93 @@
+"""`tidegate channel`: what waits in the channels of a running gateway, and commands for them."""
+
+import argparse
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gateway.errors import TidegateError
+
+if TYPE_CHECKING:
+    from gateway.cli.local_broker import LocalBroker
+    from gateway.cli.main import Commands
+    from gateway.cli.uplink_status import Figures
+
+COMMANDS = ("pause", "resume", "empty", "delete")
+COLUMNS = ("state", "kind", "consumers", "depth", "in_flight", "oldest_seconds", "filter")
+COUNT = "channels"
+FILTERS = ("$SYS/broker/tidegate/channels/#", "$SYS/broker/tidegate/channels")
+
+Channels = dict[str, "Figures"]
+
+
+def add_channel(commands: "Commands") -> None:
+    """Add the command `channel`."""
+    channel = commands.add_parser("channel", help="list channels; pause, resume or empty one")
+    channel.add_argument("action", choices=("list", "stats", *COMMANDS))
+    channel.add_argument("name", nargs="?", help="the channel's name; list needs none")
+    channel.add_argument("--json", action="store_true", help="with list and stats: every figure")
+    channel.add_argument("--url", metavar="URL", default="mqtt://127.0.0.1:1883")
+    channel.add_argument("--username", metavar="NAME")
+    channel.add_argument("--password-file", type=Path, metavar="FILE")
+    channel.add_argument("--ca-file", type=Path, metavar="FILE")
+    channel.set_defaults(command=_channel)
+
+
+def _channel(options: argparse.Namespace) -> int:
+    from gateway.cli.control_request import ask_gateway
+    from gateway.cli.local_broker import LocalBroker
+
+    broker = LocalBroker.of(options)
+    if options.action == "list":
+        return _list(read_channels(broker), as_json=options.json)
+    if options.name is None:
+        raise TidegateError(f"channel {options.action} needs the name of a channel")
+    found = read_channels(broker)
+    if options.name not in found:
+        known = ", ".join(sorted(found)) or "none"
+        raise TidegateError(f"there is no channel {options.name!r}; there are: {known}")
+    if options.action == "stats":
+        return _stats(found[options.name], as_json=options.json)
+    part = f"channel/{options.name}/{options.action}"
+    ask_gateway(broker, part, "", f"did not {options.action} channel {options.name}")
+    print(f"channel {options.name}: {options.action}")
+    return 0
+
+
+def read_channels(broker: "LocalBroker") -> Channels:
+    """Return the figures of all channels by name; raise TidegateError without an answer."""
+    from gateway.cli.uplink_status import figures
+
+    found: Channels = defaultdict(dict)
+    for path, value in figures(broker, FILTERS, COUNT).items():
+        name, _, figure = path.removeprefix("channels/").rpartition("/")
+        if path != COUNT:
+            found[name][figure] = value
+    return dict(found)
+
+
+def _list(found: Channels, *, as_json: bool) -> int:
+    if as_json:
+        print(json.dumps(found, indent=2, sort_keys=True, ensure_ascii=False))
+        return 0
+    rows = [("channel", *(each.replace("_", " ") for each in COLUMNS))]
+    rows += [
+        (name, *(str(figures.get(each, "")) for each in COLUMNS))
+        for name, figures in sorted(found.items())
+    ]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    for row in rows:
+        print(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        )
+    return 0
+
+
+def _stats(figures: "Figures", *, as_json: bool) -> int:
+    if as_json:
+        print(json.dumps(figures, indent=2, sort_keys=True, ensure_ascii=False))
+    else:
+        for name, value in figures.items():
+            print(f"{name.replace('_', ' '):16}{value}")
+    return 0

@@ -1,0 +1,157 @@
+from types import SimpleNamespace
+
+import pytest
+
+from gateway.app.channels import ChannelDesk, channels_settings
+from gateway.app.checks.check import check_configuration
+from gateway.app.control import Control
+from gateway.broker.channels.settings import (
+    ChannelSettings,
+    ChannelsSettings,
+    Choice,
+    Unconfigured,
+)
+from gateway.broker.settings import BrokerSettings
+from gateway.config.errors import ConfigurationError
+from gateway.config.settings import BrokerConfig, ChannelConfig, Configuration
+from gateway.mqtt.packets import Publish
+from gateway.mqtt.reason_codes import ReasonCode
+from gateway.routing.where.message import Message
+from gateway.session.limits import WhenFull
+from tests.support.broker_harness import Harness
+from tests.support.durable_broker import DurableHarness
+
+
+def configured(*channels: ChannelConfig, **broker: object) -> Configuration:
+    config = BrokerConfig(**broker)  # type: ignore[arg-type]  # by name
+    return Configuration("file", "barn", channels=channels, broker=config)
+
+
+def test_what_is_configured_arrives() -> None:
+    full = ChannelConfig("a", "b/#", "sticky", False, 7, 4096, 9, "drop-oldest", 1.5, 3, "dead", 4)
+    settings = channels_settings(
+        configured(full, ChannelConfig("t#tmp", "c"), unconfigured_channels="durable")
+    )
+    assert settings == ChannelsSettings(
+        (
+            ChannelSettings(
+                "a",
+                "b/#",
+                Choice.STICKY,
+                False,
+                7,
+                9,
+                4096,
+                WhenFull.DROP_OLDEST,
+                1.5,
+                3,
+                "dead",
+                4,
+            ),
+            ChannelSettings("t", "c", temporary=True),
+        ),
+        Unconfigured.DURABLE,
+        1_000,
+    )
+    assert channels_settings(configured(ChannelConfig("e#ephemeral", "c"))).channels[0].temporary
+
+
+def test_two_channels_of_one_name_are_a_mistake() -> None:
+    twice = configured(ChannelConfig("a", "b"), ChannelConfig("a#tmp", "c"))
+    with pytest.raises(ConfigurationError) as raised:
+        check_configuration(twice)
+    assert (raised.value.key, raised.value.value) == ("channel[1].name", "a#tmp")
+
+
+class Desk:
+    """A desk for a broker in memory."""
+
+    def __init__(self, harness: Harness) -> None:
+        self.harness = harness
+        self.control = Control()
+        self.refresh: list[object] = []
+        telemetry = SimpleNamespace(sys_topics=SimpleNamespace(refresh=self.refresh))
+        gateway = SimpleNamespace(
+            broker=harness.broker,
+            control=self.control,
+            telemetry=telemetry,
+            counters=harness.counters,
+            clock=SimpleNamespace(monotonic=lambda: harness.now),
+            turn=SimpleNamespace(instant=harness.instant),
+        )
+        self.desk = ChannelDesk(gateway)  # type: ignore[arg-type]  # by shape
+
+    def ask(self, words: str, client_id: str = "me") -> ReasonCode:
+        message = Message(f"$CONTROL/tidegate/channel/{words}", b"", client_id=client_id)
+        code = self.control.receive(message, [])
+        self.harness.pass_time(0)
+        return code
+
+    def shown(self) -> dict[str, object]:
+        self.desk.show()
+        return {
+            name.removeprefix("tidegate/"): value
+            for name, value in self.harness.counters.values.items()
+            if name.startswith("tidegate/channels")
+        }
+
+
+@pytest.fixture
+def harness() -> DurableHarness:
+    channel = ChannelSettings("jobs", "t")
+    return DurableHarness(BrokerSettings(channels=ChannelsSettings((channel,))))
+
+
+def test_commands_are_carried_out(harness: DurableHarness) -> None:
+    desk = Desk(harness)
+    (channel,) = harness.broker.channels
+    assert desk.ask("jobs/pause") == ReasonCode.SUCCESS
+    assert desk.shown()["channels/jobs/state"] == "paused"
+    client = harness.connect("c")
+    client.subscribe("$share/jobs/t", 1)
+    harness.publish("t", b"x", 1)
+    assert client.take() == []
+    assert desk.ask("jobs/resume") == ReasonCode.SUCCESS
+    (first,) = client.take()
+    assert desk.ask("jobs/requeue", "c") == ReasonCode.SUCCESS
+    (again,) = client.take()
+    assert isinstance(first, Publish)
+    assert isinstance(again, Publish)
+    assert again.properties.user_properties == (("attempt", "2"),)
+    harness.now += 59
+    assert desk.ask("jobs/touch", "c") == ReasonCode.SUCCESS
+    assert desk.ask("jobs/empty") == ReasonCode.SUCCESS
+    assert (channel.depth, channel.in_flight) == (0, 0)
+    assert desk.ask("jobs/delete") == ReasonCode.SUCCESS
+    assert not len(harness.broker.channels)
+
+
+def test_unknown_channels_and_commands_are_refused(
+    harness: DurableHarness, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk = Desk(harness)
+    for words in ("jobs/Pause", "job/pause", "jobs/", "/pause", "pause/x"):
+        assert desk.ask(words) == ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR, words
+    assert "commands are pause, resume, empty, delete, touch, requeue" in caplog.text
+
+
+def test_figures_are_shown_while_the_channel_is_there(harness: DurableHarness) -> None:
+    desk = Desk(harness)
+    harness.publish("t", b"x", 1)
+    harness.pass_time(2)
+    shown = desk.shown()
+    assert shown["channels"] == 1
+    expected = {
+        "state": "open",
+        "kind": "durable",
+        "filter": "t",
+        "consumers": 0,
+        "depth": 1,
+        "in_flight": 0,
+        "oldest_seconds": 2.0,
+        "received": 1,
+    }
+    for name, value in expected.items():
+        assert shown[f"channels/jobs/{name}"] == value
+    desk.ask("jobs/delete")
+    assert desk.shown() == {"channels": 0, "channels_refused": 0}

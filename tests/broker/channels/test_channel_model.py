@@ -1,0 +1,165 @@
+"""A channel under whatever its publishers, its consumers, the clock and the power do."""
+
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from gateway.broker.channels.channel import Channel
+from gateway.broker.channels.settings import ChannelSettings, ChannelsSettings, Choice
+from gateway.broker.settings import BrokerSettings
+from gateway.mqtt.packets import PubAck, Publish
+from gateway.mqtt.reason_codes import ReasonCode
+from tests.support.durable_broker import DurableHarness
+from tests.support.memory_client import MemoryClient
+
+NAMES = ("x", "y", "z")
+TIMEOUT = 10.0
+
+
+class ChannelModel(RuleBasedStateMachine):
+    """Every message is acknowledged once, or waits, or is in flight: none is lost or doubled."""
+
+    @initialize(choice=st.sampled_from([*Choice]), memory=st.sampled_from([1, 3, 100]))
+    def begin(self, choice: Choice, memory: int) -> None:
+        found = ChannelSettings(
+            "jobs", "t/#", choice, memory_messages=memory, inflight_timeout=TIMEOUT
+        )
+        self.choice = choice
+        self.harness = DurableHarness(BrokerSettings(channels=ChannelsSettings((found,))))
+        self.clients: dict[str, MemoryClient] = {}
+        self.held: dict[str, dict[int, int]] = {}  # by consumer: messages by packet identifier
+        self.published = 0
+        self.acknowledged: set[int] = set()
+        self.seen: set[int] = set()
+        self.newest: dict[str, int] = {}  # by topic, of messages seen for the first time
+        self.ordered = True  # until a message went back
+
+    def channel(self) -> Channel:
+        (channel,) = self.harness.broker.channels.named("jobs")
+        return channel
+
+    def look(self) -> None:
+        """Take in what consumers were sent."""
+        for name, client in self.clients.items():
+            for packet in client.take():
+                if isinstance(packet, Publish):
+                    self.take(name, packet)
+
+    def take(self, name: str, packet: Publish) -> None:
+        number = int(packet.payload)
+        assert number not in self.acknowledged, f"{number} came after its acknowledgement"
+        assert packet.packet_id not in self.held[name]
+        self.held[name][packet.packet_id] = number
+        if number not in self.seen and self.choice is Choice.STICKY and self.ordered:
+            assert number > self.newest.get(packet.topic, -1)
+            self.newest[packet.topic] = number
+        self.seen.add(number)
+
+    @rule(topic=st.sampled_from(["t/1", "t/2", "t/3"]), count=st.integers(1, 4))
+    def publish(self, topic: str, count: int) -> None:
+        for _ in range(count):
+            code = self.harness.publish(topic, b"%d" % self.published, 1)
+            assert code < ReasonCode.UNSPECIFIED_ERROR
+            self.published += 1
+        self.look()
+
+    @rule(name=st.sampled_from(NAMES), window=st.sampled_from([1, 2, 100]))
+    def connect(self, name: str, window: int) -> None:
+        if name not in self.clients:
+            self.clients[name] = client = self.harness.persistent(name, receive_maximum=window)
+            self.held[name] = {}
+            client.subscribe("$share/jobs/t/#", 1)
+            self.look()
+
+    @precondition(lambda self: self.clients)
+    @rule(data=st.data())
+    def acknowledge(self, data: st.DataObject) -> None:
+        name = data.draw(st.sampled_from(sorted(self.clients)))
+        if self.held[name]:
+            packet_id = data.draw(st.sampled_from(sorted(self.held[name])))
+            number = self.held[name].pop(packet_id)
+            if self.owes(name, packet_id):
+                self.acknowledged.add(number)
+            self.clients[name].send(PubAck(packet_id))
+            self.look()
+
+    def owes(self, name: str, packet_id: int) -> bool:
+        """Whether the channel still waits for this consumer."""
+        span = self.harness.session(name).inflight.find(packet_id)
+        deliveries = self.channel()._deliveries
+        return span is not None and span in deliveries
+
+    @precondition(lambda self: self.clients)
+    @rule(data=st.data())
+    def refuse(self, data: st.DataObject) -> None:
+        name = data.draw(st.sampled_from(sorted(self.clients)))
+        if self.held[name]:
+            packet_id = data.draw(st.sampled_from(sorted(self.held[name])))
+            del self.held[name][packet_id]
+            self.ordered = False
+            self.clients[name].send(PubAck(packet_id, ReasonCode.UNSPECIFIED_ERROR))
+            self.harness.pass_time(0)
+            self.look()
+
+    @precondition(lambda self: self.clients)
+    @rule(data=st.data())
+    def leave(self, data: st.DataObject) -> None:
+        name = data.draw(st.sampled_from(sorted(self.clients)))
+        self.ordered = False
+        client = self.clients.pop(name)
+        del self.held[name]
+        client.drop()
+        self.harness.pass_time(0)
+        self.look()
+
+    @rule(seconds=st.sampled_from([1.0, 4.0, TIMEOUT]))
+    def time_passes(self, seconds: float) -> None:
+        self.ordered = False
+        self.harness.pass_time(seconds)
+        self.look()
+
+    @rule()
+    def pause(self) -> None:
+        self.harness.broker.channels.pause(self.channel())
+
+    @rule()
+    def resume(self) -> None:
+        self.harness.broker.channels.resume(self.channel())
+        self.harness.pass_time(0)
+        self.look()
+
+    @rule()
+    def crash(self) -> None:
+        self.harness.pass_time(1.5)  # deletions are on disk a second later
+        self.ordered = False
+        self.clients.clear()
+        self.held.clear()
+        self.harness.crash()
+
+    @invariant()
+    def nothing_is_lost_or_doubled(self) -> None:
+        if hasattr(self, "harness"):
+            channel = self.channel()
+            owed = self.published - len(self.acknowledged)
+            assert channel.depth + channel.in_flight == owed
+
+    def teardown(self) -> None:
+        """Everything that was not acknowledged comes to a consumer that takes it."""
+        if not hasattr(self, "harness"):
+            return
+        for client in self.clients.values():
+            client.drop()
+        self.clients = {}
+        self.resume()
+        self.connect("x", 100)
+        while self.held["x"]:
+            for packet_id, number in list(self.held["x"].items()):
+                del self.held["x"][packet_id]
+                self.acknowledged.add(number)
+                self.clients["x"].send(PubAck(packet_id))
+                self.look()
+        assert self.acknowledged == set(range(self.published))
+
+
+TestChannelModel = ChannelModel.TestCase
+TestChannelModel.settings = hypothesis_settings(stateful_step_count=30)

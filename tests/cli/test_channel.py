@@ -1,0 +1,76 @@
+"""`tidegate channel` with a running gateway that is killed, and clients that others wrote."""
+
+import json
+import subprocess
+from pathlib import Path
+
+from tests.cli.conftest import Command
+from tests.support.gateway_process import GatewayProcess
+from tests.support.waiting import until
+
+CHANNELS = """
+[[channel]]
+name = "jobs"
+filter = "jobs/#"
+
+[[channel]]
+name = "live#tmp"
+filter = "live/#"
+"""
+
+
+def publish(gateway: GatewayProcess, topic: str, payload: str) -> None:
+    command = ["mosquitto_pub", "-p", str(gateway.port), "-q", "1", "-t", topic, "-m", payload]
+    subprocess.run(command, check=True, timeout=20)
+
+
+def consume(gateway: GatewayProcess, topic_filter: str, count: int) -> list[str]:
+    command = ["mosquitto_sub", "-p", str(gateway.port), "-q", "1", "-t", topic_filter]
+    command += ["-C", str(count), "-W", "20"]
+    return subprocess.run(
+        command, check=True, capture_output=True, text=True, timeout=30
+    ).stdout.split()
+
+
+def test_a_channel_keeps_its_messages_over_kills_and_can_be_looked_after(
+    tmp_path: Path, tidegate: Command
+) -> None:
+    gateway = GatewayProcess(tmp_path, CHANNELS)
+    gateway.start()
+    try:
+        url = ("--url", f"mqtt://127.0.0.1:{gateway.port}")
+        for payload in "abcd":
+            publish(gateway, "jobs/x", payload)
+        gateway.kill()
+        gateway.start()
+        url = ("--url", f"mqtt://127.0.0.1:{gateway.port}")
+        done = tidegate("channel", "list", *url)
+        assert done.returncode == 0
+        head, line = done.stdout.splitlines()
+        assert head.split()[:3] == ["channel", "state", "kind"]
+        assert line.split()[:6] == ["jobs", "open", "durable", "0", "4", "0"]
+        assert consume(gateway, "$share/jobs/jobs/#", 4) == [*"abcd"]
+        # mosquitto_sub may end before its last PUBACK: then that message has come back
+        assert tidegate("channel", "empty", "jobs", *url).returncode == 0
+        assert tidegate("channel", "pause", "jobs", *url).returncode == 0
+        publish(gateway, "jobs/x", "e")
+
+        def is_told() -> bool:  # figures are said each second
+            shown = json.loads(tidegate("channel", "stats", "jobs", "--json", *url).stdout)
+            return (shown["state"], shown["depth"]) == ("paused", 1)
+
+        until(is_told, "the message waits", gateway.log)
+        assert "depth           1" in tidegate("channel", "stats", "jobs", *url).stdout
+        assert tidegate("channel", "empty", "jobs", *url).returncode == 0
+
+        def is_empty() -> bool:
+            listed = json.loads(tidegate("channel", "list", "--json", *url).stdout)
+            return bool(listed["jobs"]["depth"] == 0)
+
+        until(is_empty, "the channel is empty", gateway.log)
+        done = tidegate("channel", "pause", "other", *url)
+        assert done.returncode == 2
+        assert "there is no channel 'other'; there are: jobs" in done.stderr
+        assert "needs the name of a channel" in tidegate("channel", "pause", *url).stderr
+    finally:
+        gateway.kill()

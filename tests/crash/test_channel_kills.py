@@ -1,0 +1,116 @@
+"""A gateway with a channel is killed again and again; what it acknowledged reaches a consumer.
+
+TIDEGATE_CRASH_ROUNDS=50 makes it thorough.
+"""
+
+import os
+import random
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import paho.mqtt.client as paho
+from paho.mqtt.enums import CallbackAPIVersion
+
+from tests.support.gateway_process import GatewayProcess
+from tests.support.waiting import until
+
+ROUNDS = int(os.environ.get("TIDEGATE_CRASH_ROUNDS", "2"))
+
+CHANNEL = """
+[[channel]]
+name = "jobs"
+filter = "jobs/#"
+choice = "{choice}"
+memory_messages = {memory}
+inflight_timeout = 1
+"""
+
+UP = (0.05, 0.6)
+"""Seconds between a start and its end by kill -9."""
+
+
+class Feeder:
+    """Publishes numbers at QoS 1 without a pause, and notes which were acknowledged."""
+
+    def __init__(self, port: int) -> None:
+        self.acknowledged: set[int] = set()
+        self.number = 0
+        self._by_identifier: dict[int, int] = {}
+        self._lock = threading.Lock()
+        self._client = _client("feeder", clean=False)
+        self._client.on_publish = self._on_publish
+        self._client.connect_async("127.0.0.1", port)
+        self._client.loop_start()
+
+    def feed(self, seconds: float) -> None:
+        until_second = time.monotonic() + seconds
+        while time.monotonic() < until_second:
+            with self._lock:
+                sent = self._client.publish(f"jobs/{self.number % 5}", str(self.number), qos=1)
+                self._by_identifier[sent.mid] = self.number
+                self.number += 1
+            if self.number % 20 == 0:
+                time.sleep(0.002)
+
+    def _on_publish(self, _client: object, _data: object, mid: int, code: Any, _: object) -> None:
+        with self._lock:
+            number = self._by_identifier.pop(mid, None)
+            if number is not None and not code.is_failure:
+                self.acknowledged.add(number)
+
+    def stop(self) -> None:
+        self._client.disconnect()
+        self._client.loop_stop()
+
+
+class Worker:
+    """A consumer that acknowledges what it has noted."""
+
+    def __init__(self, name: str, port: int) -> None:
+        self.received: list[int] = []
+        self._client = _client(name, clean=True)
+        self._client.on_connect = lambda client, *_: client.subscribe("$share/jobs/jobs/#", 1)
+        self._client.on_message = lambda _c, _d, message: self.received.append(int(message.payload))
+        self._client.connect_async("127.0.0.1", port)
+        self._client.loop_start()
+
+    def stop(self) -> None:
+        self._client.disconnect()
+        self._client.loop_stop()
+
+
+def _client(name: str, *, clean: bool) -> paho.Client:
+    client = paho.Client(CallbackAPIVersion.VERSION2, name, clean_session=clean)
+    client.reconnect_delay_set(1, 1)
+    client.max_inflight_messages_set(100)
+    return client
+
+
+def test_nothing_acknowledged_is_lost_by_kills(tmp_path: Path) -> None:
+    seed = random.randrange(1 << 30)
+    chance = random.Random(seed)
+    choice = chance.choice(["round_robin", "least_inflight", "sticky", "random"])
+    text = CHANNEL.format(choice=choice, memory=chance.choice([1, 10, 1000]))
+    gateway = GatewayProcess(tmp_path, text)
+    gateway.start()
+    feeder = Feeder(gateway.port)
+    workers = [Worker(name, gateway.port) for name in ("one", "two")]
+    try:
+        for _ in range(ROUNDS):
+            feeder.feed(chance.uniform(*UP))
+            gateway.kill()
+            gateway.start()
+        feeder.feed(0.2)
+
+        def all_came() -> bool:
+            received = {number for worker in workers for number in worker.received}
+            return len(feeder.acknowledged) > 0 and feeder.acknowledged <= received
+
+        until(all_came, f"every acknowledged message, seed {seed}", gateway.log)
+    finally:
+        feeder.stop()
+        for worker in workers:
+            worker.stop()
+        gateway.kill()
