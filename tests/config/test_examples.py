@@ -9,7 +9,14 @@ from tests.support.configurations import Load
 
 ROOT = Path(__file__).parents[2]
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "firmware" / "README.md"]
+PIPELINE = ROOT / "docs" / "pipeline.md"
+"""Its example configures the pipeline (tests/pipeline)."""
+
+PAGES = [
+    ROOT / "README.md",
+    *sorted({*(ROOT / "docs").glob("*.md")} - {PIPELINE}),
+    ROOT / "firmware" / "README.md",
+]
 
 EXAMPLES = [
     pytest.param(text, id=f"{page.relative_to(ROOT)}-{number}")
