@@ -1,13 +1,14 @@
 """Watches the wall clock for steps, and reports them to the fleet and under `$SYS`."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gateway.clock.spans import STEP_MS, ClockSpans, Finding
 from gateway.routing.where.message import Message
 from gateway.storage.ledger.starts import Starts
 from gateway.storage.state.clock_store import ClockStore
-from gateway.uplink.reports.clock_reports import ClockReports
+from gateway.uplink.reports.clock_reports import ClockReports, clock_text
 from gateway.uplink.reports.control_messages import ControlMessages
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class ClockWatch:
         self._gateway = gateway
         self._starts = starts
         self._store = ClockStore(gateway.database, gateway.writer, gateway.counters)
-        self._reports: ClockReports | None = None
+        self._reports: list[ClockReports] = []
         self._offset = 0.0
         self.spans: ClockSpans
 
@@ -40,11 +41,14 @@ class ClockWatch:
         self._measure()
         self._keep()
 
-    def report(self, own: ControlMessages) -> None:
-        """Start reporting to the fleet, with the current span first."""
+    def report(self, uplinks: Sequence[ControlMessages]) -> None:
+        """Start reporting to the fleet by each of the uplinks, with the current span first."""
         gateway = self._gateway
-        self._reports = ClockReports(self._store, own, gateway.counters, gateway.clock)
-        self._reports.note([self.spans.beginning()])
+        self._store.listeners = len(uplinks)
+        self._reports = [
+            ClockReports(self._store, each, gateway.counters, gateway.clock) for each in uplinks
+        ]
+        self._note([self.spans.beginning()])
         looking = asyncio.get_running_loop().create_task(self._run())
         gateway.stack.callback(looking.cancel)
 
@@ -65,8 +69,16 @@ class ClockWatch:
 
     def _tell(self, findings: list[Finding]) -> None:
         self._keep()
-        if self._reports is not None:
-            self._reports.note(findings)
+        if self._reports:
+            self._note(findings)
+
+    def _note(self, findings: Sequence[Finding]) -> None:
+        """Store the findings and send them."""
+        for finding in findings:
+            self._store.add(clock_text(finding))
+        self._store.end_turn()
+        for each in self._reports:
+            each.send()
 
     def _keep(self) -> None:
         spans = self.spans
@@ -94,5 +106,5 @@ class ClockWatch:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             self.look()
-            if self._reports is not None:
-                self._reports.send()
+            for each in self._reports:
+                each.send()

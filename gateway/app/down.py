@@ -12,14 +12,17 @@ from gateway.uplink.down import CLIENT_ID, Down, DownRule
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
     from gateway.config.settings import DownConfig
+    from gateway.counters import Counters
     from gateway.mqtt.reason_codes import ReasonCode
 
 
-async def open_down(gateway: "Gateway", configured: "tuple[DownConfig, ...]") -> Down | None:
-    """Return what publishes the fleet's messages here, None if nothing comes down."""
+async def open_down(
+    gateway: "Gateway", configured: "tuple[DownConfig, ...]", uplink: str, counters: "Counters"
+) -> Down | None:
+    """Return what publishes an uplink's messages here, None if nothing comes down by it."""
     if not configured:
         return None
-    seen = DownSeen(gateway.database, gateway.writer)
+    seen = DownSeen(gateway.database, gateway.writer, uplink)
     await seen.load()
 
     def publish(message: Message) -> "ReasonCode":
@@ -31,7 +34,7 @@ async def open_down(gateway: "Gateway", configured: "tuple[DownConfig, ...]") ->
         gateway.configuration.gateway_id,
         [_rule(gateway, each) for each in configured],
         seen,
-        gateway.counters,
+        counters,
         publish=publish,
         when_on_disk=gateway.turn.when_on_disk,
         later=asyncio.get_running_loop().call_later,

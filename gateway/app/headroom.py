@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gateway.config.errors import ConfigurationError
+from gateway.config.sections.uplinks import place_of
 from gateway.config.settings import Configuration, OutboxConfig
 from gateway.storage.engine.reserve import RESERVE_BYTES
 from gateway.storage.outbox.outbox_row import OutboxRow
@@ -72,7 +73,7 @@ def check_promise(configuration: Configuration, free: int | None = None) -> str 
     ConfigurationError, with the arithmetic, when the promise cannot be kept.
     """
     config = configuration.outbox
-    if not config.survive or configuration.uplink is None:
+    if not config.survive or not configuration.uplinks:
         return None
     row = OutboxRow("0" * 10, "main", 1, "live", "", bytes(config.expected_bytes or 0))
     load = Load(config.expected_rate or 0.0, row_size(row))
@@ -98,7 +99,7 @@ def _needs(config: OutboxConfig, load: Load) -> str:
 
 def _broken(configuration: Configuration, load: Load, room: Room) -> Iterator[str]:
     """Give each bound that breaks the promise, with the arithmetic."""
-    config, uplink = configuration.outbox, configuration.uplink
+    config, uplinks = configuration.outbox, configuration.uplinks
     bounds = (
         (Room(room.quota), f"maximum_bytes leaves {spell_bytes(room.quota)} for rows"),
         (Room(room.quota, messages=room.messages), f"maximum_messages is {room.messages}"),
@@ -108,15 +109,15 @@ def _broken(configuration: Configuration, load: Load, room: Room) -> Iterator[st
         seconds = survives(load, bound)
         if seconds < config.survive:
             yield f"{_needs(config, load)}; {text}: that is {spell_seconds(seconds)}"
-    streams = () if uplink is None else uplink.streams
-    ages = [("outbox", config.maximum_age), *((f"stream {s.name}", s.maximum_age) for s in streams)]
+    ages = [("outbox", config.maximum_age)]
+    ages += [(f"stream {each.name}", each.maximum_age) for up in uplinks for each in up.streams]
     for whose, age in ages:
         if 0 < age < config.survive:
             yield f"maximum_age of the {whose} gives messages up after {spell_seconds(age)}"
-    if uplink is not None and uplink.budget is not None and uplink.batch is None:
-        daily = load.rate * (config.expected_bytes or 0) * DAY
-        if daily >= uplink.budget:
+    daily = load.rate * (config.expected_bytes or 0) * DAY
+    for place, uplink in enumerate(uplinks):
+        if uplink.budget is not None and uplink.batch is None and daily >= uplink.budget:
             yield (
-                f"{spell_bytes(daily)} come in a day, and uplink.budget lets"
+                f"{spell_bytes(daily)} come in a day, and {place_of(uplinks, place)}.budget lets"
                 f" {spell_bytes(uplink.budget)} up: what waits would never drain"
             )

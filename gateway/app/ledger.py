@@ -1,5 +1,6 @@
 """Joins the ledger to the outbox and to the uplink."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gateway.storage.ledger.ledger import Ledger
@@ -20,20 +21,26 @@ async def open_ledger(gateway: "Gateway") -> Ledger:
         gateway.database, gateway.writer, gateway.counters, gateway.starts, gateway.epoch
     )
     await starts.begin()
-    ledger = Ledger(gateway.database, gateway.writer, gateway.counters, starts)
+    names = [each.name or "" for each in gateway.configuration.uplinks]
+    ledger = Ledger(gateway.database, gateway.writer, gateway.counters, starts, names)
     await ledger.load()
     if gateway.database.salvage is not None:
         await note_lost(gateway.database, ledger, gateway.database.salvage.numbers)
     return ledger
 
 
-def report_ledger(gateway: "Gateway", ledger: Ledger, outbox: Outbox, uplink: Uplink) -> None:
-    """Start reporting the ledger to the fleet."""
-    pages = LedgerPages(
-        gateway.database, gateway.writer, gateway.counters, ledger, lambda: outbox.rows
-    )
-    reports = LedgerReports(
-        pages, ledger.starts, uplink.control_messages, gateway.counters, gateway.clock
-    )
-    reports.start()
-    gateway.stack.push_async_callback(reports.close)
+def report_ledger(
+    gateway: "Gateway", ledger: Ledger, outbox: Outbox, uplinks: Sequence[Uplink]
+) -> None:
+    """Start reporting to the fleet by each uplink how numbers ended there."""
+    counters = gateway.counters
+    ledger.starts.listeners = len(uplinks)
+    for uplink in uplinks:
+        pages = LedgerPages(
+            gateway.database, gateway.writer, counters, ledger, lambda: outbox.rows, uplink.name
+        )
+        reports = LedgerReports(
+            *(pages, ledger.starts, uplink.control_messages, counters, gateway.clock), uplink.name
+        )
+        reports.start()
+        gateway.stack.push_async_callback(reports.close)

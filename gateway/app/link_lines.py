@@ -33,6 +33,8 @@ class LinkLines:
         self._gateway = gateway
         self._uplink = uplink
         self._outbox = outbox
+        self._name = f"uplink {uplink.name}" if uplink.name else "uplink"
+        self._place = outbox.owed.names.index(uplink.name)
         self._down_since: float | None = gateway.clock.monotonic()
         self._reminded = self._down_since
 
@@ -53,8 +55,10 @@ class LinkLines:
                 self._remind(now - self._down_since)
         elif self._down_since is not None:
             away, self._down_since = now - self._down_since, None
-            if away >= WORTH_TELLING or self._outbox.rows:
-                logger.info("uplink: was down for %s; %s", spell_seconds(away), self._waiting())
+            if away >= WORTH_TELLING or self._rows:
+                logger.info(
+                    "%s: was down for %s; %s", self._name, spell_seconds(away), self._waiting()
+                )
 
     async def _run(self) -> None:
         while True:
@@ -65,13 +69,20 @@ class LinkLines:
         state = self._uplink.state
         if state in EXPECTED:
             return
-        error = self._gateway.counters.values.get("tidegate/uplink/error")
-        why = f" ({error})" if error else ""
-        logger.warning("uplink: %s for %s%s; %s", state, spell_seconds(away), why, self._waiting())
+        why = f" ({self._uplink.error})" if self._uplink.error else ""
+        text = f"{state} for {spell_seconds(away)}{why}; {self._waiting()}"
+        logger.warning("%s: %s", self._name, text)
+
+    @property
+    def _rows(self) -> int:
+        """How many messages wait for this uplink."""
+        return self._outbox.owed.rows[self._place]
 
     def _waiting(self) -> str:
-        rows, oldest = self._outbox.rows, self._outbox.oldest_time
-        if oldest is None:
+        rows, oldest = self._rows, self._outbox.oldest_time
+        if not rows or oldest is None:
             return "no message waits"
+        if self._outbox.owed.several:  # the oldest may be another uplink's
+            return f"{rows:,} messages wait"
         waited = max(0, self._gateway.clock.wall_ms() - oldest) / 1000
         return f"{rows:,} messages wait, the oldest for {spell_seconds(waited)}"

@@ -40,7 +40,8 @@ async def start_outbox(
     settings = outbox_settings(gateway.configuration, streams)
     pending = gateway.broker.store.pending
     gathering = pending if isinstance(pending, Gathering) else None
-    outbox = Outbox(gateway.database, gateway.writer, gateway.counters, settings, gathering)
+    names = [each.name or "" for each in gateway.configuration.uplinks]
+    outbox = Outbox(gateway.database, gateway.writer, gateway.counters, settings, gathering, names)
     outbox.on_outcome.append(on_outcome)
     await outbox.load()
     gateway.stack.push_async_callback(outbox.close)
@@ -51,8 +52,7 @@ async def start_outbox(
 
 def outbox_settings(configuration: Configuration, streams: Iterable[str]) -> OutboxSettings:
     """Return the bounds of the outbox and of each stream, configured or not."""
-    own = configuration.uplink.streams if configuration.uplink is not None else ()
-    configured = {each.name: each for each in own}
+    configured = {each.name: each for up in configuration.uplinks for each in up.streams}
     names = dict.fromkeys((*configured, *streams))
     whole = WhenFull(configuration.outbox.when_full)
     usual = whole if whole is WhenFull.REJECT else WhenFull.DROP_NEWEST

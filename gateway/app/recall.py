@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from gateway.access.topics import may_publish
@@ -14,12 +14,13 @@ from gateway.routing.where.message import Message
 from gateway.storage.outbox.outbox import Outbox
 from gateway.uplink.recall import Recall, Report
 from gateway.uplink.recall_request import RecallError, parse_request
-from gateway.uplink.reports.control_messages import ControlMessage
+from gateway.uplink.reports.control_messages import ControlMessage, ControlMessages
 from gateway.uplink.requests import RECALL_ANSWERS
 from gateway.uplink.uplink import Uplink
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
+    from gateway.config.settings import UplinkConfig
 
 logger = logging.getLogger(__name__)
 
@@ -27,24 +28,38 @@ CLIENT_ID = "$CONTROL"
 """Who publishes the answers."""
 
 
-def start_recall(gateway: "Gateway", outbox: Outbox, uplink: Uplink, *, fleet: bool) -> None:
-    """Answer `$CONTROL/tidegate/recall`, and the fleet's requests if it may ask."""
+def start_recall(
+    gateway: "Gateway", outbox: Outbox, uplinks: "Sequence[tuple[Uplink, UplinkConfig]]"
+) -> None:
+    """Answer `$CONTROL/tidegate/recall`, and the fleet's requests by uplinks where it may ask."""
     keeps = gateway.configuration.history.keep > 0
     recall = Recall(gateway.database, outbox, gateway.counters, history=keeps)
     gateway.stack.push_async_callback(recall.close)
-    desk = RecallDesk(gateway, recall, uplink)
+    desk = RecallDesk(gateway, recall, outbox.owed.every)
     gateway.control.answer("recall", desk.receive)
-    if fleet:
-        uplink.requests.recall = desk.receive_of_fleet
+    for place, (uplink, config) in enumerate(uplinks):
+        if config.recall:
+            desk = RecallDesk(gateway, recall, 1 << place, uplink.control_messages)
+            uplink.requests.recall = desk.receive_of_fleet
 
 
 class RecallDesk:
-    """Takes requests and sends the answers: `accepted`, then `done`; or `refused`."""
+    """Takes requests and sends the answers: `accepted`, then `done`; or `refused`.
 
-    def __init__(self, gateway: "Gateway", recall: Recall, uplink: Uplink) -> None:
+    What is recalled goes up by `uplinks`; the answers to a fleet's requests are `control_messages`.
+    """
+
+    def __init__(
+        self,
+        gateway: "Gateway",
+        recall: Recall,
+        uplinks: int,
+        control_messages: ControlMessages | None = None,
+    ) -> None:
         self._gateway = gateway
         self._recall = recall
-        self._uplink = uplink
+        self._uplinks = uplinks
+        self._control_messages = control_messages or ControlMessages()
 
     def receive(self, message: Message) -> ReasonCode:
         """Take a request of a client; the answers go to its Response Topic if it has one."""
@@ -65,7 +80,7 @@ class RecallDesk:
             request = parse_request(payload)
             if request.id is not None:
                 identifier = {"id": request.id}
-            self._recall.begin(request, lambda report: answer(identifier | report))
+            self._recall.begin(request, lambda report: answer(identifier | report), self._uplinks)
         except RecallError as error:
             logger.warning("a recall was refused: %s", error)
             self._gateway.counters.add("tidegate/recall/refused")
@@ -75,7 +90,7 @@ class RecallDesk:
         return ReasonCode.SUCCESS
 
     def _answer_fleet(self, report: Report) -> None:
-        if not self._uplink.control_messages.send(ControlMessage(RECALL_ANSWERS, _json(report))):
+        if not self._control_messages.send(ControlMessage(RECALL_ANSWERS, _json(report))):
             logger.warning(
                 "an answer to a recall was dropped: too many control messages wait for the fleet"
             )

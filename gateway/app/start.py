@@ -179,13 +179,12 @@ def _watch_wear(gateway: Gateway) -> None:
 
 async def _start_uplink(gateway: Gateway) -> None:
     """Join the history to the broker, and what goes up, where the configuration has it."""
-    config = gateway.configuration.uplink
-    if config is None:
+    if not gateway.configuration.uplinks:
         await record(gateway, None, ())
         return
-    from gateway.app.uplink import start_uplink
+    from gateway.app.uplinks import start_uplinks
 
-    await start_uplink(gateway, config)
+    await start_uplinks(gateway)
 
 
 def _watch_files(gateway: Gateway) -> None:

@@ -7,9 +7,8 @@ from gateway.config.settings import Configuration
 
 
 def needs_tls(configuration: Configuration) -> bool:
-    """Return whether a listener has a certificate, or the uplink a broker that may have one."""
-    uplink = configuration.uplink
-    return (uplink is not None and uplink.url is not None) or any(
+    """Return whether a listener has a certificate, or an uplink a broker that may have one."""
+    return any(uplink.url is not None for uplink in configuration.uplinks) or any(
         listener.tls_certificate is not None for listener in configuration.listeners
     )
 

@@ -142,6 +142,7 @@ def _add_subscribe(commands: "Commands") -> None:
 def _add_uplink(commands: "Commands") -> None:
     uplink = commands.add_parser("uplink", help="show, pause or resume what goes up to the fleet")
     uplink.add_argument("action", choices=("status", "pause", "resume"))
+    uplink.add_argument("--name", help="one of several uplinks; without it all")
     uplink.add_argument("--json", action="store_true", help="with status: every figure")
     _add_broker_options(uplink)
     uplink.set_defaults(command=_uplink)
@@ -229,8 +230,8 @@ def _uplink(options: argparse.Namespace) -> int:
     from gateway.cli.uplink_status import command_uplink_status
 
     if options.action == "status":
-        return command_uplink_status(LocalBroker.of(options), as_json=options.json)
-    return command_uplink(LocalBroker.of(options), options.action)
+        return command_uplink_status(LocalBroker.of(options), options.name, as_json=options.json)
+    return command_uplink(LocalBroker.of(options), options.action, options.name)
 
 
 def _bridges(options: argparse.Namespace) -> None:

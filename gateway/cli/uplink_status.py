@@ -28,14 +28,23 @@ DOWN = 1
 Figures = dict[str, int | float | str]
 
 
-def command_uplink_status(broker: LocalBroker, *, as_json: bool) -> int:
-    """Print the state of the uplink; return 0 if it is up, 1 if not; raise TidegateError."""
+def command_uplink_status(broker: LocalBroker, name: str | None = None, *, as_json: bool) -> int:
+    """Print the state of the uplinks; return 0 if they are up, 1 if not; raise TidegateError.
+
+    With a `name` it is the state of that one.
+    """
     found = figures(broker, FILTERS, STATE)
+    state = found.get(STATE if name is None else f"uplink/{name}/state")
+    if state is None:
+        names = ", ".join(uplink_names(found)) or "none with a name"
+        raise TidegateError(f"the gateway at {broker.url} has no uplink {name}; there are {names}")
     if as_json:
         print(json.dumps(found, indent=2, sort_keys=True, ensure_ascii=False))
+    elif name is not None:
+        print("\n".join(lines_of(found, name)))
     else:
         print("\n".join(lines(found)))
-    return 0 if found[STATE] == "connected" else DOWN
+    return 0 if state == "connected" else DOWN
 
 
 def figures(broker: LocalBroker, topic_filters: Sequence[str], awaited: str) -> Figures:
@@ -70,21 +79,47 @@ def figures(broker: LocalBroker, topic_filters: Sequence[str], awaited: str) -> 
 
 def lines(found: Figures) -> list[str]:
     """Return the figures as a person reads them."""
-    state, error = found[STATE], found.get("uplink/error")
     rows, size = int(found.get("outbox/rows", 0)), int(found.get("outbox/bytes", 0))
-    told = [f"state         {state}" + (f": {error}" if error else "")]
-    if "uplink/destination" in found:
-        told.append(f"destination   {found['uplink/destination']}")
+    told = []
+    for name in uplink_names(found):
+        told += [f"uplink        {name}", *(f"  {line}" for line in lines_of(found, name)), ""]
+    if not told:
+        told = _state(found, "uplink/")
     oldest = f", the oldest for {_spelled(found, 'outbox/oldest_seconds')}" if rows else ""
     told.append(f"waiting       {rows:,} messages, {size / 1e6:.1f} MB{oldest}")
-    counts = [(name, int(found.get(f"uplink/{name}", 0))) for name in COUNTS]
-    told.append("since start   " + ", ".join(f"{count:,} {name}" for name, count in counts))
+    told.append(_counts(found, "uplink/"))
     if "uplink/budget" in found:
         used, budget = int(found.get("uplink/budget_used", 0)), int(found["uplink/budget"])
         told.append(f"budget        {used / 1e6:.1f} of {budget / 1e6:.1f} MB used today")
     if "outbox/survives_seconds" in found:
         told.append(f"room          an outage of {_spelled(found, 'outbox/survives_seconds')}")
     return told
+
+
+def uplink_names(found: Figures) -> list[str]:
+    """Return the names of several uplinks, none where there is one."""
+    levels = [name.split("/") for name in found]
+    return sorted(
+        each[1] for each in levels if len(each) == 3 and each[0::2] == ["uplink", "state"]
+    )
+
+
+def lines_of(found: Figures, name: str) -> list[str]:
+    """Return what one of several uplinks does, as a person reads it."""
+    part = f"uplink/{name}/"
+    waiting = f"waiting       {int(found.get(part + 'waiting', 0)):,} messages"
+    return [*_state(found, part), waiting, _counts(found, part)]
+
+
+def _state(found: Figures, part: str) -> list[str]:
+    error, destination = found.get(f"{part}error"), found.get(f"{part}destination")
+    told = [f"state         {found[f'{part}state']}" + (f": {error}" if error else "")]
+    return [*told, f"destination   {destination}"] if destination else told
+
+
+def _counts(found: Figures, part: str) -> str:
+    counts = [(name, int(found.get(f"{part}{name}", 0))) for name in COUNTS]
+    return "since start   " + ", ".join(f"{count:,} {name}" for name, count in counts)
 
 
 COUNTS = ("sent", "acknowledged", "resent", "refused", "reconnects")

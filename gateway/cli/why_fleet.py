@@ -16,29 +16,34 @@ def outcome(
 ) -> list[str]:
     """Return lines on what became of it; `numbered` is None where the history has no row of it."""
     if numbered is None:
-        return [_end(history, number)]
-    last = numbered.results[-1]
-    if last.result is not True:
+        return _ends(history, number)
+    takers = [each.place for each in numbered.results if each.result is True]
+    if not takers:
         return ["filtered: no rule of the stream took it"]
-    lane = rules[last.place].lane if last.place in rules else "unknown"
-    taken = f"taken by rule {last.place}, lane {lane}, committed with its row of the outbox"
-    return [taken, _end(history, number)]
+    lane = rules[takers[0]].lane if takers[0] in rules else "unknown"
+    places = ", ".join(map(str, takers))
+    taken = f"taken by rule {places}, lane {lane}, committed with its row of the outbox"
+    return [taken, *_ends(history, number)]
 
 
-def _end(history: HistoryReader, number: Number) -> str:
+def _ends(history: HistoryReader, number: Number) -> list[str]:
     outcomes = history.outcomes
-    waiting = outcomes.waiting(number)
+    waiting, uplinks = outcomes.waiting(number), outcomes.uplinks(number)
+    told = [_end(*each) for each in outcomes.ledger(number)]
     if waiting is not None:
-        return _waits(history, waiting)
+        told.append(_waits(history, waiting) + (f" (uplink {uplinks})" if uplinks else ""))
+        return told
     refusal = outcomes.refusal(number)
     if refusal is not None:
-        return f"refused by the fleet with 0x{refusal:02X}"
-    told = outcomes.ledger(number)
-    if told is None:
-        return "left the outbox: the fleet has acknowledged it, or its end in the ledger"
-    if told[0] == Outcome.DELIVERED:
-        return "left the outbox: the fleet has acknowledged it"
-    return f"left the outbox: {told[0]}, {told[1]}" if told[1] else f"left the outbox: {told[0]}"
+        return [f"refused by the fleet with 0x{refusal:02X}"]
+    return told or ["left the outbox: the fleet has acknowledged it, or its end in the ledger"]
+
+
+def _end(uplink: str, outcome: str, reason: str) -> str:
+    where = f"uplink {uplink}" if uplink else "left the outbox"
+    if outcome == Outcome.DELIVERED:
+        return f"{where}: the fleet has acknowledged it"
+    return f"{where}: {outcome}, {reason}" if reason else f"{where}: {outcome}"
 
 
 def _waits(history: HistoryReader, row: OutboxRow) -> str:

@@ -143,6 +143,21 @@ def channel_name(value: object) -> str:
 
 
 @check(
+    "a name or a list of names",
+    oneOf=[{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}],
+)
+def uplink_names(value: object) -> tuple[str, ...]:
+    """Accept the name of an uplink, or several."""
+    try:
+        names = tuple(map(stream, value if isinstance(value, list) else [value]))
+    except ValueError:
+        names = ()
+    if not names:
+        raise ValueError("a name or a list of names, each of 1 to 16 letters, digits, _ and -")
+    return names
+
+
+@check(
     "`mqtt://host:port`, `mqtts://…`, `ws://host:port/path`, `wss://…`",
     type="string",
     pattern="^(mqtts?://[^/ @]+/?|wss?://[^/ @]+(/[^ #]*)?)$",

@@ -24,7 +24,7 @@ Mistake = tuple[str, object, str]
 class Key:
     """A key of a table, or a table in it where `table` is given, one of up to `many` if that is.
 
-    `needed` says whether the file must give it.
+    `needed` says whether the file must give it, `alone` whether one of many may be a plain table.
     """
 
     name: str
@@ -36,6 +36,7 @@ class Key:
     shown: str
     table: type | None = None
     many: int = 0
+    alone: bool = False
 
     @property
     def default_shown(self) -> str:
@@ -84,12 +85,13 @@ def tables(
     default: tuple[T, ...] = (),
     most: int = TABLES_MAX,
     needed: bool = False,
+    alone: bool = False,
 ) -> Any:
     """Declare an array of at most `most` tables in this one, such as `[[listener]]`.
 
-    One that is `needed` has at least one table.
+    One that is `needed` has at least one table; with `alone` a single one may be written as `[it]`.
     """
-    metadata = {"table": settings, "name": name, "many": most}
+    metadata = {"table": settings, "name": name, "many": most, "alone": alone}
     return field(default=MISSING if needed else default, metadata=metadata)
 
 
@@ -112,5 +114,8 @@ def _key(
     shown: str = "",
     table: type | None = None,
     many: int = 0,
+    alone: bool = False,
 ) -> Key:
-    return Key(name or attribute, attribute, meaning, check, default, needed, shown, table, many)
+    return Key(
+        *(name or attribute, attribute, meaning, check, default, needed, shown, table, many, alone)
+    )

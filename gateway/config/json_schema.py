@@ -17,6 +17,11 @@ def json_schema() -> dict[str, Any]:
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Configuration of Tidegate",
         **_with_bridges(_table(Configuration)),
+        "definitions": {
+            key.name: _table(key.table)
+            for key in keys_of(Configuration)
+            if key.alone and key.table is not None
+        },
     }
 
 
@@ -46,6 +51,9 @@ def _table(settings: type) -> dict[str, Any]:
 
 
 def _key(key: Key) -> dict[str, Any]:
+    if key.alone:
+        table = {"$ref": f"#/definitions/{key.name}"}
+        return {"oneOf": [table, _array(key, table)]}
     if key.table is not None:
         table = _table(key.table)
         return _array(key, table) if key.many else table

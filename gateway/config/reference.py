@@ -26,7 +26,7 @@ def _tables(settings: type, place: str) -> Iterator[str]:
         if key.table is None:
             continue
         name = f"{place}{key.name}"
-        heading = f"[[{name}]]" if key.many else f"[{name}]"
+        heading = f"[[{name}]]" if key.many and not key.alone else f"[{name}]"
         yield f"### `{heading}`\n\n{_description(key.table)}\n"
         yield from _rows(key.table)
         yield ""

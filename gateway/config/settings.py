@@ -4,11 +4,12 @@ Each table is a class in `gateway/config/sections/`, and each key a field of it 
 default and its meaning.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gateway.config.bridges import BridgeConfig
 from gateway.config.checks import gateway_id
-from gateway.config.declaration import key, table, tables
+from gateway.config.declaration import Mistake, key, table, tables
 from gateway.config.sections.access import AccessConfig, RoleConfig
 from gateway.config.sections.broker import BrokerConfig, SubscriptionFilterConfig
 from gateway.config.sections.channel import ChannelConfig
@@ -23,6 +24,7 @@ from gateway.config.sections.sensors import SimulatorConfig
 from gateway.config.sections.storage import DurabilityConfig, HistoryConfig, StorageConfig
 from gateway.config.sections.stream import StreamConfig
 from gateway.config.sections.uplink import UplinkConfig
+from gateway.config.sections.uplinks import MAX_UPLINKS, mistakes_of_uplinks
 
 __all__ = [
     "AccessConfig",
@@ -83,7 +85,9 @@ class Configuration:
         most=1_000,  # looked at for each filter
     )
     channels: tuple[ChannelConfig, ...] = tables(ChannelConfig, name="channel")
-    uplink: UplinkConfig | None = table(UplinkConfig, default=None)
+    uplinks: tuple[UplinkConfig, ...] = tables(
+        UplinkConfig, name="uplink", most=MAX_UPLINKS, alone=True
+    )
     outbox: OutboxConfig = table(OutboxConfig)
     memory: MemoryConfig = table(MemoryConfig)
     storage: StorageConfig = table(StorageConfig)
@@ -97,3 +101,7 @@ class Configuration:
     metrics: MetricsConfig | None = table(MetricsConfig, default=None)
     simulators: tuple[SimulatorConfig, ...] = tables(SimulatorConfig, name="simulator")
     bridges: tuple[BridgeConfig, ...] = ()
+
+    def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:  # noqa: ARG002 - `Related`
+        """Yield what does not go together of tables that are each in order."""
+        yield from mistakes_of_uplinks(self.uplinks)

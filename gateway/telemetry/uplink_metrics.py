@@ -1,8 +1,18 @@
 """Prometheus metadata of the figures of rules, outbox, ledger, recalls and the link."""
 
+from dataclasses import replace
+
 from gateway.telemetry.figure import Figure, Kind, own
 
 COUNTER, GAUGE = Kind.COUNTER, Kind.GAUGE
+
+
+def _of_each(figure: Figure) -> Figure:
+    """Return the same figure of one of several uplinks."""
+    name = figure.name.replace("tidegate/uplink/", "tidegate/uplink/<uplink>/")
+    metric = figure.metric.replace("tidegate_uplink_", "tidegate_each_uplink_")
+    return replace(figure, name=name, metric_name=metric)
+
 
 LINK = ("off", "connecting", "connected", "disconnected", "waiting", "paused")
 
@@ -38,6 +48,16 @@ UPLINK = (
             "budget": "Bytes that the uplink may use a day.",
             "budget_used": "Bytes that the uplink has used today.",
         },
+    ),
+)
+
+EACH_UPLINK = (
+    *map(_of_each, UPLINK),
+    Figure(
+        "tidegate/uplink/<uplink>/waiting",
+        GAUGE,
+        "Messages that wait for one of several uplinks.",
+        "tidegate_each_uplink_waiting",
     ),
 )
 
@@ -129,4 +149,4 @@ RECALL = (
     *own("recall", GAUGE, {"running": "1 while a recall is under way."}),
 )
 
-UPLINK_FIGURES = (*UPLINK, *OUTBOX, *LEDGER, *RULES, *RECALL)
+UPLINK_FIGURES = (*UPLINK, *EACH_UPLINK, *OUTBOX, *LEDGER, *RULES, *RECALL)

@@ -25,7 +25,7 @@ def soon(call: Callable[[], None]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class UplinkContext:
-    """Made once for an uplink and given to each of its parts."""
+    """Made once for an uplink and given to each of its parts; `uplink` is its bit in the outbox."""
 
     settings: UplinkSettings
     outbox: Outbox
@@ -37,3 +37,4 @@ class UplinkContext:
     session: RemoteSession
     at_turn_end: AtTurnEnd = soon
     requests: Requests = field(default_factory=Requests)
+    uplink: int = 1

@@ -63,7 +63,7 @@ class Destination(Protocol):
         ...
 
 
-async def removals_on_disk(outbox: Outbox, link: Link) -> None:
-    """Return once every removal is on disk, or when the link stops."""
-    while outbox.removing and not link.stopping:
+async def removals_on_disk(outbox: Outbox, uplink: int, link: Link) -> None:
+    """Return once every removal of an uplink is on disk, or when the link stops."""
+    while outbox.removing(uplink) and not link.stopping:
         await link.wait()

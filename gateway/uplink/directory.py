@@ -52,6 +52,7 @@ class DirectoryDestination:
         self.name = str(directory)
         self._settings = context.settings
         self._outbox = context.outbox
+        self._uplink = context.uplink
         self._counters = context.counters
         self._clock = context.clock
         self._control_messages = context.control_messages
@@ -73,7 +74,7 @@ class DirectoryDestination:
         try:
             await asyncio.to_thread(_prepare, self._folder)
             await self._make_room()
-            await removals_on_disk(self._outbox, link)
+            await removals_on_disk(self._outbox, self._uplink, link)
             link.connected()
             await self._gather(link)
             await self._land_all()
@@ -90,7 +91,7 @@ class DirectoryDestination:
         stopping = False
         while not stopping:
             stopping = link.stopping  # once more then, for what came to disk just before
-            rows = await self._outbox.fetch(position, FILE_LINES)
+            rows = await self._outbox.fetch(position, FILE_LINES, uplink=self._uplink)
             for row in rows:
                 position = row.id
                 await self._gather_row(row)
@@ -132,14 +133,14 @@ class DirectoryDestination:
         gathered = self._gathering.pop(key).rows
         self._bytes -= sum(row.size for row in gathered)
         now = self._clock.wall_ms()
-        rows = [row for row in gathered if self._outbox.take(row, now)]
+        rows = [row for row in gathered if self._outbox.take(row, now, self._uplink)]
         if not rows:
             return
         resent = [row.id <= self._boundary or row.lane == RECALL for row in rows]
         await self._make_room()
         await asyncio.to_thread(self._write, rows, resent, now)
         self._counters.set("tidegate/uplink/landing_bytes", self._landing.bytes)
-        self._outbox.remove(rows, Outcome.DELIVERED)
+        self._outbox.remove(rows, Outcome.DELIVERED, uplink=self._uplink)
         self._outbox.end_turn()
         self._counters.add("tidegate/uplink/sent", len(rows))
         self._counters.add("tidegate/uplink/acknowledged", len(rows))

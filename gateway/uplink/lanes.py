@@ -15,7 +15,7 @@ MAX_FRESH_BYTES = 1024 * 1024
 
 
 class Lanes:
-    """Gives the rows of one connection, each once.
+    """Gives the rows of one connection of an uplink, each once.
 
     What waited when the connection came up is the backlog, and so is what a rule puts in the
     lane `backlog`; everything else is live. In each lane rows of a stream come in the order in
@@ -26,16 +26,19 @@ class Lanes:
     disk, and all behind them too until it has caught up.
     """
 
-    def __init__(self, outbox: Outbox) -> None:
+    def __init__(self, outbox: Outbox, uplink: int = 1) -> None:
         self._outbox = outbox
         self._boundary = outbox.last_id
-        self._live = RowCursor(outbox, self._boundary, lane=LIVE)
+        self._live = RowCursor(outbox, self._boundary, lane=LIVE, uplink=uplink)
         self._waited = deque(
-            [RowCursor(outbox, 0, self._boundary, stream=stream) for stream in streams]
+            [
+                RowCursor(outbox, 0, self._boundary, stream=stream, uplink=uplink)
+                for stream in streams
+            ]
             for streams in outbox.by_priority()
         )
-        self._backlog = RowCursor(outbox, self._boundary, lane=BACKLOG)
-        self._recalled = RowCursor(outbox, 0, lane=RECALL)
+        self._backlog = RowCursor(outbox, self._boundary, lane=BACKLOG, uplink=uplink)
+        self._recalled = RowCursor(outbox, 0, lane=RECALL, uplink=uplink)
         self._fresh: deque[OutboxRow] = deque()
         self._fresh_bytes = 0
         self._not_fresh = 0  # the highest id of a live row that has to be read

@@ -43,6 +43,7 @@ class Recall:
         self._outbox = outbox
         self._counters = counters
         self._history = history
+        self._uplinks = 1
         self._task: asyncio.Task[None] | None = None
         self._room = asyncio.Event()
         outbox.on_change.append(self._room.set)
@@ -50,14 +51,20 @@ class Recall:
             counters.set(f"tidegate/recall/{name}", 0)
         counters.set("tidegate/recall/running", 0)
 
-    def begin(self, request: RecallRequest, on_end: Callable[[Report], None]) -> None:
-        """Start a request and call `on_end` with its result; raise RecallError."""
+    def begin(
+        self, request: RecallRequest, on_end: Callable[[Report], None], uplinks: int = 1
+    ) -> None:
+        """Start a request and call `on_end` with its result; raise RecallError.
+
+        The messages go up by `uplinks`, as bits.
+        """
         if not self._history:
             raise RecallError("this gateway keeps no history: [history] keep is 0")
         if self._task is not None:
             raise RecallError("another recall is running; ask again when it has ended")
         self._counters.add("tidegate/recall/requests")
         self._counters.set("tidegate/recall/running", 1)
+        self._uplinks = uplinks
         self._task = asyncio.get_running_loop().create_task(self._run(request, on_end))
 
     async def close(self) -> None:
@@ -112,6 +119,7 @@ class Recall:
                     await self._room.wait()
             except TimeoutError:
                 continue  # other things than commits make room, too
+        row.owed = self._uplinks
         self._outbox.add(row)
         self._outbox.end_turn()
         self._counters.add("tidegate/recall/messages")

@@ -14,7 +14,7 @@ WITHOUT_END = 2**62
 
 
 class RowCursor:
-    """Returns each row with an id above `position` and up to `end` once.
+    """Returns each row of an uplink with an id above `position` and up to `end` once.
 
     Without `lane` it reads the rows of all lanes except recalled ones, which only a cursor of
     their own lane returns.
@@ -28,12 +28,14 @@ class RowCursor:
         *,
         lane: str | None = None,
         stream: str | None = None,
+        uplink: int = 1,
     ) -> None:
         self._outbox = outbox
         self._position = position
         self._end = end
         self._lane = lane
         self._stream = stream
+        self._uplink = uplink
         self._rows: deque[OutboxRow] = deque()
         self._reading = False
 
@@ -73,7 +75,8 @@ class RowCursor:
             self._reading = True
             try:
                 rows = await self._outbox.fetch(
-                    self._position, FETCH_ROWS, up_to, self._lane, self._stream
+                    *(self._position, FETCH_ROWS, up_to, self._lane, self._stream),
+                    uplink=self._uplink,
                 )
             finally:
                 self._reading = False

@@ -21,7 +21,8 @@ class Rule:
 
     `lane` is `live`, or `backlog` for messages that are always sent behind live ones.
     `commit_within` is for how many seconds a publisher's answer may wait for the fleet's PUBACK
-    before the message is written; None for the uplink's own.
+    before the message is written; None for the uplink's own. `uplinks` are the bits of those that
+    it is for (`storage/outbox/owed.py`).
     """
 
     topic: str
@@ -29,6 +30,7 @@ class Rule:
     stream: str = "main"
     lane: str = "live"
     commit_within: float | None = None
+    uplinks: int = 1
 
 
 DEFAULT_RULES = (Rule("sensors/#"),)

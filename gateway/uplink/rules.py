@@ -25,29 +25,31 @@ NO_STATES: Mapping[RuleKey, RuleState] = {}
 class Verdict:
     """The results of one stream's rules for a message: each evaluated rule with its result.
 
-    They are asked in order, until one answers TRUE.
+    For each uplink they are asked in order, until one answers TRUE: `uplinks` are those that get
+    the message, and `rule` is the first that took it for one.
     """
 
-    __slots__ = ("asked", "stream")
+    __slots__ = ("asked", "rule", "stream", "uplinks")
 
     def __init__(self, stream: str, rules: Sequence[ActiveRule], message: Message) -> None:
         self.stream = stream
         self.asked: list[tuple[ActiveRule, bool | None]] = []
-        for rule in rules:
-            result = rule.evaluate(message)
-            self.asked.append((rule, result))
+        self.uplinks = 0
+        self.rule: Rule | None = None
+        for active in rules:
+            rule = active.rule
+            if not rule.uplinks & ~self.uplinks:
+                continue  # each of its uplinks gets the message already
+            result = active.evaluate(message)
+            self.asked.append((active, result))
             if result is True:
-                break
+                self.uplinks |= rule.uplinks
+                self.rule = self.rule or rule
 
-    @property
-    def last(self) -> ActiveRule:
-        """The rule that was evaluated last."""
-        return self.asked[-1][0]
-
-    @property
-    def accepted(self) -> bool:
-        """Whether a rule accepts the message; it is the last that was evaluated."""
-        return self.asked[-1][1] is True
+    def last_for(self, uplink: int) -> ActiveRule:
+        """Return the rule that was evaluated last for an uplink, or for any if none was for it."""
+        own = (active for active, _ in reversed(self.asked) if active.rule.uplinks & uplink)
+        return next(own, self.asked[-1][0])
 
 
 class RuleSet:
@@ -56,8 +58,9 @@ class RuleSet:
     The broker subscribes it to `topic_filters` and calls `receive` with each message that
     matches, once, with the filters that matched. In each stream that has a rule for one of
     them the message gets the next number, from 1 in each `epoch`; the stream's rules are then
-    evaluated in order, and the first whose `where` is TRUE accepts it. A message that no rule
-    accepts uses up a number too: the ledger explains every gap (docs/fleet.md).
+    evaluated in order, and the first whose `where` is TRUE accepts it, for each uplink by itself.
+    A message that no rule accepts uses up a number too: the ledger explains every gap
+    (docs/fleet.md).
 
     `states` is what `RuleStates.restore` found of the rules that remember something; `numbers`
     are those that the last message was given. `budget` measures expressions.
@@ -97,6 +100,7 @@ class RuleSet:
         self.numbers: list[Numbered] = []
         self._streams: dict[str, list[ActiveRule]] = {}
         self._last: dict[str, int] = {}
+        self._uplinks: dict[str, int] = {}
         rules = rules or DEFAULT_RULES
         for index, rule in enumerate(rules):
             key = key_of(rules, index)
@@ -104,6 +108,7 @@ class RuleSet:
             active = ActiveRule(index, rule, counters, budget or Budget(), state)
             self._streams.setdefault(rule.stream, []).append(active)
             self._last[rule.stream] = 0
+            self._uplinks[rule.stream] = self._uplinks.get(rule.stream, 0) | rule.uplinks
 
     @property
     def topic_filters(self) -> list[str]:
@@ -127,16 +132,20 @@ class RuleSet:
             matching = [active for active in rules if active.rule.topic in topic_filters]
             if matching:
                 verdicts.append(Verdict(stream, matching, message))
-        accepted = [verdict for verdict in verdicts if verdict.accepted]
-        rows = [self._row(message, verdict) for verdict in accepted]
+        accepted = [
+            (self._row(message, verdict, rule), rule)
+            for verdict in verdicts
+            if (rule := verdict.rule) is not None
+        ]
+        rows = [row for row, _ in accepted]
         if rows and not self._outbox.admits(rows):
             self._outbox.refuse()
             return ReasonCode.QUOTA_EXCEEDED
         self.numbers = [self._number(message, verdict) for verdict in verdicts]
         within = message.commit_within
         barrier = None if within is None else message.barrier
-        for row, verdict in zip(rows, accepted, strict=True):
-            self._outbox.add(row, within, self._wait(message, verdict.last.rule), barrier)
+        for row, rule in accepted:
+            self._outbox.add(row, within, self._wait(message, rule), barrier)
         return ReasonCode.SUCCESS
 
     def save(self) -> None:
@@ -156,23 +165,33 @@ class RuleSet:
             return 0.0
         return max(wait, message.commit_within)
 
-    def _row(self, message: Message, verdict: Verdict) -> OutboxRow:
+    def _row(self, message: Message, verdict: Verdict, rule: Rule) -> OutboxRow:
         """Return the outbox row with the next number of the stream."""
         number = self._last[verdict.stream] + 1
-        return row_of_message(message, self._epoch, verdict.stream, number, verdict.last.rule.lane)
+        row = row_of_message(message, self._epoch, verdict.stream, number, rule.lane)
+        row.owed = verdict.uplinks
+        return row
 
     def _number(self, message: Message, verdict: Verdict) -> Numbered:
         stream = verdict.stream
         number = self._last[stream] = self._last[stream] + 1
         self._counters.add("tidegate/rules/matched")
         results = tuple(active.record(message, result) for active, result in verdict.asked)
-        if verdict.accepted:
+        if verdict.uplinks:
             self._counters.add("tidegate/rules/accepted")
             if self._ledger is not None:
                 self._ledger.taken(stream, number)
         else:
             self._counters.add("tidegate/rules/filtered")
-            verdict.last.count_saved(message)
-            if self._ledger is not None:
-                self._ledger.filtered(stream, number, verdict.last.name)
+            verdict.asked[-1][0].count_saved(message)
+        without = self._uplinks[stream] & ~verdict.uplinks
+        if without and self._ledger is not None:
+            self._note_filtered(self._ledger, verdict, number, without)
         return Numbered(stream, number, results)
+
+    def _note_filtered(self, ledger: Ledger, verdict: Verdict, number: int, uplinks: int) -> None:
+        while uplinks:
+            uplink = uplinks & -uplinks
+            uplinks &= ~uplink
+            rule = verdict.last_for(uplink)
+            ledger.filtered(verdict.stream, number, rule.name, uplink)

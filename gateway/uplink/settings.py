@@ -30,7 +30,7 @@ TOPIC_ALIASES = 128
 
 @dataclass(frozen=True, slots=True)
 class UplinkSettings:
-    """Where the outbox goes: to the broker at `url`, or by `destination`.
+    """Where the outbox goes: to the broker at `url`, or by `destination`; `name` is one of several.
 
     URLs begin with mqtt://, mqtts://, ws:// or wss://.
 
@@ -46,6 +46,7 @@ class UplinkSettings:
     gateway_id: str
     epoch: str
     version: str
+    name: str = ""
     url: str | None = None
     destination: "Callable[[UplinkContext], Destination] | None" = None
     username: str | None = None

@@ -20,7 +20,8 @@ ALARM = "uplink_taken_over"
 class TakeOvers:
     """Looks at how connections end; `alarm` gets the name and text, "" when it is over."""
 
-    def __init__(self, client_id: str) -> None:
+    def __init__(self, client_id: str, uplink: str = "") -> None:
+        self._alarm_name = f"{ALARM}_{uplink}" if uplink else ALARM
         self.alarm: Callable[[str, str], None] = lambda _name, _text: None
         self._client_id = client_id
         self._closed_at: float | None = None
@@ -34,11 +35,11 @@ class TakeOvers:
                 error = TakenOverError(self._client_id, sure=False)
         if isinstance(error, TakenOverError) and not self._raised:
             self._raised = True
-            self.alarm(ALARM, str(error))
+            self.alarm(self._alarm_name, str(error))
         return error
 
     def look(self, seconds_up: float) -> None:
         """End the alarm once a link has been up for long enough."""
         if self._raised and seconds_up >= ALONE_SECONDS:
             self._raised = False
-            self.alarm(ALARM, "")
+            self.alarm(self._alarm_name, "")

@@ -1,4 +1,4 @@
-"""Where at the fleet's broker a rule's messages go, if not below `data/`, and whether retained."""
+"""How a rule's messages go up: to which topic of the fleet, whether retained, at which QoS."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from gateway.uplink.topic_template import fill
 KNOWN_TOPICS = 4_096
 """Topics whose target is remembered; when there are more, all are worked out again."""
 
-Address = tuple[bytes, bool]
-"""A topic at the fleet's broker, and whether messages keep their RETAIN flag."""
+Address = tuple[bytes, bool, int]
+"""A topic at the fleet's broker, whether messages keep their RETAIN flag, and the QoS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,7 @@ class Target:
     topic_filter: str
     target: str | None = None
     retain: bool = False
+    qos: int = 1
 
 
 class Targets:
@@ -49,13 +50,12 @@ class Targets:
     def _find(self, row: OutboxRow) -> Address:
         for each in self._targets:
             if each.stream == row.stream and topic_matches(each.topic_filter, row.topic):
-                template, retain = each.target, each.retain
-                if template is None:
-                    break
-                return fill(template, self._gateway_id, row.topic).encode(), retain
-        else:
-            retain = False  # its rule was taken out of the configuration meanwhile
-        return f"{self._prefix}{row.topic}".encode(), retain
+                topic = f"{self._prefix}{row.topic}"
+                if each.target is not None:
+                    topic = fill(each.target, self._gateway_id, row.topic)
+                return topic.encode(), each.retain, each.qos
+        # its rule was taken out of the configuration meanwhile
+        return f"{self._prefix}{row.topic}".encode(), False, 1
 
 
 def overlap(first: str, second: str) -> bool:

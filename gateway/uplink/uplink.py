@@ -43,6 +43,8 @@ class Uplink:
     `control_messages.send`, to either destination; `requests`, to be set before `start`, holds
     the handlers of what the fleet asks. With `resume` the session that an earlier run
     left at the fleet's broker goes on; `session` says at the end whether a later run may do so.
+    `uplink` is its bit in the outbox, one of several where that has several, and `counters` are its
+    own.
     """
 
     def __init__(
@@ -57,7 +59,9 @@ class Uplink:
         at_turn_end: AtTurnEnd = soon,
         *,
         resume: bool = False,
+        uplink: int = 1,
     ) -> None:
+        self.name = settings.name
         self.control_messages = ControlMessages(self.wake)
         metering = metering or Metering(None, None, counters, clock)
         self.session = RemoteSession(
@@ -73,6 +77,7 @@ class Uplink:
             metering,
             self.session,
             at_turn_end,
+            uplink=uplink,
         )
         self._permit = LinkPermit(settings.schedule, metering, clock)
         self.requests = context.requests
@@ -85,7 +90,7 @@ class Uplink:
             self.destination = FleetDestination(context, random)
         self.paused = False
         self.on_state: list[Callable[[], None]] = []
-        self.take_overs = TakeOvers(settings.fleet_client_id)
+        self.take_overs = TakeOvers(settings.fleet_client_id, settings.name)
         self._counters = counters
         self._clock = clock
         self._backoff = Backoff(RECONNECT_FIRST, RECONNECT_LONGEST, random)
@@ -103,6 +108,11 @@ class Uplink:
     def state(self) -> str:
         """What `tidegate/uplink/state` shows."""
         return str(self._counters.values.get("tidegate/uplink/state", "off"))
+
+    @property
+    def error(self) -> str:
+        """What `tidegate/uplink/error` shows."""
+        return str(self._counters.values.get("tidegate/uplink/error", ""))
 
     async def start(self) -> None:
         """Begin to connect; return at once."""

@@ -7,7 +7,6 @@ from typing import Any, cast
 import pytest
 
 from gateway.app.link_lines import REMINDER_SECONDS, LinkLines
-from gateway.counters import Counters
 from tests.support.clocks import NOW, ManualClock
 
 
@@ -16,10 +15,11 @@ class Rig:
 
     def __init__(self) -> None:
         self.clock = ManualClock()
-        self.uplink = SimpleNamespace(state="connecting")
-        self.outbox = SimpleNamespace(rows=0, oldest_time=None)
-        gateway: Any = SimpleNamespace(clock=self.clock, counters=Counters())
-        self.counters = gateway.counters
+        self.uplink = SimpleNamespace(name="", state="connecting", error="")
+        self.outbox = SimpleNamespace(
+            oldest_time=None, owed=SimpleNamespace(names=("",), rows=[0], several=False)
+        )
+        gateway: Any = SimpleNamespace(clock=self.clock)
         self.lines = LinkLines(gateway, cast("Any", self.uplink), cast("Any", self.outbox))
 
     def now(self, state: str, after: float = 0.0) -> None:
@@ -47,7 +47,7 @@ def test_a_link_that_is_back_says_how_long_it_was_away_and_how_many_wait(
 ) -> None:
     rig.now("connected", 0.3)
     rig.now("disconnected")
-    rig.outbox.rows, rig.outbox.oldest_time = 3204, NOW + 60_300
+    rig.outbox.owed.rows[0], rig.outbox.oldest_time = 3204, NOW + 60_300
     rig.now("connecting", 700)
     rig.now("connected", 20)
     assert caplog.messages == [
@@ -56,7 +56,7 @@ def test_a_link_that_is_back_says_how_long_it_was_away_and_how_many_wait(
 
 
 def test_each_hour_somebody_is_reminded(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
-    rig.counters.set("tidegate/uplink/error", "no route to host")
+    rig.uplink.error = "no route to host"
     rig.now("disconnected", REMINDER_SECONDS - 1)
     assert caplog.messages == []
     rig.now("disconnected", 1)

@@ -47,7 +47,7 @@ def test_asyncio_has_its_tls_only_if_wanted(
 def test_who_needs_tls(certificate: str | None, url: str | None, needed: bool) -> None:
     listeners = (ListenerConfig(), ListenerConfig(tls_certificate=certificate))
     uplink = UplinkConfig(url=url)
-    assert needs_tls(replace(bare(1883), listeners=listeners, uplink=uplink)) == needed
+    assert needs_tls(replace(bare(1883), listeners=listeners, uplinks=(uplink,))) == needed
 
 
 def test_a_bare_gateway_needs_none() -> None:

@@ -41,8 +41,7 @@ def test_an_address_of_the_fleet_that_is_none(read: Load, url: str) -> None:
     ["mqtt://fleet.example", "mqtts://10.0.0.1:8883/", "mqtt://[fe80::1]:1", "mqtt://a:65535"],
 )
 def test_addresses_of_the_fleet(read: Load, url: str) -> None:
-    uplink = read(f'[uplink]\nurl = "{url}"').uplink
-    assert uplink is not None
+    uplink = read(f'[uplink]\nurl = "{url}"').uplinks[0]
     assert uplink.url == url
 
 

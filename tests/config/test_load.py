@@ -34,7 +34,7 @@ def test_an_empty_file_is_a_configuration(read: Load, tmp_path: Path) -> None:
         gateway_id=socket.gethostname().partition(".")[0],
         listeners=(ListenerConfig("127.0.0.1", 1883, None, None),),
         broker=BrokerConfig(),
-        uplink=None,
+        uplinks=(),
         bridges=(),
         simulators=(),
     )
@@ -53,14 +53,14 @@ def test_the_smallest_that_sends_something_up(read: Load) -> None:
         """
     )
     assert configuration.gateway_id == "barn"
-    assert configuration.uplink == UplinkConfig(
+    assert configuration.uplinks[0] == UplinkConfig(
         url="mqtt://fleet.example:1883",
         rules=(RuleConfig("sensors/#", "payload.value > 20", "main", "live"),),
     )
 
 
 def test_an_uplink_without_a_rule_and_without_an_address(read: Load) -> None:
-    assert read("[uplink]").uplink == UplinkConfig()
+    assert read("[uplink]").uplinks == (UplinkConfig(),)
 
 
 EVERYTHING = """
@@ -161,7 +161,7 @@ def test_everything(read: Load) -> None:
         response_information="answers/",
         p2p=True,
     )
-    assert configuration.uplink == UplinkConfig(
+    assert configuration.uplinks[0] == UplinkConfig(
         directory="/srv/landing",
         username="barn",
         password_file="/etc/tidegate/password",
@@ -206,7 +206,7 @@ def test_beyond_loopback_users_are_named_or_everyone_is_let_in(read: Load, host:
 
 def test_a_bare_broker_reads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert bare(1234).listeners == (ListenerConfig("127.0.0.1", 1234),)
-    assert bare(1234).uplink is None
+    assert bare(1234).uplinks == ()
     assert not bare(1234).bridges
     assert not bare(1234).simulators
     monkeypatch.setattr(socket, "gethostname", lambda: "a host.example")

@@ -81,7 +81,7 @@ MISTAKES: list[tuple[str, str, object, str]] = [
         "[[uplink.rule]]\ntopik = 'a'",
         "uplink.rule[0].topik",
         "a",
-        "commit_within, lane, retain, stream, target, topic, where",
+        "commit_within, lane, qos, retain, stream, target, topic, uplink, where",
     ),
     (
         "[[serial]]\nport = 'a'\nbauds = 9600",

@@ -111,6 +111,8 @@ class FleetBroker:
 
     def _answer(self, publish: Publish, connection: Connection) -> None:
         self.publishes.append(publish)
+        if not publish.qos:
+            return
         self.unacknowledged += 1
         self.most_unacknowledged = max(self.most_unacknowledged, self.unacknowledged)
         code = self.puback(publish)

@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,13 +53,17 @@ class Store:
 
 
 async def open_store(
-    folder: Path, *, durable: bool = True, settings: OutboxSettings | None = None
+    folder: Path,
+    *,
+    durable: bool = True,
+    settings: OutboxSettings | None = None,
+    uplinks: Sequence[str] = (),
 ) -> Store:
     database = await open_database(folder, Clock())
     counters = Counters()
     alarms: list[str] = []
     writer = Writer(database.writer, counters, durable=durable, alarm=alarms.append)
-    outbox = Outbox(database, writer, counters, settings, Gathering(writer))
+    outbox = Outbox(database, writer, counters, settings, Gathering(writer), uplinks)
     rejected = Rejected(database, writer, counters)
     node_frames = NodeFrames(database, writer)
     await outbox.load()

@@ -16,6 +16,7 @@ TEXTS = {
     "version",
     *(f"tidegate/gateway/{name}" for name in ("id", "version", "epoch")),
     *(f"tidegate/uplink/{name}" for name in ("destination", "error")),
+    *(f"tidegate/uplink/<uplink>/{name}" for name in ("destination", "error")),
     *(f"tidegate/rules/<rule>/{name}" for name in ("topic", "where")),
     "tidegate/<kind>/<bridge>/error",
     "tidegate/turns/longest",

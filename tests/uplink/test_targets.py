@@ -34,7 +34,7 @@ def test_the_first_rule_of_stream_and_topic_counts(
 ) -> None:
     targets = Targets(TARGETS, "barn", "tidegate/barn/data/")
     row = outbox_row(1, stream, topic=topic)
-    assert targets.of(row) == targets.of(row) == (target, retain)
+    assert targets.of(row) == targets.of(row) == (target, retain, 1)
 
 
 @table(

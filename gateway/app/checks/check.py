@@ -9,6 +9,7 @@ from gateway.config import checks
 from gateway.config.credentials import secret_path
 from gateway.config.described import Check
 from gateway.config.errors import ConfigurationError, raise_all
+from gateway.config.sections.uplinks import DEFAULT_RULE, rules_of
 from gateway.config.settings import Configuration
 from gateway.config.values import values_of
 from gateway.mqtt.errors import MqttError
@@ -24,7 +25,7 @@ def check_configuration(
     The error tells `mistakes`, which were found in its form, and all others.
     """
     raise_all([*mistakes, *_mistakes(configuration, [each.key for each in mistakes])])
-    if configuration.uplink is not None:
+    if configuration.uplinks:
         from gateway.app.headroom import check_promise
 
         check_promise(configuration)
@@ -66,20 +67,22 @@ def _different_targets(configuration: Configuration) -> Iterator[ConfigurationEr
 
     A message that waits keeps its stream and topic, and not which rule took it.
     """
-    rules = () if configuration.uplink is None else configuration.uplink.rules
-    if not any(rule.target or rule.retain for rule in rules):
+    rules = rules_of(configuration.uplinks)
+    if all(each.rule.way == DEFAULT_RULE.way for each in rules):
         return
     from gateway.uplink.targets import overlap
 
-    for place, rule in enumerate(rules):
-        for other in rules[:place]:
-            same = (rule.target, rule.retain) == (other.target, other.retain)
-            if rule.stream == other.stream and not same and overlap(rule.topic, other.topic):
-                key = f"uplink.rule[{place}].target"
+    for place, (key, rule, uplinks) in enumerate(rules):
+        for _, other, others in rules[:place]:
+            if rule.stream != other.stream or rule.way == other.way:
+                continue
+            if set(uplinks) & set(others) and overlap(rule.topic, other.topic):
+                ways = zip(("target", "retain", "qos"), rule.way, other.way, strict=True)
+                name, value = next((name, own) for name, own, its in ways if own != its)
                 allowed = (
                     f"that of the rule for {other.topic}, which has the same stream and topics"
                 )
-                yield ConfigurationError(configuration.file, key, rule.target, allowed)
+                yield ConfigurationError(configuration.file, f"{key}.{name}", value, allowed)
 
 
 def _different_channels(configuration: Configuration) -> Iterator[ConfigurationError]:

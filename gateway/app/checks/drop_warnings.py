@@ -3,6 +3,7 @@
 `drop-newest` is the default of `[outbox]`: it gives up nothing that waits, and an alarm tells.
 """
 
+from gateway.config.sections.uplinks import place_of
 from gateway.config.settings import Configuration, OutboxConfig, StreamConfig
 
 
@@ -13,16 +14,22 @@ def drop_warnings(configuration: Configuration) -> list[str]:
     if policy != "reject":
         text = f'"{policy}" gives up acknowledged messages of clients that are away too long'
         warnings.append(f"broker.queue_when_full: {text}")
-    if configuration.uplink is None:
+    if not configuration.uplinks:
         return warnings
     warnings += _warnings("outbox", configuration.outbox)
-    for place, stream in enumerate(configuration.uplink.streams):
-        key = f"uplink.stream[{place}]"
-        warnings += _warnings(key, stream)
-        if stream.mode == "latest":
-            warnings.append(f'{key}.mode: "latest" gives up messages for newer ones of their topic')
-        if stream.mode == "expire":
-            warnings.append(f'{key}.mode: "expire" gives up messages after {stream.expire_after} s')
+    for number, uplink in enumerate(configuration.uplinks):
+        for place, stream in enumerate(uplink.streams):
+            key = f"{place_of(configuration.uplinks, number)}.stream[{place}]"
+            warnings += _warnings_of_stream(key, stream)
+    return warnings
+
+
+def _warnings_of_stream(key: str, stream: StreamConfig) -> list[str]:
+    warnings = _warnings(key, stream)
+    if stream.mode == "latest":
+        warnings.append(f'{key}.mode: "latest" gives up messages for newer ones of their topic')
+    if stream.mode == "expire":
+        warnings.append(f'{key}.mode: "expire" gives up messages after {stream.expire_after} s')
     return warnings
 
 

@@ -3,10 +3,11 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 
 from gateway.app.checks.finding import Finding, Health, Patient
 from gateway.app.landing import landing_directory
-from gateway.config.settings import OutboxConfig
+from gateway.config.settings import OutboxConfig, UplinkConfig
 from gateway.storage.engine.database import FILE_NAME
 from gateway.storage.engine.database_file import BUSY_TIMEOUT_MS
 from gateway.storage.outbox.retention import for_rows
@@ -28,7 +29,7 @@ SELECT coalesce(sum(rows), 0), CAST(total(bytes) AS INTEGER) FROM (
 def outbox(patient: Patient) -> Iterator[Finding]:
     """Say how many messages wait for the fleet, and whether there is room for more."""
     configuration = patient.configuration
-    if configuration is None or configuration.uplink is None:
+    if configuration is None or not configuration.uplinks:
         return
     waiting = _waiting(patient)
     if waiting is None:
@@ -47,25 +48,25 @@ def outbox(patient: Patient) -> Iterator[Finding]:
 def landing(patient: Patient) -> Iterator[Finding]:
     """Say what landing files take of the disk, and how much they may."""
     configuration = patient.configuration
-    uplink = None if configuration is None else configuration.uplink
-    if configuration is None or uplink is None:
-        return
-    directory = landing_directory(uplink, patient.data)
-    if directory is None:
-        return
+    for uplink in () if configuration is None else configuration.uplinks:
+        directory = landing_directory(uplink, patient.data)
+        if configuration is not None and directory is not None:
+            yield _landing(uplink, directory / configuration.gateway_id)
+
+
+def _landing(uplink: UplinkConfig, folder: Path) -> Finding:
     count = size = 0
-    for file in landed_files(directory / configuration.gateway_id):
+    for file in landed_files(folder):
         count += 1
         size += file.bytes
     bound = uplink.landing_maximum_bytes
     text = f"landing: {count:,} files take {spell_bytes(size)} of {spell_bytes(bound)}"
     if size >= bound and uplink.landing_when_full == WAIT:
-        yield Finding(Health.BAD, f"{text}: it is full, messages wait in the outbox")
-    elif size >= NEARLY_FULL * bound:
+        return Finding(Health.BAD, f"{text}: it is full, messages wait in the outbox")
+    if size >= NEARLY_FULL * bound:
         then = "messages wait" if uplink.landing_when_full == WAIT else "the oldest are deleted"
-        yield Finding(Health.WARNING, f"{text}: when it is full, {then}")
-    else:
-        yield Finding(Health.OK, text)
+        return Finding(Health.WARNING, f"{text}: when it is full, {then}")
+    return Finding(Health.OK, text)
 
 
 def _used(config: OutboxConfig, rows: int, size: int) -> float:

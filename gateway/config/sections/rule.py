@@ -10,6 +10,8 @@ from gateway.config.checks import (
     stream,
     topic_template,
     unshared_filter,
+    uplink_names,
+    whole_number,
 )
 from gateway.config.declaration import key
 
@@ -55,9 +57,27 @@ class RuleConfig:
         "retained messages are retained at the fleet's broker, too",
         default=False,
     )
+    qos: int = key(
+        whole_number(0, 1),
+        "the QoS at which messages go up; at 0 they are deleted when they have left, and [may be "
+        "lost](fleet.md#targets)",
+        1,
+    )
     commit_within: float | None = key(
         number(0, 60),
         "`commit_within` of these messages, in place of the uplink's",
         None,
         shown="the uplink's",
     )
+    uplink: tuple[str, ...] = key(
+        uplink_names,
+        "the `name` of the [[[uplink]]](fleet.md#several-uplinks) that the messages go up by, or a "
+        "list of several",
+        (),
+        shown="the one above it",
+    )
+
+    @property
+    def way(self) -> tuple[str | None, bool, int]:
+        """How the messages go up: one topic of a stream goes one way."""
+        return self.target, self.retain, self.qos

@@ -9,13 +9,13 @@ from gateway.config.checks import (
     number,
     one_of,
     readable_file,
+    stream,
     text,
     topic_prefix,
     whole_number,
     windows,
 )
 from gateway.config.declaration import Mistake, key, tables
-from gateway.config.did_you_mean import did_you_mean
 from gateway.config.quantities import bytes_a_day, duration, duration_from, size_from
 from gateway.config.sections.down import DownConfig
 from gateway.config.sections.rule import RuleConfig
@@ -24,8 +24,17 @@ from gateway.config.sections.stream import StreamConfig
 
 @dataclass(frozen=True, slots=True)
 class UplinkConfig:
-    """The fleet's broker or a directory; without the section nothing goes up."""
+    """The fleet's broker or a directory; without the section nothing goes up.
 
+    There may be up to 8, as `[[uplink]]`, each with a name.
+    """
+
+    name: str | None = key(
+        stream,
+        "what it is called in `$SYS`, in the log and by [rules](fleet.md#several-uplinks); each of "
+        "several must have one",
+        None,
+    )
     url: str | None = key(
         fleet_url,
         "`mqtt://host:port` or `mqtts://host:port`, or over WebSocket `ws://host:port/path` or "
@@ -215,16 +224,3 @@ class UplinkConfig:
         if self.down and not self.session_expiry:
             allowed = 'a time such as "1d" with down: what comes down waits in the session'
             yield "session_expiry", self.session_expiry, allowed
-        yield from self._mistakes_of_streams()
-
-    def _mistakes_of_streams(self) -> Iterator[Mistake]:
-        used = sorted({rule.stream for rule in self.rules} or {"main"})
-        names: set[str] = set()
-        for place, stream in enumerate(self.streams):
-            name = f"stream[{place}].name"
-            if stream.name in names:
-                yield name, stream.name, "one table for each stream"
-            elif stream.name not in used:
-                allowed = "a stream that a rule has; there are " + ", ".join(used)
-                yield name, stream.name, allowed + did_you_mean(stream.name, used)
-            names.add(stream.name)

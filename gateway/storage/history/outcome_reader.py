@@ -14,9 +14,11 @@ Number = tuple[str, str, int]
 """Epoch, stream and number."""
 
 _WAITING = f"SELECT {', '.join(COLUMNS)} FROM outbox WHERE epoch = ? AND stream = ? AND seq = ?"  # noqa: S608 - our own names
+_UPLINKS = "SELECT uplinks FROM outbox WHERE epoch = ? AND stream = ? AND seq = ?"
 _REFUSED = "SELECT code FROM rejected WHERE epoch = ? AND stream = ? AND seq = ?"
 _LEDGER = (
-    "SELECT outcome, reason FROM ledger WHERE epoch = ? AND stream = ? AND first <= ? AND last >= ?"
+    "SELECT uplink, outcome, reason FROM ledger"
+    " WHERE epoch = ? AND stream = ? AND first <= ? AND last >= ? ORDER BY uplink"
 )
 _SESSION = "SELECT id FROM session WHERE client_id = ?"
 _OWED = (
@@ -54,10 +56,14 @@ class OutcomeReader:
         found = self._rows(_REFUSED, number)
         return int(found[0][0]) if found else None
 
-    def ledger(self, number: Number) -> tuple[str, str] | None:
-        """Return outcome and reason, None if the ledger has nothing of the number any more."""
-        found = self._rows(_LEDGER, (*number, number[2]))
-        return (str(found[0][0]), str(found[0][1])) if found else None
+    def ledger(self, number: Number) -> list[tuple[str, str, str]]:
+        """Return uplink, outcome and reason, none if the ledger has nothing of the number left."""
+        return self._rows(_LEDGER, (*number, number[2]))
+
+    def uplinks(self, number: Number) -> str:
+        """Return the names of the uplinks that the message waits for, "" if there is one."""
+        found = self._rows(_UPLINKS, number)
+        return ", ".join(str(found[0][0] or "").strip(",").split(",")) if found else ""
 
     def owed(self, client_id: str, message: Message) -> Owed | None:
         """Return how a stored session is owed the message, None if it is not (any more)."""

@@ -13,7 +13,7 @@ class GatheredRanges:
 
     def __init__(self) -> None:
         self._ranges: list[LedgerRange] = []
-        self._newest: dict[tuple[str, str, Outcome], LedgerRange] = {}
+        self._newest: dict[tuple[str, str, str, Outcome], LedgerRange] = {}
         self._bound = MAX_GATHERED_RANGES
 
     def __len__(self) -> int:
@@ -24,24 +24,23 @@ class GatheredRanges:
         """True from MAX_GATHERED_RANGES on, or twice what could not be compactedr."""
         return len(self._ranges) >= self._bound
 
-    def add(
-        self, epoch: str, stream: str, first: int, last: int, outcome: Outcome, reason: str
-    ) -> None:
-        """Note the end of the numbers `first` to `last`."""
-        key = (epoch, stream, outcome)
+    def add(self, each: LedgerRange) -> None:
+        """Note the end of numbers, all for one reason, that mostly follow those of the call before.
+
+        Whoever calls does not keep the range.
+        """
+        key = (each.uplink, each.epoch, each.stream, each.outcome)
         newest = self._newest.get(key)
-        if newest is not None and newest.last == first - 1:
+        if newest is not None and newest.last == each.first - 1:
             reasons = newest.reasons
-            if reason in reasons and (len(reasons) == 1 or outcome is Outcome.FILTERED):
-                newest.last = last  # what `fits` and `take_in` would do
-                reasons[reason] += last - first + 1
+            ((reason, count),) = each.reasons.items()
+            if reason in reasons and (len(reasons) == 1 or each.outcome is Outcome.FILTERED):
+                newest.last = each.last  # what `fits` and `take_in` would do
+                reasons[reason] += count
                 return
-            each = LedgerRange(epoch, stream, first, last, outcome, {reason: last - first + 1})
             if newest.fits(each):
                 newest.take_in(each)
                 return
-        else:
-            each = LedgerRange(epoch, stream, first, last, outcome, {reason: last - first + 1})
         self._ranges.append(each)
         self._newest[key] = each
 

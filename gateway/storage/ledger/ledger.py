@@ -6,7 +6,9 @@ neither: the next start says which number on disk was the last (docs/fleet.md).
 """
 
 import asyncio
-from collections import OrderedDict
+import json
+import sqlite3
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
 
 from gateway.counters import Counters
@@ -16,9 +18,21 @@ from gateway.storage.engine.writer import Writer
 from gateway.storage.ledger.gather import GatheredRanges
 from gateway.storage.ledger.range import LedgerRange
 from gateway.storage.ledger.starts import Starts
-from gateway.storage.ledger.table import DELETE, INSERT, TOTALS, UPDATE, inserted, key_of, updated
+from gateway.storage.ledger.table import (
+    ADOPT,
+    DELETE,
+    FORGET,
+    INSERT,
+    TOTALS,
+    UPDATE,
+    Key,
+    inserted,
+    key_of,
+    updated,
+)
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.outcome import Outcome
+from gateway.storage.outbox.owed import Owed
 
 LEDGER_SECONDS = 60.0
 """How long what is worth no commit waits for another's: filtered numbers, ranges that were told."""
@@ -29,9 +43,13 @@ MAX_OPEN_RANGES = 256
 MAX_REPORTED_RANGES = 1_000
 """Ranges that the fleet has heard of before they are deleted without waiting for a commit."""
 
+_COUNTER = {outcome: f"tidegate/ledger/{outcome.value}" for outcome in Outcome}
+
 
 class Ledger:
     """Ranges that wait for the fleet, `rows` of them on disk or gathered.
+
+    With several `uplinks` each number has an outcome at each, and `rows_of` counts by name.
 
     What becomes of numbers is collapsed in memory and goes to disk with the next batch, whatever
     that is for, or after LEDGER_SECONDS. The end of a row of the outbox is in the batch of the
@@ -39,10 +57,17 @@ class Ledger:
     """
 
     def __init__(
-        self, database: Database, writer: Writer, counters: Counters, starts: Starts
+        self,
+        database: Database,
+        writer: Writer,
+        counters: Counters,
+        starts: Starts,
+        uplinks: Sequence[str] = (),
     ) -> None:
-        self.rows = 0
+        self.rows_of: Counter[str] = Counter()
         self.starts = starts
+        self._owed = Owed(uplinks)
+        self._first_name = uplinks[0] if uplinks else ""
         self.closed_id = 0
         self.closed_batch = 0
         self.reported_ids: dict[int, int] = {}
@@ -52,37 +77,69 @@ class Ledger:
         self._gathered = GatheredRanges()
         self._numbered = False
         self._reported: list[LedgerRange] = []
-        self._open: OrderedDict[tuple[str, str, int], LedgerRange] = OrderedDict()
+        self._open: OrderedDict[Key, LedgerRange] = OrderedDict()
         self._last_id = 0
         self._batch = 0
         self._timer: asyncio.TimerHandle | None = None
         writer.before_batch.append(self.save)
         writer.on_committed.append(self._committed)
 
+    @property
+    def uplinks(self) -> tuple[str, ...]:
+        """The names of the uplinks, "" if there is one."""
+        return self._owed.names
+
+    @property
+    def rows(self) -> int:
+        """The ranges of all uplinks."""
+        return self.rows_of.total()
+
     async def load(self) -> None:
-        """Learn what an earlier run left; call it once, before anything is noted."""
-        query = self._database.reader.query
-        self.rows, self._last_id = await query(TOTALS, (), lambda cursor: cursor.fetchone())
+        """Learn what an earlier run left; call it once, before anything is noted.
+
+        What was for the only uplink is for the first now, and what was for one that is gone, is.
+        """
+        totals = await self._totals()
+        if any(uplink not in self.uplinks for uplink, _, _ in totals):
+            first = (self.uplinks[0], self._first_name)
+            names = json.dumps(self.uplinks)
+            await self._database.writer.write([(ADOPT, [first]), (FORGET, [(names,)])])
+            totals = await self._totals()
+        self.rows_of.update({uplink: rows for uplink, rows, _ in totals})
+        self._last_id = max((last for _, _, last in totals), default=0)
         self._counters.set("tidegate/ledger/ranges", self.rows)
+
+    async def _totals(self) -> list[tuple[str, int, int]]:
+        return await self._database.reader.query(TOTALS, (), sqlite3.Cursor.fetchall)
 
     def taken(self, stream: str, number: int) -> None:
         """Note a number whose message goes to the outbox in the same batch."""
         self.starts.number(stream, number)
         self._numbered = True
 
-    def filtered(self, stream: str, number: int, rule: str) -> None:
-        """Note a number whose message `rule` was the last not to take."""
+    def filtered(self, stream: str, number: int, rule: str, uplinks: int = 1) -> None:
+        """Note a number whose message `rule` was the last not to take for these uplinks."""
         self.taken(stream, number)
-        self._note(self.starts.present.epoch, stream, number, number, Outcome.FILTERED, rule)
+        epoch = self.starts.present.epoch
+        for place in self._owed.places(uplinks):
+            self._note(
+                LedgerRange(
+                    *(epoch, stream, number, number, Outcome.FILTERED, {rule: 1}),
+                    uplink=self.uplinks[place],
+                )
+            )
 
     def ended(self, rows: Sequence[OutboxRow], outcome: Outcome, reason: str) -> None:
         """Note how rows ended, in the turn that removes them (`Outbox.on_outcome`)."""
-        numbers: dict[tuple[str, str], list[int]] = {}
+        numbers: dict[tuple[str, str, int], list[int]] = {}
         for row in rows:
-            numbers.setdefault((row.epoch, row.stream), []).append(row.seq)
-        for (epoch, stream), each in numbers.items():
-            for first, last in ranges_of(each):
-                self._note(epoch, stream, first, last, outcome, reason)
+            numbers.setdefault((row.epoch, row.stream, row.ending), []).append(row.seq)
+        for (epoch, stream, ending), each in numbers.items():
+            for place in self._owed.places(ending):
+                for first, last in ranges_of(each):
+                    count = {reason: last - first + 1}
+                    name = self.uplinks[place]
+                    self._note(LedgerRange(epoch, stream, first, last, outcome, count, uplink=name))
 
     def note(self, each: LedgerRange) -> None:
         """Note how a whole range of numbers ended."""
@@ -108,7 +165,7 @@ class Ledger:
             self._numbered = False
             self._batch = self.starts.save_last()
         for each in self._reported:
-            self.rows -= 1
+            self.rows_of[each.uplink] -= 1
             self._batch = self._writer.add(DELETE, key_of(each))
             self.reported_ids[each.id] = self._batch
         self._reported.clear()
@@ -125,18 +182,16 @@ class Ledger:
     def replace(self, changed: Iterable[LedgerRange], gone: Iterable[LedgerRange]) -> None:
         """Gather changes to closed ranges that leave the numbers covered as they were."""
         for each in gone:
-            self.rows -= 1
+            self.rows_of[each.uplink] -= 1
             self._batch = self._writer.add(DELETE, key_of(each))
         for each in changed:
             self._batch = self._writer.add(UPDATE, updated(each))
         self.closed_batch = self._batch
         self._writer.hand_over()
 
-    def _note(
-        self, epoch: str, stream: str, first: int, last: int, outcome: Outcome, reason: str
-    ) -> None:
-        self._gathered.add(epoch, stream, first, last, outcome, reason)
-        self._counters.add(f"tidegate/ledger/{outcome.value}", last - first + 1)
+    def _note(self, each: LedgerRange) -> None:
+        self._counters.add(_COUNTER[each.outcome], each.numbers)
+        self._gathered.add(each)
         if self._gathered.full:
             if self._writer.attempts.failing:
                 self._counters.add("tidegate/ledger/compacted", self._gathered.compact())
@@ -152,11 +207,11 @@ class Ledger:
             self._batch = self._writer.add(UPDATE, updated(before))
             each = before
         else:
-            self.rows += 1
+            self.rows_of[each.uplink] += 1
             self._last_id += 1
             each.id = self._last_id
             self._batch = self._writer.add(INSERT, inserted(each))
-        self._open[each.epoch, each.stream, each.last + 1] = each
+        self._open[each.epoch, each.stream, each.last + 1, each.uplink] = each
         if len(self._open) > MAX_OPEN_RANGES:
             self._open.popitem(last=False)
 

@@ -12,7 +12,7 @@ CAUSE = "a damaged database"
 
 _KNOWN = (
     "SELECT first, last FROM ledger WHERE epoch = ? AND stream = ? AND last >= ? AND first <= ?"
-    " ORDER BY first"
+    " AND uplink = ? ORDER BY first"
 )
 
 
@@ -26,13 +26,14 @@ async def note_lost(database: Database, ledger: Ledger, numbers: Iterable[LostNu
     count = 0
     for each in numbers:
         last = each.last or ledger.starts.last_of(each.epoch).get(each.stream, 0)
-        row = (each.epoch, each.stream, each.first, last)
-        known = await database.reader.query(_KNOWN, row, lambda cursor: cursor.fetchall())
-        for first, to in _between(each.first, last, known):
-            size = to - first + 1
-            reasons = {CAUSE: size}
-            ledger.note(LedgerRange(each.epoch, each.stream, first, to, Outcome.LOST, reasons))
-            count += size
+        for uplink in ledger.uplinks:
+            row = (each.epoch, each.stream, each.first, last, uplink)
+            known = await database.reader.query(_KNOWN, row, lambda cursor: cursor.fetchall())
+            for first, to in _between(each.first, last, known):
+                size = to - first + 1
+                span = (each.epoch, each.stream, first, to)
+                ledger.note(LedgerRange(*span, Outcome.LOST, {CAUSE: size}, uplink=uplink))
+                count += size
     return count
 
 

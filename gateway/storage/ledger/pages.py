@@ -24,7 +24,7 @@ GROWTH = 1.1
 
 
 class LedgerPages:
-    """Gives the ledger's ranges in passes, in the order of epoch, stream and number.
+    """Gives the ledger's ranges for an uplink in passes, in the order of epoch, stream and number.
 
     A pass gives each range that was there when it began, once; ranges that were given and not
     told are passed over in the next. One task at a time may call `next_page` and `shorten`.
@@ -41,7 +41,9 @@ class LedgerPages:
         counters: Counters,
         ledger: Ledger,
         waiting: Callable[[], int],
+        uplink: str = "",
     ) -> None:
+        self._uplink = uplink
         self._database = database
         self._writer = writer
         self._counters = counters
@@ -56,7 +58,7 @@ class LedgerPages:
     @property
     def rows(self) -> int:
         """Ranges that the fleet has not heard of."""
-        return self._ledger.rows - len(self._ledger.reported_ids)
+        return max(0, self._ledger.rows_of[self._uplink] - len(self._ledger.reported_ids))
 
     @property
     def between_passes(self) -> bool:
@@ -90,7 +92,7 @@ class LedgerPages:
         """Take a step towards a ledger within its bound, if it is beyond; call it often."""
         if self._shorten_from is None:
             bound = max(MAX_LEDGER_RANGES + self._waiting(), self._shortest)
-            if self._ledger.rows <= bound:
+            if self._ledger.rows_of[self._uplink] <= bound:
                 return
             logger.warning("the ledger is compacted: it has %d ranges", self._ledger.rows)
             self._ledger.close_ranges()
@@ -101,14 +103,14 @@ class LedgerPages:
         self._join(self._free(page))
         self._shorten_from = key_of(page[-1]) if page else None
         if not page:
-            self._shortest = round(GROWTH * self._ledger.rows)
+            self._shortest = round(GROWTH * self._ledger.rows_of[self._uplink])
 
     @property
     def _settled(self) -> bool:
         return self._writer.committed >= self._ledger.closed_batch
 
     async def _read(self, position: Key, limit: int) -> list[LedgerRange]:
-        row = (*position, self._ledger.closed_id, limit)
+        row = (*position, self._uplink, self._ledger.closed_id, limit)
         return await self._database.reader.query(PAGE, row, ranges)
 
     def _free(self, page: list[LedgerRange]) -> list[LedgerRange]:

@@ -23,7 +23,8 @@ _OUTCOMES = {outcome.value for outcome in Outcome}
 class LedgerRange:
     """The numbers `first` to `last` of (epoch, stream), with how many had each reason.
 
-    `id` is given when it goes to disk. The reasons of a range that had to be compacted are
+    `uplink` is the name of that of several at which they ended so. `id` is given when it goes to
+    disk. The reasons of a range that had to be compacted are
     outcomes: its own `outcome` is the gravest of them.
     """
 
@@ -34,6 +35,7 @@ class LedgerRange:
     outcome: Outcome
     reasons: dict[str, int]
     id: int = 0
+    uplink: str = ""
 
     @property
     def numbers(self) -> int:
@@ -97,7 +99,7 @@ def parse_reason(reason: str, numbers: int) -> dict[str, int]:
 def collapsed(ranges: Iterable[LedgerRange]) -> list[LedgerRange]:
     """Return the ranges in order, those made one that follow each other and fit."""
     found: list[LedgerRange] = []
-    for each in sorted(ranges, key=lambda item: (item.epoch, item.stream, item.first)):
+    for each in sorted(ranges, key=_order):
         before = found[-1] if found else None
         if before is not None and follows(before, each) and before.fits(each):
             before.take_in(each)
@@ -106,10 +108,13 @@ def collapsed(ranges: Iterable[LedgerRange]) -> list[LedgerRange]:
     return found
 
 
+def _order(each: LedgerRange) -> tuple[str, str, str, int]:
+    return each.uplink, each.epoch, each.stream, each.first
+
+
 def follows(before: LedgerRange, each: LedgerRange) -> bool:
     """Return whether `each` begins with the number behind `before`."""
-    same_stream = before.epoch == each.epoch and before.stream == each.stream
-    return same_stream and each.first == before.last + 1
+    return each.first == before.last + 1 and _order(before)[:3] == _order(each)[:3]
 
 
 def _word(reason: str, outcome: Outcome) -> str:

@@ -41,6 +41,7 @@ class Start:
     epoch: str
     previous: dict[str, Any] | None
     announced: bool = False
+    heard: set[str] = field(default_factory=set)
     last: dict[str, int] = field(default_factory=dict)
 
 
@@ -51,6 +52,8 @@ class Starts:
         self, database: Database, writer: Writer, counters: Counters, start: int, epoch: str
     ) -> None:
         self.present = Start(start, epoch, None)
+        self.listeners = 1
+        """How many uplinks have to hear of a start."""
         self._database = database
         self._writer = writer
         self._counters = counters
@@ -104,9 +107,10 @@ class Starts:
         text = json.dumps(self.present.last, separators=(",", ":"))
         return self._writer.add(_LAST, (text, self.present.start))
 
-    def save_announced(self, start: Start) -> None:
-        """Gather that the fleet has heard of `start`."""
-        if not start.announced:
+    def save_announced(self, start: Start, uplink: str = "") -> None:
+        """Gather that the fleet has heard of `start`, once it has by every uplink."""
+        start.heard.add(uplink)
+        if not start.announced and len(start.heard) >= self.listeners:
             start.announced = True
             self._writer.add(_ANNOUNCED, (start.start,))
             self._writer.hand_over()

@@ -19,7 +19,7 @@ class DeferredRows:
     __slots__ = ("_by_wait", "_on_late", "_timer", "_write", "_writer")
 
     def __init__(
-        self, writer: Writer, write: Callable[[OutboxRow], object], on_late: Callable[[], None]
+        self, writer: Writer, write: Callable[[OutboxRow], object], on_late: Callable[[int], None]
     ) -> None:
         self._writer = writer
         self._write = write
@@ -38,6 +38,9 @@ class DeferredRows:
         self._by_wait.setdefault(wait, {})[row.id] = (due, row)
         if self._timer is None or self._timer.when() > due:
             self._arm(loop, due)
+
+    def __contains__(self, identifier: int) -> bool:
+        return any(identifier in rows for rows in self._by_wait.values())
 
     def discard(self, identifier: int) -> bool:
         """Forget a row that has left; return whether it had not been written."""
@@ -65,10 +68,12 @@ class DeferredRows:
         """Have the rows written if one is due, or look again when the next is."""
         self._timer = None
         loop = asyncio.get_running_loop()
-        firsts = (next(iter(rows.values())) for rows in self._by_wait.values() if rows)
+        firsts = [next(iter(rows.values())) for rows in self._by_wait.values() if rows]
         due = min((due for due, _ in firsts), default=math.inf)
-        if due <= loop.time():
-            self._on_late()
+        if due <= (now := loop.time()):
+            for due, row in firsts:
+                if due <= now:
+                    self._on_late(row.owed)
             self.write()
         elif due < math.inf:
             self._arm(loop, due)

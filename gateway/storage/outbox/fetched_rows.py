@@ -19,7 +19,7 @@ class FetchedRows:
     def is_taken(self, identifier: int) -> bool:
         """Return whether the row of this id is on its way to the fleet."""
         row = self._rows.get(identifier)
-        return row is not None and row.taken
+        return row is not None and bool(row.taken)
 
     def leaves(self, row: OutboxRow) -> None:
         """Mark a row that left on the object that is held."""

@@ -3,6 +3,7 @@
 from gateway.config.when_full import GIVING_UP
 from gateway.counters import Counters
 from gateway.storage.outbox.outcome import Outcome
+from gateway.storage.outbox.owed import Owed
 from gateway.storage.outbox.streams import OutboxStreams
 
 CAUSES = (*GIVING_UP, "latest")
@@ -12,9 +13,10 @@ CAUSES = (*GIVING_UP, "latest")
 class OutboxFigures:
     """Shows the sums of `streams` under `$SYS/broker/tidegate/outbox/` and counts beside them."""
 
-    def __init__(self, counters: Counters, streams: OutboxStreams) -> None:
+    def __init__(self, counters: Counters, streams: OutboxStreams, owed: Owed) -> None:
         self._counters = counters
         self._streams = streams
+        self._owed = owed
         for cause in CAUSES:
             counters.add(f"tidegate/outbox/evicted/{cause}", 0)
         counters.add("tidegate/outbox/unwritten", 0)
@@ -26,6 +28,9 @@ class OutboxFigures:
         for stream in map(self._streams.of, names):
             self._counters.set(stream.rows_name, stream.rows)
             self._counters.set(stream.bytes_name, stream.bytes)
+        if self._owed.several:
+            for name, rows in zip(self._owed.names, self._owed.rows, strict=True):
+                self._counters.set(f"tidegate/uplink/{name}/waiting", rows)
 
     def ended(self, rows: int, outcome: Outcome, reason: str) -> None:
         """Count rows that left without the fleet."""

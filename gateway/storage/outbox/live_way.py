@@ -1,5 +1,6 @@
 """What the outbox needs of an uplink that sends live rows as they are added."""
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from gateway.storage.outbox.outbox_row import OutboxRow
@@ -20,3 +21,16 @@ class LiveWay(Protocol):
     def send(self, row: OutboxRow) -> None:
         """Send the row in this turn, or keep it until there is room for it in the window."""
         ...
+
+
+@dataclass(slots=True)
+class Live:
+    """An uplink that is up, by its bit.
+
+    `delay` is how many seconds its last PUBACK took, and infinite after a row had to be written
+    since none came: then rows are written at once until one comes in time.
+    """
+
+    uplink: int
+    way: LiveWay
+    delay: float = 0.0

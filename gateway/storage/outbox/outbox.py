@@ -17,6 +17,7 @@ from gateway.storage.outbox.lane import RECALL
 from gateway.storage.outbox.looks import OutboxLooks
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.outcome import Outcome
+from gateway.storage.outbox.owed import EVERY, Owed
 from gateway.storage.outbox.reader import OutboxReader
 from gateway.storage.outbox.recent_rows import RecentRows
 from gateway.storage.outbox.retention import Mode, OutboxSettings, log_excess
@@ -30,12 +31,13 @@ from gateway.storage.outbox.writes import OutboxWrites
 class Outbox:
     """Rows in the order in which they came; ids rise by one and are never used twice in a run.
 
-    `writes` gives live rows to the uplink as they are added, while its link is up. `lanes` are the
+    Each of the `uplinks` reads it by itself, under its bit (`Owed`); a row leaves when none is owed
+    it any more. `writes` gives live rows to those that are up, as they are added. `lanes` are the
     lanes that rows have had since the start; `recalled` rows are in the lane `recall`, of which no
     outcome is told, since their numbers have ended before. `on_change` are called after each commit
-    that brought or removed rows. `on_outcome` are called with the rows that leave, how they ended
-    and why, in the turn that gathers their removal: what they gather is in the same batch. A row
-    that ends without having been fetched comes without what the publisher put into it.
+    that brought or removed rows. `on_outcome` are called with rows that end for the uplinks that
+    are `ending` in them, with how and why, in the turn that gathers it: what they gather is in the
+    same batch. A row that was not fetched comes without what the publisher put into it.
 
     A caller asks `admits` first and refuses the message with 0x97 when it does not, calling
     `refuse()`, which counts it in `tidegate/outbox/rejected` or `tidegate/storage/rejected`. Where
@@ -50,7 +52,9 @@ class Outbox:
         counters: Counters,
         settings: OutboxSettings | None = None,
         gathering: Gathering | None = None,
+        uplinks: Sequence[str] = (),
     ) -> None:
+        self.owed = Owed(uplinks)
         self.lanes: set[str] = set()
         self.recalled = 0
         self.on_change: list[Callable[[], None]] = []
@@ -60,11 +64,11 @@ class Outbox:
         self._fetched = FetchedRows()
         self._streams = OutboxStreams(settings or OutboxSettings(), self._fetched.is_taken)
         self._totals = OutboxTotals(database, writer, self._streams)
-        self._reader = OutboxReader(database, writer)
+        self._reader = OutboxReader(database, writer, self.owed)
         self._recent = RecentRows()
         self._batches = OutboxBatches()
         self._expiry = OutboxExpiry(self._reader, self._streams, self._fetched, self._expire)
-        self._figures = OutboxFigures(counters, self._streams)
+        self._figures = OutboxFigures(counters, self._streams, self.owed)
         self.writes = OutboxWrites(
             writer,
             self._reader,
@@ -72,6 +76,7 @@ class Outbox:
             self._batches,
             self._fetched,
             self._figures,
+            self.owed,
             gathering,
         )
         heads = OutboxHeads(self._reader, self._streams)
@@ -95,10 +100,9 @@ class Outbox:
         """The highest id on disk, up to which `fetch` finds rows."""
         return self._batches.committed_id
 
-    @property
-    def removing(self) -> int:
-        """How many deliveries are not on disk yet: a crash would bring those rows back."""
-        return self._batches.delivering
+    def removing(self, uplink: int = 1) -> int:
+        """Return how many deliveries of an uplink a crash would bring back: not yet on disk."""
+        return self._batches.delivering[uplink]
 
     @property
     def last_id(self) -> int:
@@ -119,6 +123,7 @@ class Outbox:
         self._batches.committed_id = self.last_id
         await self._expiry.load(self._database, self.last_id)
         self._recent.start(self.last_id)
+        await self.owed.load(self._database, self.rows)
         if self.rows:
             self.recalled = await self._reader.count_recalled()
         await self._reader.load(self.last_id, several=len(self._streams) > 1)
@@ -181,12 +186,14 @@ class Outbox:
             row.size = row_size(row)
         policy = self._make_room(row) if stream.may_give_up else None
         if policy is not None:
+            row.ending = row.owed
             self._tell([row], Outcome.EVICTED, policy)
             return self._writer.batch
         row.id = self._totals.last_id = self._totals.last_id + 1
         self._looks.added(row.time)
         self.lanes.add(row.lane)
         self.recalled += row.lane == RECALL
+        self.owed.count(row.owed, 1)
         if not self._streams.added(row):
             self._figures.overflowed()
         self._figures.show(row.stream)
@@ -194,25 +201,38 @@ class Outbox:
         return self._writer.batch
 
     def remove(
-        self, rows: Iterable[OutboxRow], outcome: Outcome, reason: str = "", within: float = 0.0
+        self,
+        rows: Iterable[OutboxRow],
+        outcome: Outcome,
+        reason: str = "",
+        within: float = 0.0,
+        uplink: int = EVERY,
     ) -> int:
-        """Gather the deletion of rows that ended as `outcome` says; return the batch's number.
+        """Gather that rows ended as `outcome` says, for an uplink; return the batch's number.
 
-        Those that have left meanwhile are passed over. `within` is as in `Writer.add`.
+        Those that others are owed stay, for them. Rows that have left meanwhile are passed over.
+        `within` is as in `Writer.add`.
         """
-        leaving = []
+        leaving: list[OutboxRow] = []
+        staying: list[OutboxRow] = []
         for row in rows:
-            if not row.left:
-                row.left = True
-                leaving.append(row)
+            ending = row.owed & uplink
+            if row.left or not ending:
+                continue
+            row.ending = ending
+            self.owed.count(ending, -1)
+            (leaving if ending == row.owed else staying).append(row)
         if leaving:
             self._remove(leaving, outcome, within)
-            self._tell(leaving, outcome, reason)
-            self._figures.show(*{row.stream for row in leaving})
+        if staying:
+            self._change(staying, outcome, within)
+        if ended := leaving + staying:
+            self._tell(ended, outcome, reason)
+            self._figures.show(*{row.stream for row in ended})
         return self._writer.batch
 
-    def take(self, row: OutboxRow, now: int) -> bool:
-        """Return whether `row` may be sent at `now` (ms since 1970).
+    def take(self, row: OutboxRow, now: int, uplink: int = 1) -> bool:
+        """Return whether `row` may be sent to an uplink at `now` (ms since 1970).
 
         It may not when it has left since it was fetched, or ends here because its expiry has
         passed. From now on it makes no room for others, for as long as the caller holds it or
@@ -222,14 +242,14 @@ class Outbox:
         if row.message_expiry is not None and not row.left and self._expiry.has_passed(row, now):
             self.remove([row], Outcome.EXPIRED)
             self.end_turn()
-        if row.left:
+        if row.left or not row.owed & uplink:
             return False
-        row.taken = True
+        row.taken |= uplink
         return True
 
-    def put_back(self, row: OutboxRow) -> None:
+    def put_back(self, row: OutboxRow, uplink: int = 1) -> None:
         """Let a row that was taken make room again: the fleet has refused it for now."""
-        row.taken = False
+        row.taken &= ~uplink
 
     async def sweep(self, now: int, monotonic: float) -> bool:
         """End what has expired or waited too long by `now` (ms since 1970), a bounded number.
@@ -253,16 +273,18 @@ class Outbox:
         up_to: int | None = None,
         lane: str | None = None,
         stream: str | None = None,
+        uplink: int = 1,
     ) -> list[OutboxRow]:
-        """Return committed rows with `after_id` < id <= `up_to` in rising order.
+        """Return committed rows of an uplink with `after_id` < id <= `up_to` in rising order.
 
         At most `limit` of them, fewer after MAX_FETCH_BYTES (but one at least, if there is
         one); only those of `lane` and `stream` unless these are None.
         """
         up_to = self.committed_id if up_to is None else up_to
-        rows = self._recent.fetch(after_id, up_to, limit, lane=lane, stream=stream)
+        which = (after_id, up_to, limit)
+        rows = self._recent.fetch(*which, lane=lane, stream=stream, uplink=uplink)
         if rows is None:
-            rows = await self._reader.fetch(after_id, up_to, limit, lane=lane, stream=stream)
+            rows = await self._reader.fetch(*which, lane=lane, stream=stream, uplink=uplink)
         return self._fetched.known(rows)
 
     async def close(self) -> None:
@@ -288,12 +310,20 @@ class Outbox:
 
     def _remove(self, rows: Sequence[OutboxRow], outcome: Outcome, within: float) -> None:
         for row in rows:
+            row.left = True
             self._fetched.leaves(row)
             self.recalled -= row.lane == RECALL
         self.writes.remove(rows, outcome, within)
         self._streams.removed(rows)
         self._totals.removed()
         self._looks.removed()
+
+    def _change(self, rows: Sequence[OutboxRow], outcome: Outcome, within: float) -> None:
+        for row in rows:
+            row.owed &= ~row.ending
+            row.taken &= ~row.ending
+            self._streams.of(row.stream).changed(row)
+        self.writes.change(rows, outcome, within)
 
     def _expire(self, rows: Sequence[OutboxRow], reason: str) -> None:
         self.remove(rows, Outcome.EXPIRED, reason)

@@ -1,5 +1,6 @@
 """One message of the outbox, and its form as a row of SQLite."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
@@ -30,8 +31,9 @@ class OutboxRow:
 
     (`epoch`, `stream`, `seq`) with the gateway's id name it for ever. `time` is when the gateway
     accepted it (ms since 1970); `qos` and `retain` are the publisher's. `id` and `size` (bytes,
-    as the outbox counts them) are given by `Outbox.add`; `left` is True once it was removed,
-    `taken` while it is on its way to the fleet.
+    as the outbox counts them) are given by `Outbox.add`; `left` is True once it was removed.
+    Uplinks are bits (`Owed`): it is `owed` those that have not taken it, is `taken` by those that
+    it is on its way to, and `ending` are those for which it ends now.
     `barrier` is what the publisher's answer waits for until the fleet has acknowledged the message.
     `stepped` is how many ms the wall clock was set forward since `time`, as `Outbox.take` found.
     """
@@ -56,7 +58,9 @@ class OutboxRow:
     id: int = 0
     size: int = 0
     left: bool = field(default=False, compare=False)
-    taken: bool = field(default=False, compare=False)
+    owed: int = field(default=1, compare=False)
+    taken: int = field(default=0, compare=False)
+    ending: int = field(default=0, compare=False)
     stepped: int = field(default=0, compare=False)
     barrier: Barrier | None = field(default=None, compare=False)
 
@@ -71,7 +75,7 @@ def to_columns(row: OutboxRow) -> tuple[object, ...]:
     return (*_identity(row), *to_values(_message(row)))
 
 
-def from_columns(values: tuple[Any, ...]) -> OutboxRow:
+def from_columns(values: Sequence[Any]) -> OutboxRow:
     """Return the row that `to_columns` made `values` of."""
     identifier, size, epoch, stream, seq, lane, *message = values
     row = OutboxRow(epoch, stream, seq, lane, *to_fields(message))

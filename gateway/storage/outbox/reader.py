@@ -2,20 +2,21 @@
 
 import logging
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
 from gateway.storage.outbox.lane import RECALL
 from gateway.storage.outbox.outbox_row import COLUMNS, SIZE_INDEX, OutboxRow, from_columns
+from gateway.storage.outbox.owed import Owed
 
 logger = logging.getLogger(__name__)
 
 MAX_FETCH_BYTES = 1024 * 1024
 """Bytes after which one `fetch` ends, so that large payloads do not fill the memory."""
 
-SUMMARY = "id, size, epoch, stream, seq, lane, topic, time"
+SUMMARY = "id, size, epoch, stream, seq, lane, topic, time, uplinks"
 """The columns of a row without what the publisher put into the message."""
 
 _UNINDEXED = "outbox_unindexed"
@@ -26,7 +27,7 @@ _GET = "SELECT value FROM meta WHERE name = ?"
 _SET = (
     "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
 )
-_ALL = ", ".join(COLUMNS)
+_ALL = ", ".join((*COLUMNS, "uplinks"))
 _FETCH = f"SELECT {_ALL} FROM outbox WHERE id > ? AND id <= ?"  # noqa: S608 - our own names
 _INDEXED = "outbox INDEXED BY outbox_stream WHERE indexed = 1 AND"
 _OF_STREAM = _FETCH.replace("outbox WHERE", _INDEXED)
@@ -43,12 +44,14 @@ class OutboxReader:
     nobody needs it, and it would be one more page to write in each commit.
     """
 
-    def __init__(self, database: Database, writer: Writer) -> None:
+    def __init__(self, database: Database, writer: Writer, owed: Owed) -> None:
         self.indexed = False
         self._unindexed = _ALL_IDS
+        self._owed = owed
         self._database = database
         self._writer = writer
         self._leaving: dict[int, set[int]] = {}
+        self._changing: dict[int, dict[int, int]] = {}
         self._begun: list[int] = []
 
     async def load(self, last_id: int, *, several: bool) -> None:
@@ -72,26 +75,40 @@ class OutboxReader:
         """Show these rows no more: the batch of this number deletes them."""
         self._leaving.setdefault(batch, set()).update(identifiers)
 
+    def change(self, owed: Mapping[int, int], batch: int) -> None:
+        """Show these rows as owed to these uplinks: the batch of this number says so on disk."""
+        self._changing.setdefault(batch, {}).update(owed)
+
     def forget(self) -> None:
         """Forget the removals that every read can see; call it after each commit."""
         seen = min(self._begun, default=self._writer.committed)
         for batch in [batch for batch in self._leaving if batch <= seen]:
             del self._leaving[batch]
+        for batch in [batch for batch in self._changing if batch <= seen]:
+            del self._changing[batch]
 
     def shows(self, identifier: int) -> bool:
         """Return whether a row that was read has not left meanwhile."""
         return not any(identifier in rows for rows in self._leaving.values())
 
     async def fetch(
-        self, after_id: int, up_to: int, limit: int, *, lane: str | None, stream: str | None
+        self,
+        after_id: int,
+        up_to: int,
+        limit: int,
+        *,
+        lane: str | None,
+        stream: str | None,
+        uplink: int = 1,
     ) -> list[OutboxRow]:
-        """Return rows with `after_id` < id <= `up_to`, at most `limit`, rising."""
+        """Return rows of an uplink with `after_id` < id <= `up_to`, at most `limit`, rising."""
         statement = _FETCH
         if lane == RECALL:
             statement, lane = _RECALLED, None
         elif stream is not None and after_id >= self._unindexed:
             statement = _OF_STREAM
-        more: tuple[str | int, ...] = ()
+        condition, more = self._owed.condition(uplink)
+        statement += condition
         for column, value in (("lane", lane), ("stream", stream)):
             if value is not None:
                 statement += f" AND {column} = ?"
@@ -100,8 +117,9 @@ class OutboxReader:
         # In SQL, not after it: a lane or stream with few rows among many would otherwise be read
         # through page by page.
         while True:
-            found = await self.read(statement, (after_id, up_to, *more, limit), _rows_up_to_bytes)
-            rows = self._shown(found)
+            values = (after_id, up_to, *more, limit)
+            found = await self.read(statement, values, self._rows_up_to_bytes)
+            rows = [row for row in self._shown(found) if row.owed & uplink]
             if rows or not found:
                 return rows
             after_id = found[-1].id  # all of them have left; there may be more behind
@@ -110,6 +128,13 @@ class OutboxReader:
         """Return those of `rows` that have not left meanwhile."""
         for left in self._leaving.values():
             rows = [row for row in rows if row.id not in left]
+        return self._changed(rows)
+
+    def _changed(self, rows: list[OutboxRow]) -> list[OutboxRow]:
+        """Return `rows` as they are owed by now."""
+        for changed in self._changing.values():
+            for row in rows:
+                row.owed = changed.get(row.id, row.owed)
         return rows
 
     async def head(self, stream: str, after_id: int, up_to: int, limit: int) -> list[OutboxRow]:
@@ -120,20 +145,22 @@ class OutboxReader:
         where = _INDEXED if after_id >= self._unindexed else "outbox WHERE"
         statement = f"SELECT {SUMMARY} FROM {where}"  # noqa: S608 - our own names
         statement += " stream = ? AND id > ? AND id <= ? ORDER BY id LIMIT ?"
-        return await self.read(statement, (stream, after_id, up_to, limit), _summaries)
+        rows = await self.read(statement, (stream, after_id, up_to, limit), self._summaries)
+        return self._changed(rows)
 
     async def newest(self, stream: str, limit: int) -> list[OutboxRow]:
         """Return summaries of the stream's rows, at most `limit`, the newest first."""
         where = "outbox WHERE" if self._unindexed else _INDEXED
         statement = f"SELECT {SUMMARY} FROM {where} stream = ?"  # noqa: S608 - our own names
-        return await self.read(f"{statement} ORDER BY id DESC LIMIT ?", (stream, limit), _summaries)
+        statement += " ORDER BY id DESC LIMIT ?"
+        return await self.read(statement, (stream, limit), self._summaries)
 
     async def expired(self, now: int, limit: int, after_id: int, up_to: int) -> list[OutboxRow]:
         """Return summaries of rows whose message expiry has passed at `now` (ms)."""
         statement = f"SELECT {SUMMARY} FROM outbox INDEXED BY outbox_expiry"  # noqa: S608
         statement += " WHERE message_expiry IS NOT NULL AND time + 1000 * message_expiry <= ?"
         statement += " AND id > ? AND id <= ? LIMIT ?"
-        rows = await self.read(statement, (now, after_id, up_to, limit), _summaries)
+        rows = await self.read(statement, (now, after_id, up_to, limit), self._summaries)
         return self._shown(rows)
 
     async def count_recalled(self) -> int:
@@ -156,21 +183,27 @@ class OutboxReader:
         finally:
             self._begun.remove(begun)
 
+    def _rows_up_to_bytes(self, cursor: sqlite3.Cursor) -> list[OutboxRow]:
+        rows: list[OutboxRow] = []
+        size = 0
+        for *values, uplinks in cursor:
+            row = from_columns(values)
+            row.owed = self._owed.bits(uplinks)
+            rows.append(row)
+            size += values[SIZE_INDEX]
+            if size >= MAX_FETCH_BYTES:
+                break
+        return rows
 
-def _rows_up_to_bytes(cursor: sqlite3.Cursor) -> list[OutboxRow]:
-    rows: list[OutboxRow] = []
-    size = 0
-    for values in cursor:
-        rows.append(from_columns(values))
-        size += values[SIZE_INDEX]
-        if size >= MAX_FETCH_BYTES:
-            break
-    return rows
-
-
-def _summaries(cursor: sqlite3.Cursor) -> list[OutboxRow]:
-    rows: list[tuple[Any, ...]] = cursor.fetchall()
-    return [
-        OutboxRow(epoch, stream, seq, lane, topic, b"", time=time, id=identifier, size=size)
-        for identifier, size, epoch, stream, seq, lane, topic, time in rows
-    ]
+    def _summaries(self, cursor: sqlite3.Cursor) -> list[OutboxRow]:
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return [
+            OutboxRow(
+                *(epoch, stream, seq, lane, topic, b""),
+                time=time,
+                id=identifier,
+                size=size,
+                owed=self._owed.bits(uplinks),
+            )
+            for identifier, size, epoch, stream, seq, lane, topic, time, uplinks in rows
+        ]

@@ -15,7 +15,7 @@ class RecentRows:
     """The values of the rows with the highest ids, as they go to the disk."""
 
     def __init__(self) -> None:
-        self._rows: dict[int, tuple[int, Row]] = {}
+        self._rows: dict[int, tuple[int, Row, int]] = {}
         self._bytes = 0
         self._complete_from = 0
 
@@ -23,9 +23,9 @@ class RecentRows:
         """Begin behind the rows that an earlier run left."""
         self._complete_from = last_id + 1
 
-    def add(self, identifier: int, size: int, values: Row) -> None:
+    def add(self, identifier: int, size: int, values: Row, owed: int = 1) -> None:
         """Take in a row that is being written; those that came first go for it."""
-        self._rows[identifier] = (size, values)
+        self._rows[identifier] = (size, values, owed)
         self._bytes += size
         while len(self._rows) > MAX_RECENT_ROWS or (
             self._bytes > MAX_RECENT_BYTES and len(self._rows) > 1
@@ -39,8 +39,20 @@ class RecentRows:
         if (found := self._rows.pop(identifier, None)) is not None:
             self._bytes -= found[0]
 
+    def change(self, identifier: int, owed: int) -> None:
+        """Note that a row is owed these uplinks and no others."""
+        if (found := self._rows.get(identifier)) is not None:
+            self._rows[identifier] = (*found[:2], owed)
+
     def fetch(
-        self, after_id: int, up_to: int, limit: int, *, lane: str | None, stream: str | None
+        self,
+        after_id: int,
+        up_to: int,
+        limit: int,
+        *,
+        lane: str | None,
+        stream: str | None,
+        uplink: int = 1,
     ) -> list[OutboxRow] | None:
         """Return what `OutboxReader.fetch` would, None if the disk has to be asked."""
         if after_id + 1 < self._complete_from or up_to - after_id > MAX_RECENT_ROWS:
@@ -49,9 +61,10 @@ class RecentRows:
         size = 0
         for identifier in range(after_id + 1, up_to + 1):
             found = self._rows.get(identifier)
-            if found is None:
-                continue  # it has left
+            if found is None or not found[2] & uplink:
+                continue  # it has left, or has never been for this uplink
             row = from_columns(found[1])
+            row.owed = found[2]
             if (lane is None or row.lane == lane) and (stream is None or row.stream == stream):
                 rows.append(row)
                 size += row.size

@@ -86,6 +86,13 @@ class OutboxStream:
             if newest is not None and newest.id == row.id:
                 del self.latest[row.topic]
 
+    def changed(self, row: OutboxRow) -> None:
+        """Take in that a row is owed fewer uplinks."""
+        latest = None if self.latest is None else self.latest.get(row.topic)
+        for known in (self.head.get(row.id), latest):
+            if known is not None and known.id == row.id:
+                known.owed = row.owed
+
     def read_on(self, rows: Iterable[OutboxRow], known_to: int) -> None:
         """Take in the rows that follow those of `head`, up to the id `known_to`."""
         for row in rows:
@@ -124,4 +131,5 @@ def summary(row: OutboxRow) -> OutboxRow:
         payload=b"",
         id=row.id,
         size=row.size,
+        owed=row.owed,
     )

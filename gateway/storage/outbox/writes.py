@@ -13,22 +13,20 @@ from gateway.storage.outbox.deferred_rows import DeferredRows
 from gateway.storage.outbox.fetched_rows import FetchedRows
 from gateway.storage.outbox.figures import OutboxFigures
 from gateway.storage.outbox.lane import LIVE
-from gateway.storage.outbox.live_way import LiveWay
+from gateway.storage.outbox.live_way import Live, LiveWay
 from gateway.storage.outbox.outbox_row import COLUMNS, OutboxRow, to_columns
 from gateway.storage.outbox.outcome import Outcome
+from gateway.storage.outbox.owed import Owed
 from gateway.storage.outbox.reader import OutboxReader
 from gateway.storage.outbox.recent_rows import RecentRows
 
-_INSERT = insert_statement("outbox", (*COLUMNS, "indexed"))
+_INSERT = insert_statement("outbox", (*COLUMNS, "indexed", "uplinks"))
+_CHANGE = "UPDATE outbox SET uplinks = ? WHERE id BETWEEN ? AND ?"
 _DELETE = "DELETE FROM outbox WHERE id BETWEEN ? AND ?"
 
 
 class OutboxWrites:
-    """Gathers rows and their deletions.
-
-    `fleet_delay` is how many seconds the fleet's last PUBACK took, and infinite after a row had to
-    be written since none came: then rows are written at once until one comes in time.
-    """
+    """Gathers rows, who has taken them, and their deletions."""
 
     def __init__(
         self,
@@ -38,10 +36,11 @@ class OutboxWrites:
         batches: OutboxBatches,
         fetched: FetchedRows,
         figures: OutboxFigures,
+        owed: Owed,
         gathering: Gathering | None,
     ) -> None:
-        self.fleet_delay = 0.0
-        self._live_way: LiveWay | None = None
+        self._live: dict[int, Live] = {}
+        self._owed = owed
         self._writer = writer
         self._reader = reader
         self._recent = recent
@@ -51,29 +50,57 @@ class OutboxWrites:
         self._gathering = gathering
         self._deferred = DeferredRows(writer, self._write, self._note_late)
 
-    def begin_live(self, live_way: LiveWay) -> None:
-        """Give live rows to `live_way` as they are added."""
-        self._live_way, self.fleet_delay = live_way, 0.0
+    def begin_live(self, live_way: LiveWay, uplink: int = 1) -> Live:
+        """Give an uplink's live rows to `live_way` as they are added."""
+        live = self._live[uplink] = Live(uplink, live_way)
+        return live
 
-    def end_live(self) -> None:
+    def end_live(self, uplink: int = 1) -> None:
         """Give it no more, and have written what the fleet has not acknowledged."""
-        self._live_way = None
+        self._live.pop(uplink, None)
         self._deferred.write()
+
+    def answered(self, delay: float, uplink: int = 1) -> None:
+        """Note that an uplink had a PUBACK after `delay` seconds."""
+        live = self._live.get(uplink)
+        if live is not None:
+            live.delay = delay
 
     def add(
         self, row: OutboxRow, within: float | None, wait: float, barrier: Barrier | None
     ) -> None:
-        """Write a row, or put that off (`Outbox.add`), and give it to the uplink."""
-        live_way = self._live_way if row.lane == LIVE else None
-        if live_way is not None and not live_way.takes(row):
-            live_way = None
-        if live_way is not None and self.fleet_delay < wait and live_way.is_free:
+        """Write a row, or put that off (`Outbox.add`), and give it to its uplinks."""
+        if row.lane != LIVE or not self._live:
+            self._write(row, within)
+            return
+        takers = [
+            live for live in self._live.values() if live.uplink & row.owed and live.way.takes(row)
+        ]
+        soon = sum(live.uplink for live in takers if live.delay < wait and live.way.is_free)
+        if soon == row.owed:
             self._defer(row, wait, barrier)
         else:
             self._write(row, within)
-        if live_way is not None:
+        if takers:
             self._fetched.known([row])
-            live_way.send(row)
+        for live in takers:
+            live.way.send(row)
+
+    def change(self, rows: Sequence[OutboxRow], outcome: Outcome, within: float) -> None:
+        """Write that rows are owed to fewer uplinks, since they ended so for those `ending`."""
+        written: dict[tuple[int, int], set[int]] = {}
+        for row in rows:
+            self._recent.change(row.id, row.owed)
+            if row.id not in self._deferred:
+                written.setdefault((row.owed, row.ending), set()).add(row.id)
+            elif outcome is not Outcome.DELIVERED:
+                self._writer.schedule_commit(0.0)
+        for (owed, ending), identifiers in written.items():
+            for each in ranges_of(identifiers):
+                self._writer.add(_CHANGE, (self._owed.text(owed), *each), within)
+            self._batches.remove(self._writer.batch)
+            self._batches.deliver(self._writer.batch, ending, len(identifiers))
+            self._reader.change(dict.fromkeys(identifiers, owed), self._writer.batch)
 
     def remove(self, rows: Sequence[OutboxRow], outcome: Outcome, within: float) -> None:
         """Delete rows, those that are not written by never writing them.
@@ -81,13 +108,13 @@ class OutboxWrites:
         Where the fleet has a message, what waits for that goes on; in all other cases it waits for
         the commit that says how the message ended.
         """
-        written = set()
+        written = []
         for row in rows:
             self._recent.remove(row.id)
             if row.barrier is not None and outcome is Outcome.DELIVERED:
                 row.barrier.settle()
             if not self._deferred.discard(row.id):
-                written.add(row.id)
+                written.append(row)
         if unwritten := len(rows) - len(written):
             if outcome is Outcome.DELIVERED:
                 self._figures.unwritten(unwritten)
@@ -96,12 +123,14 @@ class OutboxWrites:
         if written:
             self._delete(written, outcome, within)
 
-    def _delete(self, identifiers: set[int], outcome: Outcome, within: float) -> None:
+    def _delete(self, rows: Sequence[OutboxRow], outcome: Outcome, within: float) -> None:
+        identifiers = [row.id for row in rows]
         for each in ranges_of(identifiers):
             self._writer.add(_DELETE, each, within)
         batch = self._writer.batch
-        ended = outcome in (Outcome.DELIVERED, Outcome.REJECTED)
-        self._batches.remove(batch, len(identifiers) if ended else 0)
+        self._batches.remove(batch)
+        if outcome in (Outcome.DELIVERED, Outcome.REJECTED):
+            self._batches.deliver(batch, rows[0].ending, len(rows))
         self._reader.leave(identifiers, batch)
 
     def _defer(self, row: OutboxRow, wait: float, barrier: Barrier | None) -> None:
@@ -111,11 +140,13 @@ class OutboxWrites:
             self._gathering.defer_to_batch()
         self._deferred.add(row, wait)
 
-    def _note_late(self) -> None:
-        self.fleet_delay = math.inf
+    def _note_late(self, owed: int) -> None:
+        for live in self._live.values():
+            if live.uplink & owed:
+                live.delay = math.inf
 
     def _write(self, row: OutboxRow, within: float | None = 0.0) -> None:
-        values = to_columns(row)
-        batch = self._writer.add(_INSERT, (*values, self._reader.indexed), within)
-        self._recent.add(row.id, row.size, values)
+        values, uplinks = to_columns(row), self._owed.text(row.owed)
+        batch = self._writer.add(_INSERT, (*values, self._reader.indexed, uplinks), within)
+        self._recent.add(row.id, row.size, values, row.owed)
         self._batches.add(batch, row.id)

@@ -1,7 +1,7 @@
 """What the gateway found out about its wall clock: on disk until the fleet has heard of it."""
 
 import json
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 
 from gateway.clock.spans import Span
@@ -31,6 +31,9 @@ class ClockStore:
 
     def __init__(self, database: Database, writer: Writer, counters: Counters) -> None:
         self.records: dict[int, str] = {}
+        self.listeners = 1
+        """How many uplinks have to hear of a record."""
+        self._heard: Counter[int] = Counter()
         self._database = database
         self._writer = writer
         self._counters = counters
@@ -68,8 +71,15 @@ class ClockStore:
                 self._counters.add("tidegate/clock/dropped")
         return self._last_id
 
+    def reported(self, identifier: int) -> None:
+        """Note that the fleet has a record by one uplink more; after the last it is deleted."""
+        self._heard[identifier] += 1
+        if self._heard[identifier] >= self.listeners:
+            self.remove(identifier)
+
     def remove(self, identifier: int) -> bool:
         """Gather the deletion of a record; False when it is not there any more."""
+        self._heard.pop(identifier, None)
         if self.records.pop(identifier, None) is None:
             return False
         self._writer.add(_DELETE, (identifier,))

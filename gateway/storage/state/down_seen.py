@@ -13,24 +13,28 @@ _SAVE = (
     "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value"
 )
 _FORGET = "DELETE FROM meta WHERE name = ?"
-_ALL = "SELECT name, value FROM meta WHERE name GLOB 'down/*'"
+_ALL = "SELECT name, value FROM meta WHERE name GLOB ?"
 
 
 class DownSeen:
     """The packet identifiers of the last messages, each with a hash of its message.
 
-    `remember` is in force at once, and its row is in the batch with what the message caused here.
+    Each of several uplinks has its own. `remember` is in force at once, and its row is in the batch
+    with what the message caused here.
     """
 
-    def __init__(self, database: Database, writer: Writer) -> None:
+    def __init__(self, database: Database, writer: Writer, uplink: str = "") -> None:
+        self._prefix = f"{PREFIX}{uplink}/" if uplink else PREFIX
         self._database = database
         self._writer = writer
         self._hashes: dict[int, int] = {}
 
     async def load(self) -> None:
         """Learn what an earlier run left; call it once, before the first message."""
-        rows = await self._database.reader.query(_ALL, (), lambda cursor: cursor.fetchall())
-        self._hashes = {int(name.removeprefix(PREFIX)): value for name, value in rows}
+        which = (f"{self._prefix}[0-9]*",)
+        rows = await self._database.reader.query(_ALL, which, lambda cursor: cursor.fetchall())
+        names = {name.removeprefix(self._prefix): value for name, value in rows}
+        self._hashes = {int(name): value for name, value in names.items() if name.isdecimal()}
 
     def has(self, packet_id: int, value: int) -> bool:
         """Return whether a message with this hash was taken under this packet identifier."""
@@ -40,8 +44,8 @@ class DownSeen:
         """Note a message as taken, and forget the one before REMEMBERED others."""
         self._hashes.pop(packet_id, None)
         self._hashes[packet_id] = value
-        self._writer.add(_SAVE, (f"{PREFIX}{packet_id}", value))
+        self._writer.add(_SAVE, (f"{self._prefix}{packet_id}", value))
         if len(self._hashes) > REMEMBERED:
             oldest = next(iter(self._hashes))
             del self._hashes[oldest]
-            self._writer.add(_FORGET, (f"{PREFIX}{oldest}",))
+            self._writer.add(_FORGET, (f"{self._prefix}{oldest}",))

@@ -8,6 +8,11 @@ CLEAR = "DELETE FROM meta WHERE name = ?"
 _READ = "SELECT count(*) FROM meta WHERE name = ?"
 
 
+def note_of(name: str, uplink: str) -> str:
+    """Return the name of a note for an uplink, which has no name of its own if it is alone."""
+    return f"{name}/{uplink}" if uplink else name
+
+
 async def is_noted(database: Database, name: str) -> bool:
     """Return whether a note of this name is on disk."""
     query = database.writer.query

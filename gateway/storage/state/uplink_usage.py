@@ -5,6 +5,7 @@ from typing import Any
 
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer
+from gateway.storage.state.note import note_of
 
 DAY, USED = "uplink_budget_day", "uplink_budget_used"
 """The names in `meta`: the day as date.toordinal counts, and its bytes."""
@@ -19,9 +20,10 @@ _READ = "SELECT name, value FROM meta WHERE name IN (?, ?)"
 
 
 class UplinkUsage:
-    """One day and its bytes in the table `meta`."""
+    """One day and its bytes in the table `meta`, for the only uplink or one of several."""
 
-    def __init__(self, database: Database, writer: Writer) -> None:
+    def __init__(self, database: Database, writer: Writer, uplink: str = "") -> None:
+        self._day, self._used = note_of(DAY, uplink), note_of(USED, uplink)
         self._database = database
         self._writer = writer
         self._saved = (0, 0)
@@ -29,10 +31,10 @@ class UplinkUsage:
     async def load(self) -> tuple[int, int]:
         """Return the day and its bytes, zeros when there is none."""
         rows: list[Any] = await self._database.reader.query(
-            _READ, (DAY, USED), sqlite3.Cursor.fetchall
+            _READ, (self._day, self._used), sqlite3.Cursor.fetchall
         )
         values = dict(rows)
-        self._saved = values.get(DAY, 0), values.get(USED, 0)
+        self._saved = values.get(self._day, 0), values.get(self._used, 0)
         return self._saved
 
     def save(self, day: int, used: int) -> None:
@@ -40,6 +42,6 @@ class UplinkUsage:
         if (day, used) == self._saved:
             return
         self._saved = day, used
-        self._writer.add(_SAVE, (DAY, day), within=SAVE_WITHIN)
-        self._writer.add(_SAVE, (USED, used), within=SAVE_WITHIN)
+        self._writer.add(_SAVE, (self._day, day), within=SAVE_WITHIN)
+        self._writer.add(_SAVE, (self._used, used), within=SAVE_WITHIN)
         self._writer.hand_over()

@@ -107,6 +107,7 @@ class FleetClient:
         self._opening: asyncio.Task[None] | None = None
         self._error: LinkError | None = None
         self._closed = False
+        self._unnumbered = 0
 
     def connect(self, will: bytes, *, clean_start: bool = True) -> None:
         """Begin to connect, with `will` for the status topic; `limits` is set when it is done."""
@@ -130,7 +131,14 @@ class FleetClient:
         open_socket(host, port, opened)
 
     def publish(self, message: FleetMessage) -> int:
-        """Send a message with the next `flush`; return its packet identifier."""
+        """Send a message with the next `flush`; return its packet identifier.
+
+        At QoS 0 there is none: what is returned then is negative, and no PUBACK comes.
+        """
+        if not message.qos:
+            self._write(message.head + message.tail)
+            self._unnumbered -= 1
+            return self._unnumbered
         mid = self.packet_identifiers.take()
         self._write(message.packet(mid))
         return mid
@@ -163,6 +171,11 @@ class FleetClient:
             self._look_at(stream)
         if self._error is not None:
             raise self._error
+
+    @property
+    def blocked(self) -> bool:
+        """Whether not all that was flushed has left."""
+        return self._stream is None or self._stream.blocked
 
     @property
     def bytes_carried(self) -> int:

@@ -116,7 +116,7 @@ class FleetDestination:
     async def _send(
         self, client: FleetClient, limits: ServerLimits, inflight: Inflight, link: Link
     ) -> None:
-        await removals_on_disk(self._context.outbox, link)
+        await removals_on_disk(self._context.outbox, self._context.uplink, link)
         publisher = Publisher(self._context, self._pacing, client, limits, inflight)
         self._session.begin(present=client.session_present)
         client.packet_identifiers.last = self._session.last_packet_identifier
@@ -129,13 +129,15 @@ class FleetDestination:
         publisher.status(self._status("online"))
         link.connected()
         client.on_read = partial(_answered, client, inflight, link, sender)
-        sender.on_live = partial(self._context.at_turn_end, client.flush)
+        sender.on_live = partial(
+            self._context.at_turn_end, partial(_flush_live, client, inflight, link)
+        )
         writes = self._context.outbox.writes
-        writes.begin_live(sender)
+        writes.begin_live(sender, self._context.uplink)
         try:
             await self._keep_sending(client, inflight, link, sender)
         finally:
-            writes.end_live()
+            writes.end_live(self._context.uplink)
             client.on_read = partial(_answered, client, inflight, link, None)
 
     async def _keep_sending(
@@ -144,8 +146,8 @@ class FleetDestination:
         while not link.stopping:
             _take_in(client, inflight, link)
             more = await sender.send_what_fits()
-            client.flush()
-            if more:
+            left = _flush(client, inflight)
+            if more or left:
                 await asyncio.sleep(0)  # there is more, but others have a turn, and PUBACKs
                 continue
             self._show_pacing()
@@ -184,6 +186,19 @@ def _take_in(client: FleetClient, inflight: Inflight, link: Link) -> None:
         raise LinkError("a PUBACK of the fleet's broker is overdue")
 
 
+def _flush_live(client: FleetClient, inflight: Inflight, link: Link) -> None:
+    """Send what is queued at the end of a turn; the task looks after messages of QoS 0."""
+    client.flush()
+    if inflight.unanswered:
+        link.wake.set()
+
+
+def _flush(client: FleetClient, inflight: Inflight) -> bool:
+    """Send what is queued; return whether that ended messages of QoS 0."""
+    client.flush()
+    return not client.blocked and inflight.left()
+
+
 def _answered(client: FleetClient, inflight: Inflight, link: Link, sender: Sender | None) -> None:
     """Remove acknowledged rows and send what there is room for now, in the turn of the PUBACKs.
 
@@ -192,7 +207,8 @@ def _answered(client: FleetClient, inflight: Inflight, link: Link, sender: Sende
     inflight.settle()
     if sender is not None:
         sender.send_fresh()
-        client.flush()
+        if _flush(client, inflight):
+            link.wake.set()
     link.trouble(inflight.trouble)
     if sender is None or not sender.idle:
         link.wake.set()

@@ -41,12 +41,15 @@ class Inflight:
     A row that the fleet took waits in here for `settle`, which removes it from the outbox; a
     row that it refused for now comes out of `again` once `held` is over, ordered as before. A
     batch that it refused for good is taken apart: its rows come out of `again` too, and go alone.
+    Messages of QoS 0 have negative packet identifiers, and are done when they have `left`.
     """
 
     def __init__(self, context: UplinkContext, pacing: Pacing, hold: Backoff) -> None:
         self.bytes = 0
         self.messages = 0
         self.trouble = ""
+        self.unanswered = 0
+        """Messages of QoS 0 that have not left."""
         self._context = context
         self._pacing = pacing
         self._hold = hold
@@ -78,7 +81,8 @@ class Inflight:
         them back, and not many more than a window may be repeated.
         """
         count = len(self._sent)
-        messages = self.messages + len(self._taken) + self._context.outbox.removing
+        removing = self._context.outbox.removing(self._context.uplink)
+        messages = self.messages + len(self._taken) + removing
         return (
             count < receive_maximum
             and messages < window
@@ -93,6 +97,7 @@ class Inflight:
         patience = self._context.settings.puback_timeout + self.bytes / SLOWEST_LINK
         sent.deadline = sent.at + patience
         self._sent[mid] = sent
+        self.unanswered += mid < 0
         self._context.counters.set("tidegate/uplink/inflight", self.messages)
 
     def again(self) -> OutboxRow | None:
@@ -117,7 +122,7 @@ class Inflight:
         self.messages -= sent.messages
         now = self._context.clock.monotonic()
         self._pacing.answered(sent.paced, now - sent.at, now)
-        self._context.outbox.writes.fleet_delay = now - sent.at
+        self._context.outbox.writes.answered(now - sent.at, self._context.uplink)
         self._context.counters.set("tidegate/uplink/inflight", self.messages)
         if sent.rows:
             self._rows_answered(sent.rows, code)
@@ -126,10 +131,21 @@ class Inflight:
         elif code >= FAILURE:
             logger.warning("the fleet's broker refused the status message: 0x%02X", code)
 
+    def left(self) -> bool:
+        """Take all that nobody acknowledges as delivered; return whether there was any."""
+        if not self.unanswered:
+            return False
+        self.unanswered = 0
+        for mid in [mid for mid in self._sent if mid < 0]:
+            self.acknowledged(mid, ReasonCode.SUCCESS)
+        self.settle()
+        return True
+
     def refuse(self, row: OutboxRow, code: int) -> None:
         """Remove a `row` that will never be accepted, so that it does not block the others."""
         self._context.rejected.add(row, code, self._context.clock.wall_ms())
-        self._context.outbox.remove([row], Outcome.REJECTED, f"0x{code:02X}")
+        reason, uplink = f"0x{code:02X}", self._context.uplink
+        self._context.outbox.remove([row], Outcome.REJECTED, reason, uplink=uplink)
         self._context.outbox.end_turn()
         if code not in self._codes_logged:  # a line for each code and connection
             self._codes_logged.add(code)
@@ -142,11 +158,12 @@ class Inflight:
         That goes to disk with the next commit, or after REMOVAL_SECONDS, unless it takes up so
         much of the window that the rest of it might be sent before.
         """
-        taken, outbox = self._taken, self._context.outbox
+        taken, outbox, uplink = self._taken, self._context.outbox, self._context.uplink
         if taken:
-            removing = len(taken) + outbox.removing
+            removing = len(taken) + outbox.removing(uplink)
             pressing = removing * PRESSING_SHARE >= self._context.settings.window
-            outbox.remove(taken, Outcome.DELIVERED, within=0.0 if pressing else REMOVAL_SECONDS)
+            within = 0.0 if pressing else REMOVAL_SECONDS
+            outbox.remove(taken, Outcome.DELIVERED, within=within, uplink=uplink)
             outbox.end_turn()
             self._taken = []
 
@@ -154,7 +171,7 @@ class Inflight:
         """Remove acknowledged rows; return the packets without PUBACK by packet identifier."""
         self.settle()
         self._context.counters.set("tidegate/uplink/inflight", 0)
-        return list(self._sent.items())
+        return [(mid, sent) for mid, sent in self._sent.items() if mid > 0]
 
     def _rows_answered(self, rows: Sequence[OutboxRow], code: int) -> None:
         if code < FAILURE:
@@ -180,7 +197,7 @@ class Inflight:
     def _send_again(self, rows: Sequence[OutboxRow]) -> None:
         self._context.session.note_sent(rows)
         for row in rows:
-            self._context.outbox.put_back(row)
+            self._context.outbox.put_back(row, self._context.uplink)
             heapq.heappush(self._again, (row.id, row))
 
     def _take(self, rows: Sequence[OutboxRow]) -> None:

@@ -9,7 +9,7 @@ from gateway.mqtt.codec.fields import (
     write_variable_byte_integer,
 )
 from gateway.mqtt.codec.property_codec import write_fields
-from gateway.mqtt.codec.publish import DUP, publish_first_byte
+from gateway.mqtt.codec.publish import DUP, QOS_SHIFT, publish_first_byte
 from gateway.mqtt.outbound_aliases import OutboundAliases
 from gateway.mqtt.packets import MQTT_5, PacketType
 from gateway.mqtt.properties import Properties
@@ -30,14 +30,15 @@ _TOPIC_ALIAS = write_byte(0x23)
 
 
 class FleetMessage(NamedTuple):
-    """A QoS 1 PUBLISH: the bytes before and after its packet identifier, and its size."""
+    """A PUBLISH: the bytes before and after its packet identifier, if it has one, and its size."""
 
     head: bytes
     tail: bytes
     size: int
+    qos: int = 1
 
     def packet(self, packet_identifier: int, *, dup: bool = False) -> bytes:
-        """Return the packet; with `dup` it was sent before [MQTT-3.3.1-1]."""
+        """Return the QoS 1 packet; with `dup` it was sent before [MQTT-3.3.1-1]."""
         head = self.head
         if dup:
             head = write_byte(head[0] | DUP) + head[1:]
@@ -83,7 +84,7 @@ class FleetMessages:
     def fits(self, row: OutboxRow) -> bool:
         """Return whether the topic is no longer than MQTT allows."""
         if self._targets is not None:
-            topic, _ = self._targets.of(row)
+            topic = self._targets.of(row)[0]
             return 0 < len(topic) <= LONGEST_TOPIC
         size = len(row.topic) if row.topic.isascii() else len(row.topic.encode())
         return len(self._prefix) + size <= LONGEST_TOPIC
@@ -113,10 +114,10 @@ class FleetMessages:
         return self._prefix + row.topic.encode()
 
     def _first_byte(self, row: OutboxRow) -> int:
-        if row.retain and self._retains and self._targets is not None:
-            _, retain = self._targets.of(row)
-            return publish_first_byte(qos=1, retain=retain, dup=False)
-        return _FIRST_BYTE
+        if self._targets is None:
+            return _FIRST_BYTE
+        _, retain, qos = self._targets.of(row)
+        return publish_first_byte(qos, retain=row.retain and self._retains and retain, dup=False)
 
     def _with(
         self, topic: bytes, alias: bytes, row: OutboxRow, now: int, *, resent: bool
@@ -132,9 +133,11 @@ class FleetMessages:
 
 def _message(first_byte: int, topic: bytes, properties: bytes, payload: bytes) -> FleetMessage:
     tail = properties + payload
-    length = len(topic) + PACKET_IDENTIFIER + len(tail)
+    qos = first_byte >> QOS_SHIFT & 1
+    identifier = PACKET_IDENTIFIER if qos else 0
+    length = len(topic) + identifier + len(tail)
     head = write_byte(first_byte) + write_variable_byte_integer(length) + topic
-    return FleetMessage(head, tail, len(head) + PACKET_IDENTIFIER + len(tail))
+    return FleetMessage(head, tail, len(head) + identifier + len(tail), qos)
 
 
 def _more_fields(row: OutboxRow, now: int) -> bytes:

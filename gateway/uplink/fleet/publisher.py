@@ -27,7 +27,7 @@ class Picked(NamedTuple):
 
 
 class Publisher:
-    """Sends on one connection; every packet has QoS 1 and is recorded as in flight."""
+    """Sends on one connection; every packet is recorded as in flight, mostly with QoS 1."""
 
     def __init__(
         self,

@@ -56,7 +56,7 @@ class Sender:
         self._inflight = inflight
         self._receive_maximum = limits.receive_maximum
         self._all_in_batches = not limits.mqtt_5
-        self._lanes = Lanes(context.outbox)
+        self._lanes = Lanes(context.outbox, context.uplink)
         self._next: Picked | None = None
         self._picking = False
         self.idle = False
@@ -99,7 +99,7 @@ class Sender:
             self._publisher.own(own)
         elif (picked := self._next or await self._pick_alone(now)) is not None:
             self._next = None
-            if self._context.outbox.take(picked.row, wall):
+            if self._context.outbox.take(picked.row, wall, self._context.uplink):
                 self._send(picked, now, wall)
         else:
             return False
@@ -130,7 +130,7 @@ class Sender:
             row = lanes.next_fresh()
             if row is None:
                 return
-            if self._context.outbox.take(row, wall):
+            if self._context.outbox.take(row, wall, self._context.uplink):
                 self._send(Picked(row, resent=False, paced=False), now, wall)
 
     @property

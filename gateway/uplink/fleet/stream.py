@@ -72,7 +72,12 @@ class FleetStream(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport."""
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - asyncio promises it
+        transport.set_write_buffer_limits(0)
         self._transport = transport
+        self._wake()
+
+    def resume_writing(self) -> None:
+        """Wake whoever waits for what was written to leave."""
         self._wake()
 
     def get_buffer(self, sizehint: int) -> memoryview:

@@ -1,7 +1,6 @@
 """Reports to the fleet how far off the gateway's wall clock was, and with what uncertainty."""
 
 import json
-from collections.abc import Sequence
 from functools import partial
 
 from gateway.clock import Clock
@@ -29,6 +28,11 @@ def clock_record(finding: Finding) -> dict[str, object]:
     }
 
 
+def clock_text(finding: Finding) -> str:
+    """Return the record as it is stored and sent."""
+    return json.dumps(clock_record(finding), separators=(",", ":"))
+
+
 class ClockReports:
     """Keeps each record on disk, in order, until the fleet has acknowledged it."""
 
@@ -39,13 +43,6 @@ class ClockReports:
         self._messages = KeptMessages(SUFFIX, own, counters, clock)
         self._messages.on_room.append(self.send)
         self._sent = 0
-
-    def note(self, findings: Sequence[Finding]) -> None:
-        """Store the findings and send them."""
-        for finding in findings:
-            self._store.add(json.dumps(clock_record(finding), separators=(",", ":")))
-        self._store.end_turn()
-        self.send()
 
     def send(self) -> None:
         """Send as many records as there is room for, and resend refused ones."""
@@ -58,7 +55,7 @@ class ClockReports:
             self._messages.send(payload, partial(self._taken, identifier))
 
     def _taken(self, identifier: int) -> None:
-        self._store.remove(identifier)
+        self._store.reported(identifier)
         self._store.end_turn()
 
 

@@ -41,7 +41,9 @@ class LedgerReports:
         own: ControlMessages,
         counters: Counters,
         clock: Clock,
+        uplink: str = "",
     ) -> None:
+        self._uplink = uplink
         self._pages = pages
         self._starts = starts
         self._clock = clock
@@ -81,7 +83,7 @@ class LedgerReports:
         """Say of each start that it was, if the fleet has not heard of it."""
         for start in self._starts.unannounced:
             payload = announcement(start, _stream(start))
-            self._messages.send(payload, partial(self._starts.save_announced, start))
+            self._messages.send(payload, partial(self._starts.save_announced, start, self._uplink))
 
     def _is_due(self) -> bool:
         return (

@@ -48,9 +48,9 @@ def test_what_the_ledger_says(
 ) -> None:
     script = f"""
     DROP TABLE IF EXISTS ledger;
-    CREATE TABLE ledger (epoch, stream, first, last, outcome, reason);
-    INSERT INTO ledger VALUES ('{epoch}', 'main', 1, 1, 'evicted', ''),
-     ('{epoch}', 'main', 2, 2, 'expired', '7d');
+    CREATE TABLE ledger (epoch, stream, first, last, uplink, outcome, reason);
+    INSERT INTO ledger VALUES ('{epoch}', 'main', 1, 1, '', 'evicted', ''),
+     ('{epoch}', 'main', 2, 2, '', 'expired', '7d');
     DELETE FROM outbox;
     """
     data = changed(script)

@@ -1,15 +1,16 @@
 """Clock records: what they say, and that they are kept until the fleet has them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # ships no types
 
-from gateway.clock.spans import ClockSpans, Span
+from gateway.clock.spans import ClockSpans, Finding, Span
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.storage.state.clock_store import ClockStore
-from gateway.uplink.reports.clock_reports import ClockReports, clock_record
+from gateway.uplink.reports.clock_reports import ClockReports, clock_record, clock_text
 from gateway.uplink.reports.control_messages import ControlMessages
 from gateway.uplink.reports.kept_messages import MAX_UNANSWERED, REFUSED_SECONDS
 from tests.support.clocks import NOW, ManualClock
@@ -32,16 +33,24 @@ def _reports(
     return kept, ClockReports(kept, own, store.counters, clock)
 
 
+def note(kept: ClockStore, reports: ClockReports, findings: Sequence[Finding]) -> None:
+    """Store findings and report them, as the gateway does."""
+    for finding in findings:
+        kept.add(clock_text(finding))
+    kept.end_turn()
+    reports.send()
+
+
 async def test_a_late_synchronization_in_three_records(
     store: Store, validator: Draft202012Validator
 ) -> None:
     clock, own = ManualClock(wall_ms=0, uptime_ms=20_000), ControlMessages()
     kept, reports = _reports(store, own, clock)
     spans = ClockSpans(clock, "00a1b2c3d4", [])
-    reports.note([spans.beginning()])
+    note(kept, reports, [spans.beginning()])
     clock.step(600)
     clock.synchronize(NOW)
-    reports.note(spans.look({"main": 57}))
+    note(kept, reports, spans.look({"main": 57}))
     records = answer_all(own)
     for record in records:
         validator.validate(record)
@@ -91,9 +100,9 @@ async def test_records_wait_for_the_fleet_over_a_restart(tmp_path: Path) -> None
     (tmp_path / "again").mkdir()
     store = await open_store(tmp_path / "again")
     own, clock = ControlMessages(), ManualClock()
-    _, reports = _reports(store, own, clock)
+    kept, reports = _reports(store, own, clock)
     finding = ClockSpans(clock, "00a1b2c3d4", []).beginning()
-    reports.note([finding] * (MAX_UNANSWERED + 3))
+    note(kept, reports, [finding] * (MAX_UNANSWERED + 3))
     assert len(own) == MAX_UNANSWERED
     assert len(answer_all(own, ReasonCode.NOT_AUTHORIZED)) == MAX_UNANSWERED
     await store.close()

@@ -141,6 +141,7 @@ CREATE TABLE will (
 -- Outbox ---------------------------------------------------------------------------------------
 
 -- indexed: 1 if the gateway had several streams when the row came, or has had since.
+-- uplinks: the names of those that have not taken it, each between commas; NULL where there is one.
 CREATE TABLE outbox (
     id INTEGER PRIMARY KEY,
     size INTEGER NOT NULL,
@@ -161,7 +162,8 @@ CREATE TABLE outbox (
     correlation_data BLOB,
     message_expiry INTEGER,
     payload_format INTEGER,
-    user_properties TEXT
+    user_properties TEXT,
+    uplinks TEXT
 ) STRICT;
 
 -- Without several streams nobody asks for the rows of one, and a commit writes a page less.
@@ -171,6 +173,9 @@ CREATE INDEX outbox_expiry ON outbox (time + 1000 * message_expiry)
     WHERE message_expiry IS NOT NULL;
 
 CREATE INDEX outbox_recall ON outbox (id) WHERE lane = 'recall';
+
+-- So that a start counts what waits for each of several uplinks without reading the messages.
+CREATE INDEX outbox_uplinks ON outbox (uplinks) WHERE uplinks IS NOT NULL;
 
 -- Sums of a large outbox, so that a start need not read it all: what waited with an id up to up_to.
 -- Without a row the outbox is counted.
@@ -226,15 +231,17 @@ CREATE TABLE starts (
 ) STRICT;
 
 -- How numbered messages ended, until the fleet knows. id rises from range to range.
+-- uplink: the name of that of several at which they ended so, empty where there is one.
 CREATE TABLE ledger (
     epoch TEXT NOT NULL,
     stream TEXT NOT NULL,
     first INTEGER NOT NULL,
+    uplink TEXT NOT NULL,
     last INTEGER NOT NULL,
     outcome TEXT NOT NULL,
     reason TEXT NOT NULL,
     id INTEGER NOT NULL,
-    PRIMARY KEY (epoch, stream, first)
+    PRIMARY KEY (epoch, stream, first, uplink)
 ) STRICT, WITHOUT ROWID;
 
 

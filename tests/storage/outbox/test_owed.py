@@ -1,0 +1,142 @@
+"""Rows that several uplinks are owed: each reads its own, and a row leaves with the last."""
+
+import sqlite3
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from gateway.storage.ledger.ledger import Ledger
+from gateway.storage.ledger.starts import Starts
+from gateway.storage.outbox.outbox_row import OutboxRow
+from gateway.storage.outbox.outcome import Outcome
+from gateway.storage.outbox.owed import Owed
+from tests.support.storage import Store, open_store, outbox_row
+
+NAMES = ("cloud", "plant", "hall")
+EPOCH = "00a1b2c3d4"
+ENDS = [(Outcome.DELIVERED, ""), (Outcome.DELIVERED, ""), (Outcome.REJECTED, "0x99")]
+
+
+class _Run:
+    """A store with its ledger, beside what is expected of both."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.owed: dict[int, int] = {}
+        self.ended: dict[tuple[int, int], str] = {}
+        self.last = 0
+        self.store: Store
+
+    async def open(self) -> None:
+        self.store = await open_store(self.folder, uplinks=NAMES)
+        starts = Starts(
+            self.store.database, self.store.writer, self.store.counters, 1, "ffffffffff"
+        )
+        ledger = Ledger(self.store.database, self.store.writer, self.store.counters, starts, NAMES)
+        await ledger.load()
+        self.store.outbox.on_outcome.append(ledger.ended)
+
+    def add(self, owed: int, expiry: int | None) -> None:
+        self.last += 1
+        row = outbox_row(self.last, message_expiry=expiry)
+        row.owed = owed
+        self.store.outbox.add(row)
+        self.owed[self.last] = owed
+
+    async def rows(self, uplink: int) -> list[OutboxRow]:
+        return await self.store.outbox.fetch(0, 10_000, uplink=uplink)
+
+    async def end(self, random: Random, uplink: int) -> None:
+        """Let an uplink be done with some of its rows."""
+        rows = [row for row in await self.rows(uplink) if random.random() < 0.5]
+        outcome, reason = random.choice(ENDS)
+        self.store.outbox.remove(rows, outcome, reason, uplink=uplink)
+        for row in rows:
+            self.note(row.seq, uplink, outcome)
+
+    async def expire(self) -> None:
+        await self.store.settle()
+        await self.store.outbox.sweep(outbox_row(self.last).time + 5_000, 0.0)
+        for number, owed in list(self.owed.items()):
+            if number % 10 == 0:
+                self.note(number, owed, Outcome.EXPIRED)
+
+    def note(self, number: int, uplinks: int, outcome: Outcome) -> None:
+        for uplink in (1, 2, 4):
+            if uplinks & uplink:
+                assert (number, uplink) not in self.ended
+                self.ended[number, uplink] = outcome.value
+        self.owed[number] &= ~uplinks
+        if not self.owed[number]:
+            del self.owed[number]
+
+    async def check(self) -> None:
+        await self.store.settle()
+        assert self.store.outbox.rows == len(self.owed)
+        for place, uplink in enumerate((1, 2, 4)):
+            expected = [number for number, owed in self.owed.items() if owed & uplink]
+            assert [row.seq for row in await self.rows(uplink)] == expected
+            assert self.store.outbox.owed.rows[place] == len(expected)
+
+    async def told(self) -> dict[tuple[int, int], str]:
+        query = "SELECT uplink, first, last, outcome FROM ledger"
+        ranges = await self.store.database.reader.query(query, (), sqlite3.Cursor.fetchall)
+        return {
+            (number, 1 << NAMES.index(uplink)): outcome
+            for uplink, first, last, outcome in ranges
+            for number in range(first, last + 1)
+        }
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_every_uplink_ends_each_of_its_rows_once_over_restarts(
+    tmp_path: Path, seed: int
+) -> None:
+    random, run = Random(seed), _Run(tmp_path)
+    await run.open()
+    for step in range(40):
+        for _ in range(random.randrange(40)):
+            run.add(random.randrange(1, 8), 1 if (run.last + 1) % 10 == 0 else None)
+        if random.random() < 0.7:
+            await run.store.settle()
+        await run.end(random, random.choice([1, 1, 1, 2, 4]))
+        if step % 7 == 3:
+            await run.expire()
+        if step % 5 == 4:
+            await run.check()
+        if step % 11 == 10:
+            await run.store.settle()
+            await run.store.close()
+            await run.open()
+    await run.check()
+    assert await run.told() == run.ended
+    assert run.store.alarms == []
+    await run.store.close()
+
+
+async def test_what_nobody_is_owed_any_more_goes_to_the_first(tmp_path: Path) -> None:
+    for names in (("old", "older"), ("cloud", "plant"), ()):
+        store = await open_store(tmp_path, uplinks=names)
+        row = outbox_row(store.outbox.rows + 1)
+        row.owed = 2 if names else 1
+        store.outbox.add(row)
+        await store.settle()
+        first = [row.seq for row in await store.outbox.fetch(0, 10, uplink=1)]
+        second = [row.seq for row in await store.outbox.fetch(0, 10, uplink=2)]
+        assert (first, second, store.outbox.owed.rows) == {
+            "old": ([], [1], [0, 1]),
+            "cloud": ([1], [2], [1, 1]),
+            "": ([1, 2, 3], [], [3]),
+        }[store.outbox.owed.names[0]]
+        await store.close()
+
+
+def test_one_alone_has_no_name_on_disk() -> None:
+    owed = Owed(["cloud"])
+    assert (owed.names, owed.text(1), owed.bits(None), owed.condition(1)) == (
+        ("",),
+        None,
+        1,
+        ("", ()),
+    )
