@@ -12,7 +12,8 @@ from gateway.telemetry.bridge_metrics import kind_figures
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
-    from gateway.bridges.supervision.interfaces import Receive, Services
+    from gateway.app.lending import Lending
+    from gateway.bridges.supervision.interfaces import Receive, Services, Update
     from gateway.bridges.supervision.supervisor import Supervisor
     from gateway.config.settings import Configuration
     from gateway.telemetry.figure import Figure
@@ -45,6 +46,7 @@ class Bridges:
     def __init__(self, gateway: "Gateway") -> None:
         self._gateway = gateway
         self._supervisor: Supervisor | None = None
+        self._lending: Lending | None = None
         self._configured: tuple[BridgeConfig, ...] = ()
         self._reloading: asyncio.Task[None] | None = None
 
@@ -57,9 +59,18 @@ class Bridges:
             from gateway.app.lending import Lending
             from gateway.bridges.supervision.supervisor import Supervisor
 
-            self._supervisor = Supervisor(await _services(self._gateway))
-            self._gateway.control.answer("port", Lending(self._supervisor).receive)
+            self._supervisor = Supervisor(await _services(self._gateway, self._update))
+            self._lending = Lending(self._supervisor)
+            self._gateway.control.answer("port", self._lending.receive)
         await self._supervisor.apply(configuration.bridges)
+
+    async def _update(self, port: str) -> str:
+        from gateway.app.node_update import update_node
+
+        return await update_node(port, self._lend)
+
+    def _lend(self, path: str, seconds: float) -> bool:
+        return self._lending is not None and self._lending.lend(path, seconds)
 
     def figures(self) -> "tuple[Figure, ...]":
         """Return what the kinds in use declare of their figures."""
@@ -99,7 +110,7 @@ class Bridges:
         self._gateway.telemetry.alarm("configuration", trouble)
 
 
-async def _services(gateway: "Gateway") -> "Services":
+async def _services(gateway: "Gateway", update: "Update") -> "Services":
     from gateway.bridges.supervision.interfaces import Services
     from gateway.storage.state.node_frames import NodeFrames
 
@@ -115,6 +126,7 @@ async def _services(gateway: "Gateway") -> "Services":
         alarm=gateway.telemetry.alarm,
         counters=gateway.counters,
         clock=gateway.clock,
+        update=update,
     )
 
 

@@ -32,10 +32,13 @@ class Lending:
         request = _read(bytes(message.payload))
         if request is None:
             return ReasonCode.PAYLOAD_FORMAT_INVALID
-        path, seconds = request
-        if self._supervisor.lend(lambda settings: _device(settings) == path, seconds):
+        if self.lend(*request):
             return ReasonCode.SUCCESS
         return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
+
+    def lend(self, path: str, seconds: float) -> bool:
+        """Lend the device at a path; return whether a bridge has it."""
+        return self._supervisor.lend(lambda settings: _device(settings) == path, seconds)
 
 
 def _read(payload: bytes) -> tuple[str, float] | None:
@@ -54,11 +57,16 @@ def _read(payload: bytes) -> tuple[str, float] | None:
 
 def _device(settings: "BridgeSettings") -> str:
     """Return the path of a serial bridge's device as it is now, "" for all others."""
+    return device_of(settings.port) if isinstance(settings, SerialSettings) else ""
+
+
+def device_of(port: str) -> str:
+    """Return the path of the device that a port names, "" where there is none."""
     from gateway.bridges.serial.serial_port import PortError, find_device
 
-    if not isinstance(settings, SerialSettings) or "://" in settings.port:
+    if "://" in port:
         return ""
     try:
-        return os.path.realpath(find_device(settings.port))
+        return os.path.realpath(find_device(port))
     except PortError:  # not plugged in: nobody has it
         return ""

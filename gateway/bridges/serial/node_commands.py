@@ -46,6 +46,7 @@ class Node:
         """Of the last command in this start of the node."""
         self.orders: deque[Order] = deque()
         self.timer: asyncio.TimerHandle | None = None
+        self.update: asyncio.Task[None] | None = None
 
     def stop(self) -> None:
         """Send nothing again."""
@@ -56,11 +57,12 @@ class Node:
 class NodeCommands:
     """What is published to `sensors/<node>/command` goes to the node; its answer comes back.
 
-    `write` sends bytes and returns whether they have left.
+    `port` is where the nodes are; `write` sends bytes and returns whether they have left.
     """
 
-    def __init__(self, host: Host, write: Callable[[bytes], bool]) -> None:
+    def __init__(self, host: Host, port: str, write: Callable[[bytes], bool]) -> None:
         self._host = host
+        self._port = port
         self._write = write
         self._nodes: dict[str, Node] = {}
         host.at_end(self.stop)
@@ -69,6 +71,8 @@ class NodeCommands:
         """Send nothing any more."""
         for node in self._nodes.values():
             node.stop()
+            if node.update is not None:
+                node.update.cancel()
 
     def heard(self, name: str, boot: int) -> None:
         """Take note that a node is there, in its start `boot`."""
@@ -85,7 +89,7 @@ class NodeCommands:
     def answered(self, answer: Answer) -> None:
         """Take a node's answer; one to a command that is not on its way means nothing."""
         for node in self._nodes.values():
-            if node.boot == answer.boot and node.orders:
+            if node.boot == answer.boot and node.orders and node.update is None:
                 order = node.orders[0]
                 if order.number != answer.number:
                     return
@@ -113,7 +117,7 @@ class NodeCommands:
 
     def _go_on_after_restart(self, node: Node) -> None:
         """Send anew what the start before has not answered; a restart was carried out."""
-        if not node.orders:
+        if not node.orders or node.update is not None:  # which restarts it by itself
             return
         order = node.orders[0]
         if order.command is Kind.RESTART and order.attempts:
@@ -125,6 +129,9 @@ class NodeCommands:
     def _send(self, node: Node) -> None:
         node.stop()
         order = node.orders[0]
+        if order.command is None:
+            node.update = asyncio.create_task(self._update(node))
+            return
         if order.attempts == ATTEMPTS:
             self._finish(node, "no answer", f"sent {ATTEMPTS} times")
             return
@@ -137,6 +144,11 @@ class NodeCommands:
         left = self._write(encode_frame(body))
         self._host.count("commands" if left else "commands_dropped")
         node.timer = asyncio.get_running_loop().call_later(RESEND_SECONDS, self._send, node)
+
+    async def _update(self, node: Node) -> None:
+        reason = await self._host.services.update(self._port)
+        node.update = None
+        self._finish(node, "failed" if reason else "done", reason)
 
     def _finish(self, node: Node, status: str, reason: str) -> None:
         node.stop()

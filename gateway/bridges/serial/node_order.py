@@ -20,6 +20,9 @@ INTERVAL_MIN, INTERVAL_MAX = 0.1, 86_400
 IDENTIFY_SECONDS, IDENTIFY_MAX = 10, 60
 """Seconds for which a board shows itself: by default, and at most."""
 
+UPDATE = "update"
+"""The command by which the gateway puts its own version of the program onto the node's board."""
+
 LIMITS: Mapping[Command, tuple[float, float]] = {
     Command.INTERVAL: (INTERVAL_MIN, INTERVAL_MAX),
     Command.IDENTIFY: (1, IDENTIFY_MAX),
@@ -29,9 +32,12 @@ LIMITS: Mapping[Command, tuple[float, float]] = {
 
 @dataclass(slots=True)
 class Order:
-    """A command on its way to a node; `seconds` is its argument, where it has one."""
+    """A command on its way to a node; `seconds` is its argument, where it has one.
 
-    command: Command
+    `command` is None for an update, which the gateway itself carries out.
+    """
+
+    command: Command | None
     id: str | int | None = None
     seconds: float = 0
     program: bytes = b""
@@ -43,7 +49,7 @@ class Order:
     @property
     def name(self) -> str:
         """What clients call the command."""
-        return self.command.name.lower()
+        return UPDATE if self.command is None else self.command.name.lower()
 
     def argument(self, clock: Clock) -> bytes:
         """Return what stands behind the command in its frame."""
@@ -66,12 +72,12 @@ def parse_order(payload: bytes, node: str) -> Order:
         fields = None
     if not isinstance(fields, dict):
         raise ValueError('a JSON object such as {"command":"read"} is expected')  # noqa: TRY004 - one error for all
-    names = [each.name.lower() for each in Command]
+    names = [*(each.name.lower() for each in Command), UPDATE]
     name = fields.pop("command", None)
     if name not in names:
         raise ValueError(f"command {name!r}: there are {', '.join(names)}")
-    order = Order(Command[name.upper()], _id(fields.pop("id", None)))
-    if order.command in LIMITS:
+    order = Order(None if name == UPDATE else Command[name.upper()], _id(fields.pop("id", None)))
+    if order.command is not None and order.command in LIMITS:
         order.seconds = _seconds(order.command, fields.pop("seconds", None))
     if order.command is Command.INSTALL:
         order.program = install_argument(fields, node)

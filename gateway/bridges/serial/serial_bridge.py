@@ -70,7 +70,7 @@ class SerialBridge:
     def _make_intake(self) -> Intake:
         services = self._host.services
         if self._settings.format == "frames":
-            commands = NodeCommands(self._host, self._write)
+            commands = NodeCommands(self._host, self._settings.port, self._write)
             intake = FrameIntake(
                 self._host.name,
                 self._host.publisher,

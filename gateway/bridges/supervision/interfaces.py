@@ -1,6 +1,6 @@
 """What bridges need from the parts that the application joins them with."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -17,6 +17,15 @@ WhenOnDisk = Callable[[Callable[[], None]], None]
 
 Receive = Callable[[Message], ReasonCode]
 """Takes a message from the broker; a code of 0x80 or above refuses it."""
+
+
+Update = Callable[[str], Awaitable[str]]
+"""Puts this version's node onto the board at a port; returns why that failed, or an empty text."""
+
+
+async def cannot_update(port: str) -> str:
+    """Return that nobody here does it."""
+    return f"{port}: this gateway updates no nodes"
 
 
 class NodeFrames(Protocol):
@@ -62,5 +71,6 @@ class Services:
     """Raises an alarm by name and text; an empty text ends it."""
     counters: Counters
     clock: Clock
+    update: Update = cannot_update
     owners: dict[str, str] = field(default_factory=dict)
     """The bridge that published last on each topic: two nodes of one name are noticed."""

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -68,7 +69,7 @@ def command_update(options: argparse.Namespace) -> int:
                 done = flash(port, Reporter(), compiled=not options.source)
             _show(port, done)
         except FlashingError as error:
-            print(error)
+            print(error, file=sys.stderr)
             failed += 1
     print(f"{len(paths) - failed} of {len(paths)} nodes have this version")
     return 1 if failed else 0

@@ -100,7 +100,8 @@ class Rig:
         self.line = Line()
         self.board = Board()
         self.boot(BOOT)
-        self.bridge = SerialBridge(SerialSettings(port="tty"), self.gateway.host("serial", "tty"))
+        self.host = self.gateway.host("serial", "tty")
+        self.bridge = SerialBridge(SerialSettings(port="tty"), self.host)
 
     def boot(self, boot: int, name: str = "n1") -> None:
         self.board.restarted = False
@@ -202,6 +203,55 @@ async def test_a_restart_is_done_when_the_node_is_back(
     assert rig.answers == [{"command": "restart", "status": "done"}]
 
 
+async def test_an_update_is_the_gateways_and_the_next_command_waits_for_it(rig: Rig) -> None:
+    """The node restarts meanwhile, which neither begins it again nor ends it."""
+    ended = asyncio.get_running_loop().create_future()
+    updates: list[str] = []
+
+    async def update(port: str) -> str:
+        updates.append(port)
+        return "" if len(updates) > 1 else await ended
+
+    object.__setattr__(rig.host.services, "update", update)
+    rig.tell(command="update", id=1)
+    rig.tell(command="identify", seconds=7, id=2)
+    rig.tell(command="update", id=3)
+    rig.boot(BOOT + 1)
+    await until(lambda: rig.gateway.counters.count("tidegate/serial/frames") > 1)
+    assert (updates, rig.answers, rig.board.identified) == (["tty"], [], [])
+    ended.set_result("no board")
+    await until(lambda: len(rig.answers) == 3)
+    assert rig.answers == [
+        {"id": 1, "command": "update", "status": "failed", "reason": "no board"},
+        {"id": 2, "command": "identify", "status": "done"},
+        {"id": 3, "command": "update", "status": "done"},
+    ]
+
+
+async def test_an_update_ends_with_its_bridge(rig: Rig) -> None:
+    cancelled = asyncio.Event()
+
+    async def update(_port: str) -> str:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+        return ""
+
+    object.__setattr__(rig.host.services, "update", update)
+    rig.tell(command="update")
+    await asyncio.sleep(0)
+    rig.host.close()
+    await cancelled.wait()
+
+
+async def test_a_gateway_without_updates_says_so(rig: Rig) -> None:
+    rig.tell(command="update")
+    await until(lambda: bool(rig.answers))
+    assert rig.answers[0]["reason"] == "tty: this gateway updates no nodes"
+
+
 async def test_what_waits_goes_to_the_next_start_of_the_node(rig: Rig) -> None:
     rig.line.lost_to_node = 1
     rig.tell(command="identify", seconds=3)
@@ -272,6 +322,7 @@ ORDERS = [
     (b'{"command":"interval","seconds":0.1,"id":7}', (Command.INTERVAL, 7, 0.1)),
     (b'{"command":"identify"}', (Command.IDENTIFY, None, 10)),
     (b'{"command":"clock","id":"x"}', (Command.CLOCK, "x", 0)),
+    (b'{"command":"update","id":8}', (None, 8, 0)),
 ]
 
 
@@ -285,7 +336,7 @@ MISTAKES = [
     (b"", "a JSON object"),
     (b"[" * 500, "a JSON object"),
     (b'"read"', "a JSON object"),
-    (b"{}", "command None: there are read, interval, clock, identify, restart, install"),
+    (b"{}", "command None: there are read, interval, clock, identify, restart, install, update"),
     (b'{"command":["read"]}', "there are read"),
     (b'{"command":"read","seconds":1}', "seconds: not known of read"),
     (b'{"command":"interval"}', "seconds: a number must be given"),

@@ -1,0 +1,59 @@
+"""`tidegate firmware update` for a node that was told to: run beside the gateway, at its port."""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable
+
+from gateway.app.lending import device_of
+
+SECONDS_MAX = 300.0
+"""Seconds for an update, the minute of a trial and the way back among them."""
+
+REASON_MAX = 240
+"""Characters of what a client is told."""
+
+PROGRAM = "import sys; from gateway.cli.main import main; sys.exit(main())"
+
+logger = logging.getLogger(__name__)
+
+
+async def update_node(port: str, lend: Callable[[str, float], bool]) -> str:
+    """Put this version's node onto the board at a port; return why that failed, or "".
+
+    It is the same whatever interrupts it: the board has the old version or the new one.
+    """
+    device = device_of(port)
+    if not device or not lend(device, SECONDS_MAX):
+        return f"{port}: the node is at no cable of this gateway"
+    logger.info("%s: the node is being updated", port)
+    try:
+        trouble = await _run(device)
+    finally:
+        lend(device, 0)
+    if not trouble:
+        return ""
+    logger.warning("%s: the node was not updated: %s", port, trouble)
+    return trouble.splitlines()[0][:REASON_MAX]
+
+
+async def _run(device: str) -> str:
+    """Return what the command says on standard error if it fails."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-c", PROGRAM, "firmware", "update", device),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C is for the gateway, which then ends it
+    )
+    try:
+        _, told = await asyncio.wait_for(process.communicate(), SECONDS_MAX)
+    except TimeoutError:
+        return f"not within {SECONDS_MAX:g} s"
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    trouble = told.decode(errors="replace").strip() or f"it ended with {process.returncode}"
+    return trouble if process.returncode else ""
