@@ -48,7 +48,8 @@ class ClockWatch:
         self._reports = [
             ClockReports(self._store, each, gateway.counters, gateway.clock) for each in uplinks
         ]
-        self._note([self.spans.beginning()])
+        if uplinks:
+            self._note([self.spans.beginning()])
         looking = asyncio.get_running_loop().create_task(self._run())
         gateway.stack.callback(looking.cancel)
 
@@ -73,7 +74,7 @@ class ClockWatch:
             self._note(findings)
 
     def _note(self, findings: Sequence[Finding]) -> None:
-        """Store the findings and send them."""
+        """Store the findings and send them, if anybody is told."""
         for finding in findings:
             self._store.add(clock_text(finding))
         self._store.end_turn()

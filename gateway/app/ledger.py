@@ -21,8 +21,12 @@ async def open_ledger(gateway: "Gateway") -> Ledger:
         gateway.database, gateway.writer, gateway.counters, gateway.starts, gateway.epoch
     )
     await starts.begin()
-    names = [each.name or "" for each in gateway.configuration.uplinks]
-    ledger = Ledger(gateway.database, gateway.writer, gateway.counters, starts, names)
+    configs = gateway.configuration.uplinks
+    ledger = Ledger(
+        *(gateway.database, gateway.writer, gateway.counters, starts),
+        [each.name or "" for each in configs],
+        sum(1 << place for place, each in enumerate(configs) if each.reports),
+    )
     await ledger.load()
     if gateway.database.salvage is not None:
         await note_lost(gateway.database, ledger, gateway.database.salvage.numbers)

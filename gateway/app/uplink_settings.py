@@ -68,6 +68,7 @@ def uplink_settings(
         schedule=_schedule(config),
         down=bool(config.down),
         plain=config.plain,
+        reports=config.reports,
         targets=_targets(rules),
         landing=LandingBounds(
             config.landing_maximum_bytes,

@@ -62,8 +62,9 @@ async def start_uplinks(gateway: "Gateway") -> None:
         LinkLines(gateway, uplink, outbox).start()
         await uplink.start()
         gateway.stack.push_async_callback(uplink.close)
-    report_ledger(gateway, ledger, outbox, uplinks)
-    watch.report([uplink.control_messages for uplink in uplinks])
+    told = [uplink for uplink, each in zip(uplinks, configs, strict=True) if each.reports]
+    report_ledger(gateway, ledger, outbox, told)
+    watch.report([uplink.control_messages for uplink in told])
 
 
 async def _rule_set(

@@ -43,6 +43,10 @@ class TakenOverError(LinkError):
         )
 
 
+class RetainError(LinkError):
+    """The fleet's broker takes no retained will."""
+
+
 class OldBrokerError(LinkError):
     """The fleet's broker does not speak the version of MQTT that it was asked for."""
 

@@ -39,6 +39,7 @@ class UplinkSettings:
     TLS trusts in place of the system's. `tls_certificate` and `tls_key` (by default in the same
     file) say who the gateway is. With `plain` messages go up without numbers where the broker
     speaks MQTT 3.1.1 alone; `targets` are those of the rules, none if no rule has one.
+    Without `reports` nothing but messages goes up: no state, will, ledger or clock.
     With `identity` the publisher's client identifier and user name go up too. Without
     `batch` each message has a PUBLISH of its own.
     """
@@ -69,6 +70,7 @@ class UplinkSettings:
     plain: bool = False
     targets: tuple[Target, ...] = ()
     landing: LandingBounds = NO_BOUNDS
+    reports: bool = True
 
     @property
     def fleet_client_id(self) -> str:

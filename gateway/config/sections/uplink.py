@@ -197,6 +197,12 @@ class UplinkConfig:
         "the fleet may [ask for messages of the history](fleet.md#recall) at its own broker",
         default=False,
     )
+    reports: bool = key(
+        boolean,
+        "the gateway tells the fleet of its state, its clock and how numbers ended; `false` for a "
+        "[service](presets.md) that takes messages alone",
+        default=True,
+    )
     rules: tuple[RuleConfig, ...] = tables(RuleConfig, name="rule")
     streams: tuple[StreamConfig, ...] = tables(StreamConfig, name="stream")
     down: tuple[DownConfig, ...] = tables(DownConfig, name="down")

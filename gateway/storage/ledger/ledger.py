@@ -32,7 +32,7 @@ from gateway.storage.ledger.table import (
 )
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.outcome import Outcome
-from gateway.storage.outbox.owed import Owed
+from gateway.storage.outbox.owed import EVERY, Owed
 
 LEDGER_SECONDS = 60.0
 """How long what is worth no commit waits for another's: filtered numbers, ranges that were told."""
@@ -49,7 +49,8 @@ _COUNTER = {outcome: f"tidegate/ledger/{outcome.value}" for outcome in Outcome}
 class Ledger:
     """Ranges that wait for the fleet, `rows` of them on disk or gathered.
 
-    With several `uplinks` each number has an outcome at each, and `rows_of` counts by name.
+    With several `uplinks` each number has an outcome at each, and `rows_of` counts by name. Those
+    that are not among the `told`, as bits, are told nothing, and nothing is kept for them.
 
     What becomes of numbers is collapsed in memory and goes to disk with the next batch, whatever
     that is for, or after LEDGER_SECONDS. The end of a row of the outbox is in the batch of the
@@ -63,7 +64,9 @@ class Ledger:
         counters: Counters,
         starts: Starts,
         uplinks: Sequence[str] = (),
+        told: int = EVERY,
     ) -> None:
+        self._told = told
         self.rows_of: Counter[str] = Counter()
         self.starts = starts
         self._owed = Owed(uplinks)
@@ -121,7 +124,7 @@ class Ledger:
         """Note a number whose message `rule` was the last not to take for these uplinks."""
         self.taken(stream, number)
         epoch = self.starts.present.epoch
-        for place in self._owed.places(uplinks):
+        for place in self._owed.places(uplinks & self._told):
             self._note(
                 LedgerRange(
                     *(epoch, stream, number, number, Outcome.FILTERED, {rule: 1}),
@@ -135,7 +138,7 @@ class Ledger:
         for row in rows:
             numbers.setdefault((row.epoch, row.stream, row.ending), []).append(row.seq)
         for (epoch, stream, ending), each in numbers.items():
-            for place in self._owed.places(ending):
+            for place in self._owed.places(ending & self._told):
                 for first, last in ranges_of(each):
                     count = {reason: last - first + 1}
                     name = self.uplinks[place]

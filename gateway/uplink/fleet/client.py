@@ -25,6 +25,7 @@ from gateway.mqtt.packets import (
     SubAck,
     Subscribe,
     SubscriptionRequest,
+    Will,
 )
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.uplink.errors import (
@@ -109,8 +110,8 @@ class FleetClient:
         self._closed = False
         self._unnumbered = 0
 
-    def connect(self, will: bytes, *, clean_start: bool = True) -> None:
-        """Begin to connect, with `will` for the status topic; `limits` is set when it is done."""
+    def connect(self, will: Will | None, *, clean_start: bool = True) -> None:
+        """Begin to connect; `limits` is set when it is done."""
         target = urlsplit(self._settings.url or "")
         host, port = target.hostname or "", target.port or PORTS[target.scheme]
         try:

@@ -21,9 +21,9 @@ TLS = ("mqtts", "wss")
 
 
 def connect_packet(
-    settings: UplinkSettings, will: bytes, version: int, *, clean_start: bool
+    settings: UplinkSettings, will: Will | None, version: int, *, clean_start: bool
 ) -> Connect:
-    """Return the CONNECT, with `will` for the status topic; raise OSError without the password.
+    """Return the CONNECT; raise OSError without the password.
 
     MQTT 3.1.1 starts clean, since its sessions have no expiry, unless something comes down.
     """
@@ -46,7 +46,7 @@ def connect_packet(
         KEEP_ALIVE,
         username,
         password,
-        Will(settings.topic("status"), will, qos=1, retain=True),
+        will,
         properties,
     )
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from urllib.parse import urlsplit
 
-from gateway.mqtt.packets import Publish, SubscriptionRequest
+from gateway.mqtt.packets import Publish, SubscriptionRequest, Will
 from gateway.uplink.context import UplinkContext
 from gateway.uplink.destination import Link, removals_on_disk
-from gateway.uplink.errors import LinkError, OldBrokerError, TooFastError
+from gateway.uplink.errors import LinkError, OldBrokerError, RetainError, TooFastError
 from gateway.uplink.fleet.client import FleetClient
 from gateway.uplink.fleet.inflight import Inflight
 from gateway.uplink.fleet.publisher import Publisher
@@ -49,6 +49,7 @@ class FleetDestination:
         self._hold = Backoff(HOLD_FIRST, HOLD_LONGEST, random)
         self._pacing = Pacing(context.settings.pacing, context.clock.monotonic())
         self._mqtt_5 = True
+        self._retains = True
         self._session = context.session
 
     async def run(self, link: Link) -> None:
@@ -68,6 +69,9 @@ class FleetDestination:
                 raise
             self._mqtt_5 = False
             raise LinkError("the fleet's broker does not speak MQTT 5: trying 3.1.1") from None
+        except RetainError as error:
+            self._retains = False
+            raise LinkError(f"{error}: trying without a retained will") from None
         except LinkError as error:
             self._failed(client, error)
             raise
@@ -89,7 +93,7 @@ class FleetDestination:
         """Return the limits of the CONNACK, None if the link stops before it arrives."""
         # what waited in the session comes right behind the CONNACK
         client.listen(lambda publish, acknowledge: self._received(client, publish, acknowledge))
-        client.connect(will=self._status("offline"), clean_start=not self._session.known)
+        client.connect(self._will(), clean_start=not self._session.known)
         begun = self._clock.monotonic()
         while client.limits is None and not link.stopping:
             if self._clock.monotonic() > begun + CONNACK_SECONDS:
@@ -126,7 +130,8 @@ class FleetDestination:
             client.subscribe(SubscriptionRequest(self._settings.topic(RECALL_TOPIC), 1))
         if self._context.requests.down is not None:
             client.subscribe(*self._context.requests.down.subscriptions)
-        publisher.status(self._status("online"))
+        if self._settings.reports:
+            publisher.status(self._status("online"))
         link.connected()
         client.on_read = partial(_answered, client, inflight, link, sender)
         sender.on_live = partial(
@@ -169,6 +174,13 @@ class FleetDestination:
         counters.set("tidegate/uplink/backlog_bytes_per_second", size)
         counters.set("tidegate/uplink/slowdowns", pacing.slowdowns)
         counters.set("tidegate/uplink/puback_ms", round(pacing.last_delay * 1000))
+
+    def _will(self) -> Will | None:
+        """Return what the fleet's broker publishes when the connection ends."""
+        if not self._settings.reports:
+            return None
+        topic = self._settings.topic("status")
+        return Will(topic, self._status("offline"), qos=1, retain=self._retains)
 
     def _status(self, state: str) -> bytes:
         """Return the payload of the status message, and of the will."""

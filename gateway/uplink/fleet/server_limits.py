@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from gateway.mqtt.packets import MQTT_5, ConnAck
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
-from gateway.uplink.errors import LinkError, OldBrokerError, in_words
+from gateway.uplink.errors import LinkError, OldBrokerError, RetainError, in_words
 
 RECEIVE_MAXIMUM = 65_535
 """Receive Maximum of a server that names none [MQTT-3.2.2.3.3]."""
@@ -38,6 +38,8 @@ def refusal_of(connack: ConnAck, version: int) -> LinkError | None:
     code = connack.reason_code
     if code == ReasonCode.UNSUPPORTED_PROTOCOL_VERSION and version == MQTT_5:
         return OldBrokerError()
+    if code == ReasonCode.RETAIN_NOT_SUPPORTED:
+        return RetainError(f"the fleet's broker refused the connection: {in_words(code)}")
     if code >= FAILURE:
         return LinkError(f"the fleet's broker refused the connection: {in_words(code)}")
     if connack.properties.maximum_qos == 0:

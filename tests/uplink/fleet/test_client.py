@@ -115,7 +115,7 @@ async def wired() -> AsyncIterator[Wired]:
     client = FleetClient(
         uplink_settings(port), lambda: None, lambda mid, code: answers.append((mid, code))
     )
-    client.connect(b"offline")
+    client.connect(None)
     found = Wired(server, client)
     found.answers = answers
     await found.until(lambda: len(server.packets) == 1)
