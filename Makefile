@@ -1,6 +1,6 @@
 # The only entry point: every target sets up what it needs in .venv.
 .DEFAULT_GOAL := help
-.PHONY: help run install install-pipeline tui pipeline test compile test-compiled check format reference coverage fuzz mutants crashtest hostile bench bench-full screenshot package clean
+.PHONY: help run install install-pipeline tui pipeline test test-cluster compile test-compiled check format reference coverage fuzz mutants crashtest hostile bench bench-full screenshot package clean
 
 # PYTHON=python3.13 VENV=.venv-3.13 make test: the same with another interpreter.
 export PYTHON ?= python3
@@ -65,6 +65,9 @@ test-compiled: compile ## run every test on the compiled modules, which are remo
 	@PYTHON=$(BIN)/python tests/support/get_umqtt.sh || true
 	@status=0; TIDEGATE_CYTHON=require $(BIN)/python -m $(SIDE_BY_SIDE) || status=$$?; \
 	find gateway -name '*.so' -delete; exit $$status
+
+test-cluster: $(DEVELOP) ## run the pipeline on a standalone Spark cluster, one of whose workers is killed
+	@TIDEGATE_CLUSTER=1 $(BIN)/pytest -q -p no:cacheprovider tests/pipeline/test_cluster.py
 
 check: $(DEVELOP) ## lint, types, layers
 	$(BIN)/ruff check .
