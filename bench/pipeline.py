@@ -2,17 +2,16 @@
 
     python -m bench.pipeline [--rows 100000] [--rounds 3]
 
-Prints CPU seconds and rows for each CPU second: `once` (bronze, silver and ledger, without gold)
-and a script that reads the lines with a schema, writes them as Parquet, drops duplicates and
-decodes the readings into a second table. The two take turns.
+Prints CPU seconds and rows for each CPU second of `once` (bronze, silver and ledger, without gold)
+and of a script that reads the lines with a schema, writes them as Parquet, drops duplicates and
+decodes the readings into a second table. Both are measured cold, as a whole process, and warm: the
+same work once more into other tables, in a Spark session that has done it before, as `run` has.
+They take turns.
 """
 
 import argparse
-import contextlib
-import ctypes
 import json
 import os
-import resource
 import shutil
 import statistics
 import subprocess
@@ -23,28 +22,46 @@ from base64 import b64encode
 from pathlib import Path
 
 FILE_LINES = 10_000
-PR_SET_CHILD_SUBREAPER = 36
-"""Linux: orphaned grandchildren become children, so that their CPU time is counted."""
 BEGIN = 1_763_740_000_000
+TICKS = os.sysconf("SC_CLK_TCK")
 
 BARE = """
-import sys
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-landing, tables, schema, key = sys.argv[1:5]
 spark = (SparkSession.builder.master("local[*]").config("spark.ui.enabled", "false")
     .config("spark.driver.memory", "4g").config("spark.sql.shuffle.partitions", "4")
     .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     .config("spark.sql.session.timeZone", "UTC").getOrCreate())
-rows = spark.read.schema(schema).json(landing + "/*/*.jsonl")
-rows = rows.withColumn("payload", F.unbase64("payload"))
-rows.write.parquet(tables + "/bronze")
-bronze = spark.read.parquet(tables + "/bronze").dropDuplicates(key.split(","))
-value = F.from_json(F.col("payload").cast("string"), "value double, unit string, time bigint")
-silver = bronze.withColumn("reading", value).select("gateway_id", "epoch", "stream", "seq", "topic",
-    F.timestamp_millis("time").alias("event_time"), "reading.value", "reading.unit")
-silver = silver.withColumn("event_date", F.to_date("event_time"))
-silver.write.partitionBy("event_date").parquet(tables + "/silver")
+def work(landing, tables):
+    rows = spark.read.schema(SCHEMA).json(landing + "/*/*.jsonl")
+    rows = rows.withColumn("payload", F.unbase64("payload"))
+    rows.write.parquet(tables + "/bronze")
+    key = ["gateway_id", "epoch", "stream", "seq"]
+    bronze = spark.read.parquet(tables + "/bronze").dropDuplicates(key)
+    value = F.from_json(F.col("payload").cast("string"), "value double, unit string, time bigint")
+    silver = bronze.withColumn("reading", value).select(*key, "topic",
+        F.timestamp_millis("time").alias("event_time"), "reading.value", "reading.unit")
+    silver = silver.withColumn("event_date", F.to_date("event_time"))
+    silver.write.partitionBy("event_date").parquet(tables + "/silver")
+"""
+ONCE = """
+from functools import cache, partial
+from pathlib import Path
+from pipeline.once import How, run_once
+from pipeline.session import open_session
+from pipeline.settings import make_settings
+session = cache(lambda: open_session(make_settings(tables=Path(sys.argv[2], "cold"))))
+def work(landing, tables):
+    run_once(make_settings(Path(landing), Path(tables)), session, How(gold=False))
+"""
+TWICE = """
+import os, sys
+from bench.pipeline import SCHEMA, cpu_seconds
+{work}
+work(sys.argv[1], sys.argv[2] + "/cold")
+cold = cpu_seconds(os.getpid())
+work(sys.argv[1], sys.argv[2] + "/warm")
+print(cold, cpu_seconds(os.getpid()) - cold)
 """
 SCHEMA = (
     "gateway_id string, epoch string, stream string, seq bigint, time bigint, received bigint,"
@@ -54,42 +71,43 @@ SCHEMA = (
 
 
 def main() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     parser = argparse.ArgumentParser(description="The pipeline beside bare PySpark.")
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
     work = Path(tempfile.mkdtemp(prefix="bench-pipeline-"))
+    found: dict[str, list[tuple[float, float]]] = {"bare": [], "once": []}
     try:
         land(work / "landing", options.rows)
-        found: dict[str, list[float]] = {"bare": [], "once": []}
         for _ in range(options.rounds):
-            for name, seconds in found.items():
-                shutil.rmtree(work / name, ignore_errors=True)
-                seconds.append(cpu_of(command(name, work)))
+            for name, program in (("bare", BARE), ("once", ONCE)):
+                found[name].append(cold_and_warm(program, work / "landing", work / name))
+                shutil.rmtree(work / name)
         report(found, options.rows)
     finally:
         shutil.rmtree(work)
 
 
-def command(name: str, work: Path) -> list[str]:
-    landing, tables = str(work / "landing"), str(work / name / "tables")
-    if name == "bare":
-        key = "gateway_id,epoch,stream,seq"
-        return [sys.executable, "-c", BARE, landing, tables, SCHEMA, key]
-    once = [sys.executable, "-m", "pipeline.cli", "once", "--no-gold"]
-    return [*once, "--landing", landing, "--tables", tables]
+def cold_and_warm(program: str, landing: Path, tables: Path) -> tuple[float, float]:
+    """Return the CPU seconds of a process until its work is done, and for the same once more."""
+    text = TWICE.format(work=program)
+    arguments = [sys.executable, "-c", text, str(landing), str(tables)]
+    ended = subprocess.run(
+        arguments, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    cold, warm = map(float, ended.stdout.split())
+    return cold, warm
 
 
-def cpu_of(arguments: list[str]) -> float:
-    """Run a command and return the CPU seconds of it and its children."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(arguments, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    with contextlib.suppress(ChildProcessError):
-        while True:
-            os.wait()  # for the Java process, which its parent did not wait for
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU seconds of a process, of those that it started, and of those that ended."""
+    children = f"/proc/{pid}/task/{{}}/children"
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    total = sum(map(int, fields[11:15])) / TICKS
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        for child in Path(children.format(task.name)).read_text().split():
+            total += cpu_seconds(int(child))
+    return total
 
 
 def land(landing: Path, rows: int) -> None:
@@ -119,12 +137,13 @@ def record(gateway: str, epoch: str, seq: int) -> str:
     )  # fmt: skip
 
 
-def report(found: dict[str, list[float]], rows: int) -> None:
-    middle = {name: statistics.median(seconds) for name, seconds in found.items()}
-    for name, seconds in found.items():
-        each = ", ".join(f"{second:.1f}" for second in seconds)
-        print(f"{name}: {rows / middle[name]:,.0f} rows a CPU second ({each} s)")
-    print(f"bare / once, CPU: {middle['bare'] / middle['once']:.2f}x at {rows:,} rows")
+def report(found: dict[str, list[tuple[float, float]]], rows: int) -> None:
+    """Print a row of the table in bench/README.md for each state."""
+    for state, place in (("cold", 0), ("warm", 1)):
+        seconds = {name: [each[place] for each in found[name]] for name in found}
+        bare, once = (statistics.median(each) for each in seconds.values())
+        rates = f"{rows / bare:,.0f} | {rows / once:,.0f} | {bare / once:.2f}x"
+        print(f"| {rows:,} | {state} | {rates} |", seconds)
     print(time.strftime("%Y-%m-%d", time.gmtime()))
 
 

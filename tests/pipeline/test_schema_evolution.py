@@ -1,0 +1,73 @@
+"""Tables of a version that had fewer columns, read by everybody once this one has run on them."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import pandas as pd
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from pipeline.columns import BRONZE, SILVER, names
+from pipeline.tables import parquet_files
+from tests.support.landing_files import put_records, reading, record
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pipeline.once import Totals
+
+    Run = Callable[..., Totals]
+
+ADDED = {"bronze": ["content_type", "payload_is_json"], "silver": ["quality", "time_source"]}
+"""The columns that the earlier version did not know."""
+
+pytestmark = pytest.mark.spark
+
+
+def take_columns_out(tables: Path) -> None:
+    """Leave the tables as the earlier version would have written them."""
+    for file in parquet_files(tables / "bronze"):
+        pq.write_table(pq.read_table(file, partitioning=None).drop_columns(ADDED["bronze"]), file)
+    silver = tables / "silver"
+    rows = DeltaTable(silver.as_uri()).to_pyarrow_table().drop_columns(ADDED["silver"])
+    shutil.rmtree(silver)
+    write_deltalake(silver.as_uri(), rows, partition_by=["event_date"])
+
+
+def test_columns_of_a_later_version_are_null_in_older_rows(
+    tmp_path: Path, run: "Run", spark: "SparkSession"
+) -> None:
+    tables = tmp_path / "tables"
+    put_records(tmp_path / "landing", [record(1), record(2)])
+    run(tmp_path)
+    take_columns_out(tables)
+    new = record(3, reading(7.5), content_type="text/plain")
+    put_records(tmp_path / "landing", [record(2, resent=True), new], first=2)
+    assert run(tmp_path, verify=True).silver == 3
+
+    silver = [
+        file.removeprefix("file://") for file in DeltaTable(str(tables / "silver")).file_uris()
+    ]
+    bronze = str(tables / "bronze")
+    merged = spark.read.option("mergeSchema", "true")
+    by_name = "union_by_name = true"
+    readers = {
+        "pyarrow": (ds.dataset(bronze, partitioning="hive").to_table().to_pandas(),
+                    DeltaTable(str(tables / "silver")).to_pyarrow_table().to_pandas()),
+        "pandas": (pd.read_parquet(bronze), DeltaTable(str(tables / "silver")).to_pandas()),
+        "spark": (merged.parquet(bronze).toPandas(), merged.parquet(*silver).toPandas()),
+        "duckdb": (duckdb.sql(f"FROM read_parquet('{bronze}/*/*.parquet', {by_name})").df(),
+                   duckdb.sql(f"FROM read_parquet({silver}, {by_name})").df()),
+    }  # fmt: skip
+    for reader, (found, typed) in readers.items():
+        assert set(names(BRONZE)) <= set(found.columns), reader
+        assert set(names(SILVER)) - {"event_date"} <= set(typed.columns), reader
+        kinds = found.set_index(["seq", "resent"])["content_type"]
+        assert (len(kinds), kinds.notna().sum()) == (4, 1), reader
+        sources = typed.set_index("seq")["time_source"]
+        assert sources.isna().to_dict() == {1: True, 2: True, 3: False}, reader
