@@ -82,10 +82,10 @@ def main() -> None:
         for _ in range(options.rounds):
             for name, program in (("bare", BARE), ("once", ONCE)):
                 found[name].append(cold_and_warm(program, work / "landing", work / name))
-                shutil.rmtree(work / name)
+                shutil.rmtree(work / name, ignore_errors=True)  # Java may be ending
         report(found, options.rows)
     finally:
-        shutil.rmtree(work)
+        shutil.rmtree(work, ignore_errors=True)
 
 
 def cold_and_warm(program: str, landing: Path, tables: Path) -> tuple[float, float]:

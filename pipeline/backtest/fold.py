@@ -32,6 +32,13 @@ class Row(NamedTuple):
     content_type: str | None
     properties: list[dict[str, str]] | None
     value: float | None
+    response_topic: str | None = None
+    correlation_data: bytes | None = None
+    message_expiry: int | None = None
+    payload_format: int | None = None
+    rule: int | None = None
+    """What Spark decided of the rule (`spark_sql`), None for nothing."""
+    alarm: int | None = None
 
 
 class Sums(NamedTuple):
@@ -96,12 +103,11 @@ class TopicFold:
 
     def decide(self, row: Row) -> bool:
         """Say whether a row is sent, and remember it."""
-        return _passes(self._rule, _message(row))
+        return _passes(self._rule, row, row.rule)
 
     def _take(self, row: Row, day: "_Day") -> None:
-        message = _message(row)
-        sent = _passes(self._rule, message)
-        alarm = self._alarm is not None and _passes(self._alarm, message)
+        sent = _passes(self._rule, row, row.rule)
+        alarm = self._alarm is not None and _passes(self._alarm, row, row.alarm)
         day.count(row, self._last_sent, sent=sent, alarm=alarm)
         if sent:
             self._last_sent = row
@@ -147,7 +153,11 @@ class _Day:
         )
 
 
-def _passes(rule: RuleWhere, message: Message) -> bool:
+def _passes(rule: RuleWhere, row: Row, decided: int | None) -> bool:
+    """Say whether the row passes; what Spark decided leaves nothing to be remembered."""
+    if decided is not None:
+        return decided == 1
+    message = _message(row)
     result = rule.evaluate(message)
     rule.record(message, result)
     return result is True
@@ -165,5 +175,9 @@ def _message(row: Row) -> Message:
         received_at=row.event_ms,
         arrived=row.event_ms / 1000,
         content_type=row.content_type,
+        response_topic=row.response_topic,
+        correlation_data=row.correlation_data,
+        message_expiry=row.message_expiry,
+        payload_format=row.payload_format,
         user_properties=tuple((pair["name"], pair["value"]) for pair in pairs),
     )

@@ -6,11 +6,13 @@ from itertools import groupby
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import col, expr
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.functions import col, expr, lit
 
+from gateway.routing.where.rule import compile_rule
 from pipeline import delta, tables
 from pipeline.backtest.fold import Row, Sums, TopicFold
+from pipeline.backtest.spark_sql import decision
 from pipeline.columns import BRONZE, SILVER
 from pipeline.spark_files import read_files, read_folders
 
@@ -23,6 +25,8 @@ _TYPES = {"string": pa.string(), "bigint": pa.int64(), "double": pa.float64()}
 SCHEMA = pa.schema(
     [(name, _TYPES[kind]) for name, kind in (part.split() for part in SUMS.split(", "))]
 )
+COLUMNS = Row._fields[:-2]
+"""Those of a message; what Spark decides of it comes after them."""
 SHOWN_POINTS = 2_000
 """Readings of the worst device that the report draws."""
 
@@ -50,7 +54,7 @@ def messages(spark: SparkSession, root: Path, asked: Asked) -> DataFrame:
         expr("unix_millis(event_time)").alias("event_ms"),
     )  # fmt: skip
     rows = bronze.drop("seq", "epoch").join(kept, ["landing_file", "line"])
-    return rows.select(*Row._fields, "epoch", "seq")
+    return rows.select(*COLUMNS, "epoch", "seq")
 
 
 def day_sums(rows: DataFrame, asked: Asked) -> DataFrame:
@@ -65,7 +69,14 @@ def day_sums(rows: DataFrame, asked: Asked) -> DataFrame:
             found = [sums._asdict() for sums in TopicFold(rule, alarm).days(group)]
             yield pa.RecordBatch.from_pylist(found, SCHEMA)
 
-    return ordered.drop("epoch", "seq").mapInArrow(fold, SUMS)
+    decided = [_decided(text).alias(name) for text, name in ((rule, "rule"), (alarm, "alarm"))]
+    return ordered.select(*COLUMNS, *decided).mapInArrow(fold, SUMS)
+
+
+def _decided(text: str | None) -> Column:
+    """Return what Spark can say of an expression by itself."""
+    found = decision(compile_rule(text).expression) if text else None
+    return lit(None).cast("tinyint") if found is None else found
 
 
 def worst(
@@ -111,7 +122,7 @@ def _silver(spark: SparkSession, root: Path, asked: Asked) -> DataFrame:
 
 def _row_ddl() -> str:
     kinds = dict(BRONZE) | {"event_ms": "bigint", "value": "double"}
-    names = (*Row._fields, "epoch", "seq")
+    names = (*COLUMNS, "epoch", "seq")
     return ", ".join(f"{name} {kinds[name]}" for name in names)
 
 

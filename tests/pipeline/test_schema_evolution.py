@@ -61,8 +61,8 @@ def test_columns_of_a_later_version_are_null_in_older_rows(
                     DeltaTable(str(tables / "silver")).to_pyarrow_table().to_pandas()),
         "pandas": (pd.read_parquet(bronze), DeltaTable(str(tables / "silver")).to_pandas()),
         "spark": (merged.parquet(bronze).toPandas(), merged.parquet(*silver).toPandas()),
-        "duckdb": (duckdb.sql(f"FROM read_parquet('{bronze}/*/*.parquet', {by_name})").df(),
-                   duckdb.sql(f"FROM read_parquet({silver}, {by_name})").df()),
+        "duckdb": (duckdb.execute(f"FROM read_parquet('{bronze}/*/*.parquet', {by_name})").df(),
+                   duckdb.execute(f"FROM read_parquet({silver}, {by_name})").df()),
     }  # fmt: skip
     for reader, (found, typed) in readers.items():
         assert set(names(BRONZE)) <= set(found.columns), reader
