@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.landing_files import put_records, record
 from tests.support.pipeline_tables import sizes, table_rows
+from tests.support.requirements import WANTED
 from tests.support.spark_cluster import cluster
 from tests.support.waiting import until
 
@@ -29,7 +30,8 @@ executor.extraJavaOptions = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 @pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.skipif(
-    not os.environ.get("TIDEGATE_CLUSTER"), reason="takes a minute: `make test-cluster` runs it"
+    WANTED not in ("all", "strict") and not os.environ.get("TIDEGATE_CLUSTER"),
+    reason="a Spark cluster takes a minute; make test-cluster",
 )
 def test_a_worker_that_dies_costs_no_row(tmp_path: Path) -> None:
     for file in range(FILES):
