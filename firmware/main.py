@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from node.loop import Clock, Port, Sensor, Value
+    from node.spill import Spill
 
 BAUD = 115200
 INTERVAL_MS = 10000
@@ -118,6 +119,15 @@ def open_port(settings: "dict[str, Any]", clock: "Clock") -> "Port":
     return Lines([UsbPort(), MqttPort(node_name(settings), settings, clock)])
 
 
+def make_spill(settings: "dict[str, Any]", folder: str) -> "Spill | None":
+    """Return the room on the flash that the settings give."""
+    if not settings.get("spill_bytes"):
+        return None
+    from node.spill import Spill  # a node without it does without its memory
+
+    return Spill(folder, settings["spill_bytes"])
+
+
 def make_node(
     settings: "dict[str, Any]",
     port: "Port",
@@ -126,6 +136,7 @@ def make_node(
     programs: "Programs | None" = None,
     starts: "Starts | None" = None,
     counter: str = "/counter",
+    spill: str = "/spill",
 ) -> Node:
     """Return the node that the settings describe."""
     name = node_name(settings)
@@ -145,6 +156,7 @@ def make_node(
         board=board,
         programs=programs,
         starts=starts,
+        spill=make_spill(settings, spill),
     )
 
 
@@ -171,7 +183,9 @@ def run(folder: str, top: str, clock: Uptime, starts: Starts) -> None:
     port = open_port(settings, clock)
     try:
         programs = None if starts.safe else Programs(top + "programs")
-        node = make_node(settings, port, clock, board, programs, starts, top + "counter")
+        node = make_node(
+            settings, port, clock, board, programs, starts, top + "counter", top + "spill"
+        )
         while not starts.over:
             board.feed()
             board.show(node.state)

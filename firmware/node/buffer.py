@@ -4,6 +4,10 @@ import struct
 
 from .ring import Ring
 
+TYPE_CHECKING = False  # MicroPython has no typing module
+if TYPE_CHECKING:
+    from .spill import Spill
+
 WINDOW = 8
 """Frames from the lowest number without an acknowledgement on; the gateway remembers as many."""
 
@@ -52,10 +56,19 @@ def _unpack(packed: bytes, before: int) -> Sample:
 
 
 class Buffer:
-    """Decides which samples are sent when; `dropped` and `refused` count since the start."""
+    """Decides which samples are sent when; `refused` counts since the start.
 
-    def __init__(self, resend_ms: int = RESEND_MS, waiting_bytes: int = WAITING_BYTES) -> None:
-        self.dropped = 0
+    What the memory has no room for goes to the `spill`, where there is one.
+    """
+
+    def __init__(
+        self,
+        resend_ms: int = RESEND_MS,
+        waiting_bytes: int = WAITING_BYTES,
+        spill: "Spill | None" = None,
+    ) -> None:
+        self._dropped = 0
+        self._spill = spill
         self.refused = 0
         self._resend_ms = resend_ms
         self._next_sequence = 1
@@ -64,19 +77,29 @@ class Buffer:
         self._clock_out = 0  # of the one before the oldest that waits
         self._window: list[Sample] = []  # by rising sequence number
 
+    @property
+    def dropped(self) -> int:
+        """Samples that were given up since the start."""
+        return self._dropped + (0 if self._spill is None else self._spill.dropped)
+
     def add(self, sample: Sample) -> None:
         """Keep a new sample; the oldest that was not yet sent makes room when there is none."""
         packed = sample.pack(self._clock_in)
         while not self._waiting.append(packed):
-            self._take()
-            self.dropped += 1
+            oldest = self._pop()
+            if self._spill is None:
+                self._dropped += 1
+            else:
+                self._spill.append(oldest.pack(0))
         self._clock_in = sample.clock
 
     def due(self, now: int) -> "list[Sample]":
         """Return what is to be sent at `now` (node clock, ms), numbered and marked as sent."""
         samples = [sample for sample in self._window if now - sample.sent >= self._resend_ms]
-        while len(self._waiting) and self._has_room():
+        while self._has_room():
             sample = self._take()
+            if sample is None:
+                break
             sample.sequence = self._next_sequence
             self._next_sequence += 1
             self._window.append(sample)
@@ -104,7 +127,15 @@ class Buffer:
             return None
         return min([sample.sent for sample in self._window]) + self._resend_ms
 
-    def _take(self) -> Sample:
+    def _take(self) -> "Sample | None":
+        """Return the oldest sample that waits; what was spilled is older than all in memory."""
+        while self._spill is not None and len(self._spill):
+            packed = self._spill.pop()
+            if packed is not None:
+                return _unpack(packed, 0)
+        return self._pop() if len(self._waiting) else None
+
+    def _pop(self) -> Sample:
         sample = _unpack(self._waiting.pop(), self._clock_out)
         self._clock_out = sample.clock
         return sample

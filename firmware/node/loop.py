@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Protocol
 
+    from .spill import Spill
     from .starts import Starts
 
     Value = bool | int | float | str | tuple[int, int]
@@ -83,10 +84,10 @@ class Node:
 
     `boot` is random for each start, `wall` gives milliseconds since 1970, or None while unknown;
     once the gateway has set the clock, that holds. `waiting_bytes` of memory are for samples that
-    cannot be sent yet. Without a `board` the commands that are for it are refused; without
-    `programs`, filters that the gateway installs are gone at the next start. `starts` are told of
-    in heartbeats. ValueError for a name that is empty or above 64 bytes, and for fewer bytes than
-    one sample may need.
+    cannot be sent yet, and the `spill` for those beyond. Without a `board` the commands that are
+    for it are refused; without `programs`, filters that the gateway installs are gone at the next
+    start. `starts` are told of in heartbeats. ValueError for a name that is empty or above 64
+    bytes, and for fewer bytes than one sample may need.
     """
 
     def __init__(
@@ -103,8 +104,9 @@ class Node:
         board: "Board | None" = None,
         programs: "Programs | None" = None,
         starts: "Starts | None" = None,
+        spill: "Spill | None" = None,
     ) -> None:
-        self.buffer = Buffer(resend_ms, waiting_bytes)
+        self.buffer = Buffer(resend_ms, waiting_bytes, spill)
         self.sensor_failures = 0
         self._name = name
         self._room = room(name)

@@ -29,6 +29,9 @@ interval = 10
 # same. Take new ones when the board was erased: openssl rand -hex 16
 # key = "..."
 
+# KiB of the board's flash for samples that wait when the memory is full, an hour's at one a second.
+# spill = 256
+
 # Pin of an LED that shows how the node is, and which one; "LED" on a Pico.
 # led = "LED"
 

@@ -118,6 +118,9 @@ class NodeSettings:
     )
     uart: int = key(whole_number(0, 2), "which UART, with link `uart`", 1)
     baud: int = key(whole_number(1_200, 921_600), "bits a second, with link `uart`", 115_200)
+    spill: int | None = key(
+        whole_number(8, 16_384), "KiB of the flash for what the memory has no room for", None
+    )
     wifi: WifiSettings | None = table(WifiSettings, default=None)
     broker: BrokerSettings | None = table(BrokerSettings, default=None)
     led: int | str | None = key(
@@ -162,6 +165,7 @@ def board_settings(settings: NodeSettings) -> dict[str, Any]:
         "interval_ms": round(settings.interval * 1000),
         "link": settings.link,
         **line,
+        **({} if settings.spill is None else {"spill_bytes": 1024 * settings.spill}),
         **({} if settings.led is None else {"led": settings.led}),
         "sensors": [_sensor(each) for each in settings.sensors],
     }

@@ -2,10 +2,13 @@
 
 import gc
 import struct
+import sys
 
 from node import frames
 from node.loop import Node
+from node.ring import SIZE_MIN
 from node.simulated_sensor import SimulatedSensor
+from node.spill import Spill
 
 OUTAGE_S = 600
 AFTERWARDS_S = 60  # in which all of it arrives, and what is sampled meanwhile
@@ -48,9 +51,18 @@ def allocated() -> int:
     return used
 
 
+def make_node(cable: Cable, clock: Clock) -> Node:
+    """Return a node with its usual memory, or with next to none and a folder of the flash."""
+    if len(sys.argv) == 1:
+        return Node("n1", 7, cable, SimulatedSensor(), clock, 1000)
+    spill = Spill(sys.argv[1], 65536)
+    sensor = SimulatedSensor()
+    return Node("n1", 7, cable, sensor, clock, 1000, waiting_bytes=SIZE_MIN, spill=spill)
+
+
 def main() -> None:
     cable, clock = Cable(), Clock()
-    node = Node("n1", 7, cable, SimulatedSensor(), clock, 1000)
+    node = make_node(cable, clock)
     settled = 0
     for second in range(OUTAGE_S + 1):
         clock.now = second * 1000

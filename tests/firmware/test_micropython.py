@@ -51,13 +51,15 @@ def test_the_compiled_files_give_the_same_bytes(
 ) -> None:
     for source in (FIRMWARE / "node").glob("*.py"):
         interpreter.compile_to(tmp_path, source)
-    assert interpreter.run(micropython, HERE / "node_vectors.py", tmp_path) == expected
+    assert interpreter.run(micropython, HERE / "node_vectors.py", modules=tmp_path) == expected
 
 
-def test_ten_minutes_without_a_cable_lose_nothing(micropython: str) -> None:
-    told = interpreter.run(micropython, HERE / "micropython_outage.py").splitlines()
-    assert told[0] == "dropped 0 missing []"
-    assert told[1] == "grown by less than 16 KiB: True"
+def test_ten_minutes_without_a_cable_lose_nothing(micropython: str, tmp_path: Path) -> None:
+    for arguments in ((), (str(tmp_path / "spill"),)):
+        told = interpreter.run(micropython, HERE / "micropython_outage.py", *arguments).splitlines()
+        assert told[0] == "dropped 0 missing []", arguments
+        assert told[1] == "grown by less than 16 KiB: True", arguments
+    assert list((tmp_path / "spill").iterdir()) == []
 
 
 @pytest.fixture

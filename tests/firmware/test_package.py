@@ -82,6 +82,6 @@ def test_the_program_fits_into_its_memory(tmp_path: Path) -> None:
     script = Path(__file__).with_name("micropython_heap.py")
     for interpreter, limit in limits.items():
         for modules in (FIRMWARE, tmp_path):
-            start, full, dropped = micropython.run(interpreter, script, modules).split()
+            start, full, dropped = micropython.run(interpreter, script, modules=modules).split()
             assert max(int(start), int(full)) < limit, f"{interpreter} with {modules}"
             assert int(dropped) < 400, "an hour's samples are kept"

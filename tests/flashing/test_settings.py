@@ -53,6 +53,10 @@ def test_what_the_board_reads(tmp_path: Path) -> None:
     }
 
 
+def test_room_on_the_flash_is_given_in_kib(tmp_path: Path) -> None:
+    assert read(tmp_path, HEAD + "spill = 256\n" + SIMULATED)["spill_bytes"] == 262_144
+
+
 def test_the_key_of_advertisements_reaches_the_board(tmp_path: Path) -> None:
     key = "ab" * 16
     settings = read(tmp_path, HEAD + f'link = "ble"\nkey = "{key}"\n' + SIMULATED)

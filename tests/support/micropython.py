@@ -27,10 +27,16 @@ def environment(modules: Path) -> dict[str, str]:
     return {**os.environ, "MICROPYPATH": str(modules)}
 
 
-def run(interpreter: str, script: Path, modules: Path = FIRMWARE, heard: str = "") -> str:
+def run(
+    interpreter: str,
+    script: Path,
+    *arguments: str,
+    modules: Path = FIRMWARE,
+    heard: str = "",
+) -> str:
     """Return what `script` prints, with `modules` to import from and `heard` to read."""
     done = subprocess.run(
-        [interpreter, str(script)],
+        [interpreter, str(script), *arguments],
         env=environment(modules),
         input=heard,
         capture_output=True,
