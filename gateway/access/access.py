@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gateway.access.rule import READ, WRITE, Rule, covers, overlaps, rights
-from gateway.access.topics import is_guarded, may_publish
+from gateway.access.topics import DELAY, is_guarded, may_publish, undelayed
 
 if TYPE_CHECKING:
     from gateway.access.policy import AccessPolicy
@@ -57,6 +57,8 @@ class Access:
         The rules that name the user come first: what they grant no pattern takes away, and what
         they deny no pattern grants.
         """
+        if topic.startswith(DELAY):
+            return self.rights(undelayed(topic)) & WRITE
         if topic.startswith("$") and is_guarded(topic):
             granted = self._guarded_rights(topic)
         elif self.restricted:

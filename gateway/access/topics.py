@@ -3,13 +3,21 @@
 CONTROL = "$CONTROL/tidegate/"
 """Below this clients ask the gateway itself for something (docs/configuration.md)."""
 
+DELAY = "$delay/"
+"""Below this clients publish what is to be published later (docs/channels.md)."""
+
 LOG = "$SYS/broker/tidegate/log"
 """The gateway's log lines, which name clients, users and addresses (docs/sys-topics.md)."""
 
 
 def may_publish(topic: str) -> bool:
     """Return whether any client may write the topic: `$` topics are the gateway's own."""
-    return not topic.startswith("$") or topic.startswith(CONTROL)
+    return not topic.startswith("$") or topic.startswith((CONTROL, DELAY))
+
+
+def undelayed(topic: str) -> str:
+    """Return the topic that stands in `$delay/<seconds>/<topic>`; any other as it is."""
+    return topic.split("/", 2)[-1] if topic.startswith(DELAY) else topic
 
 
 def is_guarded(topic: str) -> bool:

@@ -26,6 +26,7 @@ cdef class Broker:
     cdef public object connects
     cdef public Counters counters
     cdef public Deadlines deadlines
+    cdef readonly object delays
     cdef readonly object delivery_classes
     cdef public object durability
     cdef public object durability_classes

@@ -19,6 +19,7 @@ from gateway.broker.handlers import STREAMS, go_on, handle
 from gateway.broker.instant import Instant
 from gateway.broker.memory_budget import MemoryBudget
 from gateway.broker.pieces import HELD
+from gateway.broker.publishing.delays import Delays
 from gateway.broker.publishing.durability_classes import DurabilityClasses
 from gateway.broker.publishing.expiry import sweep
 from gateway.broker.publishing.forward import forward, share_out
@@ -81,6 +82,7 @@ class Broker:
         "connects",
         "counters",
         "deadlines",
+        "delays",
         "delivery_classes",
         "durability",
         "durability_classes",
@@ -167,6 +169,7 @@ class Broker:
         self.on_silence: Action = partial(end_if_silent, self)  # one object for all clients
         self.memory = MemoryBudget(self, settings.memory_limit)
         self.channels = Channels(self)
+        self.delays = Delays(self)
         self.deadlines.set("expiry", 0.0, lambda _, instant: sweep(self, instant))
 
     def open(

@@ -7,6 +7,7 @@ from gateway.broker import sessions, wills
 from gateway.broker.access import access_of_restored
 from gateway.broker.channels.channel import PREFIX
 from gateway.broker.instant import Instant
+from gateway.broker.publishing.delays import NAME as DELAYS
 from gateway.broker.subscribing import subscribe
 from gateway.broker.subscribing.expressions import TooManyExpressions
 from gateway.mqtt.delivery_policy import PolicyError, read_policy
@@ -44,6 +45,8 @@ def restore(broker: "Broker", kept: Kept, instant: Instant) -> None:
     for session in kept.sessions:
         if session.client_id.startswith(PREFIX):
             broker.channels.restore(session)
+        elif session.client_id == DELAYS:
+            broker.delays.restore(session)
         else:
             _restore_session(broker, session, instant)
     broker.channels.start()

@@ -91,6 +91,7 @@ class BrokerFigures:
         if broker.store.keeps:
             counters.set("tidegate/storage/elided_rows", broker.store.elided_rows)
         counters.set("tidegate/replays/waiting", broker.replays.count)
+        counters.set("tidegate/delays/waiting", broker.delays.waiting)
         counters.set("tidegate/memory/limit", broker.memory.limit)
         counters.set("tidegate/memory/bytes", broker.memory.bytes)
         counters.set("tidegate/memory/buffers", broker.memory.buffers)

@@ -88,6 +88,7 @@ CLIENTS = (
     ),
     *own("memory", COUNTER, {"closed": "Connections closed for want of memory."}),
     *own("turns", GAUGE, {"longest_ms": "Milliseconds of the last minute's longest turn."}),
+    *own("delays", GAUGE, {"waiting": "Messages that wait for the moment of their delay."}),
     *own("delivery", GAUGE, {"held_sessions": "Sessions for which messages are held."}),
     *own("delivery", COUNTER, {"not_held": "Times that too many sessions held messages."}),
     *own(

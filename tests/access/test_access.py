@@ -229,3 +229,10 @@ def test_it_can_be_explained() -> None:
     ]
     assert anna.explain("b") == []
     assert access(TABLE, "nobody").explain(UPLINK) == []
+
+
+def test_who_may_write_a_topic_may_write_it_later_and_no_other() -> None:
+    ada = access("topic write a/#\ntopic read b")
+    for topic, expected in (("a/x", WRITE), ("b", 0), ("c", 0), ("$SYS/x", 0), (UPLINK, 0)):
+        assert ada.rights(f"$delay/5/{topic}") == expected, topic
+    assert access(None).rights("$delay/5/a") == WRITE

@@ -48,8 +48,8 @@ def forward(
     `promised` to be kept once it is acknowledged; the rest goes to everyone who can take it.
     """
     count = publication.packets.count - first
-    if admission.addressee is not None:
-        return peer_to_peer.forward(broker, publication, first, admission, instant)
+    if admission.delayed or admission.addressee is not None:
+        return _forward_elsewhere(broker, publication, first, admission, instant)
     if broker.replays.count:
         broker.replays.send_first(admission.topic, instant)
     route = admission.route
@@ -78,6 +78,19 @@ def forward(
     if route.always or (selected is not None and selected[0]):
         return count, ReasonCode.SUCCESS, refusal
     return count, ReasonCode.NO_MATCHING_SUBSCRIBERS, None
+
+
+def _forward_elsewhere(
+    broker: "Broker",
+    publication: Publication,
+    first: int,
+    admission: TopicAdmission,
+    instant: Instant,
+) -> Outcome:
+    """Keep messages that are put off, or deliver those that are for one client alone."""
+    if admission.delayed:
+        return broker.delays.forward(publication, first)
+    return peer_to_peer.forward(broker, publication, first, admission, instant)
 
 
 def _retained_room(broker: "Broker", publication: Publication, first: int, most: int) -> int:

@@ -9,6 +9,7 @@ from gateway.routing.router cimport Router
 cdef class TopicAdmission:
     cdef public object addressee
     cdef public bint common
+    cdef public bint delayed
     cdef public object durability
     cdef public long long epoch
     cdef public object fault

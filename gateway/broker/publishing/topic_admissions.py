@@ -4,8 +4,9 @@ from functools import partial
 
 from gateway.access.access import Access
 from gateway.access.rule import WRITE
-from gateway.access.topics import is_guarded, may_publish
+from gateway.access.topics import DELAY, is_guarded, may_publish
 from gateway.broker.publishing import peer_to_peer
+from gateway.broker.publishing.delays import FAULT, delay_of
 from gateway.broker.publishing.durability_classes import DurabilityClasses
 from gateway.broker.publishing.topic_limits import TopicLimits
 from gateway.broker.settings import MAXIMUM_ADMISSION_BYTES
@@ -39,13 +40,14 @@ class TopicAdmission:
     client is told more, else None. Of the other topics not every client may publish to one that
     is `guarded`: `TopicAdmissions.rights` says who. `durability` is the class that the
     configuration names for the topic, None where it names none. `addressee` is the client
-    identifier of a peer to peer topic. It is `common` if nothing but rights and route says who may
-    publish to it and who gets that.
+    identifier of a peer to peer topic; `delayed` messages wait for their moment. It is `common` if
+    nothing but rights and route says who may publish to it and who gets that.
     """
 
     __slots__ = (
         "addressee",
         "common",
+        "delayed",
         "durability",
         "epoch",
         "fault",
@@ -64,6 +66,7 @@ class TopicAdmission:
         self.fault = ""
         self.durability: DurabilityClass | None = None
         self.addressee: str | None = None
+        self.delayed = False
         self.guarded = False
         self.common = False
         self.epoch = 0  # that of the admissions while it is counted among them
@@ -220,6 +223,10 @@ class TopicAdmissions:
             admission.refusal = ReasonCode.TOPIC_NAME_INVALID
         elif not may_publish(topic):
             admission.refusal = ReasonCode.NOT_AUTHORIZED
+        elif topic.startswith(DELAY):
+            admission.delayed = delay_of(topic) is not None
+            if not admission.delayed:
+                admission.refusal, admission.fault = ReasonCode.TOPIC_NAME_INVALID, FAULT
         admission.guarded = is_guarded(topic)
         admission.durability = self._durability_classes.of_topic(topic)
         if self._p2p:

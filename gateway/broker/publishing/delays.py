@@ -1,0 +1,145 @@
+"""Messages that their publisher puts off: `$delay/<seconds>/<topic>`.
+
+Such a message waits, on disk if its QoS is 1 or 2, and is then published to its topic as if its
+publisher had sent it at that moment. It is acknowledged when it is kept, not when it is published.
+"""
+
+import heapq
+from typing import TYPE_CHECKING
+
+from gateway.access.topics import DELAY, undelayed
+from gateway.broker.instant import Instant
+from gateway.broker.publishing.refusals import refuse_for, refuse_for_disk
+from gateway.mqtt.publication import Publication
+from gateway.mqtt.reason_codes import FAILURE, ReasonCode
+from gateway.routing.where.message import make_message
+from gateway.session.kept import KeptSession
+from gateway.session.session import NEVER, Session
+from gateway.session.span import Span
+
+if TYPE_CHECKING:
+    from gateway.broker.broker import Broker
+    from gateway.broker.publishing.forward import Outcome
+
+NAME = "$delay"
+"""The name in the database of the session that holds them."""
+
+MAXIMUM_SECONDS = 7 * 24 * 3600
+"""The longest delay: a week."""
+
+MAXIMUM_MESSAGES = 10_000
+"""Messages that may wait for their moment; one more is refused with 0x97."""
+
+AGAIN = 1.0
+"""Seconds after which a message that was refused at its moment is tried again."""
+
+FAULT = f"is not {DELAY}<seconds, 1 to {MAXIMUM_SECONDS}>/<topic without $>"
+
+
+def delay_of(topic: str) -> int | None:
+    """Return the seconds by which a topic puts messages off; None if it does not, or is wrong."""
+    if not topic.startswith(DELAY):
+        return None
+    seconds, _, rest = topic.removeprefix(DELAY).partition("/")
+    if not rest or rest.startswith("$") or not (seconds.isascii() and seconds.isdecimal()):
+        return None
+    return int(seconds) if len(seconds) < 8 and 1 <= int(seconds) <= MAXIMUM_SECONDS else None
+
+
+class Delays(Session):
+    """Messages by the monotonic second at which they are published."""
+
+    __slots__ = ("_broker", "_heap", "_order")
+
+    def __init__(self, broker: "Broker") -> None:
+        super().__init__(NAME, broker.counters, broker.session_limits, broker.traffic)
+        self._broker = broker
+        self._heap: list[tuple[float, int, Span]] = []
+        self._order = 0  # of messages of the same second
+
+    @property
+    def waiting(self) -> int:
+        """How many messages wait for their moment."""
+        return len(self._heap)
+
+    def restore(self, kept: KeptSession) -> None:
+        """Take up what an earlier run left."""
+        self.expiry_interval = NEVER
+        self.keep_in(kept.journal)
+        for each in kept.spans:
+            self._hold(each.span)
+        tail = kept.tail
+        if tail is not None:
+
+            def take(spans: list[Span], complete: bool, now: float) -> None:
+                del now
+                for span in spans:
+                    self._hold(span)
+                if spans and not complete:
+                    self.journal.load(spans[-1].last, tail.up_to, take)
+
+            self.journal.load(tail.after, tail.up_to, take)
+
+    def forward(self, publication: Publication, first: int) -> "Outcome":
+        """Keep messages, from number `first` on, as many as there is room for."""
+        broker, room = self._broker, MAXIMUM_MESSAGES - self.waiting
+        count = min(publication.packets.count - first, room)
+        if count < 1 or self.limits.memory.full:
+            refuse_for(broker, self)
+            return 0, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED
+        publication.barrier = None
+        kept = publication.qos > 0 and publication.commit_within is not None
+        if kept and broker.store.full:
+            refuse_for_disk(broker)
+            return 0, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED
+        span = Span(publication, first, count, min(publication.qos, 1))
+        if kept:
+            self._open()
+            self.journal.owe(span, deferred=False)
+        self._hold(span)
+        return count, ReasonCode.SUCCESS, None
+
+    def _open(self) -> None:
+        """See to it that what waits is kept on disk."""
+        if not self.persistent:
+            self.keep_in(self._broker.store.open(NAME, 0.0))
+            self.expiry_interval = NEVER
+            self.journal.keep(NEVER, None)
+
+    def _hold(self, span: Span) -> None:
+        publication = span.publication
+        for number in range(span.first, span.first + span.count):
+            one = span.part(number, 1)
+            self.limits.memory.add(one)
+            seconds = delay_of(publication.topic_of(number)) or 0
+            self._push(publication.arrived + seconds, one)
+
+    def _push(self, due: float, span: Span) -> None:
+        self._order += 1
+        heapq.heappush(self._heap, (due, self._order, span))
+        self._broker.deadlines.set(self, self._heap[0][0], self._publish_due)
+
+    def _publish_due(self, _: "Delays", instant: Instant) -> None:
+        again: list[Span] = []
+        while self._heap and self._heap[0][0] <= instant.monotonic:
+            span = heapq.heappop(self._heap)[2]
+            if not self._publish(span, instant):
+                again.append(span)
+        for span in again:
+            self._push(instant.monotonic + AGAIN, span)
+        if self._heap:
+            self._broker.deadlines.set(self, self._heap[0][0], self._publish_due)
+
+    def _publish(self, span: Span, instant: Instant) -> bool:
+        """Publish a message to its topic, if it has not expired; return False if it is refused."""
+        publication = span.publication
+        if publication.expired(instant.monotonic):
+            self.counters.add("publish/messages/expired")
+        else:
+            message = make_message(publication, span.first)
+            message.topic = undelayed(message.topic)
+            if self._broker.publish(message, instant) >= FAILURE:
+                return False
+        self.journal.done(span, span.first, 1)
+        self.limits.memory.remove(span)
+        return True

@@ -1,0 +1,163 @@
+import pytest
+
+from gateway.broker.publishing.delays import MAXIMUM_MESSAGES, MAXIMUM_SECONDS, NAME, delay_of
+from gateway.mqtt.packets import ConnAck, Connect, Disconnect, PubAck, Publish, PubRec
+from gateway.mqtt.properties import Properties
+from gateway.mqtt.reason_codes import ReasonCode
+from tests.support.broker_harness import Harness
+from tests.support.durable_broker import DurableHarness
+from tests.support.memory_client import MemoryClient
+
+DELAYS = {
+    "$delay/1/a": 1,
+    "$delay/007/a/b": 7,
+    f"$delay/{MAXIMUM_SECONDS}//": MAXIMUM_SECONDS,
+    f"$delay/{MAXIMUM_SECONDS + 1}/a": None,
+    "$delay/0/a": None,
+    "$delay/-1/a": None,
+    "$delay/1.5/a": None,
+    "$delay/٣/a": None,
+    "$delay/1": None,
+    "$delay/1/": None,
+    "$delay/1/$SYS/a": None,
+    "$delay/99999999999/a": None,
+    "delay/1/a": None,
+    "$delayed/1/a": None,
+}
+
+
+def heard(client: MemoryClient) -> list[bytes]:
+    return [each.payload for each in client.take() if isinstance(each, Publish)]
+
+
+def put_off(client: MemoryClient, payload: bytes, topic: str, qos: int = 1) -> ReasonCode | None:
+    client.send(Publish(topic, payload, qos, packet_id=7 if qos else 0))
+    for answer in client.take():
+        if isinstance(answer, PubAck | PubRec | Disconnect):
+            return answer.reason_code
+    return None
+
+
+def test_a_topic_says_how_long() -> None:
+    for topic, seconds in DELAYS.items():
+        assert delay_of(topic) == seconds, topic
+
+
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_a_message_comes_after_its_delay(qos: int) -> None:
+    harness = DurableHarness()
+    subscriber, publisher = harness.connect("s"), harness.connect("p")
+    subscriber.subscribe("#", 2)
+    put_off(publisher, b"b", "$delay/20/t/a", qos)
+    if qos == 2:
+        publisher = harness.connect("q")
+    put_off(publisher, b"a", "$delay/10/t/a", qos)
+    assert harness.broker.delays.waiting == 2
+    harness.pass_time(9)
+    assert heard(subscriber) == []
+    harness.pass_time(1)
+    (message,) = (each for each in subscriber.take() if isinstance(each, Publish))
+    assert (message.topic, message.payload, message.qos) == ("t/a", b"a", qos)
+    harness.pass_time(10)
+    assert heard(subscriber) == [b"b"]
+    assert harness.broker.queue_memory.deliveries == 0
+
+
+def test_messages_of_qos_1_survive_a_crash_and_come_once() -> None:
+    harness = DurableHarness()
+    publisher = harness.connect("p")
+    put_off(publisher, b"lost", "$delay/10/t", 0)
+    for number in range(30):
+        assert put_off(publisher, b"%d" % number, f"$delay/{10 + number}/t") == 0
+    harness.crash(5.0)
+    assert harness.broker.delays.waiting == 30
+    subscriber = harness.persistent("s")
+    subscriber.subscribe("t", 1)
+    harness.pass_time(20)
+    assert len(heard(subscriber)) == 16
+    harness.pass_time(2)
+    harness.crash(1.0)
+    assert harness.broker.delays.waiting == 12
+    harness.pass_time(20)
+    assert harness.broker.delays.waiting == 0
+
+
+def test_more_than_is_read_at_a_start_comes_back() -> None:
+    harness = DurableHarness()
+    publisher = harness.connect("p")
+    for number in range(1_500):
+        publisher.send(Publish(f"$delay/{60 + number}/t", b"x", 1, packet_id=7))
+        publisher.take()
+    harness.crash()
+    harness.pass_time(0)
+    assert harness.broker.delays.waiting == 1_500
+
+
+def test_what_is_no_delay_is_refused() -> None:
+    harness = Harness()
+    for qos, topic in ((1, "$delay/0/t"), (2, "$delay/x/t"), (0, "$delay/1/$SYS")):
+        client = harness.connect("p")
+        assert put_off(client, b"x", topic, qos) == ReasonCode.TOPIC_NAME_INVALID
+    assert harness.broker.delays.waiting == 0
+
+
+def test_commands_are_not_put_off() -> None:
+    harness = Harness()
+    client = harness.connect("p")
+    assert put_off(client, b"x", "$delay/1/$CONTROL/tidegate/uplink") == (
+        ReasonCode.TOPIC_NAME_INVALID
+    )
+
+
+def test_one_more_than_may_wait_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.broker.publishing.delays.MAXIMUM_MESSAGES", 2)
+    assert MAXIMUM_MESSAGES == 10_000
+    harness = Harness()
+    client = harness.connect("p")
+    codes = [put_off(client, b"x", "$delay/9/t") for _ in range(3)]
+    assert codes == [ReasonCode.SUCCESS, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED]
+
+
+def test_a_full_disk_refuses_what_would_be_kept() -> None:
+    harness = DurableHarness()
+    client = harness.connect("p")
+    harness.disk.full = True
+    assert put_off(client, b"x", "$delay/9/t") == ReasonCode.QUOTA_EXCEEDED
+    assert harness.broker.delays.waiting == 0
+
+
+def test_a_message_that_expires_before_its_moment_is_given_up() -> None:
+    harness = Harness()
+    subscriber, client = harness.connect("s"), harness.connect("p")
+    subscriber.subscribe("t", 1)
+    expiring = Properties(message_expiry_interval=5)
+    client.send(Publish("$delay/10/t", b"x", 1, packet_id=7, properties=expiring))
+    harness.pass_time(10)
+    assert heard(subscriber) == []
+    assert harness.counters.count("publish/messages/expired") == 1
+
+
+def test_a_message_that_is_refused_at_its_moment_is_tried_again() -> None:
+    harness = DurableHarness()
+    full = harness.persistent("full")
+    full.subscribe("t", 1)
+    full.drop()
+    queue = harness.session("full").queue
+    queue.maximum_messages = 0
+    client = harness.connect("p")
+    put_off(client, b"x", "$delay/5/t")
+    put_off(client, b"y", "$delay/50/t")
+    harness.pass_time(5)
+    assert harness.broker.delays.waiting == 2
+    queue.maximum_messages = 10
+    harness.pass_time(1)
+    assert (harness.broker.delays.waiting, queue.messages) == (1, 1)
+
+
+def test_no_client_may_have_its_name() -> None:
+    harness = Harness()
+    client = harness.open()
+    client.send(Connect(NAME, 5))
+    (connack,) = client.take()
+    assert isinstance(connack, ConnAck)
+    assert connack.reason_code == ReasonCode.CLIENT_IDENTIFIER_NOT_VALID
