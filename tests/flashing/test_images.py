@@ -63,6 +63,43 @@ def test_what_does_not_fit_the_board_is_not_copied(drive: Path, tmp_path: Path) 
             uf2_chip(content)
 
 
+def test_a_drive_must_say_what_it_is_and_keep_what_it_gets(
+    drive: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image = tmp_path / "pico.uf2"
+    image.write_bytes(uf2(*[RP2040] * 2))
+    (drive / "pico.uf2").mkdir()
+    with pytest.raises(FlashingError, match="Is a directory"):
+        copy_uf2(image, drive, lambda _: None)
+    (drive / "pico.uf2").rmdir()
+
+    def disturb(_count: int) -> None:
+        (drive / "pico.uf2").write_bytes(b"x" * 2000)
+
+    with pytest.raises(FlashingError, match="what is on the drive differs"):
+        copy_uf2(image, drive, disturb)
+    monkeypatch.setattr("gateway.flashing.uf2.mounted_drives", lambda: [drive, tmp_path])
+    with pytest.raises(FlashingError, match="several UF2 drives; --drive names one"):
+        find_drive(0)
+    monkeypatch.setattr("gateway.flashing.uf2.mounted_drives", lambda: [drive])
+    assert find_drive(0) == drive
+    (drive / "INFO_UF2.TXT").write_text("UF2 Bootloader v3.0\n")
+    with pytest.raises(FlashingError, match="names no Board-ID"):
+        copy_uf2(image, drive, lambda _: None)
+
+
+def test_esptool_that_fails_or_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image = tmp_path / "esp32.bin"
+    image.write_bytes(esp_image(0))
+    with pytest.raises(FlashingError, match="esptool could not write"):
+        write_esp32(image, str(tmp_path / "ttyNONE"))
+    monkeypatch.setattr("gateway.flashing.esp32.find_spec", lambda _: None)
+    with pytest.raises(FlashingError, match="esptool is not installed"):
+        write_esp32(image, "/dev/ttyNONE")
+
+
 def test_a_drive_that_is_not_mounted_is_explained() -> None:
     with pytest.raises(FlashingError, match="hold BOOTSEL"):
         find_drive(0)

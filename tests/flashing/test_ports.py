@@ -1,0 +1,70 @@
+"""What is plugged in, and what runs on it, without a board that answers."""
+
+import errno
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from serial import Serial, SerialException
+
+from gateway.flashing import port as port_module
+from gateway.flashing.errors import BusyPortError, FlashingError
+from gateway.flashing.port import Port, open_port
+from gateway.flashing.ports import PluggedIn, plugged_in, runs_on
+from tests.support.serial_line import SerialLine
+
+
+def test_usb_ports_are_listed_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    pico = SimpleNamespace(vid=0x2E8A, hwid="USB 2E8A:0005", manufacturer="Raspberry Pi")
+    found = [
+        SimpleNamespace(**vars(pico), product="Pico", device="/dev/ttyACM0"),
+        SimpleNamespace(**vars(pico), product="Pico", device="/dev/serial/by-id/pico"),
+        SimpleNamespace(
+            vid=1, hwid="x", manufacturer=None, product=None, description="CP2102", device="/dev/t"
+        ),
+        SimpleNamespace(vid=None, device="/dev/ttyS0"),
+    ]
+    monkeypatch.setattr("serial.tools.list_ports.comports", lambda **_: found)
+    assert plugged_in() == [
+        PluggedIn("/dev/serial/by-id/pico", "Raspberry Pi Pico"),
+        PluggedIn("/dev/t", "CP2102"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        (errno.ENOENT, "/dev/t is not there: is the board plugged in?"),
+        (errno.EACCES, "not allowed for this user: is it in the group dialout?"),
+        (errno.EIO, "/dev/t: Input/output error"),
+        (None, "/dev/t: broken"),
+    ],
+)
+def test_why_a_port_does_not_open(
+    number: int | None, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_arguments: object, **_settings: object) -> Serial:
+        failure = SerialException("broken")
+        failure.errno = number
+        raise failure
+
+    monkeypatch.setattr("serial.Serial", fail)
+    with pytest.raises(FlashingError, match=told.replace("?", r"\?")):
+        open_port(Port("/dev/t"), 0)
+    assert runs_on(Port("/dev/t")) == "nothing that answers"
+
+
+def test_a_port_that_is_in_use_is_borrowed_or_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = SerialLine(tmp_path / "ttyNODE")
+    line.plug()
+    gateway = Serial(Port(line.port).device, exclusive=True)
+    assert runs_on(Port(line.port)) == "in use by another program, such as a running gateway"
+    open_port(Port(line.port, gateway.close), 0).close()
+    gateway = Serial(Port(line.port).device, exclusive=True)
+    monkeypatch.setattr(port_module, "YIELD_SECONDS", 0.01)
+    with pytest.raises(BusyPortError, match="another program has it open"):
+        open_port(Port(line.port, lambda: None), 0)
+    gateway.close()
+    line.close()
