@@ -13,6 +13,7 @@ from math import prod
 from time import perf_counter, perf_counter_ns
 
 from gateway.access.policy import EVERYTHING
+from gateway.mqtt.publish_encoder import publication_of
 from gateway.routing.budget import Budget
 from gateway.routing.router import Router
 from gateway.routing.subscription import Subscription
@@ -152,10 +153,10 @@ def past(texts: list[str]) -> tuple[float, float]:
     least, wanted = float("inf"), 0
     end = perf_counter() + SECONDS
     while perf_counter() < end:
-        messages = [message(number) for number in range(MESSAGES)]
+        messages = [publication_of(message(number)) for number in range(MESSAGES)]
         route = router.route(router.match(TOPIC))
         started = perf_counter()
-        wanted = sum(len(router.select(route, each)) for each in messages)
+        wanted = sum(len(router.select(route, each, 0)) for each in messages)
         least = min(least, perf_counter() - started)
     return least / MESSAGES * 1_000_000, wanted / MESSAGES
 
@@ -180,14 +181,15 @@ def routing(subscribers: int, text: str) -> float:
     for device in range(subscribers):
         where = compile_where(text.format(f"d{device:04}"))
         router.add(Subscription(Subscriber(f"c{device}"), "plant/+/telemetry", 0, where=where))
-    messages = [message(number * subscribers // MESSAGES) for number in range(MESSAGES)]
+    each_wanted = (message(number * subscribers // MESSAGES) for number in range(MESSAGES))
+    messages = [publication_of(one) for one in each_wanted]
     route = router.route(router.match(TOPIC))
     for each in messages:
-        assert len(router.select(route, each)) == 1
+        assert len(router.select(route, each, 0)) == 1
 
     def select() -> None:
         for each in messages:
-            router.select(route, each)
+            router.select(route, each, 0)
 
     return microseconds(select)
 

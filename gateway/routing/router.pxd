@@ -1,5 +1,6 @@
 import cython
 
+from gateway.mqtt.publication cimport Publication
 from gateway.routing.route cimport Route
 from gateway.routing.selection cimport Selection
 
@@ -22,4 +23,5 @@ cdef class Router:
     @cython.locals(own=list)
     cpdef Route route(self, tuple match)
     @cython.locals(selection=Selection)
-    cpdef list select(self, Route route, message, dict given=*, rights=*)
+    cpdef list select(
+        self, Route route, Publication publication, Py_ssize_t number, dict given=*, rights=*)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 
 from gateway.access.access import Access
 from gateway.access.rule import READ
+from gateway.mqtt.publication import Publication
 from gateway.mqtt.topics import split_shared
 from gateway.routing.budget import Budget
 from gateway.routing.destination import Destination, destinations
@@ -21,7 +22,6 @@ from gateway.routing.shared_subscriptions import Group
 from gateway.routing.subscribers import Subscribers
 from gateway.routing.subscription import Subscriber, Subscription
 from gateway.routing.topic_trie import TooManyNodes
-from gateway.routing.where.message import Message
 
 SUBSCRIBER = (1 << PLACE) - 1
 """The bits of a subscription's number that are its subscriber's."""
@@ -198,11 +198,11 @@ class Router:
         self._indirect.detach(topic_filter)
         self.on_change(split_shared(topic_filter)[1])
 
-    def selection(self, message: Message) -> Selection:
+    def selection(self, publication: Publication, number: int) -> Selection:
         """Return what asks subscriptions about one message, their rights to its topic included."""
-        topic = message.topic
+        topic = publication.topic_of(number)
         rights = (lambda access: access.rights(topic)) if self.asks(topic) else None
-        return Selection(self._budget, message, rights)
+        return Selection(self._budget, publication, number, rights)
 
     def match(self, topic: str) -> Match:
         """Return what a topic matches, until a subscription that belongs to it changes."""
@@ -263,19 +263,21 @@ class Router:
     def select(
         self,
         route: Route,
-        message: Message,
+        publication: Publication,
+        number: int,
         given: dict[Subscriber, int] | None = None,
         rights: Rights | None = None,
     ) -> list[Destination]:
-        """Return who gets a message beside those who always do, and count that in `given`.
+        """Return who gets a message of a publication beside those who always do.
 
+        That is counted in `given`.
         A shared subscription gives its copy to one member (section 4.8.2), beside what the
         member's own subscriptions give it. `given` is how many messages before this one each
         subscriber was given and has not accepted yet. `rights` says what an access allows with
         the topic; without it everybody may read it.
         """
         given = {} if given is None else given
-        selection = Selection(self._budget, message, rights)
+        selection = Selection(self._budget, publication, number, rights)
         found: list[Destination] = []
         if route.conditional or route.indexes:
             wanted = [*selection.wanted(route.conditional), *selection.filtered(route.indexes)]
@@ -286,15 +288,17 @@ class Router:
                 found.append(chosen)
         for each in found:
             given[each.subscriber] = given.get(each.subscriber, 0) + 1
-        message.forget_parts()
+        selection.forget_parts()
         return found
 
-    def member(self, topic_filter: str, message: Message) -> Destination | None:
+    def member(
+        self, topic_filter: str, publication: Publication, number: int
+    ) -> Destination | None:
         """Return who gets a message that another member of this shared subscription left over.
 
         None if nobody is left who wants it; `topic_filter` begins with `$share/`.
         """
-        selection = self.selection(message)
+        selection = self.selection(publication, number)
         chosen = selection.choose(self._indirect.members(topic_filter))
-        message.forget_parts()
+        selection.forget_parts()
         return chosen

@@ -1,5 +1,6 @@
 import cython
 
+from gateway.mqtt.publication cimport Publication
 from gateway.routing.filter_index cimport FilterIndex
 from gateway.routing.operand_index cimport IndexEntry
 
@@ -7,9 +8,13 @@ from gateway.routing.operand_index cimport IndexEntry
 cdef class Selection:
     cdef object _budget
     cdef object _message
+    cdef Py_ssize_t _number
+    cdef Publication _publication
     cdef object _rights
     cdef dict _verdicts
 
+    cdef object _said(self)
+    cpdef forget_parts(self)
     cpdef bint wants(self, subscription, bint decided=*) except -1
     @cython.locals(index=FilterIndex, entry=IndexEntry, found=list, decided=bint)
     cpdef list filtered(self, indexes)

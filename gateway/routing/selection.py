@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from gateway.access.access import Access
 from gateway.access.rule import READ
+from gateway.mqtt.publication import Publication
 from gateway.routing.budget import Budget
 from gateway.routing.destination import Destination
 from gateway.routing.filter_index import FilterIndex
 from gateway.routing.operand_index import IndexEntry
 from gateway.routing.subscription import Member, Subscriber, Subscription
-from gateway.routing.where.message import Message
+from gateway.routing.where.message import Message, message_of
 
 if TYPE_CHECKING:
     from gateway.routing.where.compile import Where
@@ -26,27 +27,46 @@ ENDED = 4
 
 
 class Selection:
-    """Asks subscriptions about one message; a `$where` that several share is evaluated once."""
+    """Asks subscriptions about one message; a `$where` that several share is evaluated once.
 
-    __slots__ = ("_budget", "_message", "_rights", "_verdicts")
+    The message is the one with this `number` of a publication. It is made when a filter asks what
+    it says; `forget_parts` is to be called when all have been asked.
+    """
 
-    def __init__(self, budget: Budget, message: Message, rights: Rights | None = None) -> None:
+    __slots__ = ("_budget", "_message", "_number", "_publication", "_rights", "_verdicts")
+
+    def __init__(
+        self, budget: Budget, publication: Publication, number: int, rights: Rights | None = None
+    ) -> None:
         self._budget = budget
-        self._message = message
+        self._publication = publication
+        self._number = number
+        self._message: Message | None = None
         self._rights = rights  # None: everybody may read the topic
         self._verdicts: dict[Where, bool] = {}
+
+    def _said(self) -> Message:
+        if self._message is None:
+            self._message = message_of(self._publication, self._number)
+        return self._message
+
+    def forget_parts(self) -> None:
+        """Forget what expressions have worked out of the message: it may wait from now on."""
+        if self._message is not None:
+            self._message.forget_parts()
 
     def wants(self, subscription: Subscription, decided: bool = False) -> bool:
         """Return whether the subscription's options and its filter let the message through.
 
         The filter is not evaluated if it is `decided` that it does.
         """
-        message = self._message
         if self._rights is not None and not self._rights(subscription.subscriber.access) & READ:
             return False
         # [MQTT-3.8.3-3]: No Local keeps a message from the connection that published it
-        if subscription.no_local and subscription.subscriber.client_id == message.client_id:
-            return False
+        if subscription.no_local:
+            publisher = self._publication.client_id
+            if subscription.subscriber.client_id == publisher:
+                return False
         where = subscription.where
         if where is None:
             return True
@@ -57,7 +77,7 @@ class Selection:
                 passed = True
             else:
                 client_id = subscription.subscriber.client_id
-                passed = self._budget.passes(where, message, client_id)
+                passed = self._budget.passes(where, self._said(), client_id)
             self._verdicts[where] = passed
         return passed
 
@@ -65,7 +85,7 @@ class Selection:
         """Return those in these indexes that want it."""
         found: list[IndexEntry] = []
         for index in indexes:
-            index.find(self._message, found)
+            index.find(self._said(), found)
         wanted: list[Subscription] = []
         for entry in found:
             held, decided = entry.subscriptions, entry.decided
@@ -86,13 +106,12 @@ class Selection:
 
         Each was `given` so many messages that it has not accepted yet.
         """
-        message = self._message
         best: Subscription | None = None
         lowest = ENDED
         for member in members:
             if not self.wants(member):
                 continue
-            qos = min(member.qos, message.qos)  # [MQTT-4.8.2-3]
+            qos = min(member.qos, self._publication.qos)  # [MQTT-4.8.2-3]
             subscriber = cast("Member", member.subscriber)
             readiness = subscriber.readiness(qos, given.get(subscriber, 0) if given else 0)
             if readiness < lowest:

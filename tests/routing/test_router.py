@@ -2,6 +2,7 @@ import tracemalloc
 
 import pytest
 
+from gateway.mqtt.publish_encoder import publication_of
 from gateway.routing.budget import Budget
 from gateway.routing.destination import Destination
 from gateway.routing.route import CROWDED
@@ -89,10 +90,10 @@ def test_another_member_for_what_one_left_over(router: Router) -> None:
     router.add(Subscription(ANNA, "$share/g/a", 1))
     router.add(Subscription(BERT, "$share/other/a", 1))
     message = Message("a", qos=2)
-    member = router.member("$share/g/a", message)
+    member = router.member("$share/g/a", publication_of(message), 0)
     assert member is not None
     assert (member.subscriber, member.qos, member.shared) == (ANNA, 1, True)
-    assert router.member("$share/gone/a", message) is None
+    assert router.member("$share/gone/a", publication_of(message), 0) is None
 
 
 class Counting:

@@ -1,5 +1,6 @@
 """Who gets a message."""
 
+from gateway.mqtt.publish_encoder import publication_of
 from gateway.routing.destination import Destination
 from gateway.routing.router import Router
 from gateway.routing.where.message import Message
@@ -8,4 +9,5 @@ from gateway.routing.where.message import Message
 def destinations(router: Router, message: Message) -> list[Destination]:
     """Return everyone's copy, of those who always get one and of those whom it is asked for."""
     route = router.route(router.match(message.topic))
-    return [*route.always, *(router.select(route, message) if route.asks else [])]
+    asked = router.select(route, publication_of(message), 0) if route.asks else []
+    return [*route.always, *asked]

@@ -9,7 +9,6 @@ from gateway.mqtt.publication import Publication
 from gateway.routing.router import Router
 from gateway.routing.shared_subscriptions import Group
 from gateway.routing.subscription import Subscription
-from gateway.routing.where.message import message_of
 
 if TYPE_CHECKING:
     from gateway.session.session import Session
@@ -62,10 +61,9 @@ class Consumers:
             return None
         wanting = connected
         if any(self.asks(each) for each in connected):
-            message = message_of(publication, number)
-            selection = self._router.selection(message)
+            selection = self._router.selection(publication, number)
             wanting = [each for each in connected if selection.wants(each)]
-            message.forget_parts()
+            selection.forget_parts()
             if not wanting:
                 raise NobodyWantsIt
         others = [each for each in wanting if session_of(each) is not avoid]

@@ -159,13 +159,14 @@ def _offer(
     found: Selected = []
     given: dict[Subscriber, int] = {}
     for number in range(first, first + count):
-        message = message_of(publication, number)
-        selected = broker.router.select(route, message, given, rights) if route.asks else []
+        selected: list[Destination] = []
+        if route.asks:
+            selected = broker.router.select(route, publication, number, given, rights)
         if promised and not _has_room(broker, publication, first, selected, given):
             return number - first, ReasonCode.QUOTA_EXCEEDED, found
         for destination in route.inline:
             client: InlineClient = destination.subscriber
-            code = client.receive(message, list(destination.topic_filters))
+            code = client.receive(message_of(publication, number), list(destination.topic_filters))
             if code >= FAILURE and promised:
                 broker.refusal = client.refusal
                 return number - first, code, found
@@ -267,7 +268,6 @@ def share_out(broker: "Broker", spans: list[Span], instant: Instant) -> None:
             broker.counters.add("publish/messages/expired", span.count)
             continue
         for number in range(span.first, span.first + span.count):
-            message = message_of(publication, number)
-            member = broker.router.member(span.topic_filter, message)
+            member = broker.router.member(span.topic_filter, publication, number)
             if member is not None:
                 deliver_one(member, publication, number, instant.monotonic, promised=False)
