@@ -15,6 +15,7 @@ from tui.clock import now
 from tui.gateway_client import GatewayClient
 from tui.link import Link, Phase
 from tui.messages import LinkChanged, OrderAnswered, SubscriptionRefused
+from tui.screens.channels import Channels
 from tui.screens.dashboard import Dashboard
 from tui.screens.figures import Figures
 from tui.screens.help import Help
@@ -48,6 +49,7 @@ class TidegateApp(App[None]):
         Binding("p", "order_uplink('pause')", "Pause uplink"),
         Binding("p", "order_uplink('resume')", "Resume uplink"),
         Binding("f", "figures", "Figures"),
+        Binding("c", "channels", "Channels"),
         Binding("r", "retry", "Retry now"),
         Binding("question_mark", "help", "Help", key_display="?"),
     ]
@@ -94,6 +96,11 @@ class TidegateApp(App[None]):
         """Show every figure that the gateway tells."""
         if not isinstance(self.screen, Figures):
             self.push_screen(Figures(self.state))
+
+    def action_channels(self) -> None:
+        """Show the channels."""
+        if not isinstance(self.screen, Channels):
+            self.push_screen(Channels(self.state))
 
     def action_retry(self) -> None:
         """Try now to connect again."""
@@ -181,7 +188,7 @@ class TidegateApp(App[None]):
                 screen.show(self._link, self._last_connected, skipped, moment)
             elif isinstance(screen, SensorDetail):
                 screen.show(moment)
-            elif isinstance(screen, Figures):
+            elif isinstance(screen, Figures | Channels):
                 screen.show()
 
     def _tell(self, level: str, text: str) -> None:

@@ -53,6 +53,15 @@ class EveryFigure:
             )
         yield from by_part.items()
 
+    def by_name(self, part: str) -> dict[str, dict[str, str]]:
+        """Return the figures of a part whose names are `<name>/<figure>`, by name."""
+        found: dict[str, dict[str, str]] = {}
+        for (other, path), payload in sorted(self._values.items()):
+            name, _, figure = path.rpartition("/")
+            if other == part and name:
+                found.setdefault(printable(name, MAX_NAME), {})[figure] = _shown(figure, payload)
+        return found
+
 
 def _shown(figure: str, payload: bytes) -> str:
     """Return the value with the unit that the end of its name says."""

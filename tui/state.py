@@ -16,6 +16,8 @@ MAX_LOG_LINES = 500
 """lines; the oldest is dropped"""
 MAX_ALARMS = 32
 """alarms; a further one is counted and not kept"""
+NO_BRIDGES = ("channels", "uplink")
+"""parts of a gateway whose names have a state, too"""
 MAX_PORTS = 64
 """bridges; a further one is counted and not kept"""
 MAX_HISTORY = 60
@@ -176,7 +178,7 @@ class GatewayState:
                 return self._take_recent(payload, retained=retained)
             case ["tidegate", "alarm", alarm]:
                 return self._take_alarm(printable(alarm, MAX_NAME), payload)
-            case ["tidegate", kind, bridge, "state" | "error" as field]:
+            case ["tidegate", kind, bridge, "state" | "error" as field] if kind not in NO_BRIDGES:
                 return self._take_port(printable(f"{kind} {bridge}", MAX_NAME), field, payload)
             case _:
                 return Change.NOTHING

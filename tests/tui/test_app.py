@@ -227,6 +227,23 @@ async def test_without_colours_the_words_and_signs_remain(
     assert all(triplet is None or len(set(triplet)) == 1 for triplet in colours)
 
 
+async def test_channels(application: TidegateApp, publisher: Publisher) -> None:
+    async with application.run_test(size=(100, 40)) as pilot:
+        await connected(pilot)
+        await press(pilot, "c")
+        await shown(pilot, "no channels")
+        publisher.tell(
+            tidegate__channels__jobs__state="paused",
+            tidegate__channels__jobs__depth=12_345,
+            tidegate__channels__jobs__oldest_seconds="131",
+            tidegate__channels=1,
+        )
+        await shown(pilot, "Channels", "jobs", "paused", "12,345", "2m 11s")
+        await press(pilot, "c")
+        await gone(pilot, "12,345")
+        assert not application.state.ports  # it is no bridge
+
+
 async def test_every_figure(application: TidegateApp, publisher: Publisher) -> None:
     publisher.tell(
         tidegate__storage__written_per_day=84_300_000,

@@ -18,6 +18,7 @@ KEYS = (
     ("↑ ↓ j k", "move in the sensors; page up, page down, home and end too"),
     ("enter", "all about the sensor at the cursor"),
     ("f", "every figure that the gateway tells of itself"),
+    ("c", "the channels, and what waits in them"),
     ("z", "give the whole screen to the sensors or to the log, and back"),
     ("r", "try now to connect again"),
     ("ctrl+p", "more: colours, screenshot"),
