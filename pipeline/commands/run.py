@@ -46,9 +46,16 @@ def run_service(options: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     session = cache(partial(open_session, settings))
     how = How(gold=not options.no_gold, stopping=stopped.is_set)
+    busy = False
     while not stopped.is_set():
         begun = time.monotonic()
-        _round(settings, session, how, options)
+        try:
+            _round(settings, session, how, options)
+            busy = False
+        except BusyError as error:  # such as a `compact`: the next round comes
+            if not busy:
+                print(error, flush=True)
+            busy = True
         stopped.wait(max(0.0, options.every - (time.monotonic() - begun)))
     if session.cache_info().currsize:
         session().stop()
@@ -64,12 +71,8 @@ def _round(settings: Any, session: Any, how: Any, options: argparse.Namespace) -
     from pipeline.views import write_views
 
     begun = time.monotonic()
-    try:
-        with bars() as watch:
-            totals = run_once(settings, session, replace(how, watch=watch))
-    except BusyError as error:  # such as a `compact`: the next round comes
-        print(error, flush=True)
-        return
+    with bars() as watch:
+        totals = run_once(settings, session, replace(how, watch=watch))
     if totals.files:
         seconds = time.monotonic() - begun
         print(f"read {totals.files:,} files in {seconds:.1f} s", flush=True)

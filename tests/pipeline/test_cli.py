@@ -9,11 +9,12 @@ from typing import NoReturn
 import pytest
 
 from pipeline.cli import main
-from pipeline.errors import JobError, PipelineError
+from pipeline.errors import BusyError, JobError, PipelineError
 from pipeline.settings import make_settings
 from pipeline.state import locked
 from tests.support.landing_files import put_records, record
 from tests.support.pipeline_tables import sizes, table_rows
+from tests.support.waiting import until
 
 DEADLINE = 300.0
 """Seconds until a run must have come to where a test waits for it."""
@@ -185,15 +186,22 @@ def test_a_kill_in_the_middle_and_then_a_service(tmp_path: Path) -> None:
         f'[run]\nevery = 0.2\nmetrics = "{metrics}"\n[spark]\ndriver.memory = "1g"\n'
     )
     service = [sys.executable, "-m", "pipeline.cli", "run", "--config", str(config)]
-    with subprocess.Popen(service, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as running:
+    log = tmp_path / "service.log"
+    with (
+        log.open("wb") as out,
+        subprocess.Popen(service, stdout=out, stderr=subprocess.STDOUT) as running,
+    ):
         wait_for(tmp_path, metrics.name)
         assert not left.exists()
         assert sizes(tmp_path) == (1001, 1000, 2)
         [scratch] = left.parent.iterdir()
         put_records(tmp_path / "landing", [record(2000)], first=2000)
         wait_for(tmp_path / "tables", "bronze/batch=2")
+        hold_the_tables(left.parent.parent, log)
         running.terminate()
-        said = running.communicate(timeout=DEADLINE)[0].decode()
+        running.wait(DEADLINE)
+    said = log.read_text()
+    assert said.count("another tidegate-pipeline works on these tables") == 1
     assert (running.returncode, said.count("read 1 files in")) == (0, 1)
     assert "read 2 files in" in said
     assert list(scratch.glob("blockmgr-*")) == []
@@ -202,6 +210,21 @@ def test_a_kill_in_the_middle_and_then_a_service(tmp_path: Path) -> None:
     told = json.loads(done.stdout)
     assert (told["bronze"], told["silver"], told["quarantined"]) == (1002, 1001, 2)
     assert sorted(row["new_bronze"] for row in table_rows(tmp_path, "runs")) == [1, 1001]
+
+
+def hold_the_tables(checkpoints: Path, log: Path) -> None:
+    """Work on the tables between two rounds of a service, until it says that it waits."""
+    until(lambda: is_told_while_held(checkpoints, log), "a round that waits")
+
+
+def is_told_while_held(checkpoints: Path, log: Path) -> bool:
+    try:
+        with locked(checkpoints):
+            until(lambda: "another tidegate-pipeline" in log.read_text(), "a word of it")
+            time.sleep(0.5)  # a second round
+    except BusyError:
+        return False
+    return True
 
 
 def wait_for(folder: Path, pattern: str) -> None:
