@@ -15,6 +15,9 @@ from gateway.flashing.package import VERSION_FILE
 FOLDERS = ("a", "b")
 STATE = "/slot"
 FAULT = "/fault"
+STARTS = "/starts"
+"""Number of failed starts in a row: a new version is not to begin in safe mode."""
+
 MAIN = "/main.py"
 READ_SENSORS = """
 import sys
@@ -113,8 +116,9 @@ def switch(board: Board, folder: str, launcher: bytes) -> bool:
         board.replace(STATE, folder.encode())
     if main != launcher:
         board.replace(MAIN, launcher)
-    if board.read(FAULT) is not None:
-        board.remove(FAULT)  # of the version before
+    for path in (FAULT, STARTS):  # of the version before
+        if board.read(path) is not None:
+            board.remove(path)
     if current is not None:
         board.replace(STATE, f"{current} try {folder}".encode())
     return current is not None

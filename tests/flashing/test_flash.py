@@ -99,9 +99,12 @@ def test_a_fresh_board_gives_its_first_reading(board: StandInBoard) -> None:
     assert heard.lines[0].startswith(f"{board.port}: MicroPython 1.")
     again = install(board)
     assert (again.version, again.changed, again.reading.node) == (flashed.version, False, "barn1")
+    with contextlib.closing(Board.connect(Port(board.port))) as connected:
+        connected.write("/starts", b"5")  # the next start would be in safe mode
     board.tell("usb")
     changed = install(board, {**SETTINGS, "name": "barn2"})
     assert (changed.changed, changed.reading.node) == (True, "barn2")
+    assert changed.reading.readings[0].quantity == "temperature"
 
 
 def test_a_version_that_fails_is_taken_back(board: StandInBoard, other_main: list[str]) -> None:
