@@ -24,6 +24,9 @@ logger = logging.getLogger(__name__)
 PART = "channel"
 """The part of `$CONTROL/tidegate/` with the commands for channels."""
 
+LATEST = 86_400
+"""Seconds by which `requeue` may put messages off: a day."""
+
 _FIGURES = "tidegate/channels/"
 
 
@@ -60,7 +63,7 @@ class ChannelDesk:
     def __init__(self, gateway: "Gateway") -> None:
         self._gateway = gateway
         self._channels = channels = gateway.broker.channels
-        self._commands: dict[str, Callable[[Channel, str], object]] = {
+        self._commands: dict[str, Callable[[Channel, Message], object]] = {
             "pause": lambda channel, _: channels.pause(channel),
             "resume": lambda channel, _: channels.resume(channel),
             "empty": lambda channel, _: channels.empty(channel),
@@ -79,18 +82,23 @@ class ChannelDesk:
             known = ", ".join(self._commands)
             logger.warning("unknown channel or command %.80r; commands are %s", rest, known)
             return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
-        who = message.client_id or ""
+        if word == "requeue" and _delay(message) is None:
+            logger.warning("requeue %.40r: no delay, or 0 to %d seconds", message.text(), LATEST)
+            return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
         if word not in ("touch", "requeue"):
+            who = message.client_id
             logger.info("channel %s: %s, asked for by client %.80r", name, word, who)
         for channel in found:
-            command(channel, who)
+            command(channel, message)
         return ReasonCode.SUCCESS
 
-    def _touch(self, channel: Channel, client_id: str) -> None:
-        channel.touch(client_id, self._gateway.turn.instant.monotonic)
+    def _touch(self, channel: Channel, message: Message) -> None:
+        channel.touch(message.client_id or "", self._gateway.turn.instant.monotonic)
 
-    def _requeue(self, channel: Channel, client_id: str) -> None:
-        channel.requeue(client_id)
+    def _requeue(self, channel: Channel, message: Message) -> None:
+        delay = _delay(message)
+        second = self._gateway.turn.instant.monotonic + delay if delay else 0.0
+        channel.requeue(message.client_id or "", second)
 
     def show(self) -> None:
         """Set the figures of every channel, and forget those of channels that are gone."""
@@ -105,6 +113,15 @@ class ChannelDesk:
             counters.forget(name)
         counters.set("tidegate/channels", len(self._channels))
         counters.set("tidegate/channels_refused", self._channels.refused)
+
+
+def _delay(message: Message) -> int | None:
+    """Return the seconds that the payload says, 0 without one; None for what is no such number."""
+    text = message.payload[:6].decode(errors="replace")
+    if not message.payload:
+        return 0
+    number = int(text) if text.isascii() and text.isdecimal() else LATEST + 1
+    return number if len(message.payload) < 6 and number <= LATEST else None
 
 
 def _figures(channel: Channel, now: float) -> dict[str, int | float | str]:

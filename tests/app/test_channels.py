@@ -81,8 +81,8 @@ class Desk:
         )
         self.desk = ChannelDesk(gateway)  # type: ignore[arg-type]  # by shape
 
-    def ask(self, words: str, client_id: str = "me") -> ReasonCode:
-        message = Message(f"$CONTROL/tidegate/channel/{words}", b"", client_id=client_id)
+    def ask(self, words: str, client_id: str = "me", payload: bytes = b"") -> ReasonCode:
+        message = Message(f"$CONTROL/tidegate/channel/{words}", payload, client_id=client_id)
         code = self.control.receive(message, [])
         self.harness.pass_time(0)
         return code
@@ -118,6 +118,14 @@ def test_commands_are_carried_out(harness: DurableHarness) -> None:
     assert isinstance(first, Publish)
     assert isinstance(again, Publish)
     assert again.properties.user_properties == (("attempt", "2"),)
+    assert desk.ask("jobs/requeue", "c", b"30") == ReasonCode.SUCCESS
+    assert client.take() == []
+    assert channel.depth == 1
+    harness.pass_time(30)
+    (later,) = client.take()
+    assert isinstance(later, Publish)
+    for wrong in (b"x", b"-1", b"86401", b"1" * 100, b"1.5"):
+        assert desk.ask("jobs/requeue", "c", wrong) == ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
     harness.now += 59
     assert desk.ask("jobs/touch", "c") == ReasonCode.SUCCESS
     assert desk.ask("jobs/empty") == ReasonCode.SUCCESS

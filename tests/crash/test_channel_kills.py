@@ -5,8 +5,8 @@ TIDEGATE_CRASH_ROUNDS=50 makes it thorough.
 
 import os
 import random
-import threading
 import time
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,8 @@ class Feeder:
         self.acknowledged: set[int] = set()
         self.number = 0
         self._by_identifier: dict[int, int] = {}
-        self._lock = threading.Lock()
+        # taken by the test's thread: paho answers under a lock that `publish` waits for
+        self._answers: deque[tuple[int, bool]] = deque()
         self._client = _client("feeder", clean=False)
         self._client.on_publish = self._on_publish
         self._client.connect_async("127.0.0.1", port)
@@ -47,18 +48,24 @@ class Feeder:
     def feed(self, seconds: float) -> None:
         until_second = time.monotonic() + seconds
         while time.monotonic() < until_second:
-            with self._lock:
-                sent = self._client.publish(f"jobs/{self.number % 5}", str(self.number), qos=1)
-                self._by_identifier[sent.mid] = self.number
-                self.number += 1
+            sent = self._client.publish(f"jobs/{self.number % 5}", str(self.number), qos=1)
+            self._by_identifier[sent.mid] = self.number
+            self.number += 1
+            self.look()
             if self.number % 20 == 0:
                 time.sleep(0.002)
 
-    def _on_publish(self, _client: object, _data: object, mid: int, code: Any, _: object) -> None:
-        with self._lock:
+    def look(self) -> set[int]:
+        """Take in answers; return what was acknowledged."""
+        while self._answers:
+            mid, taken = self._answers.popleft()
             number = self._by_identifier.pop(mid, None)
-            if number is not None and not code.is_failure:
+            if number is not None and taken:
                 self.acknowledged.add(number)
+        return self.acknowledged
+
+    def _on_publish(self, _client: object, _data: object, mid: int, code: Any, _: object) -> None:
+        self._answers.append((mid, not code.is_failure))
 
     def stop(self) -> None:
         self._client.disconnect()
@@ -106,7 +113,7 @@ def test_nothing_acknowledged_is_lost_by_kills(tmp_path: Path) -> None:
 
         def all_came() -> bool:
             received = {number for worker in workers for number in worker.received}
-            return len(feeder.acknowledged) > 0 and feeder.acknowledged <= received
+            return len(feeder.look()) > 0 and feeder.acknowledged <= received
 
         until(all_came, f"every acknowledged message, seed {seed}", gateway.log)
     finally:

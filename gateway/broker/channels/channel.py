@@ -1,5 +1,6 @@
 """A channel: a shared subscription whose messages wait in a queue of its own."""
 
+import heapq
 from collections import deque
 from collections.abc import Callable
 from math import inf
@@ -74,6 +75,8 @@ class Channel(Session):
     __slots__ = (
         "_acknowledged",
         "_deliveries",
+        "_later",
+        "_order",
         "_returned",
         "consumers",
         "dead_letters",
@@ -104,6 +107,8 @@ class Channel(Session):
         self.wake: Callable[[float], None] = lambda second: None  # noqa: ARG005 - keeps the name
         self.dead_letters: list[tuple[Span, int]] = []  # to be published, with their attempts
         self._returned: deque[Returned] = deque()
+        self._later: list[tuple[float, int, Returned]] = []  # a heap, by second
+        self._order = 0  # of those of the same second
         # in the order in which they time out
         self._deliveries: dict[Span, Delivery] = {}
         self._acknowledged: list[tuple[float, int]] = []  # when they came, and how many came then
@@ -111,7 +116,7 @@ class Channel(Session):
     @property
     def depth(self) -> int:
         """How many messages wait for a consumer."""
-        return self.queue.messages + len(self._returned)
+        return self.queue.messages + len(self._returned) + len(self._later)
 
     @property
     def in_flight(self) -> int:
@@ -255,28 +260,40 @@ class Channel(Session):
         if not delivery.left:
             del self._deliveries[delivery.sent]
 
-    def _return(self, delivery: Delivery, number: int) -> None:
-        """Put a message back before the queue, or among the dead letters after its last attempt."""
+    def _return(self, delivery: Delivery, number: int, second: float = 0.0) -> None:
+        """Put a message back before the queue, or among the dead letters after its last attempt.
+
+        It stays out of the way until the monotonic `second`.
+        """
         span = delivery.source.part(delivery.original(number), 1)
         most = self.settings.max_attempts
         if most and delivery.attempts >= most:
             self.dead_letters.append((span, delivery.attempts))
+            return
+        returned = Returned(span, delivery.attempts, delivery.consumer)
+        if second:
+            self._order += 1
+            heapq.heappush(self._later, (second, self._order, returned))
         else:
-            self._returned.append(Returned(span, delivery.attempts, delivery.consumer))
+            self._returned.append(returned)
 
     def time_out(self, now: float) -> float:
-        """Take back what was not acknowledged in time; return when the next is due, 0 if none is.
+        """Take back what was not acknowledged in time, and what was to come later.
 
-        A consumer's packet identifier stays in use until it acknowledges it all the same.
+        Returns the second at which something is due next, 0 if nothing is. A consumer's packet
+        identifier stays in use until it acknowledges it all the same.
         """
+        while self._later and self._later[0][0] <= now:
+            self._returned.append(heapq.heappop(self._later)[2])
+        later = self._later[0][0] if self._later else 0.0
         for sent, delivery in list(self._deliveries.items()):
             if delivery.due > now:
-                return delivery.due
+                return min(delivery.due, later or inf)
             for number in self._pending(delivery):
                 self.figures.timed_out += 1
                 self._return(delivery, number)
             del self._deliveries[sent]
-        return 0.0
+        return later
 
     def put_back(self, span: Span, attempts: int) -> None:
         """Let a message be given out once more; `time_out` is to look at it next."""
@@ -302,27 +319,35 @@ class Channel(Session):
             self._deliveries[delivery.sent] = delivery
         return sum(each.left for each in touched)
 
-    def requeue(self, client_id: str) -> int:
-        """Take back all that a consumer has; return how many these are."""
+    def requeue(self, client_id: str, second: float = 0.0) -> int:
+        """Take back all that a consumer has; return how many these are.
+
+        They are given out again from the monotonic `second` on.
+        """
         taken = 0
         for delivery in list(self._deliveries.values()):
             if delivery.consumer.client_id == client_id:
                 for number in self._pending(delivery):
                     packet_id = delivery.sent.packet_id + number - delivery.sent.first
                     delivery.consumer.inflight.take((packet_id,), 0)
-                    self.given_back(delivery.sent, number)
+                    self._return(delivery, number, second)
+                    self._settle(delivery, 1)
                     taken += 1
+        self.figures.requeued += taken
+        self.wake(0.0)  # the consumer has room, and `time_out` says when the next is due
         return taken
 
     def owed(self) -> list[Span]:
         """Return everything in memory that waits or is in flight."""
         given = [each.source for each in self._deliveries.values()]
-        return [*given, *(each.span for each in self._returned), *self.queue]
+        later = [each.span for _, _, each in self._later]
+        return [*given, *(each.span for each in self._returned), *later, *self.queue]
 
     def discard(self) -> None:
         """Forget everything that waits or is in flight; the journal is closed, or there is none."""
         self.figures.dropped += self.depth + self.in_flight
         self._returned.clear()
+        self._later.clear()
         self._deliveries.clear()
         self.dead_letters.clear()
         super().discard()

@@ -117,6 +117,9 @@ class Channels:
         self._ending.pop(channel, None)
         self._broker.router.detach(topic_filter)
         self._broker.deadlines.discard(channel)
+        for session in self._broker.sessions.values():
+            if channel in session.consumes:
+                session.consumes = tuple(each for each in session.consumes if each is not channel)
 
     def _begin(self, settings: ChannelSettings) -> Channel:
         topic_filter = _shared_filter(settings)

@@ -518,6 +518,41 @@ def test_a_temporary_channel_can_be_emptied_and_subscribed_to_again() -> None:
     assert got(client)[-1] == "d"
 
 
+def test_a_session_forgets_the_channels_that_have_ended() -> None:
+    harness = durable(temporary=True)
+    client = consumer(harness, "a")
+    for _ in range(3):
+        client.send(Unsubscribe(5, [SHARED]))
+        client.take()
+        harness.pass_time(0)
+        client.subscribe(SHARED, 1)
+    assert harness.session("a").consumes == (channel_of(harness),)
+
+
+def test_what_is_put_off_comes_in_its_time_and_survives_a_crash() -> None:
+    harness = durable()
+    client = consumer(harness, "a", receive_maximum=2)
+    publish(harness, "xyz")
+    assert got(client, acknowledge=False) == "xy"
+    channel = channel_of(harness)
+    assert channel.requeue("a", harness.now + 5) == 2
+    harness.pass_time(0)
+    assert got(client) == "z"
+    harness.pass_time(4)
+    assert got(client) == ""
+    publish(harness, "w")  # in flight meanwhile
+    harness.pass_time(1)
+    assert got(client, acknowledge=False) == "wx"
+    channel.requeue("a", harness.now + 500)
+    harness.broker.channels.empty(channel)
+    assert channel.depth == 0
+    publish(harness, "v")
+    channel.requeue("a", harness.now + 500)
+    harness.pass_time(2)
+    harness.crash()
+    assert got(consumer(harness, "b")) == "v"
+
+
 def test_a_channel_that_becomes_temporary_loses_what_was_kept() -> None:
     harness = durable()
     publish(harness, "a")
