@@ -59,7 +59,7 @@ class RecallDesk:
         self._gateway = gateway
         self._recall = recall
         self._uplinks = uplinks
-        self._control_messages = control_messages or ControlMessages()
+        self._control_messages = ControlMessages() if control_messages is None else control_messages
 
     def receive(self, message: Message) -> ReasonCode:
         """Take a request of a client; the answers go to its Response Topic if it has one."""
