@@ -14,8 +14,10 @@ from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.fleet_broker import FleetBroker
 from tests.support.gateway_process import GatewayProcess
+from tests.support.ledger_image import check_ledger
 from tests.support.raw_client import RawClient
 from tests.support.slow_link import SlowLink
+from tests.support.small_disk import SmallDisk
 from tests.support.storage import until
 
 ROUNDS = int(os.environ.get("TIDEGATE_CRASH_ROUNDS", "2"))
@@ -112,8 +114,9 @@ class _Publisher:
             while waiting:
                 answer = await client.receive()
                 assert isinstance(answer, PubAck)
-                assert answer.reason_code == ReasonCode.SUCCESS
-                self.acknowledged.add(waiting.pop(answer.packet_id))
+                payload = waiting.pop(answer.packet_id)
+                if answer.reason_code == ReasonCode.SUCCESS:
+                    self.acknowledged.add(payload)
         except (ConnectionError, EOFError):
             return
         finally:
@@ -143,6 +146,10 @@ async def test_nothing_acknowledged_is_lost_when_gateway_and_link_end_at_any_tim
             else:
                 await asyncio.to_thread(gateway.kill)
                 await publishing
+                data, scratch = gateway.data, tmp_path / "scratch"
+                on_disk = await asyncio.to_thread(
+                    check_ledger, data, scratch, fleet_broker.publishes
+                )
         fleet.recover()
         await until(lambda: publisher.acknowledged <= fleet.taken, HELD_BACK)
         await asyncio.to_thread(gateway.stop, signal.SIGTERM)
@@ -154,6 +161,41 @@ async def test_nothing_acknowledged_is_lost_when_gateway_and_link_end_at_any_tim
         seq = dict(publish.properties.user_properties)["seq"]
         assert named.setdefault(seq, publish.payload) == publish.payload  # never used twice
     assert len(publisher.acknowledged) >= 100
+    assert on_disk
+
+
+@pytest.mark.mount
+async def test_nothing_acknowledged_is_lost_on_a_full_disk(
+    tmp_path: Path, fleet_broker: FleetBroker
+) -> None:
+    disk, link = SmallDisk(tmp_path / "data", 4), SlowLink(fleet_broker.port, 0.01)
+    await link.start()
+    await asyncio.to_thread(disk.mount)
+    gateway = GatewayProcess(tmp_path, CONFIG.format(port=link.port))
+    publisher, fleet = _Publisher(), _Fleet(fleet_broker)
+    try:
+        await asyncio.to_thread(gateway.start)
+        await until(partial(_more_online, fleet_broker, 0))
+        publishing = asyncio.create_task(publisher.publish(gateway.port, 1_000))
+        await until(lambda: len(publisher.acknowledged) >= 100)
+        await asyncio.to_thread(
+            disk.fill
+        )  # live messages go up, and are refused when it is noticed
+        await asyncio.sleep(0.5)
+        link.cut()
+        await asyncio.sleep(0.5)
+        await asyncio.to_thread(gateway.kill)
+        await publishing
+        await asyncio.to_thread(disk.empty)
+        await asyncio.to_thread(gateway.start)
+        await until(lambda: publisher.acknowledged <= fleet.taken, HELD_BACK)
+        await asyncio.to_thread(gateway.kill)
+        scratch = tmp_path / "scratch"
+        await asyncio.to_thread(check_ledger, gateway.data, scratch, fleet_broker.publishes)
+    finally:
+        await asyncio.to_thread(gateway.kill)
+        await asyncio.to_thread(disk.unmount)
+        await link.stop()
 
 
 def _more_online(broker: FleetBroker, than: int) -> bool:
