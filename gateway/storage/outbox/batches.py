@@ -1,6 +1,5 @@
 """What each batch of the writer brings to the outbox on disk and takes from it."""
 
-from collections import Counter
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -15,9 +14,9 @@ class OutboxBatches:
 
     def __init__(self) -> None:
         self.committed_id = 0
-        self.delivering: Counter[int] = Counter()
+        self.delivering: dict[int, int] = {}
         self._last_ids: dict[int, int] = {}
-        self._delivered: dict[int, Counter[int]] = {}
+        self._delivered: dict[int, dict[int, int]] = {}
         self._removing: set[int] = set()
 
     def add(self, batch: int, identifier: int) -> None:
@@ -30,14 +29,16 @@ class OutboxBatches:
 
     def deliver(self, batch: int, uplink: int, rows: int) -> None:
         """Note that `batch` says of so many rows that an uplink has, or has refused, them."""
-        self._delivered.setdefault(batch, Counter())[uplink] += rows
-        self.delivering[uplink] += rows
+        of_batch = self._delivered.setdefault(batch, {})
+        of_batch[uplink] = of_batch.get(uplink, 0) + rows
+        self.delivering[uplink] = self.delivering.get(uplink, 0) + rows
 
     def committed(self, batch: int) -> tuple[bool, bool]:
         """Take in that all up to `batch` is on disk; return whether that brought and took rows."""
         last_ids = _pop_up_to(self._last_ids, batch)
         for delivered in _pop_up_to(self._delivered, batch):
-            self.delivering.subtract(delivered)
+            for uplink, rows in delivered.items():
+                self.delivering[uplink] -= rows
         removed = {number for number in self._removing if number <= batch}
         self._removing -= removed
         if last_ids:

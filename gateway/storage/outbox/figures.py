@@ -23,11 +23,12 @@ class OutboxFigures:
 
     def show(self, *names: str) -> None:
         """Show the sums of the whole and of the streams of these names."""
-        self._counters.set("tidegate/outbox/rows", self._streams.rows)
-        self._counters.set("tidegate/outbox/bytes", self._streams.bytes)
+        values = self._counters.values  # this is done twice for each message
+        values["tidegate/outbox/rows"] = self._streams.rows
+        values["tidegate/outbox/bytes"] = self._streams.bytes
         for stream in map(self._streams.of, names):
-            self._counters.set(stream.rows_name, stream.rows)
-            self._counters.set(stream.bytes_name, stream.bytes)
+            values[stream.rows_name] = stream.rows
+            values[stream.bytes_name] = stream.bytes
         if self._owed.several:
             for name, rows in zip(self._owed.names, self._owed.rows, strict=True):
                 self._counters.set(f"tidegate/uplink/{name}/waiting", rows)

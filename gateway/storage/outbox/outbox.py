@@ -102,7 +102,7 @@ class Outbox:
 
     def removing(self, uplink: int = 1) -> int:
         """Return how many deliveries of an uplink a crash would bring back: not yet on disk."""
-        return self._batches.delivering[uplink]
+        return self._batches.delivering.get(uplink, 0)
 
     @property
     def last_id(self) -> int:

@@ -1,7 +1,7 @@
 """The uplinks that a row is owed: in memory a bit for each, on disk their names."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from gateway.storage.engine.database import Database
 
@@ -22,15 +22,12 @@ class Owed:
 
     def __init__(self, names: Sequence[str] = ()) -> None:
         self.names = tuple(names) if len(names) > 1 else ("",)
+        self.several = len(self.names) > 1
         self.every = (1 << len(self.names)) - 1
         self.rows = [0] * len(self.names)
+        self._places: dict[int, tuple[int, ...]] = {}
         self._texts: dict[int, str | None] = {}
         self._bits: dict[str | None, int] = {None: 1}
-
-    @property
-    def several(self) -> bool:
-        """Whether there are several uplinks."""
-        return len(self.names) > 1
 
     async def load(self, database: Database, rows: int) -> None:
         """Count what waits for each, of so many rows; raise sqlite3.Error."""
@@ -44,12 +41,16 @@ class Owed:
 
     def count(self, bits: int, rows: int) -> None:
         """Add to what waits for these uplinks."""
-        for place in self.places(bits):
+        for place in self._places.get(bits) or self.places(bits):
             self.rows[place] += rows
 
-    def places(self, bits: int) -> Iterator[int]:
-        """Give the places of these uplinks in the configuration, from 0."""
-        return (place for place in range(len(self.names)) if bits >> place & 1)
+    def places(self, bits: int) -> tuple[int, ...]:
+        """Return the places of these uplinks in the configuration, from 0."""
+        places = self._places.get(bits)
+        if places is None:
+            places = tuple(place for place in range(len(self.names)) if bits >> place & 1)
+            self._places[bits] = places
+        return places
 
     def text(self, bits: int) -> str | None:
         """Return what stands on disk."""

@@ -73,10 +73,12 @@ class OutboxWrites:
         if row.lane != LIVE or not self._live:
             self._write(row, within)
             return
-        takers = [
-            live for live in self._live.values() if live.uplink & row.owed and live.way.takes(row)
-        ]
-        soon = sum(live.uplink for live in takers if live.delay < wait and live.way.is_free)
+        takers, soon = [], 0
+        for live in self._live.values():
+            if live.uplink & row.owed and live.way.takes(row):
+                takers.append(live)
+                if live.delay < wait and live.way.is_free:
+                    soon |= live.uplink
         if soon == row.owed:
             self._defer(row, wait, barrier)
         else:

@@ -208,7 +208,7 @@ def _flush_live(client: FleetClient, inflight: Inflight, link: Link) -> None:
 def _flush(client: FleetClient, inflight: Inflight) -> bool:
     """Send what is queued; return whether that ended messages of QoS 0."""
     client.flush()
-    return not client.blocked and inflight.left()
+    return inflight.unanswered > 0 and not client.blocked and inflight.left()
 
 
 def _answered(client: FleetClient, inflight: Inflight, link: Link, sender: Sender | None) -> None:

@@ -66,7 +66,7 @@ class Inflight:
     @property
     def held(self) -> bool:
         """True while sending pauses because the fleet's broker asked for it."""
-        return self._context.clock.monotonic() < self._held_until
+        return self._held_until > 0.0 and self._context.clock.monotonic() < self._held_until
 
     @property
     def overdue(self) -> bool:
@@ -132,9 +132,7 @@ class Inflight:
             logger.warning("the fleet's broker refused the status message: 0x%02X", code)
 
     def left(self) -> bool:
-        """Take all that nobody acknowledges as delivered; return whether there was any."""
-        if not self.unanswered:
-            return False
+        """Take all that nobody acknowledges as delivered; return True."""
         self.unanswered = 0
         for mid in [mid for mid in self._sent if mid < 0]:
             self.acknowledged(mid, ReasonCode.SUCCESS)
