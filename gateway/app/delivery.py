@@ -1,5 +1,6 @@
 """The delivery policies that the configuration names, for the broker and for `$SYS`."""
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from gateway.broker.delivery_classes import DeliveryRule, DeliverySettings
@@ -40,10 +41,15 @@ def show_delivery(gateway: "Gateway") -> None:
     counters, flushes = gateway.counters, gateway.turn.flushes
     counters.set("tidegate/delivery/held_sessions", flushes.sessions)
     counters.set("tidegate/delivery/not_held", flushes.refused)
+    present: Counter[str] = Counter()
+    for client in gateway.broker.connections:
+        if client.session is not None:
+            present[client.session.delivery.name] += client.connection.packets_sent
     for each in gateway.broker.delivery_classes:
-        packets, size = each.packets / max(1, each.flushes), each.bytes / max(1, each.flushes)
+        sent, writes = each.packets + present[each.name], max(1, each.flushes)
+        packets, size = sent / writes, each.bytes / writes
         counters.set(f"tidegate/delivery/{each.name}/flushes", each.flushes)
-        counters.set(f"tidegate/delivery/{each.name}/packets", each.packets)
+        counters.set(f"tidegate/delivery/{each.name}/packets", sent)
         counters.set(f"tidegate/delivery/{each.name}/bytes", each.bytes)
         counters.set(f"tidegate/delivery/{each.name}/packets_per_flush", round(packets, 2))
         counters.set(f"tidegate/delivery/{each.name}/bytes_per_flush", round(size, 1))

@@ -83,7 +83,10 @@ def set_expiry(broker: "Broker", session: Session, interval: int) -> None:
 def leave(broker: "Broker", client: Client, instant: Instant) -> None:
     """Detach a client whose connection ended from its session."""
     session = client.session
-    if session is None or broker.clients.get(session.client_id) is not client:
+    if session is None:
+        return
+    session.delivery.packets += client.connection.packets_sent
+    if broker.clients.get(session.client_id) is not client:
         return
     session.detach()
     del broker.clients[session.client_id]

@@ -33,7 +33,6 @@ cdef class Connection:
     cdef public Output output
     cdef public long long packets_received
     cdef public long long packets_sent
-    cdef long long _packets_written
     cdef readonly PropertyCache property_cache
     cdef public Py_ssize_t publishes
     # side by side, which saves 4 bytes each: what a client may say in two bytes, and small numbers
@@ -78,6 +77,5 @@ cdef class Connection:
     cpdef send_encoded(self, data, Py_ssize_t count, long long commit=*, Barrier barrier=*)
     cpdef touch(self)
     cpdef data_to_send(self, long long committed, double now=*)
-    cpdef Py_ssize_t written(self) except -1
     cpdef discard(self)
     cpdef close(self)

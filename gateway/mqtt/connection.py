@@ -70,7 +70,6 @@ class Connection:
         "_body",
         "_buffer",
         "_end",
-        "_packets_written",
         "alike_behind",
         "answers",
         "first_byte",
@@ -121,7 +120,6 @@ class Connection:
         self.publishes = 0  # of QoS 1 and 2 that were counted, since the beginning
         self.packets_received = 0
         self.packets_sent = 0
-        self._packets_written = 0  # of these, what `written` has told
 
     def receive(self, data: bytes) -> None:
         """Take bytes as they came from the network."""
@@ -395,12 +393,6 @@ class Connection:
         if not self.output.size:
             self.answers = 0
         return data
-
-    def written(self) -> int:
-        """Return how many packets were sent since this was asked last."""
-        count = self.packets_sent - self._packets_written
-        self._packets_written = self.packets_sent
-        return count
 
     @property
     def held(self) -> int:

@@ -1,3 +1,6 @@
+import cython
+
+@cython.final
 cdef class DeliveryPolicy:
     cdef readonly Py_ssize_t count
     cdef readonly double delay

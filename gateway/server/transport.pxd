@@ -4,6 +4,7 @@ from gateway.broker.client cimport Client
 from gateway.mqtt.connection cimport Connection
 from gateway.mqtt.output cimport Buffered, Output
 from gateway.server.turn cimport Turn
+from gateway.session.delivery_class cimport DeliveryClass
 from gateway.session.session cimport Session
 from gateway.session.traffic cimport Traffic
 
@@ -31,7 +32,8 @@ cdef class ClientTransport:
     cdef _handle(self, Client client, bytes data)
     cdef _end(self)
     @cython.locals(
-        client=Client, connection=Connection, session=Session, buffered=Buffered, monotonic=double)
+        client=Client, connection=Connection, session=Session, buffered=Buffered, monotonic=double,
+        delivery=DeliveryClass, size=Py_ssize_t)
     cpdef flush(self, long long committed, now)
     @cython.locals(due=double)
     cdef _flush_later(self, Output output, double now)

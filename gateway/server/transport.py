@@ -203,12 +203,15 @@ class ClientTransport:
                 session, buffered = client.session, connection.output.buffered
                 data = connection.data_to_send(committed, monotonic)
                 if data is not None:
-                    self._turn.broker.traffic.network_sent += len(data)
+                    size = len(data)
+                    self._turn.broker.traffic.network_sent += size
                     transport.write(data)
                     if session is not None:
-                        session.delivery.note_flush(connection.written(), len(data))
+                        delivery = session.delivery
+                        delivery.flushes += 1  # without another call for each write
+                        delivery.bytes += size
                         if buffered is not None:
-                            session.delivery.note_delays(buffered.arrivals, monotonic)
+                            delivery.note_delays(buffered.arrivals, monotonic)
                             self._turn.flushes.discard(self)
                 elif buffered is not None:
                     self._flush_later(connection.output, monotonic)

@@ -1,12 +1,14 @@
+import cython
+
 from gateway.mqtt.delivery_policy cimport DeliveryPolicy
 
+@cython.final
 cdef class DeliveryClass:
     cdef object _delays
-    cdef readonly long long bytes
-    cdef readonly long long flushes
+    cdef public long long bytes
+    cdef public long long flushes
     cdef readonly object name
-    cdef readonly long long packets
+    cdef public long long packets
     cdef readonly DeliveryPolicy policy
 
-    cpdef note_flush(self, Py_ssize_t packets, Py_ssize_t size)
     cpdef note_delays(self, list arrivals, double now)

@@ -9,7 +9,10 @@ DELAYS = 1024
 
 
 class DeliveryClass:
-    """Clients of one kind: their `policy`, and what was written to them since the start."""
+    """Clients of one kind: their `policy`, and what was written to them since the start.
+
+    Whoever writes counts `flushes` and `bytes`; `packets` are those of connections that are gone.
+    """
 
     __slots__ = ("_delays", "bytes", "flushes", "name", "packets", "policy")
 
@@ -20,12 +23,6 @@ class DeliveryClass:
         self.packets = 0
         self.bytes = 0
         self._delays: deque[float] = deque(maxlen=DELAYS)
-
-    def note_flush(self, packets: int, size: int) -> None:
-        """Count one write of so many packets and bytes."""
-        self.flushes += 1
-        self.packets += packets
-        self.bytes += size
 
     def note_delays(self, arrivals: list[tuple[float, int]], now: float) -> None:
         """Note that messages were held, which came at these seconds, and so many then."""

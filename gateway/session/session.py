@@ -286,7 +286,8 @@ class Session:
         subscription gave them to this session if `topic_filter` names one. What is sent may wait
         for more, as the `policy` of its subscription says, or that of the session's class.
         """
-        policy = policy or self.delivery.policy
+        if policy is None:
+            policy = self.delivery.policy
         connection = self.clear_connection()
         before = connection.output.size if policy.holds and connection is not None else -1
         if connection is not None and not qos:

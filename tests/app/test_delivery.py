@@ -12,7 +12,9 @@ from gateway.config.sections.delivery import (
 )
 from gateway.counters import Counters
 from gateway.mqtt.delivery_policy import EACH, DeliveryPolicy
+from gateway.mqtt.packets import PingReq
 from gateway.server.flush_wheel import FlushWheel
+from tests.support.broker_harness import Harness
 
 BUFFERED = DeliveryClassConfig("buffered")
 
@@ -42,22 +44,42 @@ def test_each_class_has_bounds_of_its_own() -> None:
     assert terms(delivery_settings(DeliveryConfig(application=other)).application) == (3, 100, 0.05)
 
 
-def test_what_was_written_is_shown_by_class() -> None:
+def figures(broker: Broker) -> dict[str, object]:
+    """What is shown below `delivery/`."""
     counters = Counters()
-    broker = Broker(BrokerSettings(), counters, new_client_id=str)
     turn = SimpleNamespace(flushes=FlushWheel(Deadlines(), 0))
-    device, _, application = broker.delivery_classes
-    device.note_flush(5, 400)
-    device.note_delays([(1.0, 99), (1.9, 1)], 2.0)
-    application.note_flush(1, 10)
     show_delivery(SimpleNamespace(counters=counters, broker=broker, turn=turn))  # type: ignore[arg-type]  # by shape
-    figures = {
-        name.removeprefix("tidegate/delivery/"): value
-        for name, value in counters.values.items()
-        if name.startswith("tidegate/delivery/")
-    }
-    assert figures["device/packets_per_flush"] == 5
-    assert figures["device/bytes_per_flush"] == 400
-    assert (figures["device/delay_ms_p50"], figures["device/delay_ms_p99"]) == (1000, 1000)
-    assert (figures["application/flushes"], figures["application/delay_ms_p99"]) == (1, 0)
-    assert (figures["held_sessions"], figures["not_held"]) == (0, 0)
+    prefix = "tidegate/delivery/"
+    values = counters.values.items()
+    return {name.removeprefix(prefix): each for name, each in values if name.startswith(prefix)}
+
+
+def test_what_was_written_is_shown_by_class() -> None:
+    broker = Broker(BrokerSettings(), Counters(), new_client_id=str)
+    device, _, application = broker.delivery_classes
+    device.flushes, device.bytes, device.packets = 1, 400, 5
+    device.note_delays([(1.0, 99), (1.9, 1)], 2.0)
+    application.flushes, application.bytes, application.packets = 2, 15, 3
+    shown = figures(broker)
+    assert (shown["device/packets_per_flush"], shown["device/bytes_per_flush"]) == (5, 400)
+    assert (shown["device/delay_ms_p50"], shown["device/delay_ms_p99"]) == (1000, 1000)
+    assert (shown["application/flushes"], shown["application/delay_ms_p99"]) == (2, 0)
+    assert (shown["application/packets_per_flush"], shown["application/bytes_per_flush"]) == (
+        1.5,
+        7.5,
+    )
+    assert (shown["held_sessions"], shown["not_held"]) == (0, 0)
+
+
+def test_packets_are_counted_by_class_while_a_client_is_there_and_when_it_is_gone() -> None:
+    harness = Harness()
+    harness.open()  # no client of any class yet
+    device, persistent = harness.connect("d"), harness.persistent("p")
+    device.send(PingReq())
+    for _ in range(2):
+        shown = figures(harness.broker)
+        assert [shown[f"{name}/packets"] for name in ("device", "device_persistent")] == [2, 1]
+        assert shown["application/packets"] == 0
+        for client in (device, persistent):
+            if not client.closed():
+                client.drop()

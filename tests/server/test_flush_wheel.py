@@ -95,8 +95,10 @@ async def test_what_is_held_leaves_by_itself() -> None:
     for payload in (b"a", b"b"):
         await publisher.send(Publish("t", payload))
         await until(lambda: server.turn.flushes.sessions == 1)
+        flushes, size = delivery.flushes, delivery.bytes
         assert await received(client) == payload
         assert server.turn.flushes.sessions == 0
+        assert (delivery.flushes - flushes, delivery.bytes - size) == (1, 7)
     assert 0.07 <= delivery.delay(50) < 1.0
     await server.close()
 

@@ -2,13 +2,6 @@ from gateway.mqtt.delivery_policy import EACH
 from gateway.session.delivery_class import DELAYS, DeliveryClass
 
 
-def test_writes_are_counted_with_their_packets_and_bytes() -> None:
-    found = DeliveryClass("device", EACH)
-    found.note_flush(3, 100)
-    found.note_flush(1, 20)
-    assert (found.flushes, found.packets, found.bytes) == (2, 4, 120)
-
-
 def test_delays_are_those_of_the_messages_that_left_last() -> None:
     found = DeliveryClass("device", EACH)
     assert found.delay(99) == 0.0
