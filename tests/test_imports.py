@@ -28,7 +28,12 @@ NOT_AT_START = (
     *("_ssl", "_hashlib"),  # OpenSSL, 4 MiB: for TLS and password files
     *("importlib.metadata", "importlib.resources", "email", "zipfile", "tempfile", "random"),
     *("decimal", "tomllib", "http", "urllib.request", "shutil", "lzma"),
-    *("gateway.uplink", "gateway.app.uplinks", "gateway.app.outbox", "gateway.app.headroom"),
+    *(
+        "gateway.uplink",
+        "gateway.app.uplink.uplinks",
+        "gateway.app.uplink.outbox",
+        "gateway.app.uplink.headroom",
+    ),
     *("gateway.storage.outbox.outbox", "gateway.storage.outbox.rejected"),
     *("gateway.storage.ledger.ledger",),
     *("gateway.storage.engine.memory_database", "gateway.salvage.salvage"),

@@ -182,7 +182,7 @@ async def _start_uplink(gateway: Gateway) -> None:
     if not gateway.configuration.uplinks:
         await record(gateway, None, ())
         return
-    from gateway.app.uplinks import start_uplinks
+    from gateway.app.uplink.uplinks import start_uplinks
 
     await start_uplinks(gateway)
 

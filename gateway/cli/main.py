@@ -192,7 +192,7 @@ def _check(options: argparse.Namespace) -> int:
         return 0
     from gateway.app.checks.check import check_configuration
     from gateway.app.checks.warnings import warnings
-    from gateway.app.headroom import check_promise
+    from gateway.app.uplink.headroom import check_promise
     from gateway.config.load import read
     from gateway.storage.engine.damage import free_bytes
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import paho.mqtt.client as paho
 
-from gateway.app.headroom import spell_seconds
+from gateway.app.uplink.headroom import spell_seconds
 from gateway.cli.local_broker import LocalBroker
 from gateway.errors import TidegateError
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gateway.app.gateway import Gateway
-from gateway.app.outbox import outbox_settings
 from gateway.app.start import start
+from gateway.app.uplink.outbox import outbox_settings
 from gateway.cli.crashtest.client import Client
 from gateway.clock import Clock, Synchronization
 from gateway.config.load import load

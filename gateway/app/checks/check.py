@@ -26,7 +26,7 @@ def check_configuration(
     """
     raise_all([*mistakes, *_mistakes(configuration, [each.key for each in mistakes])])
     if configuration.uplinks:
-        from gateway.app.headroom import check_promise
+        from gateway.app.uplink.headroom import check_promise
 
         check_promise(configuration)
 

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from gateway.app.checks.finding import Finding, Health, Patient
-from gateway.app.landing import landing_directory
+from gateway.app.uplink.landing import landing_directory
 from gateway.config.settings import OutboxConfig, UplinkConfig
 from gateway.storage.engine.database import FILE_NAME
 from gateway.storage.engine.database_file import BUSY_TIMEOUT_MS

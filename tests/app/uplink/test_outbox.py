@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gateway.app.checks.drop_warnings import drop_warnings
-from gateway.app.outbox import outbox_settings
+from gateway.app.uplink.outbox import outbox_settings
 from gateway.config.load import load
 from gateway.config.settings import Configuration
 from gateway.config.when_full import WhenFull

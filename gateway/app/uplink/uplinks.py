@@ -4,18 +4,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gateway.app.clock import ClockWatch
-from gateway.app.down import open_down
-from gateway.app.full_outbox import FullOutbox
 from gateway.app.history import record
-from gateway.app.kept_pause import keep_pause
-from gateway.app.ledger import open_ledger, report_ledger
-from gateway.app.link_lines import LinkLines
-from gateway.app.outage import Outage
-from gateway.app.outbox import start_outbox
-from gateway.app.recall import start_recall
 from gateway.app.turn_end import TurnEnd
-from gateway.app.uplink_counters import uplink_counters
-from gateway.app.uplink_settings import uplink_rules, uplink_settings
+from gateway.app.uplink.counters import uplink_counters
+from gateway.app.uplink.down import open_down
+from gateway.app.uplink.full_outbox import FullOutbox
+from gateway.app.uplink.kept_pause import keep_pause
+from gateway.app.uplink.ledger import open_ledger, report_ledger
+from gateway.app.uplink.link_lines import LinkLines
+from gateway.app.uplink.outage import Outage
+from gateway.app.uplink.outbox import start_outbox
+from gateway.app.uplink.recall import start_recall
+from gateway.app.uplink.settings import uplink_rules, uplink_settings
 from gateway.config.sections.uplinks import PlacedRule, rules_of
 from gateway.config.settings import UplinkConfig
 from gateway.counters import Counters

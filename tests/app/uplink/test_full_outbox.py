@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.app.full_outbox import QUIET_SECONDS, FullOutbox
 from gateway.app.gateway import Gateway
 from gateway.app.start import start
+from gateway.app.uplink.full_outbox import QUIET_SECONDS, FullOutbox
 from gateway.config.load import load
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.app.link_lines import REMINDER_SECONDS, LinkLines
+from gateway.app.uplink.link_lines import REMINDER_SECONDS, LinkLines
 from tests.support.clocks import NOW, ManualClock
 
 
@@ -30,7 +30,7 @@ class Rig:
 
 @pytest.fixture
 def rig(caplog: pytest.LogCaptureFixture) -> Rig:
-    caplog.set_level(logging.INFO, "gateway.app.link_lines")
+    caplog.set_level(logging.INFO, "gateway.app.uplink.link_lines")
     return Rig()
 
 

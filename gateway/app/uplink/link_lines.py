@@ -4,7 +4,7 @@ import asyncio
 import logging
 from typing import TYPE_CHECKING
 
-from gateway.app.headroom import spell_seconds
+from gateway.app.uplink.headroom import spell_seconds
 from gateway.storage.outbox.outbox import Outbox
 from gateway.uplink.uplink import Uplink
 

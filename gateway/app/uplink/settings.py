@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gateway.app.landing import landing_directory
+from gateway.app.uplink.landing import landing_directory
 from gateway.config.credentials import secret_path
 from gateway.config.sections.uplinks import DEFAULT_RULE, PlacedRule
 from gateway.config.settings import UplinkConfig

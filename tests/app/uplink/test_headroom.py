@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gateway.app.checks.check import check_configuration
-from gateway.app.headroom import (
+from gateway.app.uplink.headroom import (
     FOR_EVER,
     Load,
     Room,

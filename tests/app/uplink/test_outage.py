@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gateway.app.gateway import Gateway
-from gateway.app.outage import Outage
 from gateway.app.start import start
+from gateway.app.uplink.outage import Outage
 from gateway.config.load import load
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.retention import for_rows

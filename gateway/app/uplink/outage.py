@@ -3,7 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING
 
-from gateway.app.headroom import Load, Room, drains, spell_seconds, survives
+from gateway.app.uplink.headroom import Load, Room, drains, spell_seconds, survives
 from gateway.storage.engine.damage import free_bytes
 from gateway.storage.engine.reserve import RESERVE_BYTES
 from gateway.storage.outbox.outbox import Outbox
