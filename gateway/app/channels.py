@@ -15,6 +15,7 @@ from gateway.config.settings import ChannelConfig, Configuration
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.message import Message
 from gateway.session.limits import WhenFull
+from gateway.storage.state.note import is_noted, note, note_of
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
@@ -23,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 PART = "channel"
 """The part of `$CONTROL/tidegate/` with the commands for channels."""
+
+PAUSED = "channel_paused"
 
 LATEST = 86_400
 """Seconds by which `requeue` may put messages off: a day."""
@@ -64,10 +67,10 @@ class ChannelDesk:
         self._gateway = gateway
         self._channels = channels = gateway.broker.channels
         self._commands: dict[str, Callable[[Channel, Message], object]] = {
-            "pause": lambda channel, _: channels.pause(channel),
-            "resume": lambda channel, _: channels.resume(channel),
+            "pause": self._pause,
+            "resume": self._resume,
             "empty": lambda channel, _: channels.empty(channel),
-            "delete": lambda channel, _: channels.delete(channel),
+            "delete": self._delete,
             "touch": self._touch,
             "requeue": self._requeue,
         }
@@ -91,6 +94,30 @@ class ChannelDesk:
         for channel in found:
             command(channel, message)
         return ReasonCode.SUCCESS
+
+    async def keep_pauses(self) -> None:
+        """Pause the channels that were paused in an earlier run."""
+        for channel in self._channels:
+            name = channel.settings.name
+            if await is_noted(self._gateway.database, note_of(PAUSED, name)):
+                logger.warning(
+                    "channel %s: paused before the start; `tidegate channel resume %s` ends that",
+                    *(name, name),
+                )
+                self._channels.pause(channel)
+
+    def _pause(self, channel: Channel, _: Message) -> None:
+        if not channel.settings.temporary:
+            note(self._gateway.writer, note_of(PAUSED, channel.settings.name))
+        self._channels.pause(channel)
+
+    def _resume(self, channel: Channel, _: Message) -> None:
+        note(self._gateway.writer, note_of(PAUSED, channel.settings.name), there=False)
+        self._channels.resume(channel)
+
+    def _delete(self, channel: Channel, _: Message) -> None:
+        note(self._gateway.writer, note_of(PAUSED, channel.settings.name), there=False)
+        self._channels.delete(channel)
 
     def _touch(self, channel: Channel, message: Message) -> None:
         channel.touch(message.client_id or "", self._gateway.turn.instant.monotonic)

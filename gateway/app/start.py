@@ -122,10 +122,11 @@ async def start(gateway: Gateway, *, durable: bool) -> None:
         files.start()
     _watch_wear(gateway)
     gateway.control = Control()
-    ChannelDesk(gateway)
+    channels = ChannelDesk(gateway)
     gateway.broker.subscribe_inline(gateway.control, gateway.control.topic_filters)
     await _start_uplink(gateway)
     restore(gateway.broker, kept, Instant(*gateway.clock_stamp.at_start()))
+    await channels.keep_pauses()
     gateway.telemetry.say()  # what was restored, before anyone can ask
     for listener in gateway.listeners:
         await listener.serve()

@@ -78,6 +78,7 @@ class Desk:
             counters=harness.counters,
             clock=SimpleNamespace(monotonic=lambda: harness.now),
             turn=SimpleNamespace(instant=harness.instant),
+            writer=harness.disk,
         )
         self.desk = ChannelDesk(gateway)  # type: ignore[arg-type]  # by shape
 

@@ -60,6 +60,10 @@ def test_a_channel_keeps_its_messages_over_kills_and_can_be_looked_after(
             return (shown["state"], shown["depth"]) == ("paused", 1)
 
         until(is_told, "the message waits", gateway.log)
+        gateway.kill()
+        gateway.start()
+        assert "channel jobs: paused before the start" in gateway.log()
+        until(is_told, "it is paused still", gateway.log)
         assert "depth           1" in tidegate("channel", "stats", "jobs", *url).stdout
         assert tidegate("channel", "empty", "jobs", *url).returncode == 0
 

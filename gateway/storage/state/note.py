@@ -8,9 +8,9 @@ CLEAR = "DELETE FROM meta WHERE name = ?"
 _READ = "SELECT count(*) FROM meta WHERE name = ?"
 
 
-def note_of(name: str, uplink: str) -> str:
-    """Return the name of a note for an uplink, which has no name of its own if it is alone."""
-    return f"{name}/{uplink}" if uplink else name
+def note_of(name: str, part: str) -> str:
+    """Return the name of a note for an uplink or a channel; an uplink that is alone has none."""
+    return f"{name}/{part}" if part else name
 
 
 async def is_noted(database: Database, name: str) -> bool:
