@@ -1,6 +1,7 @@
 """A database of an earlier version comes along, each version once and as a whole."""
 
 import sqlite3
+from collections.abc import Iterator
 
 import pytest
 
@@ -17,11 +18,13 @@ NEXT = len(migrations()) + 1
 MADE_UP = (NEXT, "ALTER TABLE meta ADD COLUMN more TEXT; UPDATE meta SET more = 'm' || value;")
 
 
-def _opened() -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    migrate(connection)
-    connection.execute("INSERT INTO meta (name, value) VALUES ('starts', 3)")
-    return connection
+@pytest.fixture
+def connection() -> Iterator[sqlite3.Connection]:
+    opened = sqlite3.connect(":memory:", isolation_level=None)
+    migrate(opened)
+    opened.execute("INSERT INTO meta (name, value) VALUES ('starts', 3)")
+    yield opened
+    opened.close()
 
 
 def _version(connection: sqlite3.Connection) -> int:
@@ -33,8 +36,9 @@ def _with(monkeypatch: pytest.MonkeyPatch, *more: tuple[int, str]) -> None:
     monkeypatch.setattr(module, "migrations", lambda: [*known, *more])
 
 
-def test_what_a_version_adds_comes_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    connection = _opened()
+def test_what_a_version_adds_comes_once(
+    connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert (_version(connection), missing_columns(connection)) == (NEXT - 1, [])
     _with(monkeypatch, MADE_UP)
     assert missing_columns(connection) == ["meta.more"]
@@ -44,8 +48,9 @@ def test_what_a_version_adds_comes_once(monkeypatch: pytest.MonkeyPatch) -> None
         assert (_version(connection), missing_columns(connection)) == (NEXT, [])
 
 
-def test_a_version_that_fails_leaves_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    connection = _opened()
+def test_a_version_that_fails_leaves_the_one_before(
+    connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _with(monkeypatch, MADE_UP, (NEXT + 1, "UPDATE meta SET value = 4; SELECT * FROM nowhere;"))
     with pytest.raises(sqlite3.OperationalError, match="nowhere"):
         migrate(connection)
@@ -54,8 +59,9 @@ def test_a_version_that_fails_leaves_the_one_before(monkeypatch: pytest.MonkeyPa
     assert connection.execute("SELECT * FROM meta").fetchall() == [("starts", 3, "m3")]
 
 
-def test_a_newer_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    connection = _opened()
+def test_a_newer_version_is_refused(
+    connection: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     refuse_newer(connection)
     with monkeypatch.context() as patched:
         _with(patched, MADE_UP)

@@ -1,6 +1,7 @@
 """Where a message waits or how it ended, also in a database that lacks some of the tables."""
 
 import sqlite3
+from collections.abc import Iterator
 
 import pytest
 
@@ -15,8 +16,10 @@ MESSAGE = Message("t", b"x", 1, received_at=1_000)
 
 
 @pytest.fixture
-def connection() -> sqlite3.Connection:
-    return sqlite3.connect(":memory:")
+def connection() -> Iterator[sqlite3.Connection]:
+    opened = sqlite3.connect(":memory:")
+    yield opened
+    opened.close()
 
 
 def test_without_the_tables_nothing_is_known(connection: sqlite3.Connection) -> None:
