@@ -1,3 +1,5 @@
+import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,24 @@ def test_each_pxd_is_in_step_with_its_module() -> None:
         for pxd in GATEWAY.rglob("*.pxd")
     }
     assert {name: sentences for name, sentences in found.items() if sentences} == {}
+
+
+def test_no_class_is_made_from_one_that_its_pxd_calls_final() -> None:
+    final = {
+        name
+        for pxd in GATEWAY.rglob("*.pxd")
+        for name in re.findall(r"@cython\.final\ncdef class (\w+)", pxd.read_text())
+    }
+    assert "TopicTrie" in final  # else the expression above finds none
+    found = [
+        f"{path.relative_to(GATEWAY)}: {definition.name}({base.id})"
+        for path in GATEWAY.rglob("*.py")
+        for definition in ast.walk(ast.parse(path.read_text()))
+        if isinstance(definition, ast.ClassDef)
+        for base in definition.bases
+        if isinstance(base, ast.Name) and base.id in final
+    ]
+    assert found == []
 
 
 PY = '''
