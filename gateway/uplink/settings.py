@@ -10,6 +10,7 @@ from gateway.uplink.landing_folder import NO_BOUNDS, LandingBounds
 from gateway.uplink.link.pacing import NO_LIMITS, PacingLimits
 from gateway.uplink.link.schedule import Schedule
 from gateway.uplink.targets import Target
+from gateway.uplink.topic_bounds import MQTT_BOUNDS, TopicBounds
 
 if TYPE_CHECKING:
     from gateway.uplink.context import UplinkContext
@@ -69,6 +70,7 @@ class UplinkSettings:
     down: bool = False
     plain: bool = False
     targets: tuple[Target, ...] = ()
+    topic_bounds: TopicBounds = MQTT_BOUNDS
     landing: LandingBounds = NO_BOUNDS
     reports: bool = True
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gateway.app.access import access_policies
+from gateway.app.checks.topic_lengths import rules_without_topic
 from gateway.app.listeners import check_listener
 from gateway.config import checks
 from gateway.config.credentials import secret_path
@@ -37,7 +38,9 @@ def _mistakes(configuration: Configuration, keys: Sequence[str]) -> Iterator[Con
     for error in _meaningless(configuration):
         wrong.append(error.key)
         yield error
-    yield from _different_targets(configuration)
+    if not any(key.startswith("uplink") for key in wrong):
+        yield from _different_targets(configuration)
+        yield from rules_without_topic(configuration)
     yield from _different_channels(configuration)
     for place in range(len(configuration.listeners)):
         if not any(key.startswith(f"listener[{place}].") for key in wrong):

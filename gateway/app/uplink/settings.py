@@ -18,6 +18,7 @@ from gateway.uplink.link.schedule import Schedule
 from gateway.uplink.rule import Rule
 from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.targets import Target
+from gateway.uplink.topic_bounds import TopicBounds
 from gateway.version import VERSION
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ def uplink_settings(
         plain=config.plain,
         reports=config.reports,
         targets=_targets(rules),
+        topic_bounds=TopicBounds(config.maximum_topic_bytes, config.maximum_topic_levels),
         landing=LandingBounds(
             config.landing_maximum_bytes,
             config.landing_maximum_age or None,

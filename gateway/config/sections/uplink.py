@@ -21,6 +21,9 @@ from gateway.config.sections.down import DownConfig
 from gateway.config.sections.rule import RuleConfig
 from gateway.config.sections.stream import StreamConfig
 
+ONLY_WITH_URL = ("batch", "schedule", "budget", "maximum_topic_bytes", "maximum_topic_levels")
+"""Keys that mean nothing for a directory."""
+
 
 @dataclass(frozen=True, slots=True)
 class UplinkConfig:
@@ -143,6 +146,18 @@ class UplinkConfig:
         "fewer; 0 for none",
         128,
     )
+    maximum_topic_bytes: int = key(
+        whole_number(1, 65_535),
+        "bytes of the longest topic that the fleet's broker takes; a message whose topic there is "
+        "longer is [given up](fleet.md#topics-that-are-too-long)",
+        65_535,
+    )
+    maximum_topic_levels: int | None = key(
+        whole_number(1, 65_535),
+        "levels of such a topic",
+        None,
+        shown="no bound",
+    )
     backlog_messages_per_second: int | None = key(
         whole_number(1, 1_000_000),
         "upper bound of the [backlog's pace](fleet.md#pacing)",
@@ -211,8 +226,8 @@ class UplinkConfig:
         """Yield what does not go together of the keys that are `given`, and of their tables."""
         if {"url", "directory"} <= given:
             yield "directory", self.directory, "either url or directory, not both"
-        for name in ("batch", "schedule", "budget"):
-            if self.url is None and getattr(self, name):
+        for name in ONLY_WITH_URL:
+            if self.url is None and name in given:
                 yield name, getattr(self, name), "only with url"
         if self.plain and self.batch:
             yield "plain", self.plain, "either batch or plain"

@@ -27,6 +27,9 @@ REMOVAL_SECONDS = 0.05
 PRESSING_SHARE = 4
 """Removals that make up a quarter of the window are committed at once."""
 
+SHOWN_TOPIC = 256
+"""Characters of a topic in the log."""
+
 TRY_AGAIN = {ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR, ReasonCode.QUOTA_EXCEEDED}
 """Reason codes after which the message is resent later (docs/fleet.md).
 
@@ -139,8 +142,11 @@ class Inflight:
         self.settle()
         return True
 
-    def refuse(self, row: OutboxRow, code: int) -> None:
-        """Remove a `row` that will never be accepted, so that it does not block the others."""
+    def refuse(self, row: OutboxRow, code: int, problem: str = "") -> None:
+        """Remove a `row` that will never be accepted, so that it does not block the others.
+
+        `problem` is why it was not even sent.
+        """
         self._context.rejected.add(row, code, self._context.clock.wall_ms())
         reason, uplink = f"0x{code:02X}", self._context.uplink
         self._context.outbox.remove([row], Outcome.REJECTED, reason, uplink=uplink)
@@ -148,7 +154,9 @@ class Inflight:
         if code not in self._codes_logged:  # a line for each code and connection
             self._codes_logged.add(code)
             name = f"{row.epoch}.{row.stream}.{row.seq}"
-            logger.warning("message %s (%s) was rejected: 0x%02X", name, row.topic, code)
+            reason = problem or "the fleet's broker refused it"
+            topic = row.topic[:SHOWN_TOPIC]
+            logger.warning("message %s (%s) was rejected (0x%02X): %s", name, topic, code, reason)
 
     def settle(self) -> None:
         """Remove from the outbox the rows that the fleet has acknowledged.

@@ -18,9 +18,6 @@ from gateway.uplink.envelope import has_more, remaining_expiry, write_user_prope
 from gateway.uplink.settings import UplinkSettings
 from gateway.uplink.targets import Targets
 
-LONGEST_TOPIC = 65_535
-"""Bytes of a topic name (MQTT 5, section 1.5.4)."""
-
 PACKET_IDENTIFIER = 2
 """Bytes of a packet identifier (section 2.2.1)."""
 
@@ -73,6 +70,7 @@ class FleetMessages:
     ) -> None:
         prefix = settings.topic("data/")
         self._prefix = prefix.encode()
+        self._bounds = settings.topic_bounds
         self._identity = settings.identity
         self._aliases = aliases
         self._mqtt_5 = mqtt_5
@@ -81,16 +79,12 @@ class FleetMessages:
         if settings.targets:
             self._targets = Targets(settings.targets, settings.gateway_id, prefix)
 
-    def fits(self, row: OutboxRow) -> bool:
-        """Return whether the topic is no longer than MQTT allows."""
-        if self._targets is not None:
-            topic = self._targets.of(row)[0]
-            return 0 < len(topic) <= LONGEST_TOPIC
-        size = len(row.topic) if row.topic.isascii() else len(row.topic.encode())
-        return len(self._prefix) + size <= LONGEST_TOPIC
+    def problem(self, row: OutboxRow) -> str:
+        """Return why the row cannot go to its topic at the fleet, "" if it can."""
+        return self._bounds.problem(self._topic_of(row))
 
     def of(self, row: OutboxRow, now: int, *, resent: bool) -> FleetMessage:
-        """Return the row's message as it goes up at `now` (ms since 1970); its topic must fit."""
+        """Return the message of a row without `problem` as it goes up at `now` (ms since 1970)."""
         topic = self._topic_of(row)
         topic = len(topic).to_bytes(2, "big") + topic
         alias = b""

@@ -11,7 +11,7 @@ from gateway.uplink.batch import SUFFIX, Batch, batch_line, batch_payload
 from gateway.uplink.context import UplinkContext
 from gateway.uplink.fleet.client import FleetClient
 from gateway.uplink.fleet.inflight import Inflight
-from gateway.uplink.fleet.message import LONGEST_TOPIC, FleetMessage, FleetMessages, fleet_message
+from gateway.uplink.fleet.message import FleetMessage, FleetMessages, fleet_message
 from gateway.uplink.fleet.server_limits import ServerLimits
 from gateway.uplink.link.pacing import Pacing
 from gateway.uplink.reports.control_messages import ControlMessage
@@ -71,14 +71,13 @@ class Publisher:
         It is given up if the server can never take it.
         """
         row, resent, is_paced = picked
-        if not self._messages.fits(row):
-            too_large = self._too_large(LONGEST_TOPIC)
-            code = ReasonCode.PACKET_TOO_LARGE if too_large else ReasonCode.TOPIC_NAME_INVALID
-            self._inflight.refuse(row, code)
+        if problem := self._messages.problem(row):
+            self._inflight.refuse(row, ReasonCode.TOPIC_NAME_INVALID, problem)
             return
         message = self._messages.of(row, now, resent=resent)
         if self._too_large(message.size):
-            self._inflight.refuse(row, ReasonCode.PACKET_TOO_LARGE)
+            problem = f"the fleet's broker takes no packet of {message.size:,} bytes"
+            self._inflight.refuse(row, ReasonCode.PACKET_TOO_LARGE, problem)
             if self._aliases is not None:
                 self._aliases.close()  # one that this packet was to set does not stand
             return

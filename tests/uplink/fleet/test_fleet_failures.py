@@ -79,7 +79,7 @@ async def test_what_is_too_large_for_the_server_is_rejected_unsent(
     rows = await store.database.reader.query(
         "SELECT seq, code FROM rejected", (), lambda cursor: cursor.fetchall()
     )
-    assert rows == [(3, 0x95), (4, 0x95)]
+    assert rows == [(3, 0x95), (4, 0x90)]
 
 
 async def test_a_topic_that_the_prefix_makes_too_long_is_rejected(

@@ -79,4 +79,4 @@ def test_what_has_no_properties_is_the_same_in_both_versions(version: int) -> No
     ("topic", "fits"), [("t" * 65_516, True), ("t" * 65_517, False), ("ä" * 32_759, False)]
 )
 def test_a_topic_fits_with_its_prefix_or_not(topic: str, fits: bool) -> None:
-    assert FleetMessages(uplink_settings()).fits(outbox_row(1, topic=topic)) is fits
+    assert (FleetMessages(uplink_settings()).problem(outbox_row(1, topic=topic)) == "") is fits
