@@ -142,7 +142,7 @@ def _add_subscribe(commands: "Commands") -> None:
 def _add_uplink(commands: "Commands") -> None:
     uplink = commands.add_parser("uplink", help="show, pause or resume what goes up to the fleet")
     uplink.add_argument("action", choices=("status", "pause", "resume"))
-    uplink.add_argument("--name", help="one of several uplinks; without it all")
+    uplink.add_argument("name", metavar="NAME", nargs="?", help="one of several; without it all")
     uplink.add_argument("--json", action="store_true", help="with status: every figure")
     _add_broker_options(uplink)
     uplink.set_defaults(command=_uplink)
@@ -225,6 +225,8 @@ def _subscribe(options: argparse.Namespace) -> int:
 
 
 def _uplink(options: argparse.Namespace) -> int:
+    if options.name is not None and "://" in options.name:  # a URL alone: no name has a colon
+        options.name, options.url = None, options.name
     from gateway.cli.local_broker import LocalBroker
     from gateway.cli.uplink import command_uplink
     from gateway.cli.uplink_status import command_uplink_status

@@ -25,10 +25,10 @@ async def keep_pause(gateway: "Gateway", uplinks: Sequence[Uplink]) -> None:
         if uplink.name:
             _obey(gateway, f"uplink/{uplink.name}", [uplink])
         if await is_noted(gateway.database, note_of(PAUSED, uplink.name)):
-            name, option = (f" {uplink.name}", " --name ") if uplink.name else ("", "")
+            name = f" {uplink.name}" if uplink.name else ""
             logger.warning(
                 "uplink%s: paused before the start; `tidegate uplink resume%s` ends that",
-                *(name, f"{option}{uplink.name}"),
+                *(name, name),
             )
             uplink.pause()
 

@@ -80,7 +80,7 @@ def _told(broker: FleetBroker) -> dict[int, str]:
 
 async def _uplink(gateway: GatewayProcess, action: str, name: str) -> tuple[int, str]:
     """Return the exit status and the output of `tidegate uplink`."""
-    command = [str(COMMAND), "uplink", action, f"mqtt://127.0.0.1:{gateway.port}", "--name", name]
+    command = [str(COMMAND), "uplink", action, name, f"mqtt://127.0.0.1:{gateway.port}"]
     process = await asyncio.create_subprocess_exec(
         *command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
