@@ -57,6 +57,8 @@ def _settings(config: ChannelConfig) -> ChannelSettings:
         config.max_attempts,
         config.dead_letter_topic,
         config.maximum_consumers,
+        config.minimum_message_size,
+        config.maximum_message_size,
     )
 
 
@@ -162,6 +164,7 @@ def _figures(channel: Channel, now: float) -> dict[str, int | float | str]:
         "depth": channel.depth,
         "bytes": channel.queue.bytes,
         "in_flight": channel.in_flight,
+        "attempts": channel.attempts,
         "oldest_seconds": round(channel.oldest(now), 1),
         "received": figures.received,
         "delivered": figures.delivered,
@@ -172,6 +175,7 @@ def _figures(channel: Channel, now: float) -> dict[str, int | float | str]:
         "dropped": figures.dropped,
         "expired": figures.expired,
         "filtered": figures.filtered,
+        "outside_size": figures.outside_size,
         "latency_ms_p50": round(1000 * figures.latency(50), 1),
         "latency_ms_p99": round(1000 * figures.latency(99), 1),
     }

@@ -36,6 +36,7 @@ cdef class Broker:
     cdef public object inbound_alias_figures
     cdef public object memory
     cdef public object new_client_id
+    cdef public object randrange
     cdef public object on_silence
     cdef public object persistent_sessions
     cdef public PropertyCache property_cache

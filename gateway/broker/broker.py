@@ -96,6 +96,7 @@ class Broker:
         "persistent_sessions",
         "property_cache",
         "queue_memory",
+        "randrange",
         "refusal",
         "replays",
         "retained",
@@ -118,6 +119,7 @@ class Broker:
         durability: Durability | None = None,
         store: Store | None = None,
         new_client_id: Callable[[], str],
+        randrange: Callable[[int], int],
         timer: Callable[[], int] | None = None,
     ) -> None:
         self.settings = settings
@@ -127,6 +129,7 @@ class Broker:
         self.durability: Durability = durability or InMemory()
         self.store: Store = store or KeepsNothing()
         self.new_client_id = new_client_id
+        self.randrange = randrange
         self.budget = Budget(timer)
         self.router = Router(self.budget, settings.maximum_subscription_bytes)
         self.retained = RetainedMessages()

@@ -226,6 +226,7 @@ CHANNELS = (
             "depth": "Messages that wait for a consumer.",
             "bytes": "Bytes of messages that wait.",
             "in_flight": "Messages that consumers have and did not acknowledge.",
+            "attempts": "Most times that one of these, or one that came back, was given out.",
             "oldest_seconds": "Age of the oldest message in memory.",
             "latency_ms_p50": "Milliseconds until half of the last messages were acknowledged.",
             "latency_ms_p99": "Milliseconds until 99 % of them were acknowledged.",
@@ -244,6 +245,7 @@ CHANNELS = (
             "dropped": "Messages given up for want of room, after their last attempt, or emptied.",
             "expired": "Messages that expired while they waited.",
             "filtered": "Messages that no consumer's filter let through.",
+            "outside_size": "Messages smaller or larger than the channel takes.",
         },
     ),
 )

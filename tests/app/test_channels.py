@@ -28,7 +28,9 @@ def configured(*channels: ChannelConfig, **broker: object) -> Configuration:
 
 
 def test_what_is_configured_arrives() -> None:
-    full = ChannelConfig("a", "b/#", "sticky", False, 7, 4096, 9, "drop-oldest", 1.5, 3, "dead", 4)
+    full = ChannelConfig(
+        "a", "b/#", "sticky", False, 7, 4096, 9, "drop-oldest", 1.5, 3, "dead", 4, 5, 6
+    )
     settings = channels_settings(
         configured(full, ChannelConfig("t#tmp", "c"), unconfigured_channels="durable")
     )
@@ -47,6 +49,8 @@ def test_what_is_configured_arrives() -> None:
                 3,
                 "dead",
                 4,
+                5,
+                6,
             ),
             ChannelSettings("t", "c", temporary=True),
         ),

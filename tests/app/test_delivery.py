@@ -1,3 +1,4 @@
+from random import randrange
 from types import SimpleNamespace
 
 from gateway.app.delivery import delivery_settings, show_delivery
@@ -55,7 +56,7 @@ def figures(broker: Broker) -> dict[str, object]:
 
 
 def test_what_was_written_is_shown_by_class() -> None:
-    broker = Broker(BrokerSettings(), Counters(), new_client_id=str)
+    broker = Broker(BrokerSettings(), Counters(), new_client_id=str, randrange=randrange)
     device, _, application = broker.delivery_classes
     device.flushes, device.bytes, device.packets = 1, 400, 5
     device.note_delays([(1.0, 99), (1.9, 1)], 2.0)

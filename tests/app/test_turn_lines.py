@@ -3,6 +3,7 @@ import logging
 import socket
 import threading
 from collections.abc import Callable, Coroutine, Iterator
+from random import randrange
 from typing import cast
 
 import pytest
@@ -39,7 +40,7 @@ def output() -> Iterator[NotedWrites]:
 
 
 def make_turn() -> Turn:
-    broker = Broker(BrokerSettings(), Counters(), new_client_id=str)
+    broker = Broker(BrokerSettings(), Counters(), new_client_id=str, randrange=randrange)
     return Turn(broker, cast("Writer", HeldWriter()), Clock())
 
 

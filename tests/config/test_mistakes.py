@@ -50,6 +50,12 @@ MISTAKES: list[tuple[str, str, object, str]] = [
     ),
     ("[[channel]]\nname = 'a b'\nfilter = 'a'", "channel[0].name", "a b", "letters, digits"),
     (
+        "[[channel]]\nname = 'a'\nfilter = 'a'\nminimum_message_size = 9\nmaximum_message_size = 8",
+        "channel[0].minimum_message_size",
+        9,
+        "at most 8",
+    ),
+    (
         "[[channel]]\nname = 'a'\nfilter = 'a'\ndead_letter_topic = 'd'",
         "channel[0].dead_letter_topic",
         "d",

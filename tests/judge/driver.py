@@ -6,6 +6,7 @@ is behind them may be written anew without a change here.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from random import randrange
 
 from gateway.broker.access import Anonymous
 from gateway.broker.broker import Broker
@@ -158,6 +159,7 @@ class Driver:
             durability=self.disk,
             store=store,
             new_client_id=lambda: "assigned",
+            randrange=randrange,
         )
         if kept is not None:
             restore(self.broker, kept, self.instant)

@@ -3,6 +3,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from itertools import count
+from random import randrange
 
 import pytest
 
@@ -38,7 +39,7 @@ class Line:
 
 @pytest.fixture
 def broker() -> Broker:
-    return Broker(BrokerSettings(), Counters(), new_client_id=str)
+    return Broker(BrokerSettings(), Counters(), new_client_id=str, randrange=randrange)
 
 
 @pytest.fixture

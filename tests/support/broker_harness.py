@@ -1,6 +1,7 @@
 """A broker and its clients in memory: no socket, and time passes only when it is told to."""
 
 from dataclasses import replace
+from random import Random
 
 from gateway.broker.access import Anonymous, Authenticator
 from gateway.broker.broker import Broker
@@ -40,6 +41,7 @@ class Harness:
             durability=disk,
             store=store,
             new_client_id=self._new_client_id,
+            randrange=Random(7).randrange,
         )
 
     def _new_client_id(self) -> str:

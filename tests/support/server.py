@@ -3,6 +3,7 @@
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
+from random import randrange
 from types import SimpleNamespace
 
 from gateway.access.policy import EVERYTHING
@@ -128,6 +129,7 @@ async def serve(
         counters,
         durability=writer,
         new_client_id=lambda: "assigned",
+        randrange=randrange,
     )
     turn = Turn(broker, writer, clock or Clock())  # type: ignore[arg-type]  # by shape
     rows = Rows(writer)

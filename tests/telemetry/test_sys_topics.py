@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from random import randrange
 
 import pytest
 
@@ -198,4 +199,7 @@ def test_counters() -> None:
     counters.set("b", "text")
     assert counters.count("a") == 3
     assert counters.values == {"a": 3, "b": "text"}
-    assert Broker(BrokerSettings(), counters, new_client_id=str).counters is counters
+    assert (
+        Broker(BrokerSettings(), counters, new_client_id=str, randrange=randrange).counters
+        is counters
+    )

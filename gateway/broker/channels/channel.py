@@ -3,10 +3,12 @@
 import heapq
 from collections import deque
 from collections.abc import Callable
+from itertools import groupby
 from math import inf
 from typing import TYPE_CHECKING
 
 from gateway.broker.channels.consumers import Consumers, NobodyWantsIt, session_of
+from gateway.broker.channels.deliveries import Delivery, Returned
 from gateway.broker.channels.figures import ChannelFigures
 from gateway.broker.channels.settings import ChannelSettings, Choice
 from gateway.mqtt.delivery_policy import DeliveryPolicy
@@ -27,41 +29,6 @@ ATTEMPT = "attempt"
 
 PREFIX = "$channel/"
 """What the names of channels in the database begin with, and no client identifier may."""
-
-
-class Delivery:
-    """Messages that a consumer was given at once and has not all acknowledged.
-
-    `source` is the span of the channel's queue, `sent` the one that the consumer got: the first
-    message of one is that of the other. They time out at the monotonic second `due`.
-    """
-
-    __slots__ = ("attempts", "consumer", "due", "left", "sent", "source")
-
-    def __init__(
-        self, source: Span, sent: Span, consumer: Session, attempts: int, due: float
-    ) -> None:
-        self.source = source
-        self.sent = sent
-        self.consumer = consumer
-        self.attempts = attempts
-        self.due = due
-        self.left = sent.count
-
-    def original(self, number: int) -> int:
-        """Return the number in `source` of a message of `sent`."""
-        return self.source.first + number - self.sent.first
-
-
-class Returned:
-    """A message that goes to another consumer next: it was given out so many times."""
-
-    __slots__ = ("attempts", "avoid", "span")
-
-    def __init__(self, span: Span, attempts: int, avoid: Session | None) -> None:
-        self.span = span
-        self.attempts = attempts
-        self.avoid = avoid
 
 
 class Channel(Session):
@@ -119,6 +86,13 @@ class Channel(Session):
         return self.queue.messages + len(self._returned) + len(self._later)
 
     @property
+    def attempts(self) -> int:
+        """How often the message was given out that was most often, of those in flight or back."""
+        given = [each.attempts for each in self._deliveries.values()]
+        later = [each.attempts for _, _, each in self._later]
+        return max((*given, *later, *(each.attempts for each in self._returned)), default=0)
+
+    @property
     def in_flight(self) -> int:
         """How many messages consumers have and did not acknowledge."""
         return sum(each.left for each in self._deliveries.values())
@@ -146,12 +120,36 @@ class Channel(Session):
         policy: DeliveryPolicy | None = None,  # noqa: ARG002 - likewise
     ) -> None:
         """Queue messages, and give consumers what they have room for."""
-        span = Span(publication, first, count, min(qos, 1), retain, subscription_identifiers)
-        before = self.queue.messages
-        overflow.enqueue(self, span, promised)
-        self.figures.received += count
-        self.figures.dropped += before + count - self.queue.messages
+        while count:
+            fits, alike = self._of_one_size(publication, first, count)
+            if fits:
+                span = Span(
+                    publication, first, alike, min(qos, 1), retain, subscription_identifiers
+                )
+                before = self.queue.messages
+                overflow.enqueue(self, span, promised)
+                self.figures.received += alike
+                self.figures.dropped += before + alike - self.queue.messages
+            else:
+                self.figures.outside_size += alike
+            first += alike
+            count -= alike
         self.pump(now)
+
+    def room(self, publication: Publication, first: int, most: int, qos: int) -> int:
+        """Return how many messages are surely kept, or are none that the channel takes."""
+        fits, alike = self._of_one_size(publication, first, most)
+        return super().room(publication, first, alike, qos) if fits else alike
+
+    def _of_one_size(self, publication: Publication, first: int, most: int) -> tuple[bool, int]:
+        """Return whether a message has a size that the channel takes, and how many do alike."""
+        smallest, largest = self.settings.minimum_message_size, self.settings.maximum_message_size
+        packets = publication.packets
+        if not smallest and packets.payloads <= largest:
+            return True, most
+        sizes = (packets.payload_bytes(number, 1) for number in range(first, first + most))
+        fits, alike = next(groupby(sizes, lambda size: smallest <= size <= largest))
+        return fits, len(list(alike))
 
     def pump(self, now: float) -> None:
         """Give consumers what they have room for, in the order in which it came."""

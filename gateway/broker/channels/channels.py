@@ -127,7 +127,9 @@ class Channels:
         channel = self._by_filter[topic_filter] = Channel(self._broker, settings)
         group = router.attach(topic_filter, channel)
         guarded = settings.topic_filter.startswith("$")
-        channel.consumers = Consumers(router, group, settings.choice, guarded=guarded)
+        channel.consumers = Consumers(
+            router, group, settings.choice, self._broker.randrange, guarded=guarded
+        )
         channel.wake = partial(self._wake, channel)
         if settings.temporary:
             self._ending[channel] = None

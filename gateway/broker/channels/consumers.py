@@ -22,17 +22,24 @@ class Consumers:
     """The members of a channel's group: who of them gets a message.
 
     Their rights are asked where there are access rules, or if the topics are `guarded`.
+    `randrange` returns a random number from 0 to below another.
     """
 
-    __slots__ = ("_choose", "_count", "_group", "_guarded", "_router")
+    __slots__ = ("_choose", "_group", "_guarded", "_randrange", "_router")
 
     def __init__(
-        self, router: Router, group: Group[Subscription], choice: Choice, *, guarded: bool
+        self,
+        router: Router,
+        group: Group[Subscription],
+        choice: Choice,
+        randrange: Callable[[int], int],
+        *,
+        guarded: bool,
     ) -> None:
         self._router = router
         self._guarded = guarded
         self._group = group
-        self._count = 0
+        self._randrange = randrange
         self._choose: Callable[[list[Subscription], Publication, int], Subscription | None] = {
             Choice.ROUND_ROBIN: self._first,
             Choice.RANDOM: self._random,
@@ -84,10 +91,9 @@ class Consumers:
     def _random(
         self, members: list[Subscription], publication: Publication, number: int
     ) -> Subscription | None:
+        del number
         ready = [each for each in members if _has_room(each, publication)]
-        self._count += 1
-        mixed = crc32(b"%d %d" % (self._count, number))
-        return ready[mixed % len(ready)] if ready else None
+        return ready[self._randrange(len(ready))] if ready else None
 
     def _least_inflight(
         self, members: list[Subscription], publication: Publication, number: int

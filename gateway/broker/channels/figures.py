@@ -17,6 +17,7 @@ class ChannelFigures:
         "dropped",
         "expired",
         "filtered",
+        "outside_size",
         "received",
         "requeued",
         "timed_out",
@@ -32,6 +33,7 @@ class ChannelFigures:
         self.dropped = 0  # for want of room, or for good after too many attempts
         self.expired = 0
         self.filtered = 0  # no consumer's `$where` or rights let them through
+        self.outside_size = 0  # smaller or larger than the channel takes
         self._latencies: deque[float] = deque(maxlen=LATENCIES)
 
     def note_latency(self, seconds: float, count: int) -> None:

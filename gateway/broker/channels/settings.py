@@ -12,6 +12,9 @@ MAXIMUM_CHANNELS = 1_000
 MAXIMUM_CONSUMERS = 1_000
 """Consumers of one channel."""
 
+LARGEST_MESSAGE = 268_435_455
+"""Bytes of the largest packet that MQTT knows."""
+
 
 class Choice(StrEnum):
     """Which of the consumers that have room gets a message."""
@@ -49,6 +52,8 @@ class ChannelSettings:
     max_attempts: int = 0  # 0 for any number
     dead_letter_topic: str | None = None
     maximum_consumers: int = MAXIMUM_CONSUMERS
+    minimum_message_size: int = 0  # of a payload, in bytes
+    maximum_message_size: int = LARGEST_MESSAGE
 
 
 @dataclass(frozen=True, slots=True)

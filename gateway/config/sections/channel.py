@@ -14,6 +14,9 @@ from gateway.config.checks import (
 )
 from gateway.config.declaration import Mistake, key
 
+LARGEST_MESSAGE = 268_435_455
+"""Bytes of the largest packet that MQTT knows."""
+
 ENDINGS = ("#tmp", "#ephemeral")
 """What the name of a temporary channel may end with, as in NSQ and LMQ."""
 
@@ -81,11 +84,24 @@ class ChannelConfig:
         "consumers; one more gets 0x97",
         1_000,
     )
+    minimum_message_size: int = key(
+        whole_number(0, LARGEST_MESSAGE),
+        "bytes of a payload; the channel does not take a smaller one",
+        0,
+    )
+    maximum_message_size: int = key(
+        whole_number(0, LARGEST_MESSAGE),
+        "bytes of a payload; the channel does not take a larger one",
+        LARGEST_MESSAGE,
+    )
 
     def mistakes(self, given: frozenset[str]) -> Iterator[Mistake]:  # noqa: ARG002 - a shape
         """Yield what does not go together."""
         if self.dead_letter_topic is not None and not self.max_attempts:
             yield "dead_letter_topic", self.dead_letter_topic, "only together with max_attempts"
+        if self.minimum_message_size > self.maximum_message_size:
+            most = self.maximum_message_size
+            yield "minimum_message_size", self.minimum_message_size, f"at most {most}, the maximum"
 
     @property
     def share_name(self) -> str:

@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pytest
 
@@ -250,6 +251,18 @@ def test_every_choice_gives_each_message_to_one(choice: Choice) -> None:
     assert sorted("".join(got(each) for each in clients)) == list("abcdefghijkl")
 
 
+def test_random_consumers_are_drawn_and_not_in_turn() -> None:
+    harness = durable(choice=Choice.RANDOM)
+    clients = [consumer(harness, name) for name in "abc"]
+    order = []
+    for _ in range(60):
+        publish(harness, "x")
+        order += [place for place, each in enumerate(clients) if got(each)]
+    assert min(order.count(place) for place in range(3)) > 8
+    pairs = {*pairwise(order)}
+    assert len(pairs) == 9, "after each of them comes any"
+
+
 def test_who_has_the_fewest_in_flight_gets_the_next() -> None:
     harness = durable(choice=Choice.LEAST_INFLIGHT)
     busy, idle = consumer(harness, "busy"), consumer(harness, "idle")
@@ -293,6 +306,23 @@ def test_a_channel_has_so_many_consumers_at_most() -> None:
     assert harness.connect("b").subscribe(SHARED, 1) == ReasonCode.QUOTA_EXCEEDED
     assert client.subscribe(SHARED, 1) == ReasonCode.GRANTED_QOS_1
     assert harness.counters.count("tidegate/refused/consumers") == 1
+
+
+def test_messages_outside_the_bounds_of_size_are_not_for_the_channel() -> None:
+    harness = durable(minimum_message_size=2, maximum_message_size=3, maximum_messages=2)
+    plain = harness.connect("plain")
+    plain.subscribe("t/#", 1)
+    publisher, sizes = harness.connect("publisher"), (1, 2, 4, 5, 3)
+    packets = [Publish("t/a", b"x" * size, 1, packet_id=size) for size in sizes]
+    publisher.send(*packets)
+    harness.commit()
+    answers = [each for each in publisher.take() if isinstance(each, PubAck)]
+    assert [each.reason_code for each in answers] == [ReasonCode.SUCCESS] * 5
+    assert len([*messages(plain)]) == 5
+    assert (channel_of(harness).depth, channel_of(harness).figures.outside_size) == (2, 3)
+    assert harness.publish("t/a", b"xx", 1) == ReasonCode.QUOTA_EXCEEDED
+    assert harness.publish("t/a", b"x", 1) == ReasonCode.SUCCESS  # it needs no room
+    assert [each.payload for each in messages(consumer(harness, "c"))] == [b"xx", b"xxx"]
 
 
 def test_a_packet_that_no_consumer_can_take_is_given_up() -> None:
