@@ -1,21 +1,25 @@
-"""Channels as the configuration names them, the commands for them, and their figures."""
+"""Channels as the configuration names them, and the commands for them."""
 
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from gateway.app.channel_figures import show_channels
 from gateway.broker.channels.channel import Channel
 from gateway.broker.channels.settings import (
+    MAXIMUM_PAUSED_FILTERS,
     ChannelSettings,
     ChannelsSettings,
     Choice,
     Unconfigured,
 )
 from gateway.config.settings import ChannelConfig, Configuration
+from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.mqtt.topics import check_topic_filter
 from gateway.routing.where.message import Message
 from gateway.session.limits import WhenFull
-from gateway.storage.state.note import is_noted, note, note_of
+from gateway.storage.state.note import is_noted, note, note_of, noted_parts
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
@@ -26,11 +30,13 @@ PART = "channel"
 """The part of `$CONTROL/tidegate/` with the commands for channels."""
 
 PAUSED = "channel_paused"
+PAUSED_FILTER = "channel_filter_paused"
+
+FILTER_COMMANDS = ("pause", "resume")
+"""What can be asked without a channel's name, with a topic filter as payload."""
 
 LATEST = 86_400
 """Seconds by which `requeue` may put messages off: a day."""
-
-_FIGURES = "tidegate/channels/"
 
 
 def channels_settings(configuration: Configuration) -> ChannelsSettings:
@@ -63,7 +69,7 @@ def _settings(config: ChannelConfig) -> ChannelSettings:
 
 
 class ChannelDesk:
-    """Carries out commands for channels, and shows what becomes of their messages."""
+    """Carries out commands for channels."""
 
     def __init__(self, gateway: "Gateway") -> None:
         self._gateway = gateway
@@ -77,10 +83,12 @@ class ChannelDesk:
             "requeue": self._requeue,
         }
         gateway.control.answer_below(PART, self.receive)
-        gateway.telemetry.sys_topics.refresh.append(self.show)
+        gateway.telemetry.sys_topics.refresh.append(lambda: show_channels(gateway))
 
     def receive(self, rest: str, message: Message) -> ReasonCode:
-        """Carry out `<name>/<command>`; what is unknown is refused with 0x83."""
+        """Carry out `<name>/<command>`, or one for a topic filter; others are refused with 0x83."""
+        if rest in FILTER_COMMANDS:
+            return self._of_filter(rest, message)
         name, _, word = rest.rpartition("/")
         command, found = self._commands.get(word), self._channels.named(name)
         if command is None or not found:
@@ -108,6 +116,29 @@ class ChannelDesk:
                 )
                 self._channels.pause(channel)
 
+        for topic_filter in await noted_parts(self._gateway.database, PAUSED_FILTER):
+            logger.warning("channels: topic filter %.80r paused before the start", topic_filter)
+            self._channels.pause_filter(topic_filter)
+
+    def _of_filter(self, word: str, message: Message) -> ReasonCode:
+        """Pause or resume a topic filter; one that is none, or one too many, is refused."""
+        topic_filter = message.text() or ""
+        try:
+            check_topic_filter(topic_filter)
+        except ProtocolError as error:
+            logger.warning("channels: %s of %.80r: %s", word, topic_filter, error.reason)
+            return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
+        pauses = word == "pause"
+        change = self._channels.pause_filter if pauses else self._channels.resume_filter
+        if not change(topic_filter):
+            why = f"{MAXIMUM_PAUSED_FILTERS} are" if pauses else "it is not"
+            logger.warning("channels: %s of %.80r: %s paused", word, topic_filter, why)
+            return ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
+        note(self._gateway.writer, note_of(PAUSED_FILTER, topic_filter), there=pauses)
+        who = message.client_id
+        logger.info("channels: %s %.80r, asked for by client %.80r", word, topic_filter, who)
+        return ReasonCode.SUCCESS
+
     def _pause(self, channel: Channel, _: Message) -> None:
         if not channel.settings.temporary:
             note(self._gateway.writer, note_of(PAUSED, channel.settings.name))
@@ -129,20 +160,6 @@ class ChannelDesk:
         second = self._gateway.turn.instant.monotonic + delay if delay else 0.0
         channel.requeue(message.client_id or "", second)
 
-    def show(self) -> None:
-        """Set the figures of every channel, and forget those of channels that are gone."""
-        counters, now = self._gateway.counters, self._gateway.clock.monotonic()
-        gone = {name for name in counters.values if name.startswith(_FIGURES)}
-        for channel in self._channels:
-            for name, value in _figures(channel, now).items():
-                full = f"{_FIGURES}{channel.settings.name}/{name}"
-                counters.set(full, value)
-                gone.discard(full)
-        for name in gone:
-            counters.forget(name)
-        counters.set("tidegate/channels", len(self._channels))
-        counters.set("tidegate/channels_refused", self._channels.refused)
-
 
 def _delay(message: Message) -> int | None:
     """Return the seconds that the payload says, 0 without one; None for what is no such number."""
@@ -151,31 +168,3 @@ def _delay(message: Message) -> int | None:
         return 0
     number = int(text) if text.isascii() and text.isdecimal() else LATEST + 1
     return number if len(message.payload) < 6 and number <= LATEST else None
-
-
-def _figures(channel: Channel, now: float) -> dict[str, int | float | str]:
-    figures, settings = channel.figures, channel.settings
-    state = "paused" if channel.paused else "open"
-    return {
-        "state": state,
-        "kind": "temporary" if settings.temporary else "durable",
-        "filter": settings.topic_filter,
-        "consumers": len(channel.consumers),
-        "depth": channel.depth,
-        "bytes": channel.queue.bytes,
-        "in_flight": channel.in_flight,
-        "attempts": channel.attempts,
-        "oldest_seconds": round(channel.oldest(now), 1),
-        "received": figures.received,
-        "delivered": figures.delivered,
-        "acknowledged": figures.acknowledged,
-        "requeued": figures.requeued,
-        "timed_out": figures.timed_out,
-        "dead_lettered": figures.dead_lettered,
-        "dropped": figures.dropped,
-        "expired": figures.expired,
-        "filtered": figures.filtered,
-        "outside_size": figures.outside_size,
-        "latency_ms_p50": round(1000 * figures.latency(50), 1),
-        "latency_ms_p99": round(1000 * figures.latency(99), 1),
-    }

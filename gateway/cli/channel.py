@@ -14,9 +14,15 @@ if TYPE_CHECKING:
     from gateway.cli.uplink_status import Figures
 
 COMMANDS = ("pause", "resume", "empty", "delete")
+FILTER_COMMANDS = ("pause", "resume")
 COLUMNS = ("state", "kind", "consumers", "depth", "in_flight", "oldest_seconds", "filter")
 COUNT = "channels"
-FILTERS = ("$SYS/broker/tidegate/channels/#", "$SYS/broker/tidegate/channels")
+PAUSED_FILTERS = "channels_paused_filters"
+FILTERS = (
+    "$SYS/broker/tidegate/channels/#",
+    f"$SYS/broker/tidegate/{PAUSED_FILTERS}",
+    "$SYS/broker/tidegate/channels",
+)
 
 Channels = dict[str, "Figures"]
 
@@ -26,6 +32,7 @@ def add_channel(commands: "Commands") -> None:
     channel = commands.add_parser("channel", help="list channels; pause, resume or empty one")
     channel.add_argument("action", choices=("list", "stats", *COMMANDS))
     channel.add_argument("name", nargs="?", help="the channel's name; list needs none")
+    channel.add_argument("--filter", metavar="TOPIC", help="pause or resume: these topics, in all")
     channel.add_argument("--json", action="store_true", help="with list and stats: every figure")
     channel.add_argument("--url", metavar="URL", default="mqtt://127.0.0.1:1883")
     channel.add_argument("--username", metavar="NAME")
@@ -40,10 +47,12 @@ def _channel(options: argparse.Namespace) -> int:
 
     broker = LocalBroker.of(options)
     if options.action == "list":
-        return _list(read_channels(broker), as_json=options.json)
+        return _list(*read_channels(broker), as_json=options.json)
+    if options.filter is not None:
+        return _change_filter(broker, options)
     if options.name is None:
         raise TidegateError(f"channel {options.action} needs the name of a channel")
-    found = read_channels(broker)
+    found, _ = read_channels(broker)
     if options.name not in found:
         known = ", ".join(sorted(found)) or "none"
         raise TidegateError(f"there is no channel {options.name!r}; there are: {known}")
@@ -55,19 +64,36 @@ def _channel(options: argparse.Namespace) -> int:
     return 0
 
 
-def read_channels(broker: "LocalBroker") -> Channels:
-    """Return the figures of all channels by name; raise TidegateError without an answer."""
+def _change_filter(broker: "LocalBroker", options: argparse.Namespace) -> int:
+    """Pause or resume the messages of a topic filter in all channels."""
+    from gateway.cli.control_request import ask_gateway
+
+    action, topic_filter = options.action, options.filter
+    if action not in FILTER_COMMANDS or options.name is not None:
+        raise TidegateError("--filter is for pause and resume, without the name of a channel")
+    refused = f"did not {action} topic filter {topic_filter!r}, and its log says why"
+    ask_gateway(broker, f"channel/{action}", topic_filter, refused)
+    print(f"topic filter {topic_filter}: {action}")
+    return 0
+
+
+def read_channels(broker: "LocalBroker") -> tuple[Channels, list[str]]:
+    """Return the figures of all channels by name, and the topic filters that are paused.
+
+    Raises TidegateError without an answer.
+    """
     from gateway.cli.uplink_status import figures
 
     found: Channels = defaultdict(dict)
-    for path, value in figures(broker, FILTERS, COUNT).items():
+    told = figures(broker, FILTERS, COUNT)
+    for path, value in told.items():
         name, _, figure = path.removeprefix("channels/").rpartition("/")
-        if path != COUNT:
+        if path not in (COUNT, PAUSED_FILTERS):
             found[name][figure] = value
-    return dict(found)
+    return dict(found), json.loads(str(told.get(PAUSED_FILTERS, "[]")))
 
 
-def _list(found: Channels, *, as_json: bool) -> int:
+def _list(found: Channels, paused: list[str], *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(found, indent=2, sort_keys=True, ensure_ascii=False))
         return 0
@@ -81,6 +107,8 @@ def _list(found: Channels, *, as_json: bool) -> int:
         print(
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         )
+    if paused:
+        print(f"paused topic filters: {', '.join(paused)}")
     return 0
 
 

@@ -1,3 +1,5 @@
+import json
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
@@ -73,7 +75,7 @@ class Desk:
     def __init__(self, harness: Harness) -> None:
         self.harness = harness
         self.control = Control()
-        self.refresh: list[object] = []
+        self.refresh: list[Callable[[], None]] = []
         telemetry = SimpleNamespace(sys_topics=SimpleNamespace(refresh=self.refresh))
         gateway = SimpleNamespace(
             broker=harness.broker,
@@ -93,7 +95,8 @@ class Desk:
         return code
 
     def shown(self) -> dict[str, object]:
-        self.desk.show()
+        (show,) = self.refresh
+        show()
         return {
             name.removeprefix("tidegate/"): value
             for name, value in self.harness.counters.values.items()
@@ -139,6 +142,34 @@ def test_commands_are_carried_out(harness: DurableHarness) -> None:
     assert not len(harness.broker.channels)
 
 
+def test_a_topic_filter_is_paused_for_all_channels(
+    harness: DurableHarness, caplog: pytest.LogCaptureFixture
+) -> None:
+    desk = Desk(harness)
+    client = harness.connect("c")
+    client.subscribe("$share/jobs/t", 1)
+    assert desk.ask("pause", payload=b"+") == ReasonCode.SUCCESS
+    assert json.loads(str(desk.shown()["channels_paused_filters"])) == ["+"]
+    harness.publish("t", b"x", 1)
+    assert client.take() == []
+    refused = ReasonCode.IMPLEMENTATION_SPECIFIC_ERROR
+    for word, payload, why in (
+        ("pause", b"a/#/b", "of 'a/#/b'"),
+        ("pause", b"", "of ''"),
+        ("pause", b"\xff", "of ''"),
+        ("resume", b"t", "it is not paused"),
+    ):
+        caplog.clear()
+        assert desk.ask(word, payload=payload) == refused
+        assert why in caplog.text
+    assert desk.ask("resume", payload=b"+") == ReasonCode.SUCCESS
+    assert len(client.take()) == 1
+    for number in range(101):
+        code = desk.ask("pause", payload=b"%d" % number)
+    assert code == refused
+    assert "100 are paused" in caplog.text
+
+
 def test_unknown_channels_and_commands_are_refused(
     harness: DurableHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -167,4 +198,5 @@ def test_figures_are_shown_while_the_channel_is_there(harness: DurableHarness) -
     for name, value in expected.items():
         assert shown[f"channels/jobs/{name}"] == value
     desk.ask("jobs/delete")
-    assert desk.shown() == {"channels": 0, "channels_refused": 0}
+    none = {"channels": 0, "channels_refused": 0, "channels_paused_filters": "[]"}
+    assert desk.shown() == none

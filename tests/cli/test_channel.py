@@ -53,6 +53,7 @@ def test_a_channel_keeps_its_messages_over_kills_and_can_be_looked_after(
         # mosquitto_sub may end before its last PUBACK: then that message has come back
         assert tidegate("channel", "empty", "jobs", *url).returncode == 0
         assert tidegate("channel", "pause", "jobs", *url).returncode == 0
+        assert tidegate("channel", "pause", "--filter", "jobs/+", *url).returncode == 0
         publish(gateway, "jobs/x", "e")
 
         def is_told() -> bool:  # figures are said each second
@@ -64,7 +65,17 @@ def test_a_channel_keeps_its_messages_over_kills_and_can_be_looked_after(
         gateway.start()
         assert "channel jobs: paused before the start" in gateway.log()
         until(is_told, "it is paused still", gateway.log)
-        assert "depth           1" in tidegate("channel", "stats", "jobs", *url).stdout
+        listed = tidegate("channel", "list", *url).stdout
+        assert listed.endswith("paused topic filters: jobs/+\n")
+        assert tidegate("channel", "resume", "jobs", *url).returncode == 0
+        assert tidegate("channel", "resume", "--filter", "jobs/+", *url).returncode == 0
+        assert consume(gateway, "$share/jobs/jobs/#", 1) == ["e"]
+        refused = tidegate("channel", "resume", "--filter", "jobs/+", *url)
+        assert refused.returncode == 2
+        assert "did not resume topic filter 'jobs/+', and its log says why" in refused.stderr
+        for words in (("empty", "--filter", "a"), ("pause", "jobs", "--filter", "a")):
+            assert "--filter is for pause and resume" in tidegate("channel", *words, *url).stderr
+        assert "kind            durable" in tidegate("channel", "stats", "jobs", *url).stdout
         assert tidegate("channel", "empty", "jobs", *url).returncode == 0
 
         def is_empty() -> bool:

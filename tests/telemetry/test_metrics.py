@@ -13,6 +13,7 @@ from tests.support.sys_topics import documented
 TEXTS = {
     "tidegate/channels/<channel>/filter",
     "tidegate/channels/<channel>/kind",
+    "tidegate/channels_paused_filters",
     "version",
     *(f"tidegate/gateway/{name}" for name in ("id", "version", "epoch")),
     *(f"tidegate/uplink/{name}" for name in ("destination", "error")),

@@ -2,8 +2,8 @@
 
 import heapq
 from collections import deque
-from collections.abc import Callable
-from itertools import groupby
+from collections.abc import Callable, Collection
+from itertools import compress, groupby
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -14,10 +14,12 @@ from gateway.broker.channels.settings import ChannelSettings, Choice
 from gateway.mqtt.delivery_policy import DeliveryPolicy
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.publish_encoder import publication_of
+from gateway.mqtt.topics import topic_matches
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.message import make_message
 from gateway.session import overflow, sending
 from gateway.session.limits import SessionLimits
+from gateway.session.queue_bounds import HEAD_BYTES
 from gateway.session.session import Session
 from gateway.session.span import Span
 
@@ -42,6 +44,8 @@ class Channel(Session):
     __slots__ = (
         "_acknowledged",
         "_deliveries",
+        "_held",
+        "_held_bytes",
         "_later",
         "_order",
         "_returned",
@@ -49,6 +53,7 @@ class Channel(Session):
         "dead_letters",
         "figures",
         "paused",
+        "paused_filters",
         "settings",
         "wake",
         "wakes_at",
@@ -73,6 +78,9 @@ class Channel(Session):
         self.wakes_at = inf  # the monotonic second that `wake` was called with
         self.wake: Callable[[float], None] = lambda second: None  # noqa: ARG005 - keeps the name
         self.dead_letters: list[tuple[Span, int]] = []  # to be published, with their attempts
+        self.paused_filters: Collection[str] = ()  # messages of their topics are `_held`
+        self._held: deque[Returned] = deque()
+        self._held_bytes = 0
         self._returned: deque[Returned] = deque()
         self._later: list[tuple[float, int, Returned]] = []  # a heap, by second
         self._order = 0  # of those of the same second
@@ -83,14 +91,19 @@ class Channel(Session):
     @property
     def depth(self) -> int:
         """How many messages wait for a consumer."""
-        return self.queue.messages + len(self._returned) + len(self._later)
+        return self.queue.messages + len(self._back) + len(self._later)
+
+    @property
+    def _back(self) -> list[Returned]:
+        """What stands before the queue."""
+        return [*self._held, *self._returned]
 
     @property
     def attempts(self) -> int:
         """How often the message was given out that was most often, of those in flight or back."""
         given = [each.attempts for each in self._deliveries.values()]
         later = [each.attempts for _, _, each in self._later]
-        return max((*given, *later, *(each.attempts for each in self._returned)), default=0)
+        return max((*given, *later, *(each.attempts for each in self._back)), default=0)
 
     @property
     def in_flight(self) -> int:
@@ -100,7 +113,7 @@ class Channel(Session):
     def oldest(self, now: float) -> float:
         """Return how many seconds the oldest message in memory has waited or been in flight."""
         spans = [*(each.source for each in self._deliveries.values())][:1]
-        spans += [each.span for each in self._returned][:1]
+        spans += [each[0].span for each in (self._held, self._returned) if each]
         first = self.queue.first()
         if first is not None:
             spans.append(first)
@@ -173,6 +186,8 @@ class Channel(Session):
             self.counters.add("publish/messages/expired", span.count)
             self._give_up(self._take(span.count))
             return True
+        if self.paused_filters and self._is_paused(span):
+            return self._hold()
         avoid = None if returned is None else returned.avoid
         try:
             member = self.consumers.choose(span.publication, span.first, avoid)
@@ -186,6 +201,29 @@ class Channel(Session):
         count = self._share(span, member)
         self._give(self._take(count), member, attempts, now)
         return True
+
+    def _is_paused(self, span: Span) -> bool:
+        topic = span.publication.topic_of(span.first)
+        return any(topic_matches(each, topic) for each in self.paused_filters)
+
+    def _hold(self) -> bool:
+        """Put the next message aside, as far as there is room; False if all wait behind it."""
+        if len(self._held) >= self.settings.memory_messages or self._held_bytes >= HEAD_BYTES:
+            return False
+        held = self._returned.popleft() if self._returned else Returned(self.queue.take(1), 0, None)
+        self._held.append(held)
+        self._held_bytes += held.span.size
+        return True
+
+    def go_on(self) -> None:
+        """Give out, before all others, what was put aside and whose topic is not paused now."""
+        paused = [self._is_paused(each.span) for each in self._held]
+        held, self._held = self._held, deque(compress(self._held, paused))
+        self._held_bytes = sum(each.span.size for each in self._held)
+        self._returned.extendleft(
+            reversed([each for each, stays in zip(held, paused, strict=True) if not stays])
+        )
+        self.wake(0.0)
 
     def _take(self, count: int) -> Span:
         """Remove and return the first so many messages of what is next."""
@@ -339,11 +377,13 @@ class Channel(Session):
         """Return everything in memory that waits or is in flight."""
         given = [each.source for each in self._deliveries.values()]
         later = [each.span for _, _, each in self._later]
-        return [*given, *(each.span for each in self._returned), *later, *self.queue]
+        return [*given, *(each.span for each in self._back), *later, *self.queue]
 
     def discard(self) -> None:
         """Forget everything that waits or is in flight; the journal is closed, or there is none."""
         self.figures.dropped += self.depth + self.in_flight
+        self._held.clear()
+        self._held_bytes = 0
         self._returned.clear()
         self._later.clear()
         self._deliveries.clear()

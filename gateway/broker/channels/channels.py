@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 
 from gateway.broker.channels.channel import PREFIX, Channel
 from gateway.broker.channels.consumers import Consumers, session_of
-from gateway.broker.channels.settings import ChannelSettings, Unconfigured
+from gateway.broker.channels.settings import (
+    MAXIMUM_PAUSED_FILTERS,
+    ChannelSettings,
+    Unconfigured,
+)
 from gateway.broker.instant import Instant
 from gateway.mqtt.reason_codes import FAILURE
 from gateway.mqtt.topics import SHARED_PREFIX, split_shared
@@ -34,13 +38,22 @@ class Channels:
     too many, which stay shared subscriptions.
     """
 
-    __slots__ = ("_broker", "_by_filter", "_ending", "_settings", "_temporary", "refused")
+    __slots__ = (
+        "_broker",
+        "_by_filter",
+        "_ending",
+        "_settings",
+        "_temporary",
+        "paused_filters",
+        "refused",
+    )
 
     def __init__(self, broker: "Broker") -> None:
         self._broker = broker
         self._settings = broker.settings.channels
         self._by_filter: dict[str, Channel] = {}
         self._ending: dict[Channel, None] = {}  # temporary ones
+        self.paused_filters: dict[str, None] = {}
         self.refused = 0
         broker.router.on_add.append(self._joined)
         broker.router.on_discard.append(self._left)
@@ -97,6 +110,26 @@ class Channels:
         channel.paused = False
         channel.wake(0.0)
 
+    def pause_filter(self, topic_filter: str) -> bool:
+        """Give out no message of these topics, whatever its channel, until `resume_filter`.
+
+        Other messages pass them. Returns False if too many topic filters are paused.
+        """
+        if topic_filter not in self.paused_filters:
+            if len(self.paused_filters) >= MAXIMUM_PAUSED_FILTERS:
+                return False
+            self.paused_filters[topic_filter] = None
+        return True
+
+    def resume_filter(self, topic_filter: str) -> bool:
+        """Give out messages of these topics again; return False if they were not paused."""
+        if topic_filter not in self.paused_filters:
+            return False
+        del self.paused_filters[topic_filter]
+        for channel in self:
+            channel.go_on()
+        return True
+
     def empty(self, channel: Channel) -> None:
         """Give up all messages that wait or are in flight."""
         persistent = channel.persistent
@@ -131,6 +164,7 @@ class Channels:
             router, group, settings.choice, self._broker.randrange, guarded=guarded
         )
         channel.wake = partial(self._wake, channel)
+        channel.paused_filters = self.paused_filters
         if settings.temporary:
             self._ending[channel] = None
         return channel

@@ -12,6 +12,9 @@ MAXIMUM_CHANNELS = 1_000
 MAXIMUM_CONSUMERS = 1_000
 """Consumers of one channel."""
 
+MAXIMUM_PAUSED_FILTERS = 100
+"""Topic filters whose messages no channel gives out: each is compared with every message."""
+
 LARGEST_MESSAGE = 268_435_455
 """Bytes of the largest packet that MQTT knows."""
 

@@ -6,10 +6,11 @@ from gateway.storage.engine.writer import Writer
 SET = "INSERT INTO meta (name, value) VALUES (?, 1) ON CONFLICT DO NOTHING"
 CLEAR = "DELETE FROM meta WHERE name = ?"
 _READ = "SELECT count(*) FROM meta WHERE name = ?"
+_READ_PARTS = "SELECT substr(name, ?) FROM meta WHERE substr(name, 1, ?) = ?"
 
 
 def note_of(name: str, part: str) -> str:
-    """Return the name of a note for an uplink or a channel; an uplink that is alone has none."""
+    """Return the name of a note for a part, such as a channel; an uplink that is alone has none."""
     return f"{name}/{part}" if part else name
 
 
@@ -17,6 +18,13 @@ async def is_noted(database: Database, name: str) -> bool:
     """Return whether a note of this name is on disk."""
     query = database.writer.query
     return bool(await query(_READ, (name,), lambda cursor: cursor.fetchone()[0]))
+
+
+async def noted_parts(database: Database, name: str) -> list[str]:
+    """Return the parts for which there is a note of this name on disk."""
+    start, query = f"{name}/", database.writer.query
+    parameters = (len(start) + 1, len(start), start)
+    return [part for (part,) in await query(_READ_PARTS, parameters, lambda rows: [*rows])]
 
 
 def note(writer: Writer, name: str, *, there: bool = True) -> None:

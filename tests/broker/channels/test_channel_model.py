@@ -128,6 +128,16 @@ class ChannelModel(RuleBasedStateMachine):
         self.harness.pass_time(0)
         self.look()
 
+    @rule(topic_filter=st.sampled_from(["t/1", "t/+"]))
+    def pause_filter(self, topic_filter: str) -> None:
+        self.harness.broker.channels.pause_filter(topic_filter)
+
+    @rule(topic_filter=st.sampled_from(["t/1", "t/+"]))
+    def resume_filter(self, topic_filter: str) -> None:
+        self.harness.broker.channels.resume_filter(topic_filter)
+        self.harness.pass_time(0)
+        self.look()
+
     @rule()
     def crash(self) -> None:
         self.harness.pass_time(1.5)  # deletions are on disk a second later
@@ -151,6 +161,8 @@ class ChannelModel(RuleBasedStateMachine):
             client.drop()
         self.clients = {}
         self.resume()
+        self.resume_filter("t/1")
+        self.resume_filter("t/+")
         self.connect("x", 100)
         while self.held["x"]:
             for packet_id, number in list(self.held["x"].items()):

@@ -1,0 +1,56 @@
+"""What `$SYS` says of channels."""
+
+import json
+from typing import TYPE_CHECKING
+
+from gateway.broker.channels.channel import Channel
+
+if TYPE_CHECKING:
+    from gateway.app.gateway import Gateway
+
+_FIGURES = "tidegate/channels/"
+
+
+def show_channels(gateway: "Gateway") -> None:
+    """Set the figures of every channel, and forget those of channels that are gone."""
+    channels = gateway.broker.channels
+    counters, now = gateway.counters, gateway.clock.monotonic()
+    gone = {name for name in counters.values if name.startswith(_FIGURES)}
+    for channel in channels:
+        for name, value in _figures(channel, now).items():
+            full = f"{_FIGURES}{channel.settings.name}/{name}"
+            counters.set(full, value)
+            gone.discard(full)
+    for name in gone:
+        counters.forget(name)
+    counters.set("tidegate/channels", len(channels))
+    counters.set("tidegate/channels_refused", channels.refused)
+    counters.set("tidegate/channels_paused_filters", json.dumps([*channels.paused_filters]))
+
+
+def _figures(channel: Channel, now: float) -> dict[str, int | float | str]:
+    figures, settings = channel.figures, channel.settings
+    state = "paused" if channel.paused else "open"
+    return {
+        "state": state,
+        "kind": "temporary" if settings.temporary else "durable",
+        "filter": settings.topic_filter,
+        "consumers": len(channel.consumers),
+        "depth": channel.depth,
+        "bytes": channel.queue.bytes,
+        "in_flight": channel.in_flight,
+        "attempts": channel.attempts,
+        "oldest_seconds": round(channel.oldest(now), 1),
+        "received": figures.received,
+        "delivered": figures.delivered,
+        "acknowledged": figures.acknowledged,
+        "requeued": figures.requeued,
+        "timed_out": figures.timed_out,
+        "dead_lettered": figures.dead_lettered,
+        "dropped": figures.dropped,
+        "expired": figures.expired,
+        "filtered": figures.filtered,
+        "outside_size": figures.outside_size,
+        "latency_ms_p50": round(1000 * figures.latency(50), 1),
+        "latency_ms_p99": round(1000 * figures.latency(99), 1),
+    }
