@@ -9,7 +9,6 @@ from textual import on
 from textual.app import App
 from textual.binding import Binding, BindingType
 
-from tui import figures
 from tui.address import DEFAULT_URL, Address, AddressError, parse_address
 from tui.clock import now
 from tui.gateway_client import GatewayClient
@@ -20,10 +19,11 @@ from tui.screens.dashboard import Dashboard
 from tui.screens.figures import Figures
 from tui.screens.help import Help
 from tui.screens.sensor_detail import SensorDetail
+from tui.screens.uplinks import Uplinks
 from tui.state import GatewayState
 from tui.theme import TIDE
 from tui.topics import GATEWAY, Topics
-from tui.uplink_order import PAUSE, PAUSED, RESUME, UplinkOrder
+from tui.uplink_order import PAUSED, UplinkOrder, word_for
 from tui.widgets.sensor_table import SensorTable
 
 TICK = 0.25
@@ -50,6 +50,7 @@ class TidegateApp(App[None]):
         Binding("p", "order_uplink('resume')", "Resume uplink"),
         Binding("f", "figures", "Figures"),
         Binding("c", "channels", "Channels"),
+        Binding("u", "uplinks", "Uplinks"),
         Binding("r", "retry", "Retry now"),
         Binding("question_mark", "help", "Help", key_display="?"),
     ]
@@ -81,8 +82,7 @@ class TidegateApp(App[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer `pause` or `resume`, whichever can have an effect, and `retry` while it waits."""
         if action == "order_uplink":
-            paused = self.state.word(figures.UPLINK_STATE) == PAUSED
-            return parameters == (RESUME if paused else PAUSE,)
+            return parameters == (word_for(self.state.uplink_state()),)
         if action == "retry":
             return self._link.phase is Phase.WAITING
         return True
@@ -102,22 +102,31 @@ class TidegateApp(App[None]):
         if not isinstance(self.screen, Channels):
             self.push_screen(Channels(self.state))
 
+    def action_uplinks(self) -> None:
+        """Show the uplinks one by one."""
+        if not isinstance(self.screen, Uplinks):
+            self.push_screen(Uplinks(self.state))
+
     def action_retry(self) -> None:
         """Try now to connect again."""
         self.client.retry_now()
 
-    def action_order_uplink(self, word: str) -> None:
-        """Order the uplink to pause or resume, and follow what comes of it."""
+    def action_order_uplink(self, word: str, name: str = "") -> None:
+        """Order all uplinks or one to pause or resume, and follow what comes of it."""
         if self._link.phase is not Phase.CONNECTED:
             self._tell("warning", f"no connection: no order to {word} was sent")
         elif self._order is None:
-            self._order = UplinkOrder(word, now())
-            self.client.order_uplink(word)
-            self.state.note("info", f"ordered the uplink to {word}", now())
+            self._order = UplinkOrder(word, now(), name)
+            self.client.order_uplink(word, name)
+            self.state.note("info", f"ordered {self._order.uplink} to {word}", now())
 
     @on(SensorTable.Opened)
     def _on_sensor_opened(self, event: SensorTable.Opened) -> None:
         self.push_screen(SensorDetail(self.state, event.topic))
+
+    @on(Uplinks.Ordered)
+    def _on_uplink_ordered(self, event: Uplinks.Ordered) -> None:
+        self.action_order_uplink(event.word, event.name)
 
     @on(SubscriptionRefused)
     def _on_subscription_refused(self, event: SubscriptionRefused) -> None:
@@ -153,7 +162,7 @@ class TidegateApp(App[None]):
         self._take_arrivals()
         self.state.settle(moment, self.client.heard)
         self._follow_order(moment)
-        paused = self.state.word(figures.UPLINK_STATE) == PAUSED
+        paused = self.state.uplink_state() == PAUSED
         if paused is not self._was_paused:
             self._was_paused = paused
             self._renew_keys()
@@ -171,7 +180,7 @@ class TidegateApp(App[None]):
         order = self._order
         if order is None:
             return
-        order.look(self.state.word(figures.UPLINK_STATE), moment)
+        order.look(self.state.uplink_state(order.name), moment)
         if order.outcome:
             self._order = None
             self._tell("info" if order.done else "warning", order.outcome)
@@ -188,7 +197,7 @@ class TidegateApp(App[None]):
                 screen.show(self._link, self._last_connected, skipped, moment)
             elif isinstance(screen, SensorDetail):
                 screen.show(moment)
-            elif isinstance(screen, Figures | Channels):
+            elif isinstance(screen, Figures | Channels | Uplinks):
                 screen.show()
 
     def _tell(self, level: str, text: str) -> None:

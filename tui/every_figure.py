@@ -53,6 +53,14 @@ class EveryFigure:
             )
         yield from by_part.items()
 
+    def of_part(self, part: str) -> dict[str, str]:
+        """Return the figures of a part that have a name of one level."""
+        return {
+            figure: _shown(figure, payload)
+            for (other, figure), payload in self._values.items()
+            if other == part and "/" not in figure
+        }
+
     def by_name(self, part: str) -> dict[str, dict[str, str]]:
         """Return the figures of a part whose names are `<name>/<figure>`, by name."""
         found: dict[str, dict[str, str]] = {}

@@ -71,9 +71,10 @@ class GatewayClient:
         """Whether everything that `subscribe` asks for comes from now on."""
         return self._connection.hears
 
-    def order_uplink(self, word: str) -> None:
-        """Send `pause` or `resume` to the uplink; the answer is posted as OrderAnswered."""
-        self._connection.order(self._topics.uplink_order, word)
+    def order_uplink(self, word: str, name: str = "") -> None:
+        """Send `pause` or `resume` to all uplinks or one; the answer is posted as OrderAnswered."""
+        topic = self._topics.uplink_order
+        self._connection.order(f"{topic}/{name}" if name else topic, word)
 
     def _new_connection(self) -> Connection:
         return Connection(

@@ -154,6 +154,17 @@ class GatewayState:
         """Return a text; empty while it is not known."""
         return self.words.get(name, "")
 
+    def uplinks(self) -> dict[str, dict[str, str]]:
+        """Return the figures of several uplinks by name; nothing if there is one."""
+        found = self.every_figure.by_name("uplink")
+        return {name: told for name, told in found.items() if "state" in told}
+
+    def uplink_state(self, name: str = "") -> str:
+        """Return the state of one of several uplinks, or of all; empty while it is not known."""
+        if name:
+            return self.uplinks().get(name, {}).get("state", "")
+        return self.word(figures.UPLINK_STATE)
+
     def _take_count(self, name: str, payload: bytes) -> Change:
         count = as_count(payload)
         if count is None:

@@ -12,7 +12,7 @@ class Topics:
     sensors: str = "sensors/#"
     """the topic filter of what is shown as sensors"""
     uplink_order: str = "$CONTROL/tidegate/uplink"
-    """takes `pause` and `resume`"""
+    """takes `pause` and `resume` for all uplinks; below it are topics for each by its name"""
 
 
 GATEWAY = Topics()

@@ -20,14 +20,14 @@ class Publisher:
         self.orders: list[str] = []
         self._client = Client(CallbackAPIVersion.VERSION2, protocol=MQTTProtocolVersion.MQTTv5)
         self._client.on_message = lambda _client, _userdata, message: self.orders.append(
-            bytes(message.payload).decode()
+            bytes(message.payload).decode() + message.topic.removeprefix(TOPICS.uplink_order)
         )
         subscribed = Event()
         self._client.on_subscribe = lambda *_: subscribed.set()
         self._client.connect("127.0.0.1", port)
         self._client.loop_start()
         until(self._client.is_connected, "the publisher is connected")
-        self._client.subscribe(TOPICS.uplink_order, 1)
+        self._client.subscribe(f"{TOPICS.uplink_order}/#", 1)
         until(subscribed.is_set, "SUBACK")
 
     def tell(self, **figures: object) -> None:

@@ -244,6 +244,60 @@ async def test_channels(application: TidegateApp, publisher: Publisher) -> None:
         assert not application.state.ports  # it is no bridge
 
 
+async def test_one_of_several_uplinks_is_paused(
+    application: TidegateApp, publisher: Publisher
+) -> None:
+    publisher.tell(
+        tidegate__uplink__state="disconnected",
+        tidegate__uplink__cloud__state="connected",
+        tidegate__uplink__cloud__waiting=0,
+        tidegate__uplink__cloud__acknowledged=4_711,
+        tidegate__uplink__plant__state="disconnected",
+        tidegate__uplink__plant__waiting=1_205,
+        tidegate__uplink__plant__error="no route to host",
+    )
+    async with application.run_test(size=(120, 40)) as pilot:
+        await shown(pilot, "connected, 0 wait", "disconnected, 1,205 wait")
+        await press(pilot, "u")
+        text = await shown(pilot, "4,711", "where, or why not", "! no route to host")
+        cloud, plant = (
+            next(line for line in text.splitlines() if f" {name} " in line and state in line)
+            for name, state in (("cloud", "● connected"), ("plant", "✕ disconnected"))
+        )
+        assert "4,711" in cloud
+        assert "1,205" in plant
+        await press(pilot, "down", "p")
+        await shown(pilot, "ordered uplink plant to pause")
+        publisher.tell(tidegate__uplink__plant__state="paused")
+        await shown(pilot, "‖ paused", "uplink plant is paused")
+        await press(pilot, "p")
+        await shown(pilot, "ordered uplink plant to resume")
+        publisher.tell(tidegate__uplink__plant__state="connected")
+        await shown(pilot, "uplink plant is connected")
+        await press(pilot, "u")
+        await gone(pilot, "no route to host")
+    assert publisher.orders == ["pause/plant", "resume/plant"]
+
+
+async def test_the_only_uplink_is_listed_too(
+    application: TidegateApp, publisher: Publisher
+) -> None:
+    async with application.run_test(size=(120, 40)) as pilot:
+        await connected(pilot)
+        await press(pilot, "u", "p")
+        publisher.tell(
+            tidegate__gateway__id="barn",
+            tidegate__uplink__state="connected",
+            tidegate__uplink__destination="mqtts://fleet.example",
+            tidegate__outbox__rows=77,
+        )
+        text = await shown(pilot, "(the only one)", "mqtts://fleet.example")
+        assert "77" in next(line for line in text.splitlines() if "(the only one)" in line)
+        await press(pilot, "p")
+        await shown(pilot, "ordered the uplink to pause")
+    assert publisher.orders == ["pause"]
+
+
 async def test_every_figure(application: TidegateApp, publisher: Publisher) -> None:
     publisher.tell(
         tidegate__storage__written_per_day=84_300_000,

@@ -11,7 +11,7 @@ from textual.widgets import Static
 
 KEYS = (
     ("q", "quit"),
-    ("p", "pause or resume the uplink; rows wait in the outbox meanwhile"),
+    ("p", "pause or resume the uplinks; messages wait meanwhile"),
     ("/", "filter the sensors by words of their topics"),
     ("escape", "close what is open; show all sensors again"),
     ("tab", "move between sensors, bridges and log"),
@@ -19,6 +19,7 @@ KEYS = (
     ("enter", "all about the sensor at the cursor"),
     ("f", "every figure that the gateway tells of itself"),
     ("c", "the channels, and what waits in them"),
+    ("u", "the uplinks; p pauses or resumes one of them"),
     ("z", "give the whole screen to the sensors or to the log, and back"),
     ("r", "try now to connect again"),
     ("ctrl+p", "more: colours, screenshot"),

@@ -2,7 +2,7 @@
 
 from tui import figures
 from tui.state import GatewayState
-from tui.text import amount, long_span, outage, size
+from tui.text import amount, fit, long_span, outage, size
 from tui.widgets.live import Live
 from tui.widgets.pairs import pair_lines
 
@@ -22,7 +22,7 @@ SHOWN = (
 
 
 class Uplink(Live):
-    """Name and count, most telling first, as many as there is room for."""
+    """Several uplinks by name, then name and count, as many as there is room for."""
 
     def __init__(self) -> None:
         super().__init__(id="uplink", classes="panel")
@@ -40,4 +40,12 @@ class Uplink(Live):
         if budget := state.count(figures.UPLINK_BUDGET):
             used = state.count(figures.UPLINK_BUDGET_USED) or 0
             pairs.insert(0, ("used today", f"{size(used)} of {size(budget)}"))
-        self.put(pair_lines(pairs, self.content_size.width))
+        width = self.content_size.width
+        pairs[:0] = [_pair_of(name, told, width) for name, told in state.uplinks().items()]
+        self.put(pair_lines(pairs, width))
+
+
+def _pair_of(name: str, told: dict[str, str], width: int) -> tuple[str, str]:
+    """Return what one of several uplinks does, and how many messages wait for it."""
+    figure = f"{told['state']}, {told.get('waiting', '0')} wait"
+    return fit(name, max(1, width - len(figure) - 1)), figure
