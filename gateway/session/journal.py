@@ -72,6 +72,10 @@ class Journal(Protocol):
         """Return the commit that a QoS 2 message waits for when it is sent once more."""
         ...
 
+    def attempted(self, span: Span, number: int, attempts: int) -> None:
+        """Note how often a channel has given out a message, until it is `done`."""
+        ...
+
     def keep_incoming(self, packet_ids: Sequence[int]) -> None:
         """Keep packet identifiers of QoS 2 messages of the client's, until `forget_incoming`."""
         ...
@@ -136,6 +140,9 @@ class NoJournal:
     def resent(self, span: Span) -> int:  # noqa: ARG002 - keeps the name
         """Return 0."""
         return 0
+
+    def attempted(self, span: Span, number: int, attempts: int) -> None:
+        """Do nothing."""
 
     def keep_incoming(self, packet_ids: Sequence[int]) -> None:
         """Do nothing."""

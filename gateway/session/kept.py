@@ -69,7 +69,7 @@ class KeptSession:
     They are the first of them, and `tail` says how many more there are.
 
     `left_at` is when its connection ended, in milliseconds since 1970; None if it had one until
-    the very end.
+    the very end. `attempts` are how often a channel gave out messages, by sequence number.
     """
 
     journal: "Journal"
@@ -77,6 +77,7 @@ class KeptSession:
     expiry_interval: int
     username: str | None = None
     left_at: int | None = None
+    attempts: dict[int, int] = field(default_factory=dict)
     subscriptions: list[KeptSubscription] = field(default_factory=list)
     spans: list[KeptSpan] = field(default_factory=list)
     incoming: list[int] = field(default_factory=list)

@@ -24,8 +24,8 @@ cdef _send_one(
     Session session, Connection connection, PacketBatch packet, Py_ssize_t number, Span span,
     long long commit)
 
-@cython.locals(commit="long long")
-cpdef send_span(Session session, Connection connection, Span span, double now)
+cpdef send_span(
+    Session session, Connection connection, Span span, double now, long long commit=*)
 
 @cython.locals(queue=DeliveryQueue, inflight=Inflight, span=Span, publication=Publication,
                room=Py_ssize_t, count=Py_ssize_t)

@@ -87,11 +87,14 @@ def _send_one(
     session.traffic.bytes_sent += packet.payloads
 
 
-def send_span(session: "Session", connection: Connection, span: Span, now: float) -> None:
-    """Send a span of QoS 1 or 2 that its window has room for."""
+def send_span(
+    session: "Session", connection: Connection, span: Span, now: float, commit: int = 0
+) -> None:
+    """Send a span of QoS 1 or 2 that its window has room for; it waits for `commit`."""
     session.inflight.add(span)
-    # what would come twice if the packet identifier were forgotten waits until it is on disk
-    commit = session.journal.sent(span) if span.qos == 2 else 0
+    if span.qos == 2:
+        # what would come twice if the packet identifier were forgotten waits until it is on disk
+        commit = session.journal.sent(span)
     send(
         session,
         connection,

@@ -1,15 +1,14 @@
 """A channel: a shared subscription whose messages wait in a queue of its own."""
 
-import heapq
-from collections import deque
-from collections.abc import Callable, Collection
-from itertools import compress, groupby
+from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import groupby
 from math import inf
 from typing import TYPE_CHECKING
 
 from gateway.broker.channels.consumers import Consumers, NobodyWantsIt, session_of
-from gateway.broker.channels.deliveries import Delivery, Returned
+from gateway.broker.channels.deliveries import Deliveries, Delivery
 from gateway.broker.channels.figures import ChannelFigures
+from gateway.broker.channels.returned import Returned, ReturnedMessages
 from gateway.broker.channels.settings import ChannelSettings, Choice
 from gateway.mqtt.delivery_policy import DeliveryPolicy
 from gateway.mqtt.publication import Publication
@@ -17,10 +16,10 @@ from gateway.mqtt.publish_encoder import publication_of
 from gateway.mqtt.topics import topic_matches
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.message import make_message
-from gateway.session import overflow, sending
+from gateway.session import continuation, overflow, sending
+from gateway.session.kept import KeptSession
 from gateway.session.limits import SessionLimits
-from gateway.session.queue_bounds import HEAD_BYTES
-from gateway.session.session import Session
+from gateway.session.session import NEVER, Session
 from gateway.session.span import Span
 
 if TYPE_CHECKING:
@@ -33,22 +32,26 @@ PREFIX = "$channel/"
 """What the names of channels in the database begin with, and no client identifier may."""
 
 
+NOTED_AFTER = 1.0
+"""Seconds that a message is in flight before its attempt is noted on disk: few are so long."""
+
+
 class Channel(Session):
     """A session without a client, whose messages go to the consumers of its group.
 
     As a session it has a queue, of which the head is in memory and the rest on disk, and a journal
     that brings it back after a restart. What consumers have not acknowledged stays in the journal.
-    `wake` is called when there is something to do at a later second.
+    `wake` is called when there is something to do at a later second. Messages of topics that match
+    `paused_filters` are put aside.
     """
 
     __slots__ = (
         "_acknowledged",
+        "_attempts",
         "_deliveries",
-        "_held",
-        "_held_bytes",
-        "_later",
-        "_order",
         "_returned",
+        "_unnoted",
+        "_unsure",
         "consumers",
         "dead_letters",
         "figures",
@@ -78,46 +81,52 @@ class Channel(Session):
         self.wakes_at = inf  # the monotonic second that `wake` was called with
         self.wake: Callable[[float], None] = lambda second: None  # noqa: ARG005 - keeps the name
         self.dead_letters: list[tuple[Span, int]] = []  # to be published, with their attempts
-        self.paused_filters: Collection[str] = ()  # messages of their topics are `_held`
-        self._held: deque[Returned] = deque()
-        self._held_bytes = 0
-        self._returned: deque[Returned] = deque()
-        self._later: list[tuple[float, int, Returned]] = []  # a heap, by second
-        self._order = 0  # of those of the same second
-        # in the order in which they time out
-        self._deliveries: dict[Span, Delivery] = {}
+        self.paused_filters: Collection[str] = ()
+        self._returned = ReturnedMessages(settings.memory_messages)
+        self._deliveries = Deliveries()
+        self._unnoted = False  # of them some may be to be noted
+        self._attempts: Mapping[int, int] = {}  # of messages by sequence number, on disk
+        self._unsure = 0  # up to here an earlier run may have given messages out, and not noted it
         self._acknowledged: list[tuple[float, int]] = []  # when they came, and how many came then
 
     @property
     def depth(self) -> int:
         """How many messages wait for a consumer."""
-        return self.queue.messages + len(self._back) + len(self._later)
-
-    @property
-    def _back(self) -> list[Returned]:
-        """What stands before the queue."""
-        return [*self._held, *self._returned]
-
-    @property
-    def attempts(self) -> int:
-        """How often the message was given out that was most often, of those in flight or back."""
-        given = [each.attempts for each in self._deliveries.values()]
-        later = [each.attempts for _, _, each in self._later]
-        return max((*given, *later, *(each.attempts for each in self._back)), default=0)
+        return self.queue.messages + len(self._returned)
 
     @property
     def in_flight(self) -> int:
         """How many messages consumers have and did not acknowledge."""
-        return sum(each.left for each in self._deliveries.values())
+        return sum(each.left for each in self._deliveries)
+
+    @property
+    def attempts(self) -> int:
+        """How often the message was given out that was most often, of those in flight or back."""
+        return max((each.attempts for each in (*self._deliveries, *self._returned)), default=0)
 
     def oldest(self, now: float) -> float:
         """Return how many seconds the oldest message in memory has waited or been in flight."""
-        spans = [*(each.source for each in self._deliveries.values())][:1]
-        spans += [each[0].span for each in (self._held, self._returned) if each]
+        spans = [each.source for each in self._deliveries]
+        spans += [each.span for each in self._returned]
         first = self.queue.first()
         if first is not None:
             spans.append(first)
         return max((now - span.publication.arrived for span in spans), default=0.0)
+
+    @property
+    def comes_soon(self) -> bool:
+        """Whether a consumer gets at once what is queued last, and may so spare the disk."""
+        return not self.paused and not len(self._returned) and self.consumers.have_room
+
+    def restore(self, kept: KeptSession) -> None:
+        """Take up what an earlier run left."""
+        self.expiry_interval = NEVER
+        self.keep_in(kept.journal)
+        self._attempts = kept.attempts
+        self._unsure = kept.spans[-1].span.last if kept.spans else 0
+        continuation.restore(self, kept.spans, kept.tail, connected=False)
+        if kept.attempts:
+            self.wake(0.0)  # some may have been given out for the last time
 
     def accept(
         self,
@@ -172,12 +181,13 @@ class Channel(Session):
         while not self.paused and self._send_next(now):
             pass
         self.page_in()
-        if self._deliveries:
-            self.wake(next(iter(self._deliveries.values())).due)
+        first = self._deliveries.first()
+        if first is not None:
+            self.wake(min(first.due, now + NOTED_AFTER) if self._unnoted else first.due)
 
     def _send_next(self, now: float) -> bool:
         """Give out, or give up, what is next; return False if it has to wait, or there is none."""
-        returned = self._returned[0] if self._returned else None
+        returned = self._returned.first()
         span = self.queue.first() if returned is None else returned.span
         if span is None:
             return False
@@ -188,7 +198,12 @@ class Channel(Session):
             return True
         if self.paused_filters and self._is_paused(span):
             return self._hold()
-        avoid = None if returned is None else returned.avoid
+        attempts, avoid = self._known(span), None
+        if returned is not None:
+            attempts, avoid = returned.attempts, returned.avoid
+        if attempts and self._is_last(attempts):
+            self._bury(self._take(1), attempts)
+            return True
         try:
             member = self.consumers.choose(span.publication, span.first, avoid)
         except NobodyWantsIt:
@@ -197,39 +212,38 @@ class Channel(Session):
             return True
         if member is None:
             return False
-        attempts = 0 if returned is None else returned.attempts
-        count = self._share(span, member)
+        count = 1 if self._attempts else self._share(span, member)
         self._give(self._take(count), member, attempts, now)
         return True
+
+    def _known(self, span: Span) -> int:
+        """Return how often an earlier run gave out the first message of a span."""
+        return self._attempts.get(span.sequence, 0) if self._attempts else 0
 
     def _is_paused(self, span: Span) -> bool:
         topic = span.publication.topic_of(span.first)
         return any(topic_matches(each, topic) for each in self.paused_filters)
 
     def _hold(self) -> bool:
-        """Put the next message aside, as far as there is room; False if all wait behind it."""
-        if len(self._held) >= self.settings.memory_messages or self._held_bytes >= HEAD_BYTES:
+        """Put the next message aside; return False if there is no room, and all wait behind it."""
+        if not self._returned.holds_more:
             return False
-        held = self._returned.popleft() if self._returned else Returned(self.queue.take(1), 0, None)
-        self._held.append(held)
-        self._held_bytes += held.span.size
+        if self._returned.first() is None:
+            span = self.queue.take(1)
+            self._returned.put(Returned(span, self._known(span), None))
+        self._returned.hold(self._returned.pop())
         return True
 
     def go_on(self) -> None:
-        """Give out, before all others, what was put aside and whose topic is not paused now."""
-        paused = [self._is_paused(each.span) for each in self._held]
-        held, self._held = self._held, deque(compress(self._held, paused))
-        self._held_bytes = sum(each.span.size for each in self._held)
-        self._returned.extendleft(
-            reversed([each for each, stays in zip(held, paused, strict=True) if not stays])
-        )
+        """Give out what was put aside and whose topic is not paused any more."""
+        self._returned.resume(self._is_paused)
         self.wake(0.0)
 
     def _take(self, count: int) -> Span:
         """Remove and return the first so many messages of what is next."""
-        if not self._returned:
+        if self._returned.first() is None:
             return self.queue.take(count)
-        return self._returned.popleft().span
+        return self._returned.pop().span
 
     def _give_up(self, span: Span) -> None:
         self.journal.done(span, span.first, span.count)
@@ -264,37 +278,44 @@ class Channel(Session):
             return
         sent = Span(publication, first, count, qos, retain, identifiers)
         sent.channel = self
+        unsure = 0 < source.sequence <= self._unsure
         due = now + self.settings.inflight_timeout
-        self._deliveries[sent] = Delivery(source, sent, consumer, attempts + 1, due)
+        delivery = Delivery(source, sent, consumer, attempts + 1, now, due, unsure)
+        commit = 0
+        if unsure:  # a message that ends the gateway as soon as it is out must be noted before
+            self._note_attempts(delivery, range(first, first + count))
+            commit = self.journal.resent(source)
+        elif source.row is not None:
+            self._unnoted = True
+        self._deliveries.add(delivery)
         consumer.inflight.room(publication, first, count)  # which finds free packet identifiers
-        sending.send_span(consumer, connection, sent, now)
+        sending.send_span(consumer, connection, sent, now, commit)
+
+    def _note_attempts(self, delivery: Delivery, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            self.journal.attempted(delivery.source, delivery.original(number), delivery.attempts)
 
     def finished(self, span: Span, number: int, count: int) -> None:
         """Forget messages that a consumer acknowledged, or whose packet it cannot take."""
-        delivery = self._deliveries.get(span)
+        delivery = self._deliveries.find(span)
         if delivery is None:  # they have timed out, and others have got them
             return
         self._note_acknowledged(span.publication, count)
         self.journal.done(delivery.source, delivery.original(number), count)
-        self._settle(delivery, count)
+        self._deliveries.settle(delivery, count)
 
     def given_back(self, span: Span, number: int) -> None:
         """Give a message to another consumer: this one's connection has ended, or it refuses it."""
-        delivery = self._deliveries.get(span)
+        delivery = self._deliveries.find(span)
         if delivery is not None:
             self.figures.requeued += 1
             self._return(delivery, number)
-            self._settle(delivery, 1)
+            self._deliveries.settle(delivery, 1)
             self.wake(0.0)
 
     def _note_acknowledged(self, publication: Publication, count: int) -> None:
         self.figures.acknowledged += count
         self._acknowledged.append((publication.arrived, count))
-
-    def _settle(self, delivery: Delivery, count: int) -> None:
-        delivery.left -= count
-        if not delivery.left:
-            del self._deliveries[delivery.sent]
 
     def _return(self, delivery: Delivery, number: int, second: float = 0.0) -> None:
         """Put a message back before the queue, or among the dead letters after its last attempt.
@@ -302,16 +323,18 @@ class Channel(Session):
         It stays out of the way until the monotonic `second`.
         """
         span = delivery.source.part(delivery.original(number), 1)
-        most = self.settings.max_attempts
-        if most and delivery.attempts >= most:
-            self.dead_letters.append((span, delivery.attempts))
-            return
-        returned = Returned(span, delivery.attempts, delivery.consumer)
-        if second:
-            self._order += 1
-            heapq.heappush(self._later, (second, self._order, returned))
+        self.journal.attempted(span, span.first, delivery.attempts)
+        if self._is_last(delivery.attempts):
+            self._bury(span, delivery.attempts)
         else:
-            self._returned.append(returned)
+            self._returned.put(Returned(span, delivery.attempts, delivery.consumer), second)
+
+    def _is_last(self, attempts: int) -> bool:
+        return 0 < self.settings.max_attempts <= attempts
+
+    def _bury(self, span: Span, attempts: int) -> None:
+        self.dead_letters.append((span, attempts))
+        self.wake(0.0)
 
     def time_out(self, now: float) -> float:
         """Take back what was not acknowledged in time, and what was to come later.
@@ -319,40 +342,37 @@ class Channel(Session):
         Returns the second at which something is due next, 0 if nothing is. A consumer's packet
         identifier stays in use until it acknowledges it all the same.
         """
-        while self._later and self._later[0][0] <= now:
-            self._returned.append(heapq.heappop(self._later)[2])
-        later = self._later[0][0] if self._later else 0.0
-        for sent, delivery in list(self._deliveries.items()):
+        later = self._returned.come_back(now)
+        for delivery in list(self._deliveries):
             if delivery.due > now:
                 return min(delivery.due, later or inf)
-            for number in self._pending(delivery):
+            for number in delivery.pending():
                 self.figures.timed_out += 1
                 self._return(delivery, number)
-            del self._deliveries[sent]
+            self._deliveries.settle(delivery, delivery.left)
         return later
+
+    def note_attempts(self, now: float) -> None:
+        """Have it noted what has been in flight for a while."""
+        self._unnoted = False
+        for delivery in self._deliveries:
+            if not delivery.noted:
+                self._unnoted = delivery.given > now - NOTED_AFTER
+                if self._unnoted:
+                    break
+                delivery.noted = True
+                self._note_attempts(delivery, delivery.pending())
 
     def put_back(self, span: Span, attempts: int) -> None:
         """Let a message be given out once more; `time_out` is to look at it next."""
-        self._returned.append(Returned(span, attempts, None))
-
-    def _pending(self, delivery: Delivery) -> list[int]:
-        """Return the numbers of the messages that were not acknowledged."""
-        sent, inflight = delivery.sent, delivery.consumer.inflight
-        return [
-            sent.first + place
-            for place in range(sent.count)
-            if inflight.find(sent.packet_id + place) is sent
-        ]
+        self._returned.put(Returned(span, attempts, None))
 
     def touch(self, client_id: str, now: float) -> int:
         """Give a consumer the whole time again for all that it has; return how many these are."""
-        touched = [
-            each for each in self._deliveries.values() if each.consumer.client_id == client_id
-        ]
+        touched = self._deliveries.of(client_id)
         for delivery in touched:
-            del self._deliveries[delivery.sent]
             delivery.due = now + self.settings.inflight_timeout
-            self._deliveries[delivery.sent] = delivery
+            self._deliveries.add(delivery)
         return sum(each.left for each in touched)
 
     def requeue(self, client_id: str, second: float = 0.0) -> int:
@@ -361,33 +381,29 @@ class Channel(Session):
         They are given out again from the monotonic `second` on.
         """
         taken = 0
-        for delivery in list(self._deliveries.values()):
-            if delivery.consumer.client_id == client_id:
-                for number in self._pending(delivery):
-                    packet_id = delivery.sent.packet_id + number - delivery.sent.first
-                    delivery.consumer.inflight.take((packet_id,), 0)
-                    self._return(delivery, number, second)
-                    self._settle(delivery, 1)
-                    taken += 1
+        for delivery in self._deliveries.of(client_id):
+            for number in delivery.pending():
+                packet_id = delivery.sent.packet_id + number - delivery.sent.first
+                delivery.consumer.inflight.take((packet_id,), 0)
+                self._return(delivery, number, second)
+                self._deliveries.settle(delivery, 1)
+                taken += 1
         self.figures.requeued += taken
         self.wake(0.0)  # the consumer has room, and `time_out` says when the next is due
         return taken
 
     def owed(self) -> list[Span]:
         """Return everything in memory that waits or is in flight."""
-        given = [each.source for each in self._deliveries.values()]
-        later = [each.span for _, _, each in self._later]
-        return [*given, *(each.span for each in self._back), *later, *self.queue]
+        given = [each.source for each in self._deliveries]
+        return [*given, *(each.span for each in self._returned), *self.queue]
 
     def discard(self) -> None:
         """Forget everything that waits or is in flight; the journal is closed, or there is none."""
         self.figures.dropped += self.depth + self.in_flight
-        self._held.clear()
-        self._held_bytes = 0
         self._returned.clear()
-        self._later.clear()
         self._deliveries.clear()
         self.dead_letters.clear()
+        self._attempts, self._unsure = {}, 0
         super().discard()
 
 

@@ -18,7 +18,6 @@ from gateway.mqtt.reason_codes import FAILURE
 from gateway.mqtt.topics import SHARED_PREFIX, split_shared
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.message import make_message
-from gateway.session import continuation
 from gateway.session.kept import KeptSession
 from gateway.session.session import NEVER, Session
 from gateway.session.span import Span
@@ -97,9 +96,7 @@ class Channels:
         channel = self._by_filter.get(shared_filter)
         if channel is None:
             channel = self._begin(ChannelSettings(name, topic_filter))
-        channel.expiry_interval = NEVER
-        channel.keep_in(kept.journal)
-        continuation.restore(channel, kept.spans, kept.tail, connected=False)
+        channel.restore(kept)
 
     def pause(self, channel: Channel) -> None:
         """Give out nothing more until `resume`; messages go on to be queued."""
@@ -223,6 +220,7 @@ class Channels:
         """Take back what has timed out, and give consumers what they have room for."""
         channel.wakes_at = inf
         due = channel.time_out(instant.monotonic)
+        channel.note_attempts(instant.monotonic)
         letters, channel.dead_letters = channel.dead_letters, []
         for span, attempts in letters:
             self._bury(channel, span, attempts, instant)

@@ -55,6 +55,11 @@ class Consumers:
         """How many of them are connected."""
         return sum(each.subscriber.connection is not None for each in self._group.members)  # type: ignore[attr-defined]  # sessions
 
+    @property
+    def have_room(self) -> bool:
+        """Whether one of them would be sent a message at once."""
+        return any(session_of(each).ready(each.qos) for each in self._group.members)
+
     def choose(
         self, publication: Publication, number: int, avoid: "Session | None"
     ) -> Subscription | None:

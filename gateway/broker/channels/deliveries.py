@@ -1,4 +1,6 @@
-"""Messages of a channel that a consumer has, or has given back."""
+"""Messages of a channel that consumers have."""
+
+from collections.abc import Iterator
 
 from gateway.session.session import Session
 from gateway.session.span import Span
@@ -8,32 +10,85 @@ class Delivery:
     """Messages that a consumer was given at once and has not all acknowledged.
 
     `source` is the span of the channel's queue, `sent` the one that the consumer got: the first
-    message of one is that of the other. They time out at the monotonic second `due`.
+    message of one is that of the other. They were given out at the monotonic second `given` and
+    time out at `due`. It is `noted` once the channel's journal knows of the attempt.
     """
 
-    __slots__ = ("attempts", "consumer", "due", "left", "sent", "source")
+    __slots__ = ("attempts", "consumer", "due", "given", "left", "noted", "sent", "source")
 
     def __init__(
-        self, source: Span, sent: Span, consumer: Session, attempts: int, due: float
+        self,
+        source: Span,
+        sent: Span,
+        consumer: Session,
+        attempts: int,
+        given: float,
+        due: float,
+        noted: bool,
     ) -> None:
         self.source = source
         self.sent = sent
         self.consumer = consumer
         self.attempts = attempts
+        self.given = given
         self.due = due
+        self.noted = noted
         self.left = sent.count
 
     def original(self, number: int) -> int:
         """Return the number in `source` of a message of `sent`."""
         return self.source.first + number - self.sent.first
 
+    def pending(self) -> list[int]:
+        """Return the numbers in `sent` of the messages that were not acknowledged."""
+        sent, inflight = self.sent, self.consumer.inflight
+        return [
+            sent.first + place
+            for place in range(sent.count)
+            if inflight.find(sent.packet_id + place) is sent
+        ]
 
-class Returned:
-    """A message that goes to another consumer next: it was given out so many times."""
 
-    __slots__ = ("attempts", "avoid", "span")
+class Deliveries:
+    """What consumers have, by the span that they got, in the order in which it times out."""
 
-    def __init__(self, span: Span, attempts: int, avoid: Session | None) -> None:
-        self.span = span
-        self.attempts = attempts
-        self.avoid = avoid
+    __slots__ = ("_by_span",)
+
+    def __init__(self) -> None:
+        self._by_span: dict[Span, Delivery] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._by_span)
+
+    def __iter__(self) -> Iterator[Delivery]:
+        return iter(self._by_span.values())
+
+    def __contains__(self, span: Span) -> bool:
+        return span in self._by_span
+
+    def find(self, span: Span) -> Delivery | None:
+        """Return the delivery with this span, None if it is over."""
+        return self._by_span.get(span)
+
+    def add(self, delivery: Delivery) -> None:
+        """Put a delivery last, before which no other times out."""
+        self._by_span.pop(delivery.sent, None)
+        self._by_span[delivery.sent] = delivery
+
+    def settle(self, delivery: Delivery, count: int) -> None:
+        """Forget so many of its messages."""
+        delivery.left -= count
+        if not delivery.left:
+            del self._by_span[delivery.sent]
+
+    def of(self, client_id: str) -> list[Delivery]:
+        """Return what a consumer has."""
+        return [each for each in self if each.consumer.client_id == client_id]
+
+    def first(self) -> Delivery | None:
+        """Return the one that times out next."""
+        return next(iter(self), None)
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._by_span.clear()

@@ -115,7 +115,7 @@ def _room(broker: "Broker", publication: Publication, first: int, count: int, ro
         if destination.qos and session.expiry_interval:
             kept = True
             qos = min(destination.qos, publication.qos)
-            if session.connection is None:
+            if session.connection is None and not session.comes_soon:
                 publication.barrier = None  # who is away cannot spare the disk what others could
             count = session.room(publication, first, count, qos)
             if not count:

@@ -23,6 +23,7 @@ from gateway.storage.sessions.kept_retained import RetainedReader
 from gateway.storage.sessions.message_store import MAXIMUM_DEAD_BYTES, MessageStore
 from gateway.storage.sessions.pager import LAST_SEQUENCE, Pager
 from gateway.storage.sessions.retained_store import RetainedStore
+from gateway.storage.sessions.session_rows import FORGET_ATTEMPTS
 from gateway.storage.sessions.session_store import SessionStore
 from gateway.storage.sessions.stored_spans import READ, SpanReader, check_packet_id
 from gateway.storage.sessions.will_store import WillStore
@@ -39,6 +40,7 @@ _QUEUES = (
     " FROM delivery GROUP BY session"
 )
 _INCOMING = "SELECT session, packet_id FROM incoming ORDER BY session, packet_id"
+_ATTEMPTS = "SELECT session, sequence, attempts FROM attempt ORDER BY session, sequence"
 _TOTALS = (
     "SELECT coalesce((SELECT max(id) FROM session), 0), coalesce((SELECT max(id) FROM message), 0),"
     " coalesce((SELECT max(id) FROM retained), 0)"
@@ -114,7 +116,8 @@ class Restore:
             journal = store.reopen(number, client_id, queue.last_sequence, queue.messages)
             journal.expiry_interval, journal.username = expiry_interval, username
             journal.left_at = left_at
-            kept = KeptSession(journal, client_id, expiry_interval, username, left_at)
+            known = journal.attempts
+            kept = KeptSession(journal, client_id, expiry_interval, username, left_at, known)
             self._sessions[number] = kept
 
         await self._rows(_SESSIONS, "session", add_session)
@@ -126,6 +129,8 @@ class Restore:
             else:
                 store.bury(number, queue.messages)
         await self._delete_unowed(store.messages)
+        for row in await self._rows(_ATTEMPTS, "attempts of session", lambda values: values):
+            self._add_attempts(*row)
 
     async def _delete_unowed(self, messages: MessageStore) -> None:
         """Delete messages that the last run had no time to: of many only the oldest are known."""
@@ -186,6 +191,17 @@ class Restore:
     def _add_incoming(self, values: Values) -> None:
         session, packet_id = values
         self._sessions[session].incoming.append(check_packet_id(packet_id, lowest=1))
+
+    def _add_attempts(self, number: int, sequence: int, attempts: int) -> None:
+        """Note how often a message was given out, or forget that of one that is not there."""
+        session = self._sessions.get(number)
+        if session is not None and session.spans:
+            first, last = session.spans[0].span.sequence, self._queues[number].last_sequence
+            if first <= sequence <= last:
+                session.attempts[sequence] = attempts
+                return
+        self._gathering.writer.add(FORGET_ATTEMPTS, (number, sequence))
+        self._gathering.put_off()
 
 
 def _will(values: Values) -> KeptWill:

@@ -2,6 +2,7 @@ import cython
 
 @cython.final
 cdef class Changes:
+    cdef public dict attempts
     cdef public dict begun
     cdef public dict deferred
     cdef public list gone

@@ -8,6 +8,7 @@ class Changes:
     """What is to be written of a session, beside its row; delivery rows by their last number."""
 
     __slots__ = (
+        "attempts",
         "begun",
         "deferred",
         "gone",
@@ -25,6 +26,7 @@ class Changes:
         self.progress: dict[int, DeliveryRow] = {}  # written, and sent or released since
         self.gone: list[tuple[int, int]] = []  # first and last numbers of rows to be deleted
         self.gone_messages = 0  # that these stood for
+        self.attempts: dict[int, int] = {}  # by sequence number; 0: to be forgotten
         self.incoming: dict[int, bool] = {}  # True: to be kept, False: to be forgotten
         self.subscriptions: dict[str, KeptSubscription | None] = {}  # None: to be forgotten
 

@@ -10,6 +10,7 @@ from gateway.storage.sessions.session_record cimport SessionRecord
 
 cdef class SessionJournal(SessionRecord):
     cdef long long _last_sequence
+    cdef public dict attempts
     cdef public Py_ssize_t deliveries
     cdef public bint open
     cdef public object queue

@@ -20,7 +20,7 @@ class SessionJournal(SessionRecord):
     Its commit may be put off as its publication allows.
     """
 
-    __slots__ = ("_last_sequence", "deliveries", "open", "queue")
+    __slots__ = ("_last_sequence", "attempts", "deliveries", "open", "queue")
 
     def __init__(
         self,
@@ -32,6 +32,7 @@ class SessionJournal(SessionRecord):
     ) -> None:
         super().__init__(store, number, client_id, within)
         self.deliveries = 0  # messages that the session is owed on disk
+        self.attempts: dict[int, int] = {}  # on disk, by sequence number
         self.open = True
         self.queue: PagedQueue | None = None
         self._last_sequence = last_sequence
@@ -74,6 +75,9 @@ class SessionJournal(SessionRecord):
         if row is None or not self.open:
             return
         assert isinstance(row, DeliveryRow)  # noqa: S101 - whoever owes a span gives it no other
+        if self.attempts:
+            for sequence in range(row.base + first, row.base + first + count):
+                self.forget_attempts(sequence)
         row.take(first, count)
         self._note_done(row)
 
@@ -144,6 +148,20 @@ class SessionJournal(SessionRecord):
         row.left += gone.bit_count()  # which were counted before
         self._note_done(row)
         return own
+
+    def attempted(self, span: Span, number: int, attempts: int) -> None:
+        """Write how often a message was given out, at some time."""
+        row = span.row
+        if row is not None and self.open:
+            sequence = row.base + number
+            self.attempts[sequence] = self._begun().attempts[sequence] = attempts
+            self._store.gathering.put_off()
+
+    def forget_attempts(self, sequence: int) -> None:
+        """Delete how often a message was given out, if that was written."""
+        if self.attempts.pop(sequence, 0):
+            self._begun().attempts[sequence] = 0
+            self._store.gathering.put_off()
 
     def sent(self, span: Span) -> int:
         """Write the packet identifier now."""

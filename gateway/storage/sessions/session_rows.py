@@ -15,6 +15,7 @@ END = (
     "DELETE FROM session WHERE id = ?",
     "DELETE FROM subscription WHERE session = ?",
     "DELETE FROM incoming WHERE session = ?",
+    "DELETE FROM attempt WHERE session = ?",
 )
 """What ends a session, beside what it is owed."""
 
@@ -62,6 +63,9 @@ DONE_ALL = "DELETE FROM delivery"
 
 KEEP_INCOMING = "INSERT OR REPLACE INTO incoming (session, packet_id) VALUES (?, ?)"
 FORGET_INCOMING = "DELETE FROM incoming WHERE session = ? AND packet_id = ?"
+
+ATTEMPTED = "INSERT OR REPLACE INTO attempt (session, sequence, attempts) VALUES (?, ?, ?)"
+FORGET_ATTEMPTS = "DELETE FROM attempt WHERE session = ? AND sequence = ?"
 
 
 def identifiers_to_text(identifiers: tuple[int, ...]) -> str | None:

@@ -113,6 +113,7 @@ class SessionStore:
         for journal, changes in changed:
             _write_subscriptions(add, journal, changes)
             _write_incoming(add, journal, changes)
+            _write_attempts(add, journal, changes)
             if not emptied:
                 _write_left(add, journal, changes)
             _write_owed(add, add_rows, journal, changes)
@@ -209,6 +210,14 @@ def _write_incoming(add: Add, journal: SessionJournal, changes: Changes) -> None
     for packet_id, kept in changes.incoming.items():
         statement = session_rows.KEEP_INCOMING if kept else session_rows.FORGET_INCOMING
         add(statement, (journal.number, packet_id))
+
+
+def _write_attempts(add: Add, journal: SessionJournal, changes: Changes) -> None:
+    for sequence, attempts in changes.attempts.items():
+        if attempts:
+            add(session_rows.ATTEMPTED, (journal.number, sequence, attempts))
+        else:
+            add(session_rows.FORGET_ATTEMPTS, (journal.number, sequence))
 
 
 def _write_left(add: Add, journal: SessionJournal, changes: Changes) -> None:

@@ -98,6 +98,15 @@ CREATE TABLE incoming (
     PRIMARY KEY (session, packet_id)
 ) STRICT, WITHOUT ROWID;
 
+-- How often a message of a channel was given out; none for those that were not, or that nobody had
+-- long enough.
+CREATE TABLE attempt (
+    session INTEGER NOT NULL,
+    sequence INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    PRIMARY KEY (session, sequence)
+) STRICT, WITHOUT ROWID;
+
 -- In the order in which their topics came: the gateway knows the row of each topic. An index would
 -- cost more than the messages: a hundred topics stand in a hundred places of it, and each is a page
 -- that a commit has to write. id comes last so that a row begins with its topic, which no other
