@@ -68,7 +68,7 @@ class Uplinks(ModalScreen[None]):
     def show(self) -> None:
         """Draw the table as it is at this moment; the cursor stays on its row."""
         rows = uplink_rows(self._state)
-        if rows == self._rows:
+        if rows == self._rows or not self._table.columns:  # it is not mounted yet
             return
         cursor, self._rows = self._table.cursor_row, rows
         self._table.clear()
