@@ -20,7 +20,6 @@ from types import FrameType
 
 from node.loop import Node
 from node.simulated_sensor import SimulatedSensor
-from node.uptime import Uptime
 
 READ_MAX = 4096
 """Bytes taken at once: what the kernel keeps for a terminal."""
@@ -60,6 +59,17 @@ class Terminal:
             return os.write(self.descriptor, data)
         except BlockingIOError:
             return 0
+
+
+class Uptime:
+    """This computer's clock, from its making on."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic_ns()
+
+    def ms(self) -> int:
+        """Return milliseconds since the start."""
+        return (time.monotonic_ns() - self._start) // 1_000_000
 
 
 class Computer:

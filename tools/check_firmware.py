@@ -29,7 +29,7 @@ untyped_calls_exclude = dht, ds18x20, onewire, umqtt
 [mypy-_mpy_shed.*,cryptolib,micropython,vfs,machine,_typeshed.*]
 ignore_errors = true
 
-[mypy-esp32,umqtt.*]
+[mypy-esp32,tls,umqtt.*]
 ignore_missing_imports = true
 
 [mypy-bluetooth,network,socket]

@@ -4,6 +4,7 @@ from binascii import unhexlify
 
 import bluetooth
 
+from . import const
 from .bthome import Encrypted, Plain, groups
 from .counter import Counter
 
@@ -13,10 +14,10 @@ if TYPE_CHECKING:
 
     from .loop import Sensor, Value
 
-INTERVAL_US = 500000
+_INTERVAL_US = const(500000)
 """Between two sendings of an advertisement."""
 
-NAME_MAX = 29
+_NAME_MAX = const(29)
 """Bytes of the name in the answer to a scan."""
 
 
@@ -30,7 +31,7 @@ class Advertised:
 
     def __init__(self, sensor: "Sensor", name: str, key: "str | None", counter: str) -> None:
         self._sensor = sensor
-        self._name = name.encode()[:NAME_MAX]
+        self._name = name.encode()[:_NAME_MAX]
         self._ble = bluetooth.BLE()
         self._ble.active(True)  # noqa: FBT003 - the board takes it by place alone
         self._turn = 0
@@ -46,7 +47,7 @@ class Advertised:
             self._turn += 1
             data = self._kind.advertisement(parts[self._turn % len(parts)])
             name = bytes([1 + len(self._name), 0x09]) + self._name
-            self._ble.gap_advertise(INTERVAL_US, data, resp_data=name, connectable=False)
+            self._ble.gap_advertise(_INTERVAL_US, data, resp_data=name, connectable=False)
         return readings
 
     def _encrypted(self, key: bytes, counter: str) -> Encrypted:

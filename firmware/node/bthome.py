@@ -1,5 +1,7 @@
 """Readings as a Bluetooth LE advertisement in the format BTHome, version 2, plain or encrypted."""
 
+from . import const
+
 TYPE_CHECKING = False  # MicroPython has no typing module
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,8 +20,8 @@ PACKET_ID = b"\x00"
 ROOM = 31 - len(FLAGS) - 5
 """Bytes of objects in an advertisement: flags and the head of the service data take the others."""
 
-CHECK_BYTES = 4
-COUNTER_BYTES = 4
+_CHECK_BYTES = const(4)
+_COUNTER_BYTES = const(4)
 
 _OBJECTS = {  # number, bytes, whether signed, power of ten of a step, unit
     "battery": (0x01, 1, False, 0, "%"),
@@ -117,7 +119,7 @@ class Encrypted:
     gives numbers of 32 bits that never come twice under the key.
     """
 
-    room = ROOM - COUNTER_BYTES - CHECK_BYTES
+    room = ROOM - _COUNTER_BYTES - _CHECK_BYTES
 
     def __init__(
         self, cipher: "Callable[[bytes], bytes]", address: bytes, count: "Callable[[], int]"
@@ -128,7 +130,7 @@ class Encrypted:
 
     def advertisement(self, objects: bytes) -> bytes:
         """Return the next one."""
-        counter = self._count().to_bytes(COUNTER_BYTES, "little")
+        counter = self._count().to_bytes(_COUNTER_BYTES, "little")
         nonce = self._address + UUID + bytes([ENCRYPTED]) + counter
         encrypted, check = encrypt(self._cipher, nonce, objects)
         return advertisement(ENCRYPTED, encrypted + counter + check)
@@ -141,7 +143,7 @@ def encrypt(
     first = b"\x09" + nonce + len(content).to_bytes(2, "big")
     check = cipher(_xor(cipher(first), content + bytes(16 - len(content))))
     counted = [cipher(b"\x01" + nonce + bytes([0, number])) for number in range(2)]
-    return _xor(content, counted[1]), _xor(check, counted[0])[:CHECK_BYTES]
+    return _xor(content, counted[1]), _xor(check, counted[0])[:_CHECK_BYTES]
 
 
 def _xor(first: bytes, second: bytes) -> bytes:

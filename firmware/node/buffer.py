@@ -2,34 +2,41 @@
 
 import struct
 
+from . import const
 from .ring import Ring
 
 TYPE_CHECKING = False  # MicroPython has no typing module
 if TYPE_CHECKING:
     from .spill import Spill
 
-WINDOW = 8
+WINDOW = const(8)
 """Frames from the lowest number without an acknowledgement on; the gateway remembers as many."""
 
-WAITING_BYTES = 22784
+WAITING_BYTES = const(15872)
 """Memory for the samples that wait for a place in the window: of three quantities, an hour's at one
 a second. A sample for which there is no room drops the oldest of them."""
 
-RESEND_MS = 1000
+RESEND_MS = const(1000)
 """Milliseconds without an acknowledgement until a frame is sent again."""
 
 _HEAD = "<QBq"
-_HEAD_BYTES = 17
+_HEAD_BYTES = const(17)
 
 
 class Sample:
-    """Readings taken together, encoded, with the node's clock and, where known, the wall time."""
+    """Readings taken together, encoded, with the node's clock and, where known, the wall time.
+
+    `boot` is that of an earlier start, None of the present one; `taken` is by the present clock.
+    """
 
     def __init__(self, clock: int, wall: "int | None", readings: "list[bytes]") -> None:
         self.clock = clock
         self.wall = wall
         self.readings = readings
-        self.sequence = 0  # until it is sent for the first time
+        self.boot: int | None = None
+        self.taken = clock
+        self.spilled = False
+        self.sequence = 0  # until it is sent or spilled for the first time
         self.sent = 0
 
     def pack(self, before: int) -> bytes:
@@ -55,6 +62,11 @@ def _unpack(packed: bytes, before: int) -> Sample:
     return Sample(clock, clock + ahead if has_wall else None, readings)
 
 
+def waiting_bytes(spill: "Spill | None") -> int:
+    """Return the memory for samples that wait; a spill takes its own out of it."""
+    return WAITING_BYTES - (0 if spill is None else spill.memory)
+
+
 class Buffer:
     """Decides which samples are sent when; `refused` counts since the start.
 
@@ -66,8 +78,10 @@ class Buffer:
         resend_ms: int = RESEND_MS,
         waiting_bytes: int = WAITING_BYTES,
         spill: "Spill | None" = None,
+        boot: int = 0,
     ) -> None:
         self._dropped = 0
+        self._boot = boot
         self._spill = spill
         self.refused = 0
         self._resend_ms = resend_ms
@@ -75,7 +89,8 @@ class Buffer:
         self._waiting = Ring(waiting_bytes)
         self._clock_in = 0  # of the newest sample that waits, or waited
         self._clock_out = 0  # of the one before the oldest that waits
-        self._window: list[Sample] = []  # by rising sequence number
+        self._window: list[Sample] = []  # of one start, by rising sequence number
+        self._next: Sample | None = None  # from the spill, and not yet within the window
 
     @property
     def dropped(self) -> int:
@@ -90,36 +105,40 @@ class Buffer:
             if self._spill is None:
                 self._dropped += 1
             else:
-                self._spill.append(oldest.pack(0))
+                self._spill.append(self._number(), oldest.clock, oldest.pack(0))
         self._clock_in = sample.clock
 
     def due(self, now: int) -> "list[Sample]":
         """Return what is to be sent at `now` (node clock, ms), numbered and marked as sent."""
         samples = [sample for sample in self._window if now - sample.sent >= self._resend_ms]
-        while self._has_room():
-            sample = self._take()
-            if sample is None:
+        while True:
+            sample = self._next = self._next or self._take()
+            if sample is None or not self._has_room(sample.boot, sample.sequence):
                 break
-            sample.sequence = self._next_sequence
-            self._next_sequence += 1
+            self._next = None
             self._window.append(sample)
             samples.append(sample)
         for sample in samples:
             sample.sent = now
         return samples
 
-    def acknowledge(self, sequence: int, refused: bool) -> None:
-        """Forget the frame with this number; a number that is not waited for means nothing."""
+    def acknowledge(self, sequence: int, refused: bool, boot: "int | None" = None) -> None:
+        """Forget the frame with this number; one that is not waited for means nothing.
+
+        `boot` is that of an earlier start, None of the present one.
+        """
         for sample in self._window:
-            if sample.sequence == sequence:
+            if sample.sequence == sequence and sample.boot == boot:
                 self._window.remove(sample)
                 self.refused += refused
+                if sample.spilled and self._spill is not None:
+                    self._spill.settle()
                 return
 
     @property
     def oldest(self) -> "int | None":
         """The node clock at which the oldest sample not acknowledged was taken, None for none."""
-        return self._window[0].clock if self._window else None
+        return self._window[0].taken if self._window else None
 
     def next_due(self) -> "int | None":
         """Return the node clock at which a frame is to be sent again, None when none waits."""
@@ -128,17 +147,42 @@ class Buffer:
         return min([sample.sent for sample in self._window]) + self._resend_ms
 
     def _take(self) -> "Sample | None":
-        """Return the oldest sample that waits; what was spilled is older than all in memory."""
-        while self._spill is not None and len(self._spill):
-            packed = self._spill.pop()
-            if packed is not None:
-                return _unpack(packed, 0)
-        return self._pop() if len(self._waiting) else None
+        """Return the oldest sample that waits and may be sent, None where none may.
+
+        What was spilled is older than all in memory; it may be ahead of the window.
+        """
+        while self._spill is not None and not self._spill.empty:
+            spilled = self._spill.pop()
+            if spilled is not None:
+                return self._from_spill(*spilled)
+            if self._window:  # what is behind has to wait for it
+                return None
+        if not len(self._waiting) or not self._has_room(None, self._next_sequence):
+            return None
+        sample = self._pop()
+        sample.sequence = self._number()
+        return sample
+
+    def _from_spill(self, boot: int, sequence: int, ended: int, packed: bytes) -> Sample:
+        sample = _unpack(packed, 0)
+        sample.sequence = sequence
+        sample.spilled = True
+        if boot != self._boot:  # taken before this start, however long the board had no power
+            sample.boot = boot
+            sample.taken = min(sample.clock - ended, 0)
+        return sample
+
+    def _number(self) -> int:
+        self._next_sequence += 1
+        return self._next_sequence - 1
 
     def _pop(self) -> Sample:
         sample = _unpack(self._waiting.pop(), self._clock_out)
         self._clock_out = sample.clock
         return sample
 
-    def _has_room(self) -> bool:
-        return not self._window or self._next_sequence - self._window[0].sequence < WINDOW
+    def _has_room(self, boot: "int | None", sequence: int) -> bool:
+        if not self._window:
+            return True
+        first = self._window[0]
+        return boot == first.boot and sequence - first.sequence < WINDOW

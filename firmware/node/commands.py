@@ -2,6 +2,7 @@
 
 import struct
 
+from . import const
 from .frames import VERSION, frame
 
 TYPE_CHECKING = False  # MicroPython has no typing module
@@ -30,25 +31,30 @@ if TYPE_CHECKING:
             """Start anew, soon after the answer has left."""
 
 
-COMMAND = 3
-ANSWER = 4
+_COMMAND = const(3)
+_ANSWER = const(4)
 
-DONE = 0
+_DONE = const(0)
 """Status: the command is carried out."""
 NOT_ALLOWED = 1
 """Status: an argument is missing or not within its limits."""
-NOT_KNOWN = 2
+_NOT_KNOWN = const(2)
 """Status: this node has no such command."""
-OUT_OF_DATE = 3
+_OUT_OF_DATE = const(3)
 """Status: a later command was answered before; its number stands in the answer.
 
 Further ones, of `install` alone, are in node/programs.py."""
 
-READ_NOW, SET_INTERVAL, SET_CLOCK, IDENTIFY, RESTART, INSTALL = range(1, 7)
+_READ_NOW = const(1)
+_SET_INTERVAL = const(2)
+_SET_CLOCK = const(3)
+_IDENTIFY = const(4)
+_RESTART = const(5)
+_INSTALL = const(6)
 
 _HEAD = "<BBIIB"
-_HEAD_BYTES = 11
-_ANSWER = "<BBBIII"
+_HEAD_BYTES = const(11)
+_ANSWER_FIELDS = "<BBBIII"
 
 
 class Commands:
@@ -63,41 +69,43 @@ class Commands:
         self._boot = boot
         self._orders = orders
         self._last = 0
-        self._status = DONE
+        self._status = _DONE
 
     def receive(self, body: bytes) -> "bytes | None":
         """Return the frame that answers a body, None where it is no command to this node."""
         if len(body) < _HEAD_BYTES:
             return None
         version, kind, boot, number, command = struct.unpack(_HEAD, body[:_HEAD_BYTES])
-        if version != VERSION or kind != COMMAND or boot != self._boot:
+        if version != VERSION or kind != _COMMAND or boot != self._boot:
             return None
-        status = OUT_OF_DATE
+        status = _OUT_OF_DATE
         if number > self._last:
             self._last = number
             self._status = self._carry_out(command, body[_HEAD_BYTES:])
         if number == self._last:
             status = self._status
-        return frame(struct.pack(_ANSWER, VERSION, ANSWER, status, boot, number, self._last))
+        return frame(
+            struct.pack(_ANSWER_FIELDS, VERSION, _ANSWER, status, boot, number, self._last)
+        )
 
     def _carry_out(self, command: int, argument: bytes) -> int:
         orders = self._orders
         number = int.from_bytes(argument, "little")
         try:
-            if command == READ_NOW:
+            if command == _READ_NOW:
                 orders.read_now()
-            elif command == SET_INTERVAL:
+            elif command == _SET_INTERVAL:
                 orders.set_interval(number)
-            elif command == SET_CLOCK:
+            elif command == _SET_CLOCK:
                 orders.set_clock(number)
-            elif command == IDENTIFY:
+            elif command == _IDENTIFY:
                 orders.identify(number)
-            elif command == RESTART:
+            elif command == _RESTART:
                 orders.restart()
-            elif command == INSTALL:
+            elif command == _INSTALL:
                 return orders.install(argument)
             else:
-                return NOT_KNOWN
+                return _NOT_KNOWN
         except ValueError:
             return NOT_ALLOWED
-        return DONE
+        return _DONE

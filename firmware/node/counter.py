@@ -1,11 +1,11 @@
 """Numbers of which none comes twice, whatever starts and power cuts lie between."""
 
-from . import files
+from . import const, files
 
-BLOCK = 4096
+_BLOCK = const(4096)
 """Numbers that are reserved at a time: as many are left out at a start, at most."""
 
-COUNT_MAX = (1 << 32) - 1
+_COUNT_MAX = const((1 << 32) - 1)
 
 
 class Counter:
@@ -25,9 +25,9 @@ class Counter:
     def count(self) -> int:
         """Return the next number."""
         if self._next == self._reserved:
-            if self._reserved + BLOCK > COUNT_MAX:
+            if self._reserved + _BLOCK > _COUNT_MAX:
                 raise OSError("no number is left")
-            files.replace(self._path, str(self._reserved + BLOCK).encode())
-            self._reserved += BLOCK
+            files.replace(self._path, str(self._reserved + _BLOCK).encode())
+            self._reserved += _BLOCK
         self._next += 1
         return self._next - 1

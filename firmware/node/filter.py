@@ -2,36 +2,48 @@
 
 import struct
 
-from . import reals
+from . import const, reals
 
 TYPE_CHECKING = False  # MicroPython has no typing module
 if TYPE_CHECKING:
     Operand = bool | int | str | reals.Real | None
     Value = bool | int | float | str | tuple[int, int]
 
-VERSION = 1
+_VERSION = const(1)
 
-PROGRAM_MAX = 200
+_PROGRAM_MAX = const(200)
 """Bytes of a program: with an address it fits a frame."""
 
-STACK_MAX = 8
+_STACK_MAX = const(8)
 """Truth values that wait for an AND or OR."""
 
-TRUTH = 0x10
-IS_NULL = 0x11
-COMPARE = 0x20  # and the five after it
-NOT, AND, OR, IS_TRUE, IS_FALSE, IS_UNKNOWN = range(0x30, 0x36)
-DEADBAND = 0x40
-EVERY = 0x41
+_TRUTH = const(0x10)
+_IS_NULL = const(0x11)
+_COMPARE = const(0x20)  # and the five after it
+_NOT = const(0x30)
+_AND = const(0x31)
+_OR = const(0x32)
+_IS_TRUE = const(0x33)
+_IS_FALSE = const(0x34)
+_IS_UNKNOWN = const(0x35)
+_DEADBAND = const(0x40)
+_EVERY = const(0x41)
 
-CONSTANT = -1  # stands where an operand is no field
-VALUE, UNIT, NULL, FALSE, TRUE, INTEGER, REAL, STRING = range(8)
+_CONSTANT = const(-1)  # stands where an operand is no field
+_VALUE = const(0)
+_UNIT = const(1)
+_NULL = const(2)
+_FALSE = const(3)
+_TRUE = const(4)
+_INTEGER = const(5)
+_REAL = const(6)
+_STRING = const(7)
 
-_COMPARISONS = 6
-_OPERANDS = {TRUTH: 1, IS_NULL: 1, DEADBAND: 1, EVERY: 1}
-_OPERANDS.update({COMPARE + order: 2 for order in range(_COMPARISONS)})
-_TAKES = {NOT: 1, AND: 2, OR: 2, IS_TRUE: 1, IS_FALSE: 1, IS_UNKNOWN: 1}
-_CONSTANTS = {NULL: None, FALSE: False, TRUE: True}
+_COMPARISONS = const(6)
+_OPERANDS = {_TRUTH: 1, _IS_NULL: 1, _DEADBAND: 1, _EVERY: 1}
+_OPERANDS.update({_COMPARE + order: 2 for order in range(_COMPARISONS)})
+_TAKES = {_NOT: 1, _AND: 2, _OR: 2, _IS_TRUE: 1, _IS_FALSE: 1, _IS_UNKNOWN: 1}
+_CONSTANTS = {_NULL: None, _FALSE: False, _TRUE: True}
 
 
 class Filter:
@@ -42,10 +54,10 @@ class Filter:
     """
 
     def __init__(self, program: bytes) -> None:
-        if not 2 <= len(program) <= PROGRAM_MAX:
-            raise ValueError("a program of %d bytes: 2 to %d" % (len(program), PROGRAM_MAX))
-        if program[0] != VERSION:
-            raise ValueError("program version %d: %d is known" % (program[0], VERSION))
+        if not 2 <= len(program) <= _PROGRAM_MAX:
+            raise ValueError("a program of %d bytes: 2 to %d" % (len(program), _PROGRAM_MAX))
+        if program[0] != _VERSION:
+            raise ValueError("program version %d: %d is known" % (program[0], _VERSION))
         self._code = _decode(program)
         self._sent: Operand = None
         self._sent_at: int | None = None
@@ -73,7 +85,7 @@ class Filter:
                 _combine(opcode, stack)
             else:
                 found = [
-                    constant if field == CONSTANT else reading[field]
+                    constant if field == _CONSTANT else reading[field]
                     for field, constant in operands
                 ]
                 stack.append(self._leaf(opcode, found, reading[0], now))
@@ -82,20 +94,20 @@ class Filter:
     def _leaf(
         self, opcode: int, found: "list[Operand]", value: "Operand", now: int
     ) -> "bool | None":
-        if opcode == TRUTH:
+        if opcode == _TRUTH:
             return _to_boolean(found[0])
-        if opcode == IS_NULL:
+        if opcode == _IS_NULL:
             return found[0] is None
-        if opcode == DEADBAND:
+        if opcode == _DEADBAND:
             return self._deadband(_to_number(value), _to_number(found[0]))
-        if opcode == EVERY:
+        if opcode == _EVERY:
             interval = _to_number(found[0])
             if self._sent_at is None:
                 return True
             if interval is None:  # of more seconds than there are numbers
                 return None
             return reals.compare(now - self._sent_at, interval) >= 0
-        return _compare(opcode - COMPARE, found[0], found[1])
+        return _compare(opcode - _COMPARE, found[0], found[1])
 
     def _deadband(
         self, value: "reals.Number | None", width: "reals.Number | None"
@@ -151,16 +163,16 @@ def _in_order(order: int, sign: int) -> bool:
 
 def _combine(opcode: int, stack: "list[bool | None]") -> None:
     truth = stack.pop()
-    if opcode == NOT:
+    if opcode == _NOT:
         stack.append(None if truth is None else not truth)
-    elif opcode in (AND, OR):
-        other, decision = stack.pop(), opcode == OR
+    elif opcode in (_AND, _OR):
+        other, decision = stack.pop(), opcode == _OR
         if truth is decision or other is decision:
             stack.append(decision)
         else:
             stack.append(None if truth is None or other is None else not decision)
     else:
-        stack.append(truth is {IS_TRUE: True, IS_FALSE: False, IS_UNKNOWN: None}[opcode])
+        stack.append(truth is {_IS_TRUE: True, _IS_FALSE: False, _IS_UNKNOWN: None}[opcode])
 
 
 def _decode(program: bytes) -> "list[tuple[int, list[tuple[int, Operand]]]]":
@@ -178,7 +190,7 @@ def _decode(program: bytes) -> "list[tuple[int, list[tuple[int, Operand]]]]":
         for _ in range(_OPERANDS.get(opcode, 0)):
             operand, position = _decode_operand(program, position)
             operands.append(operand)
-        if depth < 0 or depth == STACK_MAX:
+        if depth < 0 or depth == _STACK_MAX:
             raise ValueError("byte %d: a stack of %d values" % (position, depth))
         depth += 1
         code.append((opcode, operands))
@@ -190,23 +202,23 @@ def _decode(program: bytes) -> "list[tuple[int, list[tuple[int, Operand]]]]":
 def _decode_operand(program: bytes, position: int) -> "tuple[tuple[int, Operand], int]":
     tag = _take(program, position, 1)[0]
     position += 1
-    if tag in (VALUE, UNIT):
+    if tag in (_VALUE, _UNIT):
         return (tag, None), position
     if tag in _CONSTANTS:
-        return (CONSTANT, _CONSTANTS[tag]), position
-    if tag == STRING:
+        return (_CONSTANT, _CONSTANTS[tag]), position
+    if tag == _STRING:
         end = position + 1 + _take(program, position, 1)[0]
         try:
-            return (CONSTANT, _take(program, position + 1, end - position - 1).decode()), end
+            return (_CONSTANT, _take(program, position + 1, end - position - 1).decode()), end
         except UnicodeError:
             raise ValueError("byte %d: text that is not UTF-8" % position)  # noqa: B904 - no `from` there
     data = _take(program, position, 8)
-    if tag == REAL:
-        return (CONSTANT, reals.from_binary64(data)), position + 8
-    if tag != INTEGER:
+    if tag == _REAL:
+        return (_CONSTANT, reals.from_binary64(data)), position + 8
+    if tag != _INTEGER:
         raise ValueError("operand 0x%02x is not known" % tag)
     bits = int.from_bytes(data, "little")
-    return (CONSTANT, bits - (1 << 64) if bits >> 63 else bits), position + 8
+    return (_CONSTANT, bits - (1 << 64) if bits >> 63 else bits), position + 8
 
 
 def _take(program: bytes, start: int, size: int) -> bytes:

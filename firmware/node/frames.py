@@ -4,46 +4,53 @@ The bytes are those of docs/serial-protocol.md; every number has its low byte fi
 """
 
 import struct
+from binascii import crc32
 
-from . import cobs
-from .crc import crc32
+from . import cobs, const
 from .quantities import NAMED, NO_UNIT, QUANTITIES, UNITS, number_of
 
 VERSION = 1
-READINGS = 1
-ACKNOWLEDGEMENT = 2
+_READINGS = const(1)
+_ACKNOWLEDGEMENT = const(2)
 
-STORED = 0
+_STORED = const(0)
 """Status: everything in the frame is on the gateway's disk."""
 REFUSED = 1
 """Status: something in the frame can never be taken; sending it again would not help."""
 
-HAS_WALL_TIME = 1
+_HAS_WALL_TIME = const(1)
 """Flag: eight bytes of wall time follow the head."""
+_EARLIER_START = const(2)
+"""Flag: sampled before the node's present start."""
 
-BODY_MAX = 240
+_BODY_MAX = const(240)
 """Bytes of a frame before check and stuffing."""
-NODE_MAX = 64
+_NODE_MAX = const(64)
 """Bytes of a node's name."""
-QUANTITY_MAX = 64
+_QUANTITY_MAX = const(64)
 """Bytes of a quantity that is named in the frame."""
-UNIT_MAX = 32
+_UNIT_MAX = const(32)
 """Bytes of a unit that is named in the frame."""
-TEXT_MAX = 32
+_TEXT_MAX = const(32)
 """Bytes of a value that is text."""
-EXPONENT_MAX = 9
+_EXPONENT_MAX = const(9)
 """Powers of ten, up and down, by which a decimal's mantissa is moved."""
-HEARD_MAX = BODY_MAX + 5
+_HEARD_MAX = const(_BODY_MAX + 5)
 """Bytes of a stuffed frame that a node hears; more without a zero byte are noise."""
 
-AGE_MAX = 0xFFFFFFFF
+_AGE_MAX = const(0xFFFFFFFF)
 """Milliseconds (49 days) that an age can say; an older sample says this."""
 
-_FALSE, _TRUE, _DECIMAL, _INTEGER, _FLOAT, _TEXT = range(6)
+_FALSE = const(0)
+_TRUE = const(1)
+_DECIMAL = const(2)
+_INTEGER = const(3)
+_FLOAT = const(4)
+_TEXT = const(5)
 _HEAD = "<BBBIIQII"
-_HEAD_BYTES = 27
-_ACKNOWLEDGEMENT = "<BBBII"
-_ACKNOWLEDGEMENT_BYTES = 11
+_HEAD_BYTES = const(27)
+_ACKNOWLEDGEMENT_FIELDS = "<BBBII"
+_ACKNOWLEDGEMENT_BYTES = const(11)
 
 
 def frame(body: bytes) -> bytes:
@@ -80,13 +87,13 @@ def encode_value(value: "bool | int | float | str | tuple[int, int]") -> bytes:
     if value is True or value is False:
         return bytes([_TRUE if value else _FALSE])
     if isinstance(value, str):
-        return bytes([_TEXT]) + (_text(value, TEXT_MAX) if value else b"\0")
+        return bytes([_TEXT]) + (_text(value, _TEXT_MAX) if value else b"\0")
     if isinstance(value, float):
         return struct.pack("<Bd", _FLOAT, value)
     if isinstance(value, tuple):
         mantissa, exponent = value
         _check("mantissa", mantissa, -(1 << 31), (1 << 31) - 1)
-        _check("exponent", exponent, -EXPONENT_MAX, EXPONENT_MAX)
+        _check("exponent", exponent, -_EXPONENT_MAX, _EXPONENT_MAX)
         return struct.pack("<Bbi", _DECIMAL, exponent, mantissa)
     _check("value", value, -(1 << 63), (1 << 63) - 1)
     return struct.pack("<Bq", _INTEGER, value)
@@ -102,13 +109,13 @@ def encode_reading(
     quantity: str, value: "bool | int | float | str | tuple[int, int]", unit: "str | None" = None
 ) -> bytes:
     """Return one reading; ValueError when a name or text is empty or too long."""
-    encoded_unit = _number_or_name(unit, UNITS, UNIT_MAX) if unit else bytes([NO_UNIT])
-    return _number_or_name(quantity, QUANTITIES, QUANTITY_MAX) + encoded_unit + encode_value(value)
+    encoded_unit = _number_or_name(unit, UNITS, _UNIT_MAX) if unit else bytes([NO_UNIT])
+    return _number_or_name(quantity, QUANTITIES, _QUANTITY_MAX) + encoded_unit + encode_value(value)
 
 
 def room(node: str) -> int:
     """Return how many bytes of readings fit into one frame of `node`."""
-    return BODY_MAX - _HEAD_BYTES - 8 - len(_text(node, NODE_MAX)) - 1
+    return _BODY_MAX - _HEAD_BYTES - 8 - len(_text(node, _NODE_MAX)) - 1
 
 
 def encode_readings(
@@ -120,20 +127,22 @@ def encode_readings(
     dropped: int,
     wall: "int | None",
     readings: "list[bytes]",
+    earlier: bool = False,
 ) -> bytes:
     """Return the frame of `readings` (each from `encode_reading`), ready for the wire.
 
     `clock` is the node's milliseconds since its start at sampling, `age` those since, `wall`
-    the milliseconds since 1970 at sampling, where the node knows them.
+    the milliseconds since 1970 at sampling, where the node knows them. `earlier` is for what was
+    sampled before the node's present start; `boot` is that of the sampling.
     """
-    flags = 0 if wall is None else HAS_WALL_TIME
+    flags = (0 if wall is None else _HAS_WALL_TIME) | (_EARLIER_START if earlier else 0)
     head = struct.pack(
-        _HEAD, VERSION, READINGS, flags, boot, sequence, clock, min(age, AGE_MAX), dropped
+        _HEAD, VERSION, _READINGS, flags, boot, sequence, clock, min(age, _AGE_MAX), dropped
     )
     wall_time = b"" if wall is None else struct.pack("<Q", wall)
-    body = head + wall_time + _text(node, NODE_MAX) + bytes([len(readings)]) + b"".join(readings)
-    if len(body) > BODY_MAX:
-        raise ValueError("a frame of %d bytes: at most %d are allowed" % (len(body), BODY_MAX))
+    body = head + wall_time + _text(node, _NODE_MAX) + bytes([len(readings)]) + b"".join(readings)
+    if len(body) > _BODY_MAX:
+        raise ValueError("a frame of %d bytes: at most %d are allowed" % (len(body), _BODY_MAX))
     return frame(body)
 
 
@@ -141,8 +150,8 @@ def decode_acknowledgement(body: bytes) -> "tuple[int, int, int] | None":
     """Return (boot, sequence, status), or None when `body` is no acknowledgement of version 1."""
     if len(body) != _ACKNOWLEDGEMENT_BYTES:
         return None
-    version, kind, status, boot, sequence = struct.unpack(_ACKNOWLEDGEMENT, body)
-    if version != VERSION or kind != ACKNOWLEDGEMENT:
+    version, kind, status, boot, sequence = struct.unpack(_ACKNOWLEDGEMENT_FIELDS, body)
+    if version != VERSION or kind != _ACKNOWLEDGEMENT:
         return None
     return boot, sequence, status
 
@@ -158,7 +167,7 @@ class FrameReader:
         found = []
         for byte in data:
             if byte:
-                if len(self._stuffed) <= HEARD_MAX:
+                if len(self._stuffed) <= _HEARD_MAX:
                     self._stuffed.append(byte)
                 continue
             body = unframe(bytes(self._stuffed))

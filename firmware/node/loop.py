@@ -1,5 +1,6 @@
 """The node's work, one step at a time: sample, frame, send, and hear what was acknowledged."""
 
+from . import const
 from .buffer import RESEND_MS, WAITING_BYTES, Buffer, Sample
 from .commands import NOT_ALLOWED, Commands
 from .frames import (
@@ -54,24 +55,27 @@ if TYPE_CHECKING:
             """Return milliseconds since the start."""
 
 
-INTERVAL_MIN_MS = 100
-INTERVAL_MAX_MS = 86400000
+_INTERVAL_MIN_MS = const(100)
+_INTERVAL_MAX_MS = const(86400000)
 """Between two samples, where the gateway sets it."""
 
-IDENTIFY_MAX = 60
+_IDENTIFY_MAX = const(60)
 """Seconds for which a board shows that it is meant."""
 
-RESTART_MS = 500
+_RESTART_MS = const(500)
 """Milliseconds in which the answer leaves before a restart."""
 
-HEARTBEAT_MS = 30000
+_HEARTBEAT_MS = const(30000)
 """Between two heartbeats of a node that filters, is in safe mode, or whose sensors fail: a quiet
 node differs from a dead one."""
 
-UNHEARD_MS = 5000
+_LATE_MS = const(50)
+"""Milliseconds after it was due at which a sample still has the time at which it was due."""
+
+_UNHEARD_MS = const(5000)
 """Milliseconds after which a sample that nobody has acknowledged says that nobody hears."""
 
-YEAR_2000 = 946684800000
+_YEAR_2000 = const(946684800000)
 """Milliseconds since 1970: what a wall clock cannot be before."""
 
 
@@ -106,7 +110,7 @@ class Node:
         starts: "Starts | None" = None,
         spill: "Spill | None" = None,
     ) -> None:
-        self.buffer = Buffer(resend_ms, waiting_bytes, spill)
+        self.buffer = Buffer(resend_ms, waiting_bytes, spill, boot)
         self.sensor_failures = 0
         self._name = name
         self._room = room(name)
@@ -138,11 +142,9 @@ class Node:
             if self._starts is not None:
                 self._starts.succeed()
             self._board.restart()
-        if now >= self._next_sample:
-            self._sample(now)
-            self._next_sample = max(self._next_sample + self._interval_ms, now + 1)
+        self.measure()
         if self._has_heartbeat and now >= self._next_heartbeat:
-            self._next_heartbeat = now + HEARTBEAT_MS
+            self._next_heartbeat = now + _HEARTBEAT_MS
             self._keep(now, self._heartbeat())
         for sample in self.buffer.due(now):
             self._send(sample, now)
@@ -156,26 +158,36 @@ class Node:
             due.append(self._next_heartbeat)
         return max(min(due) - self._clock.ms(), 0)
 
+    def measure(self) -> None:
+        """Sample if that is due, and send nothing: for whoever has to wait for something else."""
+        now = self._clock.ms()
+        due = self._next_sample
+        if now < due:
+            return
+        self._next_sample = max(due + self._interval_ms, now + 1)
+        # Where it hardly matters, the time at which it was due: regular times take less memory.
+        self._sample(due if now - due <= _LATE_MS else now)
+
     def read_now(self) -> None:
         """Sample at the next step."""
         self._next_sample = self._clock.ms()
 
     def set_interval(self, milliseconds: int) -> None:
         """Sample every so many milliseconds, from now on; ValueError beyond the limits."""
-        if not INTERVAL_MIN_MS <= milliseconds <= INTERVAL_MAX_MS:
+        if not _INTERVAL_MIN_MS <= milliseconds <= _INTERVAL_MAX_MS:
             raise ValueError("interval")
         self._interval_ms = milliseconds
         self._next_sample = self._clock.ms()
 
     def set_clock(self, milliseconds: int) -> None:
         """Take the wall clock's milliseconds since 1970; ValueError for what no clock says."""
-        if not YEAR_2000 <= milliseconds < 1 << 53:
+        if not _YEAR_2000 <= milliseconds < 1 << 53:
             raise ValueError("clock")
         self._ahead = milliseconds - self._clock.ms()
 
     def identify(self, seconds: int) -> None:
         """Have the board show itself; ValueError beyond the limit, or without a board."""
-        if self._board is None or not 1 <= seconds <= IDENTIFY_MAX:
+        if self._board is None or not 1 <= seconds <= _IDENTIFY_MAX:
             raise ValueError("identify")
         self._board.identify(seconds)
 
@@ -183,7 +195,7 @@ class Node:
         """Have the board start anew, after the answer has left; ValueError without a board."""
         if self._board is None:
             raise ValueError("restart")
-        self._restart_at = self._clock.ms() + RESTART_MS
+        self._restart_at = self._clock.ms() + _RESTART_MS
 
     def install(self, argument: bytes) -> int:
         """Install a filter program; return the status of the answer."""
@@ -199,7 +211,7 @@ class Node:
         if self._sensor_failed:
             return FAILING
         oldest = self.buffer.oldest
-        unheard = oldest is not None and self._clock.ms() - oldest >= UNHEARD_MS
+        unheard = oldest is not None and self._clock.ms() - oldest >= _UNHEARD_MS
         return UNHEARD if unheard else HEARD
 
     @property
@@ -232,8 +244,8 @@ class Node:
                 self._port.write(answer)
             return
         boot, sequence, status = acknowledgement
-        if boot == self._boot:
-            self.buffer.acknowledge(sequence, status == REFUSED)
+        earlier = None if boot == self._boot else boot
+        self.buffer.acknowledge(sequence, status == REFUSED, earlier)
 
     def _wall_time(self, now: int) -> "int | None":
         return self._wall() if self._ahead is None else now + self._ahead
@@ -259,13 +271,14 @@ class Node:
         self._port.write(
             encode_readings(
                 self._name,
-                self._boot,
+                self._boot if sample.boot is None else sample.boot,
                 sample.sequence,
                 sample.clock,
-                now - sample.clock,
+                max(now - sample.taken, 0),  # one that was taken while this step waited is newer
                 self.buffer.dropped,
                 sample.wall,
                 sample.readings,
+                sample.boot is not None,
             )
         )
 

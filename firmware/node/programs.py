@@ -1,27 +1,28 @@
 """The filter programs that the gateway has installed: kept in a file, asked before each sample."""
 
-from . import files
-from .crc import crc32
+from binascii import crc32
+
+from . import const, files
 
 TYPE_CHECKING = False  # MicroPython has no typing module
 if TYPE_CHECKING:
     from .filter import Filter, Value
 
-PROGRAMS_MAX = 8
+_PROGRAMS_MAX = const(8)
 """Quantities with a program; a program for a further one is refused."""
 
-FILE_MAX = 4 + PROGRAMS_MAX * 230
+_FILE_MAX = const(4 + _PROGRAMS_MAX * 230)
 """Bytes of the file; a longer one was not written here."""
 
-DONE = 0
-NOT_VERIFIED = 4
+_DONE = const(0)
+_NOT_VERIFIED = const(4)
 """Status: the program is of another version, not whole, or not one of docs/node-filter.md."""
-NOT_NEWER = 5
+_NOT_NEWER = const(5)
 """Status: another program of this or a later version is installed for the quantity."""
-NO_ROOM = 6
+_NO_ROOM = const(6)
 """Status: too many quantities have a program, or the file could not be written."""
 
-_HEAD_BYTES = 9  # version, guard and the length of the quantity's name
+_HEAD_BYTES = const(9)  # version, guard and the length of the quantity's name
 
 
 class Program:
@@ -93,20 +94,20 @@ class Programs:
         try:
             program = Program(argument)
         except ValueError:
-            return NOT_VERIFIED
+            return _NOT_VERIFIED
         present = self._programs.get(program.quantity)
-        if present is None and len(self._programs) == PROGRAMS_MAX:
-            return NO_ROOM
+        if present is None and len(self._programs) == _PROGRAMS_MAX:
+            return _NO_ROOM
         if present is not None and program.version <= present.version:
-            return DONE if argument == present.argument else NOT_NEWER
+            return _DONE if argument == present.argument else _NOT_NEWER
         wanted = dict(self._programs)
         wanted[program.quantity] = program
         try:
             self._keep(wanted)
         except OSError:
-            return NO_ROOM
+            return _NO_ROOM
         self._programs = wanted
-        return DONE
+        return _DONE
 
     def _keep(self, programs: "dict[str, Program]") -> None:
         if self._path is None:
@@ -119,7 +120,7 @@ class Programs:
         for name in (path, path + ".new"):  # the second where the power failed between the two
             try:
                 with open(name, "rb") as file:
-                    self._programs = _read(file.read(FILE_MAX + 1))
+                    self._programs = _read(file.read(_FILE_MAX + 1))
             except OSError:
                 continue
             except ValueError:
@@ -130,7 +131,7 @@ class Programs:
 
 
 def _read(data: bytes) -> "dict[str, Program]":
-    if len(data) > FILE_MAX or int.from_bytes(data[:4], "little") != crc32(data[4:]):
+    if len(data) > _FILE_MAX or int.from_bytes(data[:4], "little") != crc32(data[4:]):
         raise ValueError("the file of programs is damaged")
     programs = {}
     position = 4

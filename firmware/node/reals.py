@@ -4,22 +4,24 @@ An INTEGER is an `int` of 64 bits. A REAL is a pair (m, e) that stands for m tim
 every binary64 number is one, and comparing two of them is arithmetic on whole numbers.
 """
 
+from . import const
+
 TYPE_CHECKING = False  # MicroPython has no typing module
 if TYPE_CHECKING:
     Real = tuple[int, int]
     Number = int | Real
 
-INTEGER_LOWEST = -(1 << 63)
-INTEGER_HIGHEST = (1 << 63) - 1
+_INTEGER_LOWEST = const(-(1 << 63))
+_INTEGER_HIGHEST = const((1 << 63) - 1)
 
-NUMERIC_TEXT_MAX = 64
+_NUMERIC_TEXT_MAX = const(64)
 """Code points of a text that is read as a number."""
 
-_DIGITS = 53  # bits of a binary64 number's mantissa
-_LOWEST_EXPONENT = -1074
-_BITS_MAX = 1024  # a number of more bits is infinite
-_POWERS_HIGHEST = 310  # of ten: from here on a number is infinite
-_POWERS_LOWEST = -330  # up to here it is zero
+_DIGITS = const(53)  # bits of a binary64 number's mantissa
+_LOWEST_EXPONENT = const(-1074)
+_BITS_MAX = const(1024)  # a number of more bits is infinite
+_POWERS_HIGHEST = const(310)  # of ten: from here on a number is infinite
+_POWERS_LOWEST = const(-330)  # up to here it is zero
 
 
 def _bits(number: int) -> int:
@@ -79,7 +81,7 @@ def from_decimal(mantissa: int, exponent: int) -> "Real | None":
 
 def read_number(text: str) -> "Number | None":
     """Return what a numeric text says, None for any other text."""
-    if len(text) > NUMERIC_TEXT_MAX:
+    if len(text) > _NUMERIC_TEXT_MAX:
         return None
     unsigned = text[1:] if text[:1] in ("+", "-") else text
     negative = text[:1] == "-"
@@ -93,7 +95,7 @@ def read_number(text: str) -> "Number | None":
     if negative:
         mantissa = -mantissa
     if end == len(unsigned):
-        if not point and INTEGER_LOWEST <= mantissa <= INTEGER_HIGHEST:
+        if not point and _INTEGER_LOWEST <= mantissa <= _INTEGER_HIGHEST:
             return mantissa
         return from_decimal(mantissa, -len(fraction))
     exponent = _exponent(unsigned[end:])
@@ -138,7 +140,7 @@ def distance(left: "Number", right: "Number") -> "Number | None":
     """
     if isinstance(left, int) and isinstance(right, int):
         difference = left - right
-        within = -INTEGER_HIGHEST <= difference <= INTEGER_HIGHEST
+        within = -_INTEGER_HIGHEST <= difference <= _INTEGER_HIGHEST
         return abs(difference) if within else None
     one, other, exponent = _aligned(_real(left), _real(right))
     difference = abs(one - other)

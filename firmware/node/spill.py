@@ -1,109 +1,203 @@
 """Samples for which the memory has no room, on the flash: in files of one size, oldest first.
 
-It is more room for one start of the node; the next one begins with none.
+A file is removed when all of it is acknowledged, so that the next start finds what a power cut
+left. Each entry keeps the number that it was given when it was put there: sent again after a power
+cut, it has the same name.
 """
 
 import os
+import struct
+from binascii import crc32
 
-SEGMENT_BYTES = 4096
-"""Bytes of a file: what a flash erases at once. As many are in memory before one is written, and
-while one is read."""
+from . import const
 
-SIZE_MIN = 2 * SEGMENT_BYTES
+_SEGMENT_BYTES = const(4096)
+"""Bytes of a file: what a flash erases at once. As many are in memory before one is written."""
+
+_SIZE_MIN = const(2 * _SEGMENT_BYTES)
+
+_MEMORY_BYTES = const(_SEGMENT_BYTES + 1024)
+"""What the entries in memory take, and the file that is read."""
+
+_FILE_HEAD = "<IIQH"  # boot id, number of the first entry, clock of the last one, entries
+_FILE_HEAD_BYTES = const(18)
+_ENTRY_HEAD = "<HH"  # bytes, check
+_ENTRY_HEAD_BYTES = const(4)
+_ENTRY_MAX = const(_ENTRY_HEAD_BYTES + 320)
 
 
 class Spill:
-    """Keeps entries of up to 320 bytes in at most `size` bytes of files below `folder`.
+    """Keeps numbered entries of up to 320 bytes in at most `size` bytes of files below `folder`.
 
     When they are full, the oldest file makes room. `dropped` counts the entries that were given up
-    for that, or because the flash failed. ValueError for fewer than SIZE_MIN bytes.
+    for that, or because the flash failed. `boot` is that of the present start. ValueError for fewer
+    than SIZE_MIN bytes.
     """
 
-    def __init__(self, folder: str, size: int) -> None:
-        if size < SIZE_MIN:
-            raise ValueError("a spill of %d bytes: at least %d" % (size, SIZE_MIN))
+    memory = _MEMORY_BYTES
+
+    def __init__(self, folder: str, size: int, boot: int = 0) -> None:
+        if size < _SIZE_MIN:
+            raise ValueError("a spill of %d bytes: at least %d" % (size, _SIZE_MIN))
         self.dropped = 0
         self._folder = folder
-        self._files_max = size // SEGMENT_BYTES
-        self._counts: list[int] = []  # entries of each file, the oldest first
-        self._oldest = 0  # number of the oldest file
-        self._reading = b""
+        self._files_max = size // _SEGMENT_BYTES
+        self._boot = boot
+        self._files: list[int] = []  # numbers of the files that were not begun, the oldest first
+        self._next_file = 0
+        self._ended: dict[int, int] = {}  # by earlier boot id: the last clock that is known of it
+        self._find()
+        self._file: int | None = None  # that is read, None where it never left the memory
+        self._memory = b""  # what is read then
         self._position = 0
-        self._left = 0  # entries behind the position
+        self._reading = (0, 0, 0)  # boot id, first number and entries of it
+        self._left = 0  # entries that were not read of what is open
+        self._unsettled = 0  # entries that were read of it and not acknowledged
         self._filling = bytearray()
-        self._filled = 0
-        self._clear()
+        self._head = (0, 0, 0)  # first number, last clock, entries of it
 
-    def __len__(self) -> int:
-        """Return the number of entries."""
-        return self._left + sum(self._counts) + self._filled
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to take, now or later."""
+        return not (self._left or self._files or self._filling)
 
-    def append(self, entry: bytes) -> None:
-        """Keep an entry, behind all others."""
-        if len(self._filling) + 2 + len(entry) > SEGMENT_BYTES:
+    def append(self, sequence: int, clock: int, entry: bytes) -> None:
+        """Keep an entry, behind all others; its number is one above that of the one before."""
+        size = _FILE_HEAD_BYTES + len(self._filling) + _ENTRY_HEAD_BYTES + len(entry)
+        if size > _SEGMENT_BYTES:
             self._write()
-        self._filling += len(entry).to_bytes(2, "little") + entry
-        self._filled += 1
+        self._head = (self._head[0] if self._filling else sequence, clock, self._head[2] + 1)
+        self._filling += struct.pack(_ENTRY_HEAD, len(entry), crc32(entry) & 0xFFFF) + entry
 
-    def pop(self) -> "bytes | None":
-        """Remove and return the oldest entry; None where there is none, or it cannot be read."""
-        if not self._left:
-            self._read()
-        if not self._left:
+    def pop(self) -> "tuple[int, int, int, bytes] | None":
+        """Return the oldest entry: boot id, number, what its clock is behind ours, and itself.
+
+        None where there is none, it cannot be read, or those before it are not acknowledged.
+        """
+        if not self._left and not self._begin_next():
             return None
-        start = self._position + 2
-        end = start + int.from_bytes(self._reading[self._position : start], "little")
-        self._position = end
+        boot, sequence, count = self._reading
+        number = sequence + count - self._left
+        entry = self._read_entry()
+        if entry is None:
+            self.dropped += self._left
+            self._left = 0
+            self._forget()
+            return None
         self._left -= 1
-        return self._reading[start:end]
+        self._unsettled += 1
+        return boot, number, self._ended.get(boot, 0), entry
+
+    def settle(self) -> None:
+        """Take note that an entry was acknowledged."""
+        self._unsettled -= 1
+        self._forget()
+
+    def _read_entry(self) -> "bytes | None":
+        data = self._read(_ENTRY_MAX)
+        if len(data) < _ENTRY_HEAD_BYTES:
+            return None
+        size, check = struct.unpack(_ENTRY_HEAD, data[:_ENTRY_HEAD_BYTES])
+        entry = data[_ENTRY_HEAD_BYTES : _ENTRY_HEAD_BYTES + size]
+        self._position += _ENTRY_HEAD_BYTES + size
+        return entry if len(entry) == size and crc32(entry) & 0xFFFF == check else None
+
+    def _read(self, size: int) -> bytes:
+        """Return what stands at the position, none of it where the flash fails."""
+        if self._file is None:
+            return self._memory[self._position : self._position + size]
+        try:
+            with open(self._path(self._file), "rb") as file:
+                file.seek(self._position)
+                data: bytes = file.read(size)
+                return data
+        except OSError:
+            return b""
+
+    def _begin_next(self) -> bool:
+        """Begin the oldest file, or what waits to become one; forget the one before."""
+        if self._unsettled:
+            return False
+        if self._files:
+            self._file = self._files.pop(0)
+            head = self._read_head(self._file)
+            self._position = _FILE_HEAD_BYTES
+            if head is not None:
+                self._reading = (head[0], head[1], head[3])
+                self._left = head[3]
+            self._forget()  # what was never whole
+        elif self._filling:
+            self._memory = bytes(self._filling)
+            self._reading = (self._boot, self._head[0], self._head[2])
+            self._left = self._head[2]
+            self._empty_filling()
+        return self._left > 0
+
+    def _forget(self) -> None:
+        """Remove what was read, once all of it is acknowledged."""
+        if self._left or self._unsettled:
+            return
+        if self._file is not None:
+            self._remove(self._file)
+            self._file = None
+        self._memory = b""
+        self._position = 0
 
     def _write(self) -> None:
-        if len(self._counts) == self._files_max:
-            self.dropped += self._counts.pop(0)
-            self._remove()
+        if len(self._files) + (self._file is not None) >= self._files_max and self._files:
+            oldest = self._files.pop(0)
+            head = self._read_head(oldest)
+            self.dropped += 0 if head is None else head[3]
+            self._remove(oldest)
+        sequence, clock, count = self._head
         try:
-            with open(self._path(self._oldest + len(self._counts)), "wb") as file:
+            with open(self._path(self._next_file), "wb") as file:
+                file.write(struct.pack(_FILE_HEAD, self._boot, sequence, clock, count))
                 file.write(self._filling)
-            self._counts.append(self._filled)
-        except OSError:
-            self.dropped += self._filled
-        self._filling = bytearray()
-        self._filled = 0
-
-    def _read(self) -> None:
-        """Take the oldest file, or what waits to become one."""
-        self._position = 0
-        if not self._counts:
-            self._reading, self._left = bytes(self._filling), self._filled
-            self._filling, self._filled = bytearray(), 0
-            return
-        count = self._counts.pop(0)
-        try:
-            with open(self._path(self._oldest), "rb") as file:
-                self._reading = file.read(SEGMENT_BYTES)
-            self._left = count
+            self._files.append(self._next_file)
+            self._next_file += 1
         except OSError:
             self.dropped += count
-        self._remove()
+        self._empty_filling()
 
-    def _remove(self) -> None:
+    def _empty_filling(self) -> None:
+        self._filling = bytearray()
+        self._head = (0, 0, 0)
+
+    def _read_head(self, number: int) -> "tuple[int, int, int, int] | None":
+        """Return boot id, first number, last clock and entries of a file, None if it has none."""
         try:
-            os.remove(self._path(self._oldest))
-        except OSError:  # it is written over when its number comes again, after the next start
+            with open(self._path(number), "rb") as file:
+                data = file.read(_FILE_HEAD_BYTES)
+        except OSError:
+            return None
+        if len(data) < _FILE_HEAD_BYTES:
+            return None
+        boot, sequence, clock, count = struct.unpack(_FILE_HEAD, data)
+        return boot, sequence, clock, count
+
+    def _remove(self, number: int) -> None:
+        try:
+            os.remove(self._path(number))
+        except OSError:  # sent again at the next start, and known to the gateway by its name
             pass
-        self._oldest += 1
 
     def _path(self, number: int) -> str:
         return "%s/%d" % (self._folder, number)
 
-    def _clear(self) -> None:
-        """Remove what an earlier start left."""
+    def _find(self) -> None:
+        """Learn what an earlier start left."""
         try:
             os.mkdir(self._folder)
         except OSError:  # it is there
             pass
         try:
-            for name in os.listdir(self._folder):
-                os.remove(self._folder + "/" + name)
+            names = os.listdir(self._folder)
         except OSError:  # a flash that fails here fails when it is written, where that is counted
-            pass
+            return
+        self._files = sorted([int(name) for name in names if name.isdigit()])
+        for number in self._files:
+            head = self._read_head(number)
+            if head is not None:
+                self._ended[head[0]] = max(self._ended.get(head[0], 0), head[2])
+        self._next_file = self._files[-1] + 1 if self._files else 0

@@ -1,16 +1,18 @@
 """Counts the starts that did not last: after several in a row comes one in safe mode."""
 
+from . import const
+
 TYPE_CHECKING = False  # MicroPython has no typing module
 if TYPE_CHECKING:
     from .loop import Clock
 
-FAILED_MAX = 5
+_FAILED_MAX = const(5)
 """Starts in a row that failed, after which the next one is in safe mode."""
 
-STEADY_MS = 60000
+_STEADY_MS = const(60000)
 """Milliseconds that a start has to last; one that ends earlier has failed."""
 
-SAFE_MS = 3600000
+_SAFE_MS = const(3600000)
 """Milliseconds of safe mode after which the board tries again."""
 
 
@@ -26,12 +28,12 @@ class Starts:
         self._clock = clock
         self._noted = True
         self.failed = self._read()
-        self.safe = self.failed >= FAILED_MAX
+        self.safe = self.failed >= _FAILED_MAX
         self._write(0 if self.safe else self.failed + 1)
 
     def step(self) -> None:
         """Note that the start has lasted, once it has."""
-        if self._noted and self._clock.ms() >= STEADY_MS:
+        if self._noted and self._clock.ms() >= _STEADY_MS:
             self.succeed()
 
     def succeed(self) -> None:
@@ -42,7 +44,7 @@ class Starts:
     @property
     def over(self) -> bool:
         """Whether safe mode has lasted long enough."""
-        return self.safe and self._clock.ms() >= SAFE_MS
+        return self.safe and self._clock.ms() >= _SAFE_MS
 
     def _read(self) -> int:
         try:

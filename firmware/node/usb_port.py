@@ -5,11 +5,13 @@ import sys
 
 import micropython
 
-CTRL_C = 3
-CARRIAGE_RETURN = 13
-NO_INTERRUPT = -1
+from . import const
 
-READ_MAX = 512
+_CTRL_C = const(3)
+_RETURN = const(13)
+_NO_INTERRUPT = const(-1)
+
+_READ_MAX = const(512)
 """Bytes taken at once."""
 
 
@@ -25,16 +27,16 @@ class UsbPort:
         self._ready.register(sys.stdin, select.POLLIN)
         self._first = 0
         self._since_end = 0
-        micropython.kbd_intr(NO_INTERRUPT)
+        micropython.kbd_intr(_NO_INTERRUPT)
 
     def close(self) -> None:
         """Give the port back to the REPL."""
-        micropython.kbd_intr(CTRL_C)
+        micropython.kbd_intr(_CTRL_C)
 
     def read(self) -> bytes:
         """Return what has arrived; KeyboardInterrupt where somebody wants the REPL."""
         data = bytearray()
-        while len(data) < READ_MAX and self._ready.poll(0):
+        while len(data) < _READ_MAX and self._ready.poll(0):
             byte = sys.stdin.buffer.read(1)
             if not byte:
                 break
@@ -50,5 +52,5 @@ class UsbPort:
         self._since_end = self._since_end + 1 if byte else 0
         if self._since_end == 1:
             self._first = byte
-        elif self._since_end == 2 and byte == CTRL_C and self._first in (CTRL_C, CARRIAGE_RETURN):
+        elif self._since_end == 2 and byte == _CTRL_C and self._first in (_CTRL_C, _RETURN):
             raise KeyboardInterrupt

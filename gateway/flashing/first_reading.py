@@ -23,6 +23,10 @@ LINES_MAX = 200
 """Lines of text kept; the newest stay."""
 
 POLL_SECONDS = 0.1
+
+COMPLAINTS = ("sensor_failures", "safe_mode")
+"""Readings of a heartbeat whose node has not sampled, or not always."""
+
 TEXT = re.compile(rb"[\t\r\n\x20-\x7e\x80-\xff]+")
 """No frame is like this: its version is a byte 1."""
 
@@ -74,7 +78,7 @@ class Listener:
 
 
 def first_reading(port: Port, seconds: float) -> ReadingsFrame | None:
-    """Return the first frame of readings of a board that was just reset, None if none comes.
+    """Return the first frame of what a board that was just reset samples, None if none comes.
 
     A USB board takes its port away at a reset, perhaps after it was opened.
     """
@@ -82,7 +86,14 @@ def first_reading(port: Port, seconds: float) -> ReadingsFrame | None:
     while (left := end - time.monotonic()) > 0:
         try:
             with contextlib.closing(retried(lambda: Listener(port))) as listener:
-                return next((each for each in listener.frames(left) if each is not None), None)
+                return next((each for each in listener.frames(left) if _is_well(each)), None)
         except (OSError, termios.error):
             continue
     return None
+
+
+def _is_well(frame: ReadingsFrame | None) -> bool:
+    """Say whether the present start has sampled: old samples and its complaints prove nothing."""
+    if frame is None or frame.earlier:
+        return False
+    return not any(each.quantity in COMPLAINTS for each in frame.readings)

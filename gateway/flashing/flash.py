@@ -4,6 +4,7 @@ import contextlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Protocol
 
@@ -34,13 +35,16 @@ TRIAL_SECONDS = 70.0
 
 SETTINGS = "settings.json"
 
-HAS_CLIENT = """
+HAS_MODULES = """
 try:
-    import network, umqtt.simple
+    import %s
     print(True)
 except ImportError:
     print(False)
 """
+
+CLOCK = "/clock"
+"""When something was last copied: for a board whose clock a power cut takes back, and TLS."""
 
 
 class Reporter(Protocol):
@@ -83,7 +87,7 @@ def flash(
         reporter.say(f"{port}: {described.version} on {described.machine}")
         package = build_package(described.bytecode, compiled=compiled)
         files = {**package.files, SETTINGS: _settings(board, settings)}
-        _check_client(board, files[SETTINGS])
+        _prepare_network(board, files[SETTINGS])
         before = read_version(board, read_slots(board).current)
         if is_installed(board, files):
             reporter.say(f"{port}: version {package.version} is there already")
@@ -112,13 +116,25 @@ def _settings(board: Board, settings: Mapping[str, Any] | None) -> bytes:
     return kept
 
 
-def _check_client(board: Board, settings: bytes) -> None:
-    """Raise FlashingError if a node with Wi-Fi lacks the client that MicroPython has for MQTT."""
-    if json.loads(settings).get("link") == "mqtt" and not board.ask(HAS_CLIENT):
+def _prepare_network(board: Board, content: bytes) -> None:
+    """Raise FlashingError if a node with Wi-Fi lacks a module of MicroPython; tell it the time."""
+    settings = json.loads(content)
+    if settings.get("link") != "mqtt":
+        return
+    if not board.ask(HAS_MODULES % "network, umqtt.simple"):
         raise FlashingError(
             f'{board.port}: this MicroPython has no umqtt.simple, which link = "mqtt" needs:'
             f" mpremote connect {board.port} mip install umqtt.simple"
         )
+    if "ca" in settings.get("broker", {}):
+        if not board.ask(HAS_MODULES % "tls"):
+            raise FlashingError(
+                f"{board.port}: this MicroPython has no module tls, which ca_file needs:"
+                " take version 1.23 or newer"
+            )
+        now = datetime.now(UTC)
+        fields = (now.year, now.month, now.day, now.weekday(), now.hour, now.minute, now.second, 0)
+        board.replace(CLOCK, " ".join(map(str, fields)).encode())
 
 
 def _send(board: Board, files: Mapping[str, bytes], reporter: Reporter) -> str:

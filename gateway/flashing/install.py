@@ -23,8 +23,9 @@ READ_SENSORS = """
 import sys
 folder = "/%s"
 sys.path.insert(0, folder)
-import main
-main.make_sensor(main.read_settings(folder)).read()
+from node.sensors import Sensors
+from node.start import read_settings
+Sensors(read_settings(folder), lambda: None).read()
 """
 OTHER_MAIN = "/main.before.py"
 """Where a program goes that was not ours."""

@@ -43,6 +43,7 @@ interval = 10
 # host = "192.168.1.2"
 # username = "{name}"
 # password = "..."
+# ca_file = "ca.pem"   # TLS: the certificate that the gateway proves itself by
 """
 COMMENTS = {
     "pin": "GPIO number of the pin that it is wired to, not the number printed at the edge.",

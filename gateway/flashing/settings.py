@@ -1,9 +1,11 @@
 """The settings of a node: a TOML file for people, checked here, and JSON for the board."""
 
 import re
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from ssl import PEM_HEADER, PEM_cert_to_DER_cert
 from typing import Any
 
 from gateway.bridges.settings import bridge_name
@@ -20,6 +22,9 @@ SENSORS_MAX = 8
 
 NODE_BYTES_MAX = 64
 PIN_MAX = 48
+CERTIFICATE_MAX = 2048
+"""Bytes of a certificate that a board has memory for."""
+
 KEY = re.compile("[0-9a-fA-F]{32}")
 
 LINKS = {
@@ -56,6 +61,27 @@ def bthome_key(value: object) -> str:
     if not isinstance(value, str) or KEY.fullmatch(value) is None:
         raise ValueError("32 hexadecimal digits")
     return value
+
+
+@check("path of a file with one certificate", type="string")
+def certificate(value: object) -> str:
+    """Accept a PEM file with one certificate, and return that, base64 of its DER form."""
+    path = text(value)
+    try:
+        content = Path(path).read_text(encoding="ascii")
+    except OSError as error:
+        raise ValueError(f"a file that can be read ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise ValueError("a PEM file") from error
+    if content.count(PEM_HEADER) != 1:
+        raise ValueError(f"a PEM file with one certificate ({content.count(PEM_HEADER)} are in it)")
+    try:
+        der = PEM_cert_to_DER_cert(content[content.index(PEM_HEADER) :])
+    except ValueError as error:
+        raise ValueError("a PEM file that ends with its certificate") from error
+    if len(der) > CERTIFICATE_MAX:
+        raise ValueError(f"a certificate of at most {CERTIFICATE_MAX} bytes, not {len(der)}")
+    return b64encode(der).decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +125,13 @@ class BrokerSettings:
     """The gateway, as a node with link `mqtt` reaches it: `[broker]`."""
 
     host: str = key(text, "address of the gateway, better than a name: a node waits for names")
-    port: int = key(whole_number(1, 65_535), "its port", 1883)
+    port: int | None = key(whole_number(1, 65_535), "its port; 1883, or 8883 with `ca_file`", None)
     username: str | None = key(text, "how the node logs in", None)
     password: str | None = key(text, "with which password", None)
     topic: str | None = key(text, "how its two topics begin; nodes/<name> by default", None)
+    ca_file: str | None = key(
+        certificate, "PEM file of the certificate that the gateway proves itself by: TLS", None
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -159,7 +188,7 @@ def board_settings(settings: NodeSettings) -> dict[str, Any]:
     elif settings.encryption_key is not None:
         line = {"key": settings.encryption_key}
     elif settings.wifi is not None and settings.broker is not None:
-        line = {"wifi": asdict(settings.wifi), "broker": asdict(settings.broker)}
+        line = {"wifi": asdict(settings.wifi), "broker": _broker(settings.broker)}
     return {
         "name": settings.name,
         "interval_ms": round(settings.interval * 1000),
@@ -169,6 +198,12 @@ def board_settings(settings: NodeSettings) -> dict[str, Any]:
         **({} if settings.led is None else {"led": settings.led}),
         "sensors": [_sensor(each) for each in settings.sensors],
     }
+
+
+def _broker(settings: BrokerSettings) -> dict[str, Any]:
+    values = asdict(settings)
+    values["ca"] = values.pop("ca_file")
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _sensor(settings: SensorSettings) -> dict[str, Any]:

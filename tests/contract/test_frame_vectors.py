@@ -37,6 +37,7 @@ def test_the_gateway_reads_the_readings() -> None:
         assert frame is not None
         for field in ("node", "boot", "sequence", "clock", "age", "dropped", "wall"):
             assert getattr(frame, field) == vector[field], vector["name"]
+        assert frame.earlier == vector.get("earlier", False), vector["name"]
         expected = [(name, value, unit) for name, _, unit, value in vector["readings"]]
         assert [(each.quantity, each.value, each.unit) for each in frame.readings] == expected
 

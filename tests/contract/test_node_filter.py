@@ -89,20 +89,20 @@ def test_the_page_lists_every_opcode_and_operand() -> None:
     comparisons = dict(zip(range(0x20, 0x26), ("EQ", "NE", "LT", "LE", "GT", "GE"), strict=True))
     for name in {*opcodes.values()} - {*comparisons.values()}:
         byte = getattr(node_program, name)
-        assert byte == getattr(node_filter, name)
+        assert byte == getattr(node_filter, f"_{name}")
         assert opcodes[byte] == name
     assert {byte: opcodes[byte] for byte in comparisons} == comparisons
     assert list(node_program.COMPARE.values()) == list(comparisons)
     assert comparisons.keys() | set(node_filter._TAKES) | {0x10, 0x11, 0x40, 0x41} == opcodes.keys()
     operands = page_table("Operands")
-    assert operands == {getattr(node_filter, name): name for name in operands.values()}
+    assert operands == {getattr(node_filter, f"_{name}"): name for name in operands.values()}
     assert list(operands) == list(range(8))
 
 
 def test_the_bounds_are_one() -> None:
-    assert node_filter.VERSION == node_program.VERSION
-    assert node_filter.PROGRAM_MAX == node_program.PROGRAM_MAX < frames.BODY_MAX
-    assert node_filter.STACK_MAX == node_program.STACK_MAX
+    assert node_filter._VERSION == node_program.VERSION
+    assert node_filter._PROGRAM_MAX == node_program.PROGRAM_MAX < frames._BODY_MAX
+    assert node_filter._STACK_MAX == node_program.STACK_MAX
     assert f"{node_program.PROGRAM_MAX} bytes" in PAGE
     assert f"{node_program.STACK_MAX} truth values" in PAGE
 

@@ -91,7 +91,7 @@ def test_the_gateway_reads_the_pages_example() -> None:
 def test_the_answer_of_the_pages_example() -> None:
     answer = encode_frame(encode_acknowledgement(Status.STORED, BOOT, 1))
     assert answer == example("acknowledgement-frame")
-    assert heard(answer) == [(BOOT, 1, node_frames.STORED)]
+    assert heard(answer) == [(BOOT, 1, node_frames._STORED)]
 
 
 class Orders:
@@ -102,7 +102,7 @@ class Orders:
 
     def install(self, argument: bytes) -> int:
         self.told.append(("install", len(argument)))
-        return commands.DONE
+        return commands._DONE
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         return lambda argument=0: self.told.append((name, argument))
@@ -122,15 +122,15 @@ def test_the_command_of_the_pages_example_and_its_answer() -> None:
 def test_commands_and_statuses_have_the_same_numbers_at_both_ends() -> None:
     ours = [Command.READ, Command.INTERVAL, Command.CLOCK, Command.IDENTIFY, Command.RESTART]
     ours.append(Command.INSTALL)
-    theirs = ("READ_NOW", "SET_INTERVAL", "SET_CLOCK", "IDENTIFY", "RESTART", "INSTALL")
+    theirs = ("_READ_NOW", "_SET_INTERVAL", "_SET_CLOCK", "_IDENTIFY", "_RESTART", "_INSTALL")
     assert ours == [getattr(commands, name) for name in theirs]
-    statuses = ("DONE", "NOT_ALLOWED", "NOT_KNOWN", "OUT_OF_DATE")
+    statuses = ("_DONE", "NOT_ALLOWED", "_NOT_KNOWN", "_OUT_OF_DATE")
     ends = [getattr(commands, name) for name in statuses]
-    of_programs = (programs.NOT_VERIFIED, programs.NOT_NEWER, programs.NO_ROOM)
+    of_programs = (programs._NOT_VERIFIED, programs._NOT_NEWER, programs._NO_ROOM)
     assert list(AnswerStatus) == [*ends, *of_programs]
-    limits = [loop.INTERVAL_MIN_MS / 1000, loop.INTERVAL_MAX_MS / 1000, loop.IDENTIFY_MAX]
+    limits = [loop._INTERVAL_MIN_MS / 1000, loop._INTERVAL_MAX_MS / 1000, loop._IDENTIFY_MAX]
     assert limits == [node_order.INTERVAL_MIN, node_order.INTERVAL_MAX, node_order.IDENTIFY_MAX]
-    assert [commands.COMMAND, commands.ANSWER] == [frame_body.COMMAND, frame_body.ANSWER]
+    assert [commands._COMMAND, commands._ANSWER] == [frame_body.COMMAND, frame_body.ANSWER]
 
 
 def test_quantities_and_units_have_one_table() -> None:
@@ -152,13 +152,13 @@ def test_every_number_means_the_same_at_both_ends() -> None:
 
 
 def test_the_bounds_are_one() -> None:
-    assert node_frames.BODY_MAX == serial_frames.BODY_MAX
-    assert node_frames.NODE_MAX == node_frames.QUANTITY_MAX == reading.NAME_MAX
-    assert node_frames.UNIT_MAX == reading.UNIT_MAX
-    assert node_frames.TEXT_MAX == frame_body.TEXT_MAX
-    assert node_frames.EXPONENT_MAX == frame_body.EXPONENT_MAX
+    assert node_frames._BODY_MAX == serial_frames.BODY_MAX
+    assert node_frames._NODE_MAX == node_frames._QUANTITY_MAX == reading.NAME_MAX
+    assert node_frames._UNIT_MAX == reading.UNIT_MAX
+    assert node_frames._TEXT_MAX == frame_body.TEXT_MAX
+    assert node_frames._EXPONENT_MAX == frame_body.EXPONENT_MAX
     assert node_cobs.DATA_MAX == cobs.DATA_MAX
-    assert (node_frames.STORED, node_frames.REFUSED) == (Status.STORED, Status.REFUSED)
+    assert (node_frames._STORED, node_frames.REFUSED) == (Status.STORED, Status.REFUSED)
 
 
 def test_the_gateway_remembers_all_that_a_node_may_send_again() -> None:

@@ -55,7 +55,7 @@ def readings(vector: "dict[str, Any]") -> bool:
         encoded.append(frames.encode_reading(quantity, sent, unit))
     wire = frames.encode_readings(
         vector["node"], vector["boot"], vector["sequence"], vector["clock"], vector["age"],
-        vector["dropped"], vector["wall"], encoded,
+        vector["dropped"], vector["wall"], encoded, vector.get("earlier", False),
     )  # fmt: skip
     return bool(show(wire) == vector["wire"])
 

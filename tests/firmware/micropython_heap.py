@@ -1,4 +1,9 @@
-"""Prints the memory that a board's program takes, at its start and full, and dropped samples."""
+"""Prints the memory that a board's program takes, at its start and full, and dropped samples.
+
+    micropython micropython_heap.py FOLDER LINK
+
+LINK is usb, mqtt, ble, or spill: by USB with room on the flash, in FOLDER.
+"""
 
 import gc
 import sys
@@ -13,12 +18,26 @@ PROGRAM = b"\1\0\0\0\0\0\0\0\5count" + bytes.fromhex(
 )
 """payload.value > 21 AND DEADBAND(payload.value, 0.5), for the quantity `count`"""
 
+LINKS = {
+    "usb": {},
+    "mqtt": {
+        "link": "mqtt",
+        "wifi": {"ssid": "barn", "password": "hay hay hay"},
+        "broker": {"host": "127.0.0.1", "username": "n1", "password": "a password"},
+    },
+    "ble": {"link": "ble", "key": "231d39c1d7cc1ab1aee224cd096db932"},
+    "spill": {"spill_bytes": 1 << 20},
+}
+
 
 class Bus:
-    """A BME280 that reads nothing: it has no numbers to reckon with."""
+    """A BME280 that does not answer: it has no numbers to reckon with."""
 
     def __init__(self, *_arguments: int, **_settings: int) -> None:
         pass
+
+    def readfrom_mem(self, _address: int, _register: int, _size: int) -> bytes:
+        raise OSError(5)
 
 
 class Pin:
@@ -27,25 +46,70 @@ class Pin:
     def __init__(self, number: int, *_settings: int) -> None:
         self.number = number
 
+    def value(self, _value: int) -> None:
+        pass
+
 
 class Machine:
     I2C = Bus
-
     Pin = Pin
+
+
+class WLAN:
+    def __init__(self, _interface: int) -> None:
+        pass
+
+    def active(self, _on: bool) -> None:
+        pass
+
+    def isconnected(self) -> bool:
+        return False
+
+    def connect(self, _ssid: str, _password: str) -> None:
+        pass
+
+
+class Network:
+    STA_IF = 0
+    WLAN = WLAN
+
+
+class BLE:
+    def active(self, _on: bool) -> None:
+        pass
+
+    def config(self, _name: str) -> "tuple[int, bytes]":
+        return 0, b"\xa4\xc1\x38\x11\x22\x33"
+
+    def gap_advertise(self, *_arguments: int, **_data: bytes) -> None:
+        pass
+
+
+class Bluetooth:
+    BLE = BLE
+
+
+class MicroPython:
+    @staticmethod
+    def kbd_intr(_character: int) -> None:
+        pass
+
+    @staticmethod
+    def const(value: int) -> int:
+        return value
+
+
+def clean(n: int) -> int:
+    a = b = c = d = e = f = g = h = 0
+    return clean(n - 1) + a + b + c + d + e + f + g + h if n else 0
 
 
 def allocated() -> int:
     gc.collect()
+    clean(40)
+    gc.collect()
     used: int = gc.mem_alloc()  # type: ignore[attr-defined]  # MicroPython's
     return used
-
-
-class Port:
-    def read(self) -> bytes:
-        return b""
-
-    def write(self, data: bytes) -> int:
-        return len(data)
 
 
 class Weather:
@@ -70,21 +134,35 @@ class Clock:
 
 def main() -> None:
     modules: Any = sys.modules
-    modules["machine"] = Machine
+    modules.update({"machine": Machine, "network": Network, "bluetooth": Bluetooth})
+    modules["micropython"] = MicroPython
+    folder, link = sys.argv[1:]
     before = allocated()
     import main as program
+    from node import start
     from node.board import Board
+    from node.starts import Starts
 
-    settings = {"name": "n1", "sensors": [{"driver": "bme280", "sda": 4, "scl": 5, "address": 118}]}
+    sensor = {"driver": "bme280", "sda": 4, "scl": 5, "address": 118}
+    link_settings: Any = LINKS[link]
+    settings: Any = dict(link_settings, name="n1", sensors=[sensor])
     clock: Any = Clock()
-    node = program.make_node(settings, Port(), clock, Board(25, clock))
+    starts = Starts(folder + "/starts", clock)
+    port = start.open_port(settings, clock, folder + "/")
+    node = start.make_node(settings, port, clock, Board(25, clock), starts, folder + "/")
+    del start, settings
+    program.forget_start()
     installed = node.install(PROGRAM) == 0
-    print(allocated() - before)
-    node._sensor = Weather()
+    at_start = allocated() - before
+    sensors: Any = node._sensor
+    node.measure()  # which loads the driver
+    if link == "ble":
+        sensors = sensors._sensor
+    sensors._sensors.append(Weather())
     for _ in range(SAMPLES):
         clock.now += 1000
-        node._sample(clock.now)
-    print(allocated() - before)
+        node.measure()
+    print(at_start, allocated() - before)
     print(node.buffer.dropped if installed else "no filter")
 
 

@@ -3,7 +3,6 @@
 import binascii
 
 from node import cobs, frames
-from node.crc import bitwise_crc32, crc32
 from node.loop import Node
 from node.quantities import QUANTITIES, UNITS
 from node.ring import SIZE_MIN
@@ -62,7 +61,7 @@ def encodings() -> None:
         data = bytes([index * 7 % 256 for index in range(length)])
         stuffed = cobs.encode(data)
         print("cobs", show(stuffed), cobs.decode(stuffed) == data)
-        print("crc", crc32(data), bitwise_crc32(data))
+        print("crc", binascii.crc32(data))
     for value in VALUES:
         print("value", show(frames.encode_value(value)))
     for value in UNENCODABLE:

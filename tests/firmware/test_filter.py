@@ -1,7 +1,7 @@
 """The node's interpreter: what it refuses, and what it remembers."""
 
 import pytest
-from node.filter import PROGRAM_MAX, STACK_MAX, Filter
+from node.filter import _PROGRAM_MAX, _STACK_MAX, Filter
 
 PASS = b"\x10\x04"
 AND = b"\x31"
@@ -12,7 +12,7 @@ AND = b"\x31"
     [
         (b"", "a program of 0 bytes: 2 to 200"),
         (b"\x01", "a program of 1 bytes: 2 to 200"),
-        (b"\x01" * (PROGRAM_MAX + 1), "a program of 201 bytes: 2 to 200"),
+        (b"\x01" * (_PROGRAM_MAX + 1), "a program of 201 bytes: 2 to 200"),
         (b"\x02" + PASS, "program version 2: 1 is known"),
         (b"\x01\x12", "opcode 0x12 is not known"),
         (b"\x01\x10", "the program ends at byte 2"),
@@ -23,7 +23,7 @@ AND = b"\x31"
         (b"\x01\x30", "byte 2: a stack of -1 values"),
         (b"\x01" + PASS + AND, "byte 4: a stack of -1 values"),
         (b"\x01" + PASS * 2, "a program that leaves 2 values"),
-        (b"\x01" + PASS * (STACK_MAX + 1), "byte 19: a stack of 8 values"),
+        (b"\x01" + PASS * (_STACK_MAX + 1), "byte 19: a stack of 8 values"),
     ],
 )
 def test_a_program_that_is_not_whole(program: bytes, reason: str) -> None:
@@ -32,7 +32,7 @@ def test_a_program_that_is_not_whole(program: bytes, reason: str) -> None:
 
 
 def test_the_stack_has_room_for_its_bound() -> None:
-    assert Filter(b"\x01" + PASS * STACK_MAX + AND * (STACK_MAX - 1)).passes(1, None, 0)
+    assert Filter(b"\x01" + PASS * _STACK_MAX + AND * (_STACK_MAX - 1)).passes(1, None, 0)
 
 
 def test_only_what_passed_is_remembered() -> None:

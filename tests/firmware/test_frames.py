@@ -34,7 +34,7 @@ def test_the_longest_reading_of_the_longest_node_name_fits_a_frame() -> None:
     reading = frames.encode_reading("q" * 64, "t" * 32, "u" * 32)
     assert len(reading) <= frames.room("n" * 64)
     wire = frames.encode_readings("n" * 64, 1, 1, 0, 0, 0, 0, [reading])
-    assert len(wire) <= frames.BODY_MAX + 7
+    assert len(wire) <= frames._BODY_MAX + 7
 
 
 @pytest.mark.parametrize("wall", [None, 0])
@@ -81,7 +81,7 @@ def test_an_acknowledgement_after_any_noise_is_found(noise: bytes) -> None:
 def test_noise_without_an_end_is_not_kept() -> None:
     reader = frames.FrameReader()
     reader.feed(b"x" * 10_000)
-    assert len(reader._stuffed) == frames.HEARD_MAX + 1
+    assert len(reader._stuffed) == frames._HEARD_MAX + 1
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import pytest
 from node import frames
 from node.buffer import RESEND_MS, WINDOW
 from node.light import FAILING, HEARD, IDENTIFYING, SAFE, UNHEARD, is_lit
-from node.loop import HEARTBEAT_MS, UNHEARD_MS, Node
+from node.loop import _HEARTBEAT_MS, _UNHEARD_MS, Node
 from node.ring import SIZE_MIN
-from node.starts import FAILED_MAX, Starts
+from node.starts import _FAILED_MAX, Starts
 
 from gateway.bridges.serial.frame_body import ReadingsFrame, decode_readings
 
@@ -36,7 +36,7 @@ class Line:
         """Return the frames sent since the last time."""
         sent, self.sent = self.sent, []
         bodies = [frames.unframe(wire[1:-1]) for wire in sent]
-        readings = [body for body in bodies if body is not None and body[1] == frames.READINGS]
+        readings = [body for body in bodies if body is not None and body[1] == frames._READINGS]
         decoded = [decode_readings(body) for body in readings]
         return [frame for frame in decoded if frame is not None]
 
@@ -206,16 +206,16 @@ def test_failed_starts_are_told_once_and_safe_mode_again_and_again(
     line: Line, sensor: Sensor, clock: Clock, tmp_path: Path
 ) -> None:
     sensor.readings = []
-    for failed in range(FAILED_MAX + 1):
+    for failed in range(_FAILED_MAX + 1):
         clock.now = 0
         starts = Starts(str(tmp_path / "starts"), clock)
         node = Node("n1", BOOT, line, sensor, clock, 5000, starts=starts)
         told: list[ReadingsFrame] = []
-        for clock.now in (0, HEARTBEAT_MS, 2 * HEARTBEAT_MS):
+        for clock.now in (0, _HEARTBEAT_MS, 2 * _HEARTBEAT_MS):
             node.step()
             line.answer(len(told) + 1)
             told += line.take()
-        safe = failed == FAILED_MAX
+        safe = failed == _FAILED_MAX
         assert len(told) == (3 if safe else failed > 0)
         beats = [[(each.quantity, each.value) for each in frame.readings] for frame in told]
         assert beats == [[("failed_starts", failed), ("safe_mode", safe)]] * len(told)
@@ -226,9 +226,9 @@ def test_failed_starts_are_told_once_and_safe_mode_again_and_again(
 def test_the_led_says_how_the_node_is(node: Node, line: Line, sensor: Sensor, clock: Clock) -> None:
     node.step()
     assert node.state == HEARD
-    clock.now = UNHEARD_MS - 1
+    clock.now = _UNHEARD_MS - 1
     assert node.state == HEARD
-    clock.now = UNHEARD_MS
+    clock.now = _UNHEARD_MS
     assert node.state == UNHEARD
     sensor.readings = OSError(5)
     node.step()

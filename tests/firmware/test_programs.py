@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from node import frames
-from node.commands import DONE, INSTALL
-from node.loop import HEARTBEAT_MS, Node
-from node.programs import NO_ROOM, NOT_NEWER, NOT_VERIFIED, PROGRAMS_MAX, Programs
+from node.commands import _DONE, _INSTALL
+from node.loop import _HEARTBEAT_MS, Node
+from node.programs import _NO_ROOM, _NOT_NEWER, _NOT_VERIFIED, _PROGRAMS_MAX, Programs
 
 from tests.firmware.test_commands import Rig
 from tests.firmware.test_loop import BOOT, Clock, Line, Sensor
@@ -35,26 +35,26 @@ def passed(programs: Programs, *values: int, step: int = 1000) -> list[int]:
 
 
 BAD = [
-    (b"", NOT_VERIFIED),
-    (argument()[:9], NOT_VERIFIED),
-    (argument()[:12], NOT_VERIFIED),
-    (argument(quantity="") + b"x", NOT_VERIFIED),
-    (argument(b"\x02" + ABOVE_20[1:]), NOT_VERIFIED),
-    (argument(ABOVE_20[:-1]), NOT_VERIFIED),
-    (argument(b"\x01\x32"), NOT_VERIFIED),
-    (argument(b"\x01" + b"\x10\x00" * 9), NOT_VERIFIED),
-    (argument(b"\x01" + b"\x30" * 200), NOT_VERIFIED),
-    (b"\0" * 8 + b"\x01\xff" + ABOVE_20, NOT_VERIFIED),
-    (argument(DEADBAND_5), NOT_NEWER),
-    (argument(DEADBAND_5, version=0), NOT_NEWER),
-    (argument(), DONE),
+    (b"", _NOT_VERIFIED),
+    (argument()[:9], _NOT_VERIFIED),
+    (argument()[:12], _NOT_VERIFIED),
+    (argument(quantity="") + b"x", _NOT_VERIFIED),
+    (argument(b"\x02" + ABOVE_20[1:]), _NOT_VERIFIED),
+    (argument(ABOVE_20[:-1]), _NOT_VERIFIED),
+    (argument(b"\x01\x32"), _NOT_VERIFIED),
+    (argument(b"\x01" + b"\x10\x00" * 9), _NOT_VERIFIED),
+    (argument(b"\x01" + b"\x30" * 200), _NOT_VERIFIED),
+    (b"\0" * 8 + b"\x01\xff" + ABOVE_20, _NOT_VERIFIED),
+    (argument(DEADBAND_5), _NOT_NEWER),
+    (argument(DEADBAND_5, version=0), _NOT_NEWER),
+    (argument(), _DONE),
 ]
 
 
 @table("wrong, status", BAD)
 def test_what_is_refused_leaves_the_program_that_runs(wrong: bytes, status: int) -> None:
     programs = Programs()
-    assert programs.install(argument()) == DONE
+    assert programs.install(argument()) == _DONE
     assert programs.install(wrong) == status
     assert passed(programs, 20, 21, 19, 22) == [21, 22]
     assert (programs.suppressed, programs.version) == (2, 1)
@@ -62,10 +62,10 @@ def test_what_is_refused_leaves_the_program_that_runs(wrong: bytes, status: int)
 
 def test_only_so_many_quantities_have_a_program() -> None:
     programs = Programs()
-    for number in range(PROGRAMS_MAX):
-        assert programs.install(argument(quantity=f"q{number}")) == DONE
-    assert programs.install(argument(quantity="one more")) == NO_ROOM
-    assert programs.install(argument(quantity="q0", version=2)) == DONE
+    for number in range(_PROGRAMS_MAX):
+        assert programs.install(argument(quantity=f"q{number}")) == _DONE
+    assert programs.install(argument(quantity="one more")) == _NO_ROOM
+    assert programs.install(argument(quantity="q0", version=2)) == _DONE
 
 
 def test_a_raw_reading_passes_at_the_guards_rate_and_the_filter_knows_it() -> None:
@@ -79,9 +79,9 @@ def test_a_raw_reading_passes_at_the_guards_rate_and_the_filter_knows_it() -> No
 def test_an_empty_program_sends_everything_and_keeps_its_version() -> None:
     programs = Programs()
     programs.install(argument())
-    assert programs.install(argument(b"", version=2)) == DONE
+    assert programs.install(argument(b"", version=2)) == _DONE
     assert (passed(programs, 1, 30), programs.version) == ([1, 30], 0)
-    assert programs.install(argument(version=2)) == NOT_NEWER
+    assert programs.install(argument(version=2)) == _NOT_NEWER
 
 
 def test_programs_survive_a_restart(tmp_path: Path) -> None:
@@ -92,14 +92,14 @@ def test_programs_survive_a_restart(tmp_path: Path) -> None:
     second = Programs(path)
     assert passed(second, 20, 21) == [21]
     assert second.version == 7
-    assert second.install(argument(version=6)) == NOT_NEWER
+    assert second.install(argument(version=6)) == _NOT_NEWER
     (tmp_path / "programs").rename(tmp_path / "programs.new")  # the power failed between the two
     assert Programs(path).version == 7
 
 
 def test_a_file_that_cannot_be_written_leaves_what_was() -> None:
     programs = Programs("/nowhere/programs")
-    assert programs.install(argument()) == NO_ROOM
+    assert programs.install(argument()) == _NO_ROOM
     assert passed(programs, 1, 2) == [1, 2]
 
 
@@ -126,8 +126,8 @@ def test_no_bytes_raise_anything(data: bytes) -> None:
 
 def test_a_node_filters_counts_and_tells_in_its_heartbeat() -> None:
     rig = Rig()
-    assert rig.tell(1, INSTALL, argument(version=9)) == [(DONE, 1, 1)]
-    for rig.clock.now in range(0, 2 * HEARTBEAT_MS + 1, 1000):
+    assert rig.tell(1, _INSTALL, argument(version=9)) == [(_DONE, 1, 1)]
+    for rig.clock.now in range(0, 2 * _HEARTBEAT_MS + 1, 1000):
         rig.node.step()
         for frame in rig.line.take():
             rig.line.answer(frame.sequence)
@@ -153,5 +153,5 @@ def test_noise_commands_and_replays_leave_the_node_sampling() -> None:
             taken += frame.readings[0].quantity == "count"
             line.answer(frame.sequence)
             node.step()
-        assert len(node._frames._stuffed) <= frames.HEARD_MAX + 1
+        assert len(node._frames._stuffed) <= frames._HEARD_MAX + 1
     assert taken >= 199

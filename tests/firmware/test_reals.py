@@ -12,7 +12,7 @@ from gateway.routing.where.arithmetic import absolute, subtract
 from gateway.routing.where.conversions import read_number
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
-INTEGERS = st.integers(reals.INTEGER_LOWEST, reals.INTEGER_HIGHEST)
+INTEGERS = st.integers(reals._INTEGER_LOWEST, reals._INTEGER_HIGHEST)
 NUMBERS = FLOATS | INTEGERS | st.sampled_from([5e-324, 2.0**53, 2**53 + 1, 1.7976931348623157e308])
 DIGITS = st.text("0123456789", max_size=25)
 

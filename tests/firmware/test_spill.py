@@ -1,5 +1,7 @@
-"""Room on the flash: entries in their order, bounded, and what a flash that fails costs."""
+"""Room on the flash: entries in their order, bounded, and found again after a power cut."""
 
+import shutil
+import struct
 from collections import deque
 from pathlib import Path
 
@@ -8,7 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from node.buffer import Buffer, Sample
 from node.ring import SIZE_MIN as RING_MIN
-from node.spill import SEGMENT_BYTES, SIZE_MIN, Spill
+from node.spill import _SEGMENT_BYTES, _SIZE_MIN, Spill
+
+BOOT = 0xB0071
+"""Of the present start, where a test has only one."""
 
 
 @pytest.fixture
@@ -20,7 +25,30 @@ def entry(number: int) -> bytes:
     return b"%032d" % number
 
 
-PER_FILE = SEGMENT_BYTES // (2 + len(entry(0)))
+PER_FILE = (_SEGMENT_BYTES - 18) // (4 + len(entry(0)))
+
+
+def fill(spill: Spill, entries: int, first: int = 0) -> None:
+    for number in range(first, first + entries):
+        spill.append(number + 1, 1000 * number, entry(number))
+
+
+def take(spill: Spill) -> tuple[int, int, int, bytes] | None:
+    """Take an entry and acknowledge it."""
+    taken = spill.pop()
+    if taken is not None:
+        spill.settle()
+    return taken
+
+
+def drain(spill: Spill) -> list[tuple[int, int]]:
+    """Return boot id and number of all that is left."""
+    found = []
+    while not spill.empty:
+        taken = take(spill)
+        if taken is not None:
+            found.append(taken[:2])
+    return found
 
 
 @given(st.lists(st.integers(-80, 80), max_size=20))
@@ -28,85 +56,201 @@ def test_entries_come_out_in_their_order(
     tmp_path_factory: pytest.TempPathFactory, steps: list[int]
 ) -> None:
     """A positive step keeps so many entries, a negative one takes so many."""
-    spill = Spill(str(tmp_path_factory.mktemp("spill")), 1 << 20)
-    model: deque[bytes] = deque()
-    for number, step in enumerate(steps):
-        for each in range(abs(step)):
+    spill = Spill(str(tmp_path_factory.mktemp("spill")), 1 << 20, BOOT)
+    model: deque[tuple[int, bytes]] = deque()
+    number = 0
+    for step in steps:
+        for _ in range(abs(step)):
             if step > 0:
-                model.append(b"%d/%d" % (number, each) * 30)
-                spill.append(model[-1])
+                number += 1
+                model.append((number, b"%d" % number * 30))
+                spill.append(number, number, model[-1][1])
+            elif model:
+                expected = model.popleft()
+                assert take(spill) == (BOOT, expected[0], 0, expected[1])
             else:
-                assert spill.pop() == (model.popleft() if model else None)
-        assert len(spill) == len(model)
+                assert take(spill) is None
+        assert spill.empty == (not model)
+        if not model:
+            spill = Spill(str(tmp_path_factory.mktemp("spill")), 1 << 20, BOOT)
     assert spill.dropped == 0
 
 
 def test_the_oldest_file_makes_room(folder: Path) -> None:
-    spill = Spill(str(folder), SIZE_MIN)
-    for number in range(4 * PER_FILE):
-        spill.append(entry(number))
-    assert sum(each.stat().st_size for each in folder.iterdir()) <= SIZE_MIN
+    spill = Spill(str(folder), _SIZE_MIN, BOOT)
+    fill(spill, 4 * PER_FILE)
+    assert sum(each.stat().st_size for each in folder.iterdir()) <= _SIZE_MIN
     assert spill.dropped == PER_FILE
-    assert spill.pop() == entry(PER_FILE)
-    assert len(spill) == 3 * PER_FILE - 1
+    assert drain(spill) == [(BOOT, number + 1) for number in range(PER_FILE, 4 * PER_FILE)]
+    assert spill.pop() is None
 
 
-def test_the_next_start_begins_with_none(folder: Path) -> None:
-    spill = Spill(str(folder), SIZE_MIN)
-    for number in range(2 * PER_FILE):
-        spill.append(entry(number))
-    assert list(folder.iterdir())
-    assert len(Spill(str(folder), SIZE_MIN)) == 0
-    assert list(folder.iterdir()) == []
+def test_a_file_stays_until_all_of_it_is_acknowledged(folder: Path) -> None:
+    spill = Spill(str(folder), 1 << 20, BOOT)
+    fill(spill, 2 * PER_FILE + 1)
+    for _ in range(PER_FILE):
+        spill.pop()
+    assert spill.pop() is None
+    assert sorted(each.name for each in folder.iterdir()) == ["0", "1"]
+    for _ in range(PER_FILE):
+        spill.settle()
+    taken = spill.pop()
+    assert taken is not None
+    assert taken[1] == PER_FILE + 1
+    assert [each.name for each in folder.iterdir()] == ["1"]
+
+
+def test_the_next_start_finds_what_was_left(folder: Path) -> None:
+    """With the boot id and the numbers that it had, and how long that start lasted at least."""
+    spill = Spill(str(folder), 1 << 20, BOOT)
+    fill(spill, 3 * PER_FILE + 1)
+    for _ in range(PER_FILE + 3):
+        take(spill)
+    after = Spill(str(folder), 1 << 20, BOOT + 1)
+    fill(after, PER_FILE + 1)
+    first = after.pop()
+    assert first == (BOOT, PER_FILE + 1, 1000 * (3 * PER_FILE - 1), entry(PER_FILE))
+    after.settle()
+    left = [(BOOT, number + 1) for number in range(PER_FILE + 1, 3 * PER_FILE)]
+    assert drain(after) == left + [(BOOT + 1, number + 1) for number in range(PER_FILE + 1)]
+    assert drain(Spill(str(folder), 1 << 20, BOOT + 2)) == []
+
+
+@given(st.data())
+def test_a_damaged_file_costs_what_is_damaged_and_no_more(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("spill")
+    fill(Spill(str(folder), 1 << 20, BOOT), 2 * PER_FILE + 1)
+    content = bytearray((folder / "0").read_bytes())
+    place = data.draw(st.integers(18, len(content) - 1), "place")
+    if data.draw(st.booleans(), "cut off"):
+        content = content[:place]
+    else:
+        content[place] ^= data.draw(st.integers(1, 255), "bits")
+    (folder / "0").write_bytes(content)
+    spill = Spill(str(folder), 1 << 20, BOOT + 1)
+    whole = (place - 18) // (4 + len(entry(0)))
+    found = drain(spill)
+    assert found[:whole] == [(BOOT, number + 1) for number in range(whole)]
+    assert found[-PER_FILE:] == [(BOOT, number + 1) for number in range(PER_FILE, 2 * PER_FILE)]
+    assert spill.dropped + len(found) == 2 * PER_FILE
 
 
 def test_what_a_failing_flash_costs_is_counted(folder: Path) -> None:
-    spill = Spill(str(folder), SIZE_MIN)
-    for number in range(PER_FILE + 1):
-        spill.append(entry(number))
-    (folder / "0").unlink()
-    assert (spill.pop(), spill.dropped) == (None, PER_FILE)
-    assert spill.pop() == entry(PER_FILE)
-    folder.rmdir()
-    for number in range(PER_FILE + 1):
-        spill.append(entry(number))
-    assert (spill.dropped, len(spill)) == (2 * PER_FILE, 1)
+    spill = Spill(str(folder), _SIZE_MIN, BOOT)
+    fill(spill, PER_FILE + 1)
+    (folder / "0").write_bytes(b"half a head")
+    assert drain(spill) == [(BOOT, PER_FILE + 1)]
+    shutil.rmtree(folder)
+    fill(spill, PER_FILE + 1)
+    assert spill.dropped == PER_FILE
+    assert drain(spill) == [(BOOT, PER_FILE + 1)]
     folder.write_bytes(b"a file in its place")
-    assert len(Spill(str(folder), SIZE_MIN)) == 0
+    assert Spill(str(folder), _SIZE_MIN, BOOT).empty
 
 
 def test_a_spill_has_a_least_size(folder: Path) -> None:
     with pytest.raises(ValueError, match="a spill of 8191 bytes: at least 8192"):
-        Spill(str(folder), SIZE_MIN - 1)
+        Spill(str(folder), _SIZE_MIN - 1, BOOT)
+
+
+SAMPLES = 250
+Sent = tuple[int | None, int, int, int | None, list[bytes]]
+
+
+def sample(number: int) -> Sample:
+    wall = number * 1000 + 7 if number % 2 else None
+    return Sample(number * 1000, wall, [b"%d" % number * 20])
+
+
+def buffer_of(folder: Path, boot: int) -> Buffer:
+    spill = Spill(str(folder), 1 << 20, boot)
+    return Buffer(waiting_bytes=RING_MIN, spill=spill, boot=boot)
+
+
+def send_all(buffer: Buffer, stop: int = 1 << 30) -> list[Sent]:
+    """Acknowledge everything, up to a number of samples; return what was sent."""
+    sent: list[Sent] = []
+    while len(sent) < stop and (due := buffer.due(0)):
+        sent += [(each.boot, each.sequence, each.clock, each.wall, each.readings) for each in due]
+        for each in due:
+            buffer.acknowledge(each.sequence, refused=False, boot=each.boot)
+    return sent
+
+
+def expected(boot: int | None, first: int, last: int) -> list[Sent]:
+    whole = [sample(number) for number in range(first, last)]
+    return [(boot, each.clock // 1000 + 1, each.clock, each.wall, each.readings) for each in whole]
 
 
 def test_a_buffer_sends_what_it_spilled_first(folder: Path) -> None:
-    spill = Spill(str(folder), SIZE_MIN)
-    buffer = Buffer(waiting_bytes=RING_MIN, spill=spill)
-    samples = 150
-    for number in range(samples):
-        wall = number * 1000 + 7 if number % 2 else None
-        buffer.add(Sample(number * 1000, wall, [b"%d" % number * 20]))
-    assert len(spill)
-    sent = []
+    buffer = buffer_of(folder, BOOT)
+    for number in range(SAMPLES):
+        buffer.add(sample(number))
+    assert send_all(buffer) == expected(None, 0, SAMPLES)
+    assert buffer.dropped == 0
+
+
+@given(st.lists(st.integers(0, SAMPLES), min_size=1, max_size=4))
+def test_a_power_cut_at_any_moment_renames_nothing_that_was_spilled(
+    tmp_path_factory: pytest.TempPathFactory, cuts: list[int]
+) -> None:
+    """Each start samples, sends so many of what it has, and ends."""
+    folder = tmp_path_factory.mktemp("spill")
+    named: dict[tuple[int, int], Sent] = {}
+    for boot, cut in enumerate(cuts, start=1):
+        buffer = buffer_of(folder, boot)
+        for number in range(SAMPLES):
+            buffer.add(sample(number))
+        on_flash = sum(
+            struct.unpack("<IIQH", each.read_bytes()[:18])[3] for each in folder.iterdir()
+        )
+        assert on_flash > SAMPLES // 4
+        for each in send_all(buffer, cut):
+            name = (boot if each[0] is None else each[0], each[1])
+            assert named.setdefault(name, each)[2:] == each[2:]
+    last = buffer_of(folder, len(cuts) + 1)
+    for each in send_all(last):
+        assert each[0] is not None
+        assert named.setdefault((each[0], each[1]), each)[2:] == each[2:]
+    # Of each start, all that was written came, without a gap.
+    for boot in range(1, len(cuts) + 1):
+        numbers = sorted(number for of, number in named if of == boot)
+        assert numbers == list(range(1, len(numbers) + 1))
+        assert len(numbers) > SAMPLES // 4
+    assert list(folder.iterdir()) == []
+
+
+def test_the_age_of_an_earlier_sample_leaves_out_the_time_without_power(folder: Path) -> None:
+    buffer = buffer_of(folder, BOOT)
+    for number in range(SAMPLES):
+        buffer.add(sample(number))
+    ended = max(struct.unpack("<IIQH", each.read_bytes()[:18])[2] for each in folder.iterdir())
+    (first, *_) = buffer_of(folder, BOOT + 1).due(0)
+    assert (first.boot, first.clock, first.taken) == (BOOT, 0, -ended)
+
+
+def test_an_earlier_start_and_the_present_one_do_not_share_a_window(folder: Path) -> None:
+    before = buffer_of(folder, BOOT)
+    for number in range(SAMPLES):
+        before.add(sample(number))
+    buffer = buffer_of(folder, BOOT + 1)
+    buffer.add(sample(0))
     while due := buffer.due(0):
-        sent += [(each.sequence, each.clock, each.wall, each.readings) for each in due]
-        for each in due:
-            buffer.acknowledge(each.sequence, refused=False)
-    walls = [number * 1000 + 7 if number % 2 else None for number in range(samples)]
-    assert sent == [
-        (number + 1, number * 1000, walls[number], [b"%d" % number * 20])
-        for number in range(samples)
-    ]
-    assert (buffer.dropped, len(spill)) == (0, 0)
+        assert len({each.boot for each in due}) == 1
+        for each in due[1:]:
+            buffer.acknowledge(each.sequence, refused=False, boot=each.boot)
+        assert {each.boot for each in buffer.due(0)} <= {due[0].boot}
+        buffer.acknowledge(due[0].sequence, refused=False, boot=due[0].boot)
+    assert buffer.oldest is None
 
 
 def test_what_cannot_be_read_is_dropped_and_the_next_is_sent(folder: Path) -> None:
-    spill = Spill(str(folder), SIZE_MIN)
-    buffer = Buffer(waiting_bytes=RING_MIN, spill=spill)
-    for number in range(150):
-        buffer.add(Sample(number * 1000, None, [b"%d" % number * 20]))
-    lost = spill._counts[0]
-    (folder / "0").unlink()
-    assert buffer.due(0)[0].clock == lost * 1000
-    assert (buffer.dropped, len(buffer.due(0))) == (lost, 0)
+    buffer = buffer_of(folder, BOOT)
+    for number in range(SAMPLES):
+        buffer.add(sample(number))
+    (count,) = struct.unpack("<H", (folder / "0").read_bytes()[16:18])
+    (folder / "0").write_bytes(b"")
+    (first, *_) = buffer.due(0)
+    assert first.clock == count * 1000

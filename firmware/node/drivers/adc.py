@@ -2,11 +2,13 @@
 
 import machine
 
+from node import const
+
 TYPE_CHECKING = False  # MicroPython has no typing module
 if TYPE_CHECKING:
     from typing import Any
 
-DIGITS = 3
+_DIGITS = const(3)
 
 
 class Adc:
@@ -25,8 +27,8 @@ class Adc:
             volts = self._adc.read_uv() / 1000000
         else:
             volts = self._adc.read_u16() * 3.3 / 65535
-        value = round((volts * self._scale + self._offset) * 10**DIGITS)
-        return [(self._quantity, (value, -DIGITS), self._unit)]
+        value = round((volts * self._scale + self._offset) * 10**_DIGITS)
+        return [(self._quantity, (value, -_DIGITS), self._unit)]
 
 
 def make(settings: "dict[str, Any]") -> Adc:

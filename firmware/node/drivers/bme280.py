@@ -3,21 +3,28 @@
 import struct
 import time
 
-from .i2c import open_bus
+from node import const
+
+from . import open_bus
 
 TYPE_CHECKING = False  # MicroPython has no typing module
 if TYPE_CHECKING:
     from machine import I2C
 
-CHIP_ID, CHIP = 0xD0, 0x60
-CALIBRATION, CALIBRATION_BYTES = 0x88, 26
-HUMIDITY_CALIBRATION, HUMIDITY_CALIBRATION_BYTES = 0xE1, 7
-CONTROL_HUMIDITY, CONTROL = 0xF2, 0xF4
-DATA, DATA_BYTES = 0xF7, 8
+_CHIP_ID = const(0xD0)
+_CHIP = const(0x60)
+_CALIBRATION = const(0x88)
+_CALIBRATION_BYTES = const(26)
+_HUMIDITY_CALIBRATION = const(0xE1)
+_HUMIDITY_CALIBRATION_BYTES = const(7)
+_CONTROL_HUMIDITY = const(0xF2)
+_CONTROL = const(0xF4)
+_DATA = const(0xF7)
+_DATA_BYTES = const(8)
 ONCE = b"\x25"
 """One measurement of temperature and pressure without oversampling; humidity likewise is 1."""
 
-MEASURE_MS = 10
+_MEASURE_MS = const(10)
 
 
 class Bme280:
@@ -32,10 +39,10 @@ class Bme280:
         """Return all three, in hundredths of °C, % and hPa; OSError when nothing answers."""
         if not self._calibrated:
             self._calibrate()
-        self._bus.writeto_mem(self._address, CONTROL_HUMIDITY, b"\x01")
-        self._bus.writeto_mem(self._address, CONTROL, ONCE)
-        time.sleep(MEASURE_MS / 1000)
-        data = self._bus.readfrom_mem(self._address, DATA, DATA_BYTES)
+        self._bus.writeto_mem(self._address, _CONTROL_HUMIDITY, b"\x01")
+        self._bus.writeto_mem(self._address, _CONTROL, ONCE)
+        time.sleep(_MEASURE_MS / 1000)
+        data = self._bus.readfrom_mem(self._address, _DATA, _DATA_BYTES)
         pressure = data[0] << 12 | data[1] << 4 | data[2] >> 4
         temperature = data[3] << 12 | data[4] << 4 | data[5] >> 4
         fine = self.fine(temperature)
@@ -46,12 +53,12 @@ class Bme280:
         ]
 
     def _calibrate(self) -> None:
-        chip = self._bus.readfrom_mem(self._address, CHIP_ID, 1)[0]
-        if chip != CHIP:
+        chip = self._bus.readfrom_mem(self._address, _CHIP_ID, 1)[0]
+        if chip != _CHIP:
             raise OSError("no BME280: chip 0x%02x" % chip)
-        first = self._bus.readfrom_mem(self._address, CALIBRATION, CALIBRATION_BYTES)
+        first = self._bus.readfrom_mem(self._address, _CALIBRATION, _CALIBRATION_BYTES)
         second = self._bus.readfrom_mem(
-            self._address, HUMIDITY_CALIBRATION, HUMIDITY_CALIBRATION_BYTES
+            self._address, _HUMIDITY_CALIBRATION, _HUMIDITY_CALIBRATION_BYTES
         )
         self.calibrate(first, second)
 

@@ -6,11 +6,13 @@ import ds18x20
 import machine
 import onewire
 
-CONVERSION_MS = 750
+from node import const
+
+_CONVERSION_MS = const(750)
 """Milliseconds that a thermometer needs for 12 bits."""
 
-SENSORS_MAX = 8
-RESCAN = 10
+_SENSORS_MAX = const(8)
+_RESCAN = const(10)
 """Readings without an answer after which the wire is searched again."""
 
 
@@ -20,17 +22,17 @@ class Ds18b20:
     def __init__(self, pin: int) -> None:
         self._bus = ds18x20.DS18X20(onewire.OneWire(machine.Pin(pin)))
         self._found: list[bytearray] = []
-        self._failures = RESCAN
+        self._failures = _RESCAN
 
     def read(self) -> "list[tuple[str, tuple[int, int], str]]":
         """Return each thermometer's temperature; OSError when none answers."""
-        if self._failures >= RESCAN or not self._found:
-            self._found = self._bus.scan()[:SENSORS_MAX]
+        if self._failures >= _RESCAN or not self._found:
+            self._found = self._bus.scan()[:_SENSORS_MAX]
             self._failures = 0
         if not self._found:
             raise OSError("no DS18B20 answers")
         self._bus.convert_temp()
-        time.sleep(CONVERSION_MS / 1000)
+        time.sleep(_CONVERSION_MS / 1000)
         readings = []
         for number, address in enumerate(self._found):
             try:

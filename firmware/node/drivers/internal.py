@@ -2,18 +2,20 @@
 
 import sys
 
+from node import const
+
 TYPE_CHECKING = False  # MicroPython has no typing module
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-RP2_CHANNEL = 4
+_RP2_CHANNEL = const(4)
 """Of the analog converter on an RP2040 and RP2350."""
 
 
 def _rp2() -> "Callable[[], float]":
     import machine
 
-    channel = machine.ADC(RP2_CHANNEL)
+    channel = machine.ADC(_RP2_CHANNEL)
 
     def celsius() -> float:
         # 0.706 V at 27 °C, and 1.721 mV less for each degree more (RP2040 datasheet, 4.9.5)

@@ -2,7 +2,9 @@
 
 import time
 
-from .i2c import open_bus
+from node import const
+
+from . import open_bus
 
 TYPE_CHECKING = False  # MicroPython has no typing module
 if TYPE_CHECKING:
@@ -11,8 +13,8 @@ if TYPE_CHECKING:
 MEASURE = b"\x24\x00"
 """One measurement, high repeatability, no clock stretching (datasheet, table 9)."""
 
-MEASURE_MS = 16
-POLYNOMIAL = 0x31
+_MEASURE_MS = const(16)
+_POLYNOMIAL = const(0x31)
 
 
 def check(data: bytes) -> int:
@@ -21,7 +23,7 @@ def check(data: bytes) -> int:
     for byte in data:
         crc ^= byte
         for _ in range(8):
-            crc = (crc << 1 ^ POLYNOMIAL if crc & 0x80 else crc << 1) & 0xFF
+            crc = (crc << 1 ^ _POLYNOMIAL if crc & 0x80 else crc << 1) & 0xFF
     return crc
 
 
@@ -35,7 +37,7 @@ class Sht3x:
     def read(self) -> "list[tuple[str, tuple[int, int], str]]":
         """Return both, in hundredths; OSError when nothing answers or a check fails."""
         self._bus.writeto(self._address, MEASURE)
-        time.sleep(MEASURE_MS / 1000)
+        time.sleep(_MEASURE_MS / 1000)
         data = self._bus.readfrom(self._address, 6)
         if check(data[:2]) != data[2] or check(data[3:5]) != data[5]:
             raise OSError("SHT3x: a check failed")

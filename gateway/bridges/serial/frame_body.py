@@ -17,7 +17,10 @@ COMMAND = 3
 ANSWER = 4
 
 HAS_WALL_TIME = 0x01
-"""The one flag of version 1: eight bytes of wall time follow the head."""
+"""Flag: eight bytes of wall time follow the head."""
+
+EARLIER_START = 0x02
+"""Flag: sampled in an earlier start of the node, whose boot id the frame has."""
 
 TEXT_MAX = 32
 """Bytes of a value that is text."""
@@ -73,7 +76,7 @@ class ReadingsFrame:
 
     `clock`, `age` and `wall` are milliseconds (since the node's start, since the sampling, since
     1970), `dropped` samples. `unknown` counts readings left out of `readings` because their
-    quantity's or unit's number has no meaning here.
+    quantity's or unit's number has no meaning here. An `earlier` frame is of a start that is over.
     """
 
     node: str
@@ -85,6 +88,7 @@ class ReadingsFrame:
     wall: int | None
     readings: tuple[FrameReading, ...]
     unknown: int
+    earlier: bool = False
 
     def sampled_at(self, now: int) -> int:
         """Return when the sample was taken, ms since 1970, for a frame accepted at `now`."""
@@ -112,7 +116,7 @@ def decode_readings(body: bytes) -> ReadingsFrame | None:
         raise MalformedFrameError(f"frame type {frame_type} is not known")
     flags, boot, sequence, clock, age, dropped = fields.unpack(_HEAD)
     fields.boot, fields.sequence = boot, sequence
-    if flags & ~HAS_WALL_TIME or sequence == 0:
+    if flags & ~(HAS_WALL_TIME | EARLIER_START) or sequence == 0:
         raise fields.malformed(f"flags {flags:#04x}, sequence number {sequence}")
     wall = int.from_bytes(fields.take(8), "little") if flags & HAS_WALL_TIME else None
     node = fields.text(1, NAME_MAX)
@@ -121,7 +125,8 @@ def decode_readings(body: bytes) -> ReadingsFrame | None:
         raise fields.malformed(f"{len(readings)} readings in {len(body)} bytes")
     known = tuple(reading for reading in readings if reading is not None)
     unknown = len(readings) - len(known)
-    return ReadingsFrame(node, boot, sequence, clock, age, dropped, wall, known, unknown)
+    earlier = bool(flags & EARLIER_START)
+    return ReadingsFrame(node, boot, sequence, clock, age, dropped, wall, known, unknown, earlier)
 
 
 class _Fields:

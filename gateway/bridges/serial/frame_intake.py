@@ -90,7 +90,8 @@ class FrameIntake:
 
     def _receive(self, frame: ReadingsFrame) -> None:
         self._counters.add("tidegate/serial/frames")
-        self.figures.note_dropped(frame.node, frame.boot, frame.dropped)
+        if not frame.earlier:
+            self.figures.note_dropped(frame.node, frame.boot, frame.dropped)
         if self._frames.seen(frame.node, frame.boot, frame.sequence):
             self._counters.add("tidegate/serial/duplicates")
             self._acknowledge(Status.STORED, frame.boot, frame.sequence)
@@ -103,7 +104,7 @@ class FrameIntake:
         self._frames.remember(frame.node, frame.boot, frame.sequence)
         status = Status.REFUSED if refusals else Status.STORED
         self._acknowledge(status, frame.boot, frame.sequence)
-        if readings:  # the name is one that a topic can have
+        if readings and not frame.earlier:  # the name is one that a topic can have
             self._on_node(frame.node, frame.boot)
             self.figures.note(readings)
 

@@ -103,7 +103,7 @@ def test_wall_time_follows_the_head() -> None:
 
 
 MALFORMED = [
-    (body(TEMPERATURE, flags=2), "flags 0x02"),
+    (body(TEMPERATURE, flags=4), "flags 0x04"),
     (body(TEMPERATURE, sequence=0), "sequence number 0"),
     (body("", count=0), "0 readings"),
     (body(TEMPERATURE + "00"), "1 readings in"),

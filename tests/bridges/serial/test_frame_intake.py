@@ -30,9 +30,10 @@ def frame(
     age: int = 0,
     dropped: int = 0,
     wall: int | None = None,
+    earlier: bool = False,
 ) -> bytes:
     return encode_readings(
-        node, boot, sequence, 1500, age, dropped, wall, list(readings or (TEMPERATURE,))
+        node, boot, sequence, 1500, age, dropped, wall, list(readings or (TEMPERATURE,)), earlier
     )
 
 
@@ -259,6 +260,23 @@ def test_after_a_restart_of_the_port_the_half_frame_is_forgotten(
     intake.restart()
     intake.feed(frame(2)[1:])
     assert len(broker.messages) == 1
+
+
+def test_what_an_earlier_start_sampled_says_nothing_of_the_present_one(
+    intake: FrameIntake, broker: Broker, counters: Counters
+) -> None:
+    """Its readings are published, once; the node is still in the start that was heard before."""
+    told: list[tuple[str, int]] = []
+    intake._on_node = lambda node, boot: told.append((node, boot))
+    intake.feed(frame(1, boot=9, dropped=2))
+    suppressed = encode_reading("suppressed", 40)
+    for _ in range(2):
+        intake.feed(frame(50, TEMPERATURE, suppressed, dropped=7, earlier=True))
+    assert told == [("n1", 9)]
+    assert len(broker.messages) == 3
+    assert counters.count("tidegate/serial/duplicates") == 1
+    assert counters.count("tidegate/serial/ttyUSB0/dropped") == 2
+    assert counters.count("tidegate/serial/ttyUSB0/suppressed") == 0
 
 
 def test_dropped_samples_are_shown_for_the_port(intake: FrameIntake, counters: Counters) -> None:

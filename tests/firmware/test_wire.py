@@ -1,0 +1,100 @@
+"""A node's Wi-Fi link: whatever a broker does, the node samples on, and loses nothing."""
+
+import itertools
+import ssl
+import subprocess
+from base64 import b64encode
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.certificates import Authority
+from tests.support.hostile_broker import TRICKS, HostileBroker
+from tests.support.micropython import CLIENT, FIRMWARE, environment
+from tests.support.waiting import until
+
+SCRIPT = Path(__file__).with_name("micropython_wifi.py")
+SPEED = 20
+"""Times that the node's clock is faster than ours."""
+
+pytestmark = [
+    pytest.mark.micropython,
+    pytest.mark.skipif(
+        not CLIENT.exists(), reason="needs umqtt.simple: sh tests/support/get_umqtt.sh"
+    ),
+]
+
+
+@pytest.fixture
+def brokers() -> Iterator[list[HostileBroker]]:
+    made: list[HostileBroker] = []
+    yield made
+    for each in made:
+        each.close()
+
+
+def start(micropython: str, port: int, seconds: int, authority: str = "") -> subprocess.Popen[str]:
+    arguments = [str(port), str(SPEED), str(seconds), *([authority] if authority else [])]
+    modules = f"{FIRMWARE}:{CLIENT.parents[1]}"
+    return subprocess.Popen(
+        [micropython, str(SCRIPT), *arguments],
+        env={**environment(FIRMWARE), "MICROPYPATH": modules},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_hostile_broker_does_not_keep_a_node_from_sampling(
+    micropython: str, brokers: list[HostileBroker]
+) -> None:
+    broker = HostileBroker(TRICKS)
+    brokers.append(broker)
+    node = start(micropython, broker.port, 400)
+    until(lambda: not broker.left, "the node has met every trick", lambda: told(node))
+    met = len(broker.frames)
+    until(lambda: len(broker.frames) > met + 30, "the node is heard", lambda: told(node))
+    node.terminate()
+    node.communicate(timeout=60)
+    frames = {each.sequence: each for each in broker.frames}
+    numbers = sorted(frames)
+    # A frame that a trick took without an answer comes again: none is missing, or was dropped.
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert broker.frames[-1].dropped == 0
+    clocks = [frames[number].clock for number in numbers]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(clocks)]
+    # A wait for the broker is 2,000 ms at least; this machine may stand still now and then.
+    assert sum(gap >= 2000 for gap in gaps) <= 2, sorted(gaps)[-10:]
+
+
+def told(node: subprocess.Popen[str]) -> str:
+    """Return how the node ended, if it did."""
+    return "it runs" if node.poll() is None else str(node.communicate())
+
+
+def test_a_broker_with_tls_proves_itself(
+    micropython: str, brokers: list[HostileBroker], tmp_path: Path
+) -> None:
+    """By the certificate of the settings; another broker's is refused."""
+    (tmp_path / "others").mkdir()
+    authority, other = Authority(tmp_path), Authority(tmp_path / "others")
+    brokers += [HostileBroker((), context(each)) for each in (authority, other)]
+    file = tmp_path / "der"
+    file.write_bytes(b64encode(ssl.PEM_cert_to_DER_cert(Path(authority.ca_file).read_text())))
+    nodes = [start(micropython, each.port, 400, str(file)) for each in brokers]
+    until(lambda: len(brokers[0].frames) > 20, "the node is heard", lambda: told(nodes[0]))
+    until(lambda: len(brokers[1].failures) > 1, "it tries again", lambda: told(nodes[1]))
+    assert [each.sequence for each in brokers[0].frames[:3]] == [1, 2, 3]
+    assert brokers[1].frames == []
+    for node in nodes:
+        node.terminate()
+        node.communicate(timeout=60)
+
+
+def context(authority: Authority) -> ssl.SSLContext:
+    """Return a broker's context with a certificate of this authority."""
+    pair = authority.issue("localhost")
+    made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    made.load_cert_chain(pair.certificate, pair.key)
+    return made
