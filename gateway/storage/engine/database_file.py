@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from gateway.clock import Clock
 from gateway.salvage.wal import PAGE_BYTES
 from gateway.storage.engine.damage import UNREADABLE, DamagedError, is_read_only, is_unreadable
+from gateway.storage.engine.log_file import journal_of
 from gateway.storage.engine.migrations.migrate import migrate, missing_columns
 from gateway.storage.engine.refusal import ReadOnlyError, makes_room, refusal
 from gateway.storage.engine.replace import finish, replace
@@ -83,6 +84,8 @@ def _make_ready(path: Path) -> None:
         if path.exists():
             check_note(path)
             check_log(path)
+            if journal_of(path).exists():
+                _with_connection(path.absolute().as_uri(), _roll_back)
             seconds = SECONDS_AFTER_A_CRASH if was_left_open(path) else SECONDS_AFTER_A_STOP
             # Read only: what is damaged, or newer than we know, is left exactly as it is,
             # where another connection would fold the WAL into it when it closes.
@@ -94,6 +97,14 @@ def _make_ready(path: Path) -> None:
         if is_unreadable(error, path):
             raise DamagedError(str(error)) from error
         raise
+
+
+def _roll_back(connection: sqlite3.Connection) -> None:
+    """Undo what a start wrote that ended before the database had its write-ahead log.
+
+    SQLite does that when it first reads, and cannot where it may only read.
+    """
+    connection.execute("SELECT count(*) FROM sqlite_schema")
 
 
 def _make(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The write-ahead log: where it is, and how long."""
+"""The write-ahead log: where it is, and how long; and where a rollback journal would be."""
 
 import os
 from pathlib import Path
@@ -7,6 +7,11 @@ from pathlib import Path
 def log_of(database: Path) -> Path:
     """Return where the write-ahead log of `database` is."""
     return database.with_name(f"{database.name}-wal")
+
+
+def journal_of(database: Path) -> Path:
+    """Return where the rollback journal of `database` is while it has no write-ahead log."""
+    return database.with_name(f"{database.name}-journal")
 
 
 def log_bytes(log: Path) -> int:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SALVAGED = ".salvaged"
 """What the new database's name ends with until it takes its place."""
 
-BESIDE = ("-wal", "-shm")
+BESIDE = ("-journal", "-wal", "-shm")
 """What the names of SQLite's other files end with."""
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gateway.salvage.wal import HEADER_BYTES, read_log
 from gateway.storage.engine.damage import DamagedError, noted_damage
-from gateway.storage.engine.log_file import log_bytes, log_of
+from gateway.storage.engine.log_file import journal_of, log_bytes, log_of
 from gateway.storage.engine.migrations.migrate import refuse_newer
 
 SECONDS_AFTER_A_STOP = 2.0
@@ -29,7 +29,7 @@ def check_files(path: Path) -> None:
 
     SQLite would wait for ever at a FIFO, and delete the log of a database that is empty.
     """
-    for each in (path, log_of(path), path.with_name(f"{path.name}-shm")):
+    for each in (path, log_of(path), path.with_name(f"{path.name}-shm"), journal_of(path)):
         if each.exists() and not each.is_file():
             raise DamagedError(f"{each.name} is not a file")
     if log_bytes(log_of(path)) > HEADER_BYTES and not (path.exists() and path.stat().st_size):

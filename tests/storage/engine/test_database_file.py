@@ -126,6 +126,44 @@ async def test_the_wal_goes_with_the_file_and_names_do_not_collide(tmp_path: Pat
     assert (tmp_path / f"{stem}-1-wal").read_bytes() == b"second"
 
 
+def _cut_in_a_rollback(path: Path) -> None:
+    """Leave what a power cut leaves of a transaction that has no write-ahead log."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = DELETE")
+    connection.execute("PRAGMA cache_size = 1")  # it writes into the file before the commit
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("DELETE FROM outbox")
+    journal = path.with_name(f"{path.name}-journal")
+    data = {each: each.read_bytes() for each in (path, journal)}
+    assert len(data[journal]) > 512  # else nothing was written
+    connection.close()
+    for each, left in data.items():
+        each.write_bytes(left)
+
+
+async def test_a_transaction_without_a_log_that_was_cut_is_undone(tmp_path: Path) -> None:
+    _cut_in_a_rollback(await _filled(tmp_path))
+    store = await open_store(tmp_path)
+    assert store.outbox.rows == 300
+    assert store.database.salvage is None
+    await store.close()
+
+
+async def test_a_rollback_journal_goes_with_a_damaged_file(tmp_path: Path) -> None:
+    path = await _filled(tmp_path)
+    _cut_in_a_rollback(path)
+    _garbage_header(path)
+    for rows in (300, 301):  # the first start sets it aside, the second finds the new one as it is
+        store = await open_store(tmp_path)
+        assert store.outbox.rows <= rows
+        store.outbox.add(outbox_row(rows))
+        store.outbox.end_turn()
+        await store.close()
+    assert [each.name for each in tmp_path.glob("*-journal")] == [
+        f"{each.name}-journal" for each in tmp_path.glob("*.corrupt-*Z")
+    ]
+
+
 async def test_what_is_no_damage_ends_the_start_with_its_reason(tmp_path: Path) -> None:
     with pytest.raises(StartError, match=r"missing/tidegate\.db: unable to open database file"):
         await open_database(tmp_path / "missing", Clock())
