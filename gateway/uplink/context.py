@@ -8,6 +8,7 @@ from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.rejected import Rejected
+from gateway.uplink.begin_connection import BeginConnection, begin_connection
 from gateway.uplink.link.metering import Metering
 from gateway.uplink.remote_session import RemoteSession
 from gateway.uplink.reports.control_messages import ControlMessages
@@ -36,5 +37,6 @@ class UplinkContext:
     metering: Metering
     session: RemoteSession
     at_turn_end: AtTurnEnd = soon
+    begin_connection: BeginConnection = begin_connection
     requests: Requests = field(default_factory=Requests)
     uplink: int = 1

@@ -10,6 +10,7 @@ from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.rejected import Rejected
+from gateway.uplink.begin_connection import BeginConnection, begin_connection
 from gateway.uplink.context import AtTurnEnd, UplinkContext, soon
 from gateway.uplink.destination import Destination, Link
 from gateway.uplink.errors import LinkError
@@ -57,6 +58,7 @@ class Uplink:
         random: Callable[[], float] = random_module.random,
         metering: Metering | None = None,
         at_turn_end: AtTurnEnd = soon,
+        begin: BeginConnection = begin_connection,
         *,
         resume: bool = False,
         uplink: int = 1,
@@ -77,6 +79,7 @@ class Uplink:
             metering,
             self.session,
             at_turn_end,
+            begin,
             uplink=uplink,
         )
         self._permit = LinkPermit(settings.schedule, metering, clock)

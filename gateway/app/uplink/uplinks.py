@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from gateway.app.clock import ClockWatch
 from gateway.app.history import record
 from gateway.app.turn_end import TurnEnd
+from gateway.app.uplink.begin_connection import begin_connection
 from gateway.app.uplink.counters import uplink_counters
 from gateway.app.uplink.down import open_down
 from gateway.app.uplink.full_outbox import FullOutbox
@@ -111,6 +112,7 @@ async def _make(
         gateway.clock,
         metering=await _metering(gateway, config, name, counters),
         at_turn_end=TurnEnd(gateway.turn),
+        begin=begin_connection,
         # what comes down waits in the session, which goes on even after a crash
         resume=await take_resumable(gateway.database, name) or bool(config.down),
         uplink=1 << place,

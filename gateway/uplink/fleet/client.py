@@ -28,6 +28,7 @@ from gateway.mqtt.packets import (
     Will,
 )
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
+from gateway.uplink.begin_connection import BeginConnection, begin_connection
 from gateway.uplink.errors import (
     ClosedError,
     LinkError,
@@ -46,7 +47,7 @@ from gateway.uplink.fleet.connecting import (
 from gateway.uplink.fleet.keep_alive import KeepAlive
 from gateway.uplink.fleet.make_stream import make_stream
 from gateway.uplink.fleet.message import FleetMessage
-from gateway.uplink.fleet.open_socket import CONNECT_SECONDS, open_socket
+from gateway.uplink.fleet.open_socket import open_socket
 from gateway.uplink.fleet.packet_identifiers import PacketIdentifiers
 from gateway.uplink.fleet.server_limits import ServerLimits, limits_of, refusal_of
 from gateway.uplink.fleet.stream import CLOSED, FleetStream
@@ -84,6 +85,27 @@ class FleetClient:
     connection of the session, which goes on behind it.
     """
 
+    __slots__ = (
+        "_acknowledged",
+        "_begin_connection",
+        "_closed",
+        "_error",
+        "_framer",
+        "_keep_alive",
+        "_loop",
+        "_on_message",
+        "_opening",
+        "_settings",
+        "_stream",
+        "_unnumbered",
+        "_wake",
+        "limits",
+        "on_read",
+        "packet_identifiers",
+        "session_present",
+        "version",
+    )
+
     def __init__(
         self,
         settings: UplinkSettings,
@@ -91,6 +113,7 @@ class FleetClient:
         on_acknowledged: Callable[[int, int], None],
         *,
         mqtt_5: bool = True,
+        begin: BeginConnection = begin_connection,
     ) -> None:
         self.version = MQTT_5 if mqtt_5 else MQTT_3_1_1
         self.session_present = False
@@ -100,6 +123,7 @@ class FleetClient:
         self._settings = settings
         self._wake = wake
         self._acknowledged = on_acknowledged
+        self._begin_connection = begin
         self._on_message: OnMessage | None = None
         self._loop = asyncio.get_running_loop()
         self._framer = Framer(MAXIMUM_PACKET_SIZE if mqtt_5 else VARIABLE_BYTE_INTEGER_LIMIT)
@@ -212,13 +236,7 @@ class FleetClient:
         url = self._settings.url or ""
         stream = self._stream = make_stream(sock, self._wake, self._arrived, url)
         try:
-            await self._loop.create_connection(
-                lambda: stream,
-                sock=sock,
-                ssl=tls,
-                server_hostname=None if tls is None else host,
-                ssl_handshake_timeout=None if tls is None else CONNECT_SECONDS,
-            )
+            await self._begin_connection(sock, stream, tls, host)
         except (OSError, ValueError) as error:  # ValueError: no certificate can have that name
             self._fail(f"{host}:{port}: {error}")
         else:
@@ -250,12 +268,20 @@ class FleetClient:
             return
         try:
             self._receive(data)
-        except (MalformedPacket, ProtocolError) as error:
-            self._fail(f"the fleet's broker sent what is no MQTT: {error}")
-        self.on_read()
+            self.on_read()
+        except Exception as error:
+            # the uplink's border (ARCHITECTURE.md): whoever reads the socket knows of none
+            logger.exception("uplink: unexpected error")
+            self._fail(f"{type(error).__name__}: {error}")
 
     def _receive(self, data: bytes) -> None:
         self._keep_alive.received(self._loop.time())
+        try:
+            self._take_packets(data)
+        except (MalformedPacket, ProtocolError) as error:
+            self._fail(f"the fleet's broker sent what is no MQTT: {error}")
+
+    def _take_packets(self, data: bytes) -> None:
         framer = self._framer
         framer.feed(data)
         while (frame := framer.next_frame()) is not None:

@@ -56,7 +56,11 @@ class FleetDestination:
         """Connect and send until the link stops; raise LinkError when the connection fails."""
         inflight = Inflight(self._context, self._pacing, self._hold)
         client = FleetClient(
-            self._settings, link.wake.set, inflight.acknowledged, mqtt_5=self._mqtt_5
+            self._settings,
+            link.wake.set,
+            inflight.acknowledged,
+            mqtt_5=self._mqtt_5,
+            begin=self._context.begin_connection,
         )
         self._context.metering.begin()
         try:

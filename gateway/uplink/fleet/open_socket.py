@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 CONNECT_SECONDS = 10.0
-"""Maximum seconds for the TCP connection to one address, and then for the TLS handshake."""
+"""Maximum seconds for the TCP connection to one address."""
 
 
 def open_socket(

@@ -3,18 +3,15 @@
 import asyncio
 import socket
 from collections.abc import Callable
+from typing import cast
 
 from gateway.uplink.fleet.traffic import bytes_carried
-
-READ_BYTES = 64 * 1024
-"""Maximum bytes of one read."""
-
 
 CLOSED = "the server closed it"
 """Why a connection ended on which the server said no more."""
 
 
-class FleetStream(asyncio.BufferedProtocol):
+class FleetStream(asyncio.Protocol):
     """A protocol that gives received bytes to `on_data`; its end waits until somebody asks.
 
     Packets given to `write` leave in their order with the next `flush`, in one system call.
@@ -31,7 +28,6 @@ class FleetStream(asyncio.BufferedProtocol):
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._ended = asyncio.Event()
-        self._buffer = memoryview(bytearray(READ_BYTES))
         self._waiting: list[bytes] = []
         self._carried = 0
 
@@ -71,23 +67,17 @@ class FleetStream(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - asyncio promises it
-        transport.set_write_buffer_limits(0)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # or what has its methods
+        self._transport.set_write_buffer_limits(0)
         self._wake()
 
     def resume_writing(self) -> None:
         """Wake whoever waits for what was written to leave."""
         self._wake()
 
-    def get_buffer(self, sizehint: int) -> memoryview:
-        """Return the buffer for the next read."""
-        del sizehint
-        return self._buffer
-
-    def buffer_updated(self, nbytes: int) -> None:
+    def data_received(self, data: bytes) -> None:
         """Handle the received bytes."""
-        self._receive(bytes(self._buffer[:nbytes]))
+        self._receive(data)
 
     def eof_received(self) -> bool:
         """Record that the server has closed its side, which ends the connection."""

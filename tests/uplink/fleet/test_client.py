@@ -205,6 +205,21 @@ async def test_what_ends_a_connection_is_said(wired: Wired, data: bytes, error: 
     assert error in wired.error
 
 
+async def test_a_mistake_in_what_is_done_with_a_packet_ends_the_connection(
+    wired: Wired, caplog: pytest.LogCaptureFixture
+) -> None:
+    await wired.connected()
+
+    def broken(_publish: Publish, _acknowledge: Callable[[], None]) -> None:
+        raise RuntimeError("a bug")
+
+    wired.client.listen(broken)
+    wired.server.say(Publish("ask", b"1", 1, packet_id=7))
+    await until(wired.serve)
+    assert "RuntimeError: a bug" in wired.error
+    assert "uplink: unexpected error" in caplog.text
+
+
 class Hands:
     """A clock that a test moves on."""
 
@@ -219,7 +234,7 @@ async def test_the_servers_keep_alive_holds_and_silence_ends_the_connection(
     wired: Wired, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await wired.connected(server_keep_alive=7)
-    clock = Hands(wired.client._loop.time())
+    clock = Hands(asyncio.get_running_loop().time())
     monkeypatch.setattr(wired.client, "_loop", clock)
     clock.now += 6.0
     assert not wired.serve()

@@ -1,0 +1,30 @@
+"""How a connected socket and the protocol that speaks on it come together."""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Awaitable, Callable
+
+TLS_SECONDS = 10.0
+"""Maximum seconds for the TLS handshake."""
+
+BeginConnection = Callable[
+    [socket.socket, asyncio.Protocol, ssl.SSLContext | None, str], Awaitable[None]
+]
+"""Serves the socket, with TLS to the host of this name where there is a context.
+
+Raises OSError, or ValueError for a name that no certificate can have.
+"""
+
+
+async def begin_connection(
+    sock: socket.socket, protocol: asyncio.Protocol, tls: ssl.SSLContext | None, host: str
+) -> None:
+    """Have asyncio serve the socket."""
+    await asyncio.get_running_loop().create_connection(
+        lambda: protocol,
+        sock=sock,
+        ssl=tls,
+        server_hostname=None if tls is None else host,
+        ssl_handshake_timeout=None if tls is None else TLS_SECONDS,
+    )
