@@ -9,7 +9,7 @@ _TIME = _USER_PROPERTY + write_string("time")
 _RESENT = _USER_PROPERTY + write_string("resent") + write_string("1")
 
 
-def write_user_properties(row: OutboxRow, *, identity: bool, resent: bool) -> bytes:
+def write_user_properties(row: OutboxRow, identity: bool, resent: bool) -> bytes:
     """Return the user properties to send: ours first, then the publisher's unchanged.
 
     Ours are `seq`, `time`, `resent`, `was`, and with identity `clientid` and `username`, each
@@ -26,8 +26,8 @@ def write_user_properties(row: OutboxRow, *, identity: bool, resent: bool) -> by
         fields += _pair("clientid", row.client_id)
     if identity and row.username is not None:
         fields += _pair("username", row.username)
-    if row.user_properties:
-        fields += b"".join(_pair(name, value) for name, value in row.user_properties)
+    for name, value in row.user_properties:
+        fields += _pair(name, value)
     return fields
 
 

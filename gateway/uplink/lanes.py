@@ -26,6 +26,18 @@ class Lanes:
     disk, and all behind them too until it has caught up.
     """
 
+    __slots__ = (
+        "_backlog",
+        "_boundary",
+        "_fresh",
+        "_fresh_bytes",
+        "_live",
+        "_not_fresh",
+        "_outbox",
+        "_recalled",
+        "_waited",
+    )
+
     def __init__(self, outbox: Outbox, uplink: int = 1) -> None:
         self._outbox = outbox
         self._boundary = outbox.last_id

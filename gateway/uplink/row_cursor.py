@@ -20,6 +20,8 @@ class RowCursor:
     their own lane returns.
     """
 
+    __slots__ = ("_end", "_lane", "_outbox", "_position", "_reading", "_rows", "_stream", "_uplink")
+
     def __init__(
         self,
         outbox: Outbox,

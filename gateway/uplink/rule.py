@@ -90,6 +90,7 @@ class ActiveRule:
         self._budget = budget
         self._unsaved: set[str] = set()
         self._prefix = f"tidegate/rules/{index}/"
+        self._evaluated, self._passed = f"{self._prefix}evaluated", f"{self._prefix}passed"
         for name in COUNTED:
             counters.add(f"{self._prefix}{name}", 0)
         self._restore()
@@ -110,9 +111,9 @@ class ActiveRule:
 
     def record(self, message: Message, result: bool | None) -> RuleResult:
         """Count the message and remember it; `result` is what `evaluate` returned."""
-        self._counters.add(f"{self._prefix}evaluated")
+        self._counters.add(self._evaluated)
         if result:
-            self._counters.add(f"{self._prefix}passed")
+            self._counters.add(self._passed)
         else:
             self._counters.add(f"{self._prefix}filtered")
         if result is None:

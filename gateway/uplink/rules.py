@@ -69,6 +69,20 @@ class RuleSet:
     are called with each message before it gets its first number.
     """
 
+    __slots__ = (
+        "_commit_within",
+        "_counters",
+        "_epoch",
+        "_last",
+        "_ledger",
+        "_outbox",
+        "_streams",
+        "_uplinks",
+        "before_numbers",
+        "gateway_id",
+        "numbers",
+    )
+
     client_id = "$uplink"
     inline = True
     access = EVERYTHING

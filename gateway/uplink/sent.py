@@ -1,13 +1,11 @@
 """A PUBLISH in flight with its rows or control message."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.uplink.reports.control_messages import ControlMessage
 
 
-@dataclass(slots=True)
 class Sent:
     """A packet of `size` bytes with rows of the outbox, or with a message of the gateway's own.
 
@@ -15,14 +13,24 @@ class Sent:
     backlog's pacing counts; `at` and `deadline`, in monotonic seconds, are given when it leaves.
     """
 
-    size: int
-    rows: Sequence[OutboxRow] = ()
-    own: ControlMessage | None = None
-    status: bytes = b""
-    batched: bool = False
-    paced: int = 0
-    at: float = 0.0
-    deadline: float = 0.0
+    __slots__ = ("at", "batched", "deadline", "own", "paced", "rows", "size", "status")
+
+    def __init__(
+        self,
+        size: int,
+        rows: Sequence[OutboxRow] = (),
+        own: ControlMessage | None = None,
+        status: bytes = b"",
+        batched: bool = False,
+        paced: int = 0,
+    ) -> None:
+        self.size = size
+        self.rows = rows
+        self.own = own
+        self.status = status
+        self.batched = batched
+        self.paced = paced
+        self.at = self.deadline = 0.0
 
     @property
     def messages(self) -> int:

@@ -68,6 +68,8 @@ class ClockSteps:
 
     def after(self, identifier: int) -> int:
         """Return by how many ms the clock was set forward since the row of this id came."""
+        if not self._steps:  # as mostly: this is asked of each message
+            return 0
         return sum(step for last_id, step in self._steps if identifier <= last_id)
 
     def spans(self, now: int) -> list[tuple[int, int, int]]:

@@ -44,7 +44,12 @@ class DeferredRows:
 
     def discard(self, identifier: int) -> bool:
         """Forget a row that has left; return whether it had not been written."""
-        return any(rows.pop(identifier, None) is not None for rows in self._by_wait.values())
+        for rows in self._by_wait.values():
+            if rows.pop(identifier, None) is not None:
+                break
+        else:
+            return False
+        return True
 
     def write(self) -> None:
         """Have what is held written: nobody will acknowledge it soon."""

@@ -45,6 +45,26 @@ class Outbox:
     sent goes through `take`: a row may have left, or expired, since it was fetched.
     """
 
+    __slots__ = (
+        "_batches",
+        "_database",
+        "_expiry",
+        "_fetched",
+        "_figures",
+        "_looks",
+        "_reader",
+        "_recent",
+        "_streams",
+        "_totals",
+        "_writer",
+        "lanes",
+        "on_change",
+        "on_outcome",
+        "owed",
+        "recalled",
+        "writes",
+    )
+
     def __init__(
         self,
         database: Database,

@@ -1,7 +1,6 @@
 """One message of the outbox, and its form as a row of SQLite."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
@@ -25,7 +24,6 @@ _identity = attrgetter(*COLUMNS[: -len(MESSAGE_COLUMNS)])
 _message = attrgetter(*MESSAGE_COLUMNS)
 
 
-@dataclass(slots=True, weakref_slot=True)
 class OutboxRow:
     """A message with the number that it was given; absent optional fields are None.
 
@@ -38,31 +36,92 @@ class OutboxRow:
     `stepped` is how many ms the wall clock was set forward since `time`, as `Outbox.take` found.
     """
 
-    epoch: str
-    stream: str
-    seq: int
-    lane: str
-    topic: str
-    payload: bytes
-    qos: int = 1
-    retain: bool = False
-    time: int = 0
-    client_id: str | None = None
-    username: str | None = None
-    content_type: str | None = None
-    response_topic: str | None = None
-    correlation_data: bytes | None = None
-    message_expiry: int | None = None
-    payload_format: int | None = None
-    user_properties: tuple[tuple[str, str], ...] = ()
-    id: int = 0
-    size: int = 0
-    left: bool = field(default=False, compare=False)
-    owed: int = field(default=1, compare=False)
-    taken: int = field(default=0, compare=False)
-    ending: int = field(default=0, compare=False)
-    stepped: int = field(default=0, compare=False)
-    barrier: Barrier | None = field(default=None, compare=False)
+    __slots__ = (
+        "__weakref__",
+        "barrier",
+        "client_id",
+        "content_type",
+        "correlation_data",
+        "ending",
+        "epoch",
+        "id",
+        "lane",
+        "left",
+        "message_expiry",
+        "owed",
+        "payload",
+        "payload_format",
+        "qos",
+        "response_topic",
+        "retain",
+        "seq",
+        "size",
+        "stepped",
+        "stream",
+        "taken",
+        "time",
+        "topic",
+        "user_properties",
+        "username",
+    )
+
+    def __init__(
+        self,
+        epoch: str,
+        stream: str,
+        seq: int,
+        lane: str,
+        topic: str,
+        payload: bytes,
+        qos: int = 1,
+        retain: bool = False,
+        time: int = 0,
+        client_id: str | None = None,
+        username: str | None = None,
+        content_type: str | None = None,
+        response_topic: str | None = None,
+        correlation_data: bytes | None = None,
+        message_expiry: int | None = None,
+        payload_format: int | None = None,
+        user_properties: tuple[tuple[str, str], ...] = (),
+        identifier: int = 0,
+        size: int = 0,
+        owed: int = 1,
+    ) -> None:
+        self.epoch = epoch
+        self.stream = stream
+        self.seq = seq
+        self.lane = lane
+        self.topic = topic
+        self.payload = payload
+        self.qos = qos
+        self.retain = retain
+        self.time = time
+        self.client_id = client_id
+        self.username = username
+        self.content_type = content_type
+        self.response_topic = response_topic
+        self.correlation_data = correlation_data
+        self.message_expiry = message_expiry
+        self.payload_format = payload_format
+        self.user_properties = user_properties
+        self.id = identifier
+        self.size = size
+        self.left = False
+        self.owed = owed
+        self.taken = 0
+        self.ending = 0
+        self.stepped = 0
+        self.barrier: Barrier | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OutboxRow) and to_columns(self) == to_columns(other)
+
+    def __hash__(self) -> int:
+        return hash((self.epoch, self.stream, self.seq))
+
+    def __repr__(self) -> str:
+        return f"OutboxRow{to_columns(self)}"
 
 
 def row_of_message(message: Message, epoch: str, stream: str, seq: int, lane: str) -> OutboxRow:

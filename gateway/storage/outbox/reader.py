@@ -201,7 +201,7 @@ class OutboxReader:
             OutboxRow(
                 *(epoch, stream, seq, lane, topic, b""),
                 time=time,
-                id=identifier,
+                identifier=identifier,
                 size=size,
                 owed=self._owed.bits(uplinks),
             )

@@ -25,6 +25,20 @@ class OutboxStream:
     the lane `recall`, which are few and were asked for, are never among them.
     """
 
+    __slots__ = (
+        "_drops",
+        "bytes",
+        "bytes_name",
+        "has_head",
+        "head",
+        "known_to",
+        "last_id",
+        "latest",
+        "rows",
+        "rows_name",
+        "settings",
+    )
+
     def __init__(self, settings: StreamSettings, *, has_head: bool, drops: bool) -> None:
         self.settings = settings
         self.rows_name = f"tidegate/outbox/stream/{settings.name}/rows"
@@ -129,7 +143,7 @@ def summary(row: OutboxRow) -> OutboxRow:
         time=row.time,
         topic=row.topic,
         payload=b"",
-        id=row.id,
+        identifier=row.id,
         size=row.size,
         owed=row.owed,
     )

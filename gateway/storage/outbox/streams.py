@@ -33,6 +33,8 @@ class OutboxStreams:
     count where the arriving message is what goes, since giving others up would only make it longer.
     """
 
+    __slots__ = ("_is_taken", "_streams", "bytes", "log_excess", "retention", "rows")
+
     def __init__(self, settings: OutboxSettings, is_taken: IsTaken) -> None:
         whole = settings.retention
         self.retention = Retention(
@@ -156,7 +158,8 @@ class OutboxStreams:
 
     def _of_stream(self, stream: OutboxStream, row: OutboxRow | None) -> Leaves | None:
         retention = stream.settings.retention
-        if not stream.over(*_more(row)):
+        rows, size = _more(row)
+        if not stream.over(rows, size):
             return None
         if row is not None and _drops_itself(retention, row):
             return Leaves(row, retention.when_full)

@@ -28,6 +28,19 @@ _DELETE = "DELETE FROM outbox WHERE id BETWEEN ? AND ?"
 class OutboxWrites:
     """Gathers rows, who has taken them, and their deletions."""
 
+    __slots__ = (
+        "_batches",
+        "_deferred",
+        "_fetched",
+        "_figures",
+        "_gathering",
+        "_live",
+        "_owed",
+        "_reader",
+        "_recent",
+        "_writer",
+    )
+
     def __init__(
         self,
         writer: Writer,

@@ -47,13 +47,37 @@ class Inflight:
     Messages of QoS 0 have negative packet identifiers, and are done when they have `left`.
     """
 
+    __slots__ = (
+        "_again",
+        "_alone",
+        "_clock",
+        "_codes_logged",
+        "_context",
+        "_counters",
+        "_held_until",
+        "_hold",
+        "_outbox",
+        "_pacing",
+        "_sent",
+        "_taken",
+        "_uplink",
+        "bytes",
+        "messages",
+        "trouble",
+        "unanswered",
+    )
+
     def __init__(self, context: UplinkContext, pacing: Pacing, hold: Backoff) -> None:
         self.bytes = 0
         self.messages = 0
         self.trouble = ""
         self.unanswered = 0
         """Messages of QoS 0 that have not left."""
+        self._clock = context.clock
         self._context = context
+        self._counters = context.counters
+        self._outbox = context.outbox
+        self._uplink = context.uplink
         self._pacing = pacing
         self._hold = hold
         self._held_until = 0.0
@@ -69,13 +93,13 @@ class Inflight:
     @property
     def held(self) -> bool:
         """True while sending pauses because the fleet's broker asked for it."""
-        return self._held_until > 0.0 and self._context.clock.monotonic() < self._held_until
+        return self._held_until > 0.0 and self._clock.monotonic() < self._held_until
 
     @property
     def overdue(self) -> bool:
         """True when the PUBACK of the message sent first should have come."""
         first = next(iter(self._sent.values()), None)
-        return first is not None and self._context.clock.monotonic() > first.deadline
+        return first is not None and self._clock.monotonic() > first.deadline
 
     def room(self, window: int, receive_maximum: int) -> bool:
         """Return whether one more packet may be sent.
@@ -84,7 +108,7 @@ class Inflight:
         them back, and not many more than a window may be repeated.
         """
         count = len(self._sent)
-        removing = self._context.outbox.removing(self._context.uplink)
+        removing = self._outbox.removing(self._uplink)
         messages = self.messages + len(self._taken) + removing
         return (
             count < receive_maximum
@@ -96,12 +120,12 @@ class Inflight:
         """Record that `sent` was sent under the packet identifier `mid`."""
         self.bytes += sent.size
         self.messages += sent.messages
-        sent.at = self._context.clock.monotonic()
+        sent.at = self._clock.monotonic()
         patience = self._context.settings.puback_timeout + self.bytes / SLOWEST_LINK
         sent.deadline = sent.at + patience
         self._sent[mid] = sent
         self.unanswered += mid < 0
-        self._context.counters.set("tidegate/uplink/inflight", self.messages)
+        self._counters.set("tidegate/uplink/inflight", self.messages)
 
     def again(self) -> OutboxRow | None:
         """Return the next row that was refused for now, None when there is none."""
@@ -123,10 +147,10 @@ class Inflight:
             return
         self.bytes -= sent.size
         self.messages -= sent.messages
-        now = self._context.clock.monotonic()
+        now = self._clock.monotonic()
         self._pacing.answered(sent.paced, now - sent.at, now)
-        self._context.outbox.writes.answered(now - sent.at, self._context.uplink)
-        self._context.counters.set("tidegate/uplink/inflight", self.messages)
+        self._outbox.writes.answered(now - sent.at, self._uplink)
+        self._counters.set("tidegate/uplink/inflight", self.messages)
         if sent.rows:
             self._rows_answered(sent.rows, code)
         elif sent.own is not None:
@@ -147,10 +171,10 @@ class Inflight:
 
         `problem` is why it was not even sent.
         """
-        self._context.rejected.add(row, code, self._context.clock.wall_ms())
-        reason, uplink = f"0x{code:02X}", self._context.uplink
-        self._context.outbox.remove([row], Outcome.REJECTED, reason, uplink=uplink)
-        self._context.outbox.end_turn()
+        self._context.rejected.add(row, code, self._clock.wall_ms())
+        reason, uplink = f"0x{code:02X}", self._uplink
+        self._outbox.remove([row], Outcome.REJECTED, reason, 0.0, uplink)
+        self._outbox.end_turn()
         if code not in self._codes_logged:  # a line for each code and connection
             self._codes_logged.add(code)
             name = f"{row.epoch}.{row.stream}.{row.seq}"
@@ -164,26 +188,26 @@ class Inflight:
         That goes to disk with the next commit, or after REMOVAL_SECONDS, unless it takes up so
         much of the window that the rest of it might be sent before.
         """
-        taken, outbox, uplink = self._taken, self._context.outbox, self._context.uplink
+        taken, outbox, uplink = self._taken, self._outbox, self._uplink
         if taken:
             removing = len(taken) + outbox.removing(uplink)
             pressing = removing * PRESSING_SHARE >= self._context.settings.window
             within = 0.0 if pressing else REMOVAL_SECONDS
-            outbox.remove(taken, Outcome.DELIVERED, within=within, uplink=uplink)
+            outbox.remove(taken, Outcome.DELIVERED, "", within, uplink)
             outbox.end_turn()
             self._taken = []
 
     def close(self) -> list[tuple[int, Sent]]:
         """Remove acknowledged rows; return the packets without PUBACK by packet identifier."""
         self.settle()
-        self._context.counters.set("tidegate/uplink/inflight", 0)
+        self._counters.set("tidegate/uplink/inflight", 0)
         return [(mid, sent) for mid, sent in self._sent.items() if mid > 0]
 
     def _rows_answered(self, rows: Sequence[OutboxRow], code: int) -> None:
         if code < FAILURE:
             self._take(rows)
             return
-        self._context.counters.add("tidegate/uplink/refused")
+        self._counters.add("tidegate/uplink/refused")
         if code in TRY_AGAIN:
             self._send_again(rows)
             self._put_off(code)
@@ -203,11 +227,11 @@ class Inflight:
     def _send_again(self, rows: Sequence[OutboxRow]) -> None:
         self._context.session.note_sent(rows)
         for row in rows:
-            self._context.outbox.put_back(row, self._context.uplink)
+            self._outbox.put_back(row, self._uplink)
             heapq.heappush(self._again, (row.id, row))
 
     def _take(self, rows: Sequence[OutboxRow]) -> None:
-        self._context.counters.add("tidegate/uplink/acknowledged", len(rows))
+        self._counters.add("tidegate/uplink/acknowledged", len(rows))
         self._taken.extend(rows)
         self._alone.difference_update([row.id for row in rows] if self._alone else ())
         if not self.held:
@@ -215,7 +239,7 @@ class Inflight:
             self.trouble = ""
 
     def _put_off(self, code: int) -> None:
-        now = self._context.clock.monotonic()
+        now = self._clock.monotonic()
         self._pacing.slow_down(now)
         if now >= self._held_until:
             self._held_until = now + self._hold.delay()

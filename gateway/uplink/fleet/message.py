@@ -60,6 +60,8 @@ class FleetMessages:
     `retains`.
     """
 
+    __slots__ = ("_aliases", "_bounds", "_identity", "_mqtt_5", "_prefix", "_retains", "_targets")
+
     def __init__(
         self,
         settings: UplinkSettings,
@@ -114,7 +116,7 @@ class FleetMessages:
         return publish_first_byte(qos, retain=row.retain and self._retains and retain, dup=False)
 
     def _with(
-        self, topic: bytes, alias: bytes, row: OutboxRow, now: int, *, resent: bool
+        self, topic: bytes, alias: bytes, row: OutboxRow, now: int, resent: bool
     ) -> FleetMessage:
         if not self._mqtt_5:
             return _message(self._first_byte(row), topic, b"", row.payload)

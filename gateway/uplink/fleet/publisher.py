@@ -29,6 +29,19 @@ class Picked(NamedTuple):
 class Publisher:
     """Sends on one connection; every packet is recorded as in flight, mostly with QoS 1."""
 
+    __slots__ = (
+        "_aliases",
+        "_batch_topic",
+        "_client",
+        "_context",
+        "_counters",
+        "_inflight",
+        "_limits",
+        "_messages",
+        "_pacing",
+        "_settings",
+    )
+
     def __init__(
         self,
         context: UplinkContext,
@@ -39,6 +52,7 @@ class Publisher:
     ) -> None:
         self._settings = context.settings
         self._context = context
+        self._counters = context.counters
         self._pacing = pacing
         self._client = client
         self._limits = limits
@@ -96,7 +110,7 @@ class Publisher:
         self._inflight.sent(mid, Sent(message.size, batch.rows, paced=paced, batched=True))
         self._pacing.sent(0, paced)
         self._count(batch.rows)
-        self._context.counters.add("tidegate/uplink/batches")
+        self._counters.add("tidegate/uplink/batches")
 
     def again(self, mid: int, sent: Sent) -> None:
         """Resend a packet of an earlier connection under its identifier, without an alias.
@@ -142,9 +156,9 @@ class Publisher:
         return OutboundAliases(maximum, AliasBudget()) if maximum else None
 
     def _count(self, rows: Sequence[OutboxRow]) -> None:
-        self._context.counters.add("tidegate/uplink/sent", len(rows))
+        self._counters.add("tidegate/uplink/sent", len(rows))
         if resent := self._context.session.count_resent(rows):
-            self._context.counters.add("tidegate/uplink/resent", resent)
+            self._counters.add("tidegate/uplink/resent", resent)
 
     def _too_large(self, size: int) -> bool:
         """Return whether the packet is larger than the server accepts [MQTT-3.2.2-15]."""

@@ -39,6 +39,29 @@ class Sender:
     is queued leave at its end. `idle` says that nothing else waits for room in the window.
     """
 
+    __slots__ = (
+        "_all_in_batches",
+        "_batch",
+        "_batch_limits",
+        "_clock",
+        "_context",
+        "_inflight",
+        "_lanes",
+        "_metering",
+        "_next",
+        "_outbox",
+        "_pacing",
+        "_picking",
+        "_publisher",
+        "_receive_maximum",
+        "_repeated",
+        "_session",
+        "_uplink",
+        "_window",
+        "idle",
+        "on_live",
+    )
+
     def __init__(
         self,
         context: UplinkContext,
@@ -50,7 +73,11 @@ class Sender:
     ) -> None:
         self._session = session
         self._repeated = {row.id for _, sent in session.unanswered for row in sent.rows}
+        self._clock = context.clock
         self._context = context
+        self._metering = context.metering
+        self._outbox = context.outbox
+        self._uplink = context.uplink
         self._pacing = pacing
         self._publisher = publisher
         self._inflight = inflight
@@ -76,7 +103,7 @@ class Sender:
         if not self._may_send():
             return False
         inflight, window, receive_maximum = self._inflight, self._window, self._receive_maximum
-        now, wall = self._now(), self._context.clock.wall_ms()
+        now, wall = self._now(), self._clock.wall_ms()
         for _ in range(MESSAGES_AT_ONCE):
             if not inflight.room(window, receive_maximum):
                 return False
@@ -99,7 +126,7 @@ class Sender:
             self._publisher.own(own)
         elif (picked := self._next or await self._pick_alone(now)) is not None:
             self._next = None
-            if self._context.outbox.take(picked.row, wall, self._context.uplink):
+            if self._outbox.take(picked.row, wall, self._uplink):
                 self._send(picked, now, wall)
         else:
             return False
@@ -125,12 +152,12 @@ class Sender:
         lanes, inflight = self._lanes, self._inflight
         if not lanes.has_fresh or not self._is_clear:
             return
-        now, wall = self._now(), self._context.clock.wall_ms()
+        now, wall = self._now(), self._clock.wall_ms()
         while inflight.room(self._window, self._receive_maximum):
             row = lanes.next_fresh()
             if row is None:
                 return
-            if self._context.outbox.take(row, wall, self._context.uplink):
+            if self._outbox.take(row, wall, self._uplink):
                 self._send(Picked(row, resent=False, paced=False), now, wall)
 
     @property
@@ -159,13 +186,13 @@ class Sender:
         return max(SHORTEST_WAIT, min(waits)) if waits else None
 
     def _now(self) -> float:
-        return self._context.clock.monotonic()
+        return self._clock.monotonic()
 
     def _may_send(self) -> bool:
-        return not (self._inflight.held or self._context.metering.spent)
+        return not (self._inflight.held or self._metering.spent)
 
     def _backlog_may_go(self) -> bool:
-        return self._lanes.backlog_waits and not self._context.metering.backlog_spent
+        return self._lanes.backlog_waits and not self._metering.backlog_spent
 
     async def _pick(self, now: float) -> Picked | None:
         row = self._inflight.again()

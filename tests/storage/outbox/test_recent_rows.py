@@ -10,7 +10,9 @@ def _recent(count: int, size: int = 100) -> RecentRows:
     recent = RecentRows()
     recent.start(10)
     for identifier in range(11, 11 + count):
-        recent.add(identifier, size, to_columns(outbox_row(identifier, id=identifier, size=size)))
+        recent.add(
+            identifier, size, to_columns(outbox_row(identifier, identifier=identifier, size=size))
+        )
     return recent
 
 
@@ -43,7 +45,7 @@ def test_the_oldest_go_and_the_disk_has_to_be_asked_for_them(
     assert _ids(recent, 11, 16) is None
     assert _ids(recent, 12, 16) == [13, 14, 15, 16]
     recent.remove(13)
-    recent.add(17, 100, to_columns(outbox_row(17, id=17, size=100)))
+    recent.add(17, 100, to_columns(outbox_row(17, identifier=17, size=100)))
     assert _ids(recent, 13, 17) == [14, 15, 16, 17]
 
 

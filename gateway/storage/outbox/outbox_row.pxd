@@ -1,0 +1,34 @@
+import cython
+
+from gateway.mqtt.output cimport Barrier
+
+@cython.final
+cdef class OutboxRow:
+    cdef object __weakref__
+    cdef public Barrier barrier
+    cdef public object client_id
+    cdef public object content_type
+    cdef public object correlation_data
+    cdef public object ending
+    cdef public object epoch
+    cdef public object id
+    cdef public object lane
+    cdef public bint left
+    cdef public object message_expiry
+    cdef public object owed
+    cdef public object payload
+    cdef public object payload_format
+    cdef public object qos
+    cdef public object response_topic
+    cdef public object retain
+    cdef public object seq
+    cdef public object size
+    cdef public object stepped
+    cdef public object stream
+    cdef public object taken
+    cdef public object time
+    cdef public object topic
+    cdef public object user_properties
+    cdef public object username
+
+cpdef OutboxRow row_of_message(message, epoch, stream, seq, lane)

@@ -1,0 +1,32 @@
+import cython
+
+from gateway.mqtt.framing cimport Framer
+
+@cython.final
+cdef class FleetClient:
+    cdef object _acknowledged
+    cdef object _begin_connection
+    cdef bint _closed
+    cdef object _error
+    cdef Framer _framer
+    cdef object _keep_alive
+    cdef public object _loop
+    cdef object _on_message
+    cdef object _opening
+    cdef object _settings
+    cdef object _stream
+    cdef object _unnumbered
+    cdef object _wake
+    cdef readonly object limits
+    cdef public object on_read
+    cdef readonly object packet_identifiers
+    cdef readonly bint session_present
+    cdef readonly int version
+
+    cpdef publish(self, message)
+    cpdef flush(self)
+    cdef _write(self, bytes data)
+    cdef _receive(self, data)
+    @cython.locals(framer=Framer)
+    cdef _take_packets(self, data)
+    cdef _answered(self, mid, code)

@@ -1,0 +1,35 @@
+import cython
+
+from gateway.counters cimport Counters
+from gateway.storage.outbox.outbox cimport Outbox
+from gateway.uplink.sent cimport Sent
+
+@cython.final
+cdef class Inflight:
+    cdef list _again
+    cdef set _alone
+    cdef set _codes_logged
+    cdef object _clock
+    cdef object _context
+    cdef Counters _counters
+    cdef double _held_until
+    cdef object _hold
+    cdef Outbox _outbox
+    cdef object _pacing
+    cdef dict _sent
+    cdef list _taken
+    cdef object _uplink
+    cdef public Py_ssize_t bytes
+    cdef public Py_ssize_t messages
+    cdef public str trouble
+    cdef public Py_ssize_t unanswered
+
+    @cython.locals(count=Py_ssize_t, messages=Py_ssize_t, removing=Py_ssize_t)
+    cpdef bint room(self, Py_ssize_t window, Py_ssize_t receive_maximum) except -1
+    cpdef sent(self, mid, Sent sent)
+    cpdef again(self)
+    @cython.locals(sent=Sent, now=double)
+    cpdef acknowledged(self, mid, code)
+    cpdef settle(self)
+    cdef _rows_answered(self, rows, code)
+    cdef _take(self, rows)

@@ -1,0 +1,25 @@
+import cython
+
+from gateway.counters cimport Counters
+from gateway.storage.outbox.outbox_row cimport OutboxRow
+from gateway.uplink.fleet.client cimport FleetClient
+from gateway.uplink.fleet.inflight cimport Inflight
+from gateway.uplink.fleet.message cimport FleetMessages
+
+@cython.final
+cdef class Publisher:
+    cdef object _aliases
+    cdef str _batch_topic
+    cdef FleetClient _client
+    cdef object _context
+    cdef Counters _counters
+    cdef Inflight _inflight
+    cdef object _limits
+    cdef FleetMessages _messages
+    cdef object _pacing
+    cdef object _settings
+
+    @cython.locals(row=OutboxRow)
+    cpdef row(self, picked, now)
+    cdef _count(self, rows)
+    cdef bint _too_large(self, size) except -1

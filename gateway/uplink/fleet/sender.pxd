@@ -1,0 +1,40 @@
+import cython
+
+from gateway.storage.outbox.outbox cimport Outbox
+from gateway.storage.outbox.outbox_row cimport OutboxRow
+from gateway.uplink.fleet.inflight cimport Inflight
+from gateway.uplink.fleet.publisher cimport Publisher
+from gateway.uplink.lanes cimport Lanes
+
+@cython.final
+cdef class Sender:
+    cdef bint _all_in_batches
+    cdef object _batch
+    cdef object _batch_limits
+    cdef object _clock
+    cdef object _context
+    cdef Inflight _inflight
+    cdef Lanes _lanes
+    cdef object _metering
+    cdef object _next
+    cdef Outbox _outbox
+    cdef object _pacing
+    cdef bint _picking
+    cdef Publisher _publisher
+    cdef Py_ssize_t _receive_maximum
+    cdef set _repeated
+    cdef object _session
+    cdef object _uplink
+    cdef Py_ssize_t _window
+    cdef readonly bint idle
+    cdef public object on_live
+
+    cpdef bint takes(self, OutboxRow row) except -1
+    cpdef send(self, OutboxRow row)
+    @cython.locals(lanes=Lanes, inflight=Inflight, row=OutboxRow)
+    cpdef send_fresh(self)
+    cdef double _now(self) except? -1
+    cdef bint _may_send(self) except -1
+    cdef bint _backlog_may_go(self) except -1
+    cdef _send(self, picked, now, wall)
+    cdef _line(self, picked, wall)

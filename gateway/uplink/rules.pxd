@@ -1,0 +1,32 @@
+import cython
+
+from gateway.counters cimport Counters
+from gateway.routing.where.message cimport Message
+from gateway.storage.outbox.outbox cimport Outbox
+from gateway.storage.outbox.outbox_row cimport OutboxRow
+
+@cython.final
+cdef class Verdict:
+    cdef readonly list asked
+    cdef readonly object rule
+    cdef readonly str stream
+    cdef readonly object uplinks
+
+@cython.final
+cdef class RuleSet:
+    cdef object _commit_within
+    cdef Counters _counters
+    cdef str _epoch
+    cdef dict _last
+    cdef object _ledger
+    cdef Outbox _outbox
+    cdef dict _streams
+    cdef dict _uplinks
+    cdef readonly list before_numbers
+    cdef public object gateway_id
+    cdef readonly list numbers
+
+    cpdef receive(self, Message message, list topic_filters)
+    cdef _wait(self, Message message, rule)
+    cdef OutboxRow _row(self, Message message, Verdict verdict, rule)
+    cdef _number(self, Message message, Verdict verdict)
