@@ -86,7 +86,7 @@ def _invite(configuration: Configuration) -> None:
         return
     from gateway.telemetry.patient_output import patient
 
-    url = _url(configuration)
+    url = gateway_url(configuration)
     lines = ["", "Tidegate is running.", "", "Ctrl-C stops it.", ""]
     if url is not None:
         command, suffix = sys.argv[0], f" {url}" if url else ""
@@ -102,7 +102,7 @@ def _invite(configuration: Configuration) -> None:
     output.flush()
 
 
-def _url(configuration: Configuration) -> str | None:
+def gateway_url(configuration: Configuration) -> str | None:
     """Return where the other commands find this gateway; empty for their default, None if nowhere.
 
     They speak TCP and TLS, without a certificate of their own.

@@ -9,3 +9,7 @@ class FlashingError(TidegateError):
 
 class BusyPortError(FlashingError):
     """Another program has the port open."""
+
+
+class MissingPortError(FlashingError):
+    """There is no such port, perhaps for a moment only."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from gateway.flashing.errors import BusyPortError, FlashingError
+from gateway.flashing.errors import BusyPortError, FlashingError, MissingPortError
 
 if TYPE_CHECKING:
     from serial import Serial
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 BAUD = 115_200
 REOPEN_SECONDS = 10.0
 """Seconds in which a USB board is back after a reset."""
+
+APPEAR_SECONDS = 2.0
+"""Seconds in which a port may come back that another command has just made away with by a reset."""
 
 YIELD_SECONDS = 5.0
 """Seconds in which a gateway that was asked has let go of its port."""
@@ -50,6 +53,8 @@ def open_port(port: Port, timeout: float) -> "Serial":
     """
     try:
         return _open(port, timeout)
+    except MissingPortError:
+        return retried(lambda: _open(port, timeout), APPEAR_SECONDS)
     except BusyPortError:
         if port.borrow is None:
             raise
@@ -83,7 +88,7 @@ def _told(port: Port, error: Exception) -> FlashingError:
     if number == errno.EAGAIN:
         return BusyPortError(f"{port}: another program has it open")
     if number == errno.ENOENT:
-        return FlashingError(f"{port} is not there: is the board plugged in?")
+        return MissingPortError(f"{port} is not there: is the board plugged in?")
     if number == errno.EACCES:
         return FlashingError(f"{port}: not allowed for this user: is it in the group dialout?")
     return FlashingError(f"{port}: {os.strerror(number) if number else error}")

@@ -10,6 +10,7 @@ from gateway.cli.firmware.flash import command_flash, command_update
 from gateway.cli.firmware.new import write_new
 from gateway.cli.firmware.ports import only_port, show_ports
 from gateway.cli.firmware.reporter import Reporter
+from gateway.cli.main import LOCAL_BROKER
 from gateway.errors import TidegateError
 from gateway.flashing.ports import PluggedIn
 from tests.support.table import table
@@ -63,6 +64,12 @@ def test_which_port_is_meant(
         only_port(None)
 
 
+@pytest.fixture(autouse=True)
+def no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A port that is not there does not come back in a moment."""
+    monkeypatch.setattr("gateway.flashing.port.APPEAR_SECONDS", 0.01)
+
+
 def options(**given: object) -> argparse.Namespace:
     defaults: dict[str, object] = {
         "port": None, "ports": [], "all": False, "source": False, "replace": False, "drive": None,
@@ -89,8 +96,15 @@ def test_all_boards_are_those_of_the_configuration_too(
         '[[serial]]\nport = "/dev/ttyNO2"\n[[serial]]\nport = "/dev/ttyNO3"\nformat = "json"\n'
         '[[serial]]\nport = "topic://nodes/n1"\n[[serial]]\nport = "/dev/ttyNO1"\n'
     )
-    assert command_update(options(all=True, config=config)) == 1
+    given = options(all=True, config=config, url=LOCAL_BROKER)
+    assert command_update(given) == 1
     assert "0 of 2 nodes" in capsys.readouterr().out
+    assert given.url == LOCAL_BROKER
+    config.write_text('[[listener]]\nport = 1999\n[[serial]]\nport = "/dev/ttyNO2"\n')
+    for url, asked in ((LOCAL_BROKER, "mqtt://127.0.0.1:1999"), ("mqtt://b:1", "mqtt://b:1")):
+        given = options(all=True, config=config, url=url)
+        assert command_update(given) == 1
+        assert given.url == asked
     config.write_text("[[serial]]\n")
     with pytest.raises(TidegateError, match=r"serial\[0\].port: must be given"):
         command_update(options(all=True, config=config))

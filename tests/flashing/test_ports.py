@@ -49,6 +49,7 @@ def test_why_a_port_does_not_open(
         raise failure
 
     monkeypatch.setattr("serial.Serial", fail)
+    monkeypatch.setattr(port_module, "APPEAR_SECONDS", 0.01)
     with pytest.raises(FlashingError, match=told.replace("?", r"\?")):
         open_port(Port("/dev/t"), 0)
     assert runs_on(Port("/dev/t")) == "nothing that answers"

@@ -8,7 +8,7 @@ from functools import partial
 
 from gateway.bridges.serial.command_body import Answer, AnswerStatus, encode_command
 from gateway.bridges.serial.command_body import Command as Kind
-from gateway.bridges.serial.node_order import Order, parse_order
+from gateway.bridges.serial.node_order import Order, RefusedOrderError, parse_order
 from gateway.bridges.serial.serial_frames import encode_frame
 from gateway.bridges.supervision.host import Host
 from gateway.mqtt.reason_codes import ReasonCode
@@ -102,8 +102,8 @@ class NodeCommands:
     def _receive(self, node: Node, message: Message) -> ReasonCode:
         try:
             order = parse_order(bytes(message.payload), node.name)
-        except ValueError as failure:
-            fields = {"status": "refused", "reason": str(failure)}
+        except RefusedOrderError as failure:
+            fields = {**failure.named, "status": "refused", "reason": str(failure)}
             # the message that is being handled is not yet through
             asyncio.get_running_loop().call_soon(self._tell, node, fields)
             return ReasonCode.PAYLOAD_FORMAT_INVALID
@@ -161,6 +161,7 @@ class NodeCommands:
             self._send(node)
 
     def _tell(self, node: Node, fields: dict[str, str | int] | dict[str, str]) -> None:
-        payload = json.dumps(fields, separators=(",", ":"), ensure_ascii=False).encode()
+        text = json.dumps(fields, separators=(",", ":"), ensure_ascii=False)
+        payload = text.encode(errors="replace")  # a client's JSON may name half of a character
         if self._host.send(f"sensors/{node.name}/command/answer", payload) >= 0x80:
             self._host.count("answers_lost")

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from gateway.bridges.serial.command_body import Command
 from gateway.bridges.serial.node_install import install_argument
@@ -62,8 +63,28 @@ class Order:
         return bytes([round(self.seconds)]) if self.command is Command.IDENTIFY else b""
 
 
+class RefusedOrderError(ValueError):
+    """What a client orders is not allowed; `named` is what the answer calls it by."""
+
+    def __init__(self, reason: str, named: Mapping[str, str | int]) -> None:
+        super().__init__(reason)
+        self.named = named
+
+
 def parse_order(payload: bytes, node: str) -> Order:
-    """Return what a client orders of a node; raise ValueError with what is wrong."""
+    """Return what a client orders of a node; raise RefusedOrderError with what is wrong."""
+    named: dict[str, str | int] = {}
+    try:
+        fields = _fields(payload)
+        given = _id(fields.pop("id", None))
+        if given is not None:
+            named["id"] = given
+        return _order(fields, given, named, node)
+    except ValueError as failure:
+        raise RefusedOrderError(str(failure), named) from failure
+
+
+def _fields(payload: bytes) -> dict[str, Any]:
     if len(payload) > PAYLOAD_MAX:
         raise ValueError(f"{len(payload)} bytes: at most {PAYLOAD_MAX} are allowed")
     try:
@@ -72,11 +93,18 @@ def parse_order(payload: bytes, node: str) -> Order:
         fields = None
     if not isinstance(fields, dict):
         raise ValueError('a JSON object such as {"command":"read"} is expected')  # noqa: TRY004 - one error for all
+    return fields
+
+
+def _order(
+    fields: dict[str, Any], given: str | int | None, named: dict[str, str | int], node: str
+) -> Order:
     names = [*(each.name.lower() for each in Command), UPDATE]
     name = fields.pop("command", None)
     if name not in names:
         raise ValueError(f"command {name!r}: there are {', '.join(names)}")
-    order = Order(None if name == UPDATE else Command[name.upper()], _id(fields.pop("id", None)))
+    named["command"] = name
+    order = Order(None if name == UPDATE else Command[name.upper()], given)
     if order.command is not None and order.command in LIMITS:
         order.seconds = _seconds(order.command, fields.pop("seconds", None))
     if order.command is Command.INSTALL:

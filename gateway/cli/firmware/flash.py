@@ -12,6 +12,8 @@ from gateway.bridges.serial.serial_settings import SerialSettings
 from gateway.cli.firmware.borrowing import borrowed
 from gateway.cli.firmware.ports import only_port
 from gateway.cli.firmware.reporter import Reporter
+from gateway.cli.main import LOCAL_BROKER
+from gateway.cli.run import gateway_url
 from gateway.config.bridges import BridgeConfig
 from gateway.config.errors import ConfigurationError
 from gateway.config.load import load
@@ -76,14 +78,19 @@ def command_update(options: argparse.Namespace) -> int:
 
 
 def _all_ports(options: argparse.Namespace) -> list[str]:
-    """Return what is plugged in, and the ports of frames that the configuration names."""
+    """Return what is plugged in, and the ports of frames that the configuration names.
+
+    Unless another gateway is named, the one of the configuration is asked for them.
+    """
     ports = [each.port for each in plugged_in()]
     if options.config.exists():
         try:
-            bridges = load(options.config).bridges
+            configuration = load(options.config)
         except ConfigurationError as error:
             raise TidegateError(str(error)) from error
-        ports += _named(bridges, ports)
+        ports += _named(configuration.bridges, ports)
+        if options.url == LOCAL_BROKER:
+            options.url = gateway_url(configuration) or LOCAL_BROKER
     if not ports:
         raise FlashingError(f"no board is plugged in, and {options.config} names none")
     return ports

@@ -372,6 +372,25 @@ async def test_orders_that_are_not_understood(rig: Rig, payload: bytes, reason: 
     assert reason in rig.answers[-1]["reason"]
 
 
+async def test_a_refusal_names_its_order(rig: Rig) -> None:
+    """As far as it can be told; half of a character is no text that can be sent."""
+    for payload in (
+        b'{"command":"interval","seconds":0,"id":7}',
+        b'{"command":"nonsense","id":"a"}',
+        b'{"command":"read","id":8,"\\ud800":1}',
+        b'{"command":"read","id":"\\ud800"}',
+    ):
+        rig.gateway.subscriptions.publish(TOPIC, payload)
+    await until(lambda: len(rig.answers) == 4)
+    named = [(each.get("id"), each.get("command"), each["status"]) for each in rig.answers]
+    assert set(named) == {
+        (7, "interval", "refused"),
+        (8, "read", "refused"),
+        ("?", "read", "done"),
+        ("a", None, "refused"),
+    }
+
+
 @table("body", [b"\1\4", b"\1\4\7" + b"\0" * 12, b"\1\4\0" + b"\0" * 13])
 def test_answers_that_are_none_are_malformed(body: bytes) -> None:
     with pytest.raises(MalformedFrameError, match="answer to a command"):
