@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -24,6 +25,10 @@ from tests.support.serial_line import SerialLine
 from tests.support.storage import until
 
 HERE = Path(__file__).parent
+GROWTH_MAX = 32 * 1024
+"""Bytes that a node may take more under attack: the interpreter of filters, four programs and what
+waits to be sent. Words have 64 bits here."""
+
 pytestmark = pytest.mark.micropython
 
 
@@ -60,6 +65,16 @@ def test_ten_minutes_without_a_cable_lose_nothing(micropython: str, tmp_path: Pa
         assert told[0] == "dropped 0 missing []", arguments
         assert told[1] == "grown by less than 16 KiB: True", arguments
     assert list((tmp_path / "spill").iterdir()) == []
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("TIDEGATE_HOSTILE_HOSTS", "2"))))
+def test_a_hostile_host_does_not_keep_a_node_from_sampling(micropython: str, seed: int) -> None:
+    """Random bytes, frames again and in any order, orders and programs of any kind."""
+    script = HERE / "micropython_hostile.py"
+    told = interpreter.run(micropython, script, str(seed), "2000").splitlines()
+    assert told[0] == "kept sampling: True installed: True"
+    assert told[1].startswith("heard: True grown by ")
+    assert int(told[1].split()[-1]) < GROWTH_MAX
 
 
 def test_power_that_fails_at_any_write_loses_nothing_of_the_flash(micropython: str) -> None:
