@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 HEARD_MAX = 500
-"""Devices of which something is remembered; the one that was silent the longest makes room."""
+"""Devices that are not listed of which something is remembered; the one that was silent the longest
+makes room. Of those that are listed all is: whoever makes addresses up could have their counters
+forgotten, and what they encrypted taken again."""
 
 LOOK_EVERY = 0.25
 """Part of the stall time after which it is looked for."""
@@ -45,6 +47,7 @@ class BleBridge:
         self._listed = {each.address: each for each in settings.device}
         self._decoders = Decoders()
         self._heard: OrderedDict[str, Heard] = OrderedDict()
+        self._heard_listed: dict[str, Heard] = {}
         self._scan = Scan(settings.adapter, settings.scanning, self._on_advertisement)
         self._readers = {
             each.address: GattReader(each, settings.adapter, host)
@@ -152,13 +155,18 @@ class BleBridge:
         return False
 
     def _remember(self, address: str, listed: BleDevice | None) -> Heard:
+        if listed is not None:
+            heard = self._heard_listed.get(address)
+            if heard is None:
+                key = bytes.fromhex(listed.encryption_key) if listed.encryption_key else None
+                heard = self._heard_listed[address] = Heard(self._decoders.of_device(key))
+            return heard
         heard = self._heard.get(address)
         if heard is None:
             if len(self._heard) >= HEARD_MAX:
                 self._heard.popitem(last=False)
                 self._host.count("forgotten")
-            key = bytes.fromhex(listed.encryption_key) if listed and listed.encryption_key else None
-            heard = self._heard[address] = Heard(self._decoders.of_device(key))
+            heard = self._heard[address] = Heard(self._decoders.of_device(None))
         self._heard.move_to_end(address)
         return heard
 

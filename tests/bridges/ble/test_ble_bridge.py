@@ -229,6 +229,21 @@ def test_devices_that_are_remembered_are_bounded(
     assert gateway.figure("ble/forgotten") == 2
 
 
+def test_made_up_addresses_do_not_have_a_counter_forgotten(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ble_bridge, "HEARD_MAX", 3)
+    ours = bridge(gateway, device=devices([{"address": ADDRESS, "key": KEY}]))
+    ours.take(heard(encrypted(7, b"\x02\xca\x09"), 1.0))
+    for place in range(5):
+        ours.take(heard(bthome(1), 2.0, address=f"00:00:00:00:00:0{place}"))
+    taken = len(gateway.broker.messages)
+    assert taken == 2 * 6
+    ours.take(heard(encrypted(7, b"\x02\xca\x09"), 60.0))
+    assert len(gateway.broker.messages) == taken
+    assert gateway.figure("ble/duplicates") == 1
+
+
 @settings(max_examples=200)
 @given(st.binary(max_size=40), st.sampled_from([b"", b"\x40", b"\x41", b"\x44"]))
 def test_no_advertisement_raises_anything(data: bytes, start: bytes) -> None:
