@@ -43,9 +43,12 @@ def restore(broker: "Broker", kept: Kept, instant: Instant) -> None:
     for retained in kept.retained:
         _restore_retained(broker, retained, instant)
     for session in kept.sessions:
-        if session.client_id.startswith(PREFIX):
+        if session.client_id.startswith(PREFIX):  # before their consumers, with whom they may begin
             broker.channels.restore(session)
-        elif session.client_id == DELAYS:
+    for session in kept.sessions:
+        if session.client_id.startswith(PREFIX):
+            continue
+        if session.client_id == DELAYS:
             broker.delays.restore(session)
         else:
             _restore_session(broker, session, instant)

@@ -17,6 +17,7 @@ from gateway.mqtt.topics import topic_matches
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.message import make_message
 from gateway.session import continuation, overflow, sending
+from gateway.session.journal import NO_JOURNAL
 from gateway.session.kept import KeptSession
 from gateway.session.limits import SessionLimits
 from gateway.session.session import NEVER, Session
@@ -145,13 +146,13 @@ class Channel(Session):
         while count:
             fits, alike = self._of_one_size(publication, first, count)
             if fits:
-                span = Span(
-                    publication, first, alike, min(qos, 1), retain, subscription_identifiers
-                )
-                before = self.queue.messages
-                overflow.enqueue(self, span, promised)
+                qos = min(qos, 1)
+                span = Span(publication, first, alike, qos, retain, subscription_identifiers)
                 self.figures.received += alike
-                self.figures.dropped += before + alike - self.queue.messages
+                if self._is_clear(span, promised):
+                    self._give_at_once(span, promised, now)
+                else:
+                    self._queue(span, promised)
             else:
                 self.figures.outside_size += alike
             first += alike
@@ -172,6 +173,49 @@ class Channel(Session):
         sizes = (packets.payload_bytes(number, 1) for number in range(first, first + most))
         fits, alike = next(groupby(sizes, lambda size: smallest <= size <= largest))
         return fits, len(list(alike))
+
+    def _is_clear(self, span: Span, promised: bool) -> bool:
+        """Whether nothing stands before what comes now, all consumers want it, and it is kept."""
+        return (
+            not self.queue.messages
+            and not self.paused
+            and not self.paused_filters
+            and not len(self._returned)
+            and self.settings.choice is not Choice.STICKY
+            and not self.consumers.ask
+            and span.publication.properties.expiry is None
+            and (self.journal is NO_JOURNAL or (promised and overflow.must_keep(self, span.qos)))
+        )
+
+    def _queue(self, span: Span, promised: bool) -> None:
+        before = self.queue.messages
+        overflow.enqueue(self, span, promised)
+        self.figures.dropped += before + span.count - self.queue.messages
+
+    def _give_at_once(self, span: Span, promised: bool, now: float) -> None:
+        """Give messages to consumers, as far as they have room, and queue the rest."""
+        member = self.consumers.choose(span.publication, span.first, None)
+        if member is None:
+            self._queue(span, promised)
+            return
+        if span.qos:
+            self.journal.owe(span, deferred=True)
+        share, given = self.consumers.share(span.count), 0
+        if share < span.count and span.publication.forms is None:
+            span.publication.share_forms()
+        while member is not None:
+            part = span.part(span.first + given, min(share, span.count - given))
+            part.count = self._room(part, member)
+            self._give(part, member, 0, now)
+            given += part.count
+            if given == span.count:
+                return
+            member = self.consumers.choose(span.publication, span.first + given, None)
+        _, rest = span.split(given)
+        if rest.row is None:
+            self._queue(rest, promised)
+        else:
+            self.queue.append(rest)
 
     def pump(self, now: float) -> None:
         """Give consumers what they have room for, in the order in which it came."""
@@ -212,9 +256,17 @@ class Channel(Session):
             return True
         if member is None:
             return False
-        count = 1 if self._attempts else self._share(span, member)
-        self._give(self._take(count), member, attempts, now)
+        if span.count > 1:
+            count = 1 if self._attempts else self.consumers.share(span.count)
+            span = span.part(span.first, count)
+        self._give(self._take(self._room(span, member)), member, attempts, now)
         return True
+
+    def _room(self, span: Span, member: Subscription) -> int:
+        """Return how many messages of a span a consumer takes that has room for one."""
+        if not min(span.qos, member.qos):
+            return span.count
+        return session_of(member).inflight.room(span.publication, span.first, span.count)
 
     def _known(self, span: Span) -> int:
         """Return how often an earlier run gave out the first message of a span."""
@@ -248,15 +300,6 @@ class Channel(Session):
     def _give_up(self, span: Span) -> None:
         self.journal.done(span, span.first, span.count)
 
-    def _share(self, span: Span, member: Subscription) -> int:
-        """Return how many messages of a span a consumer gets at once: its share, one at least."""
-        if span.count == 1 or self.settings.choice is Choice.STICKY or self.consumers.asks(member):
-            return 1
-        share = -(-span.count // self.consumers.connected)
-        if not min(span.qos, member.qos):
-            return share
-        return session_of(member).inflight.room(span.publication, span.first, share)
-
     def _give(self, source: Span, member: Subscription, attempts: int, now: float) -> None:
         """Send messages to a consumer, which is to acknowledge them unless they are of QoS 0."""
         consumer = session_of(member)
@@ -265,7 +308,7 @@ class Channel(Session):
         publication, first, count = source.publication, source.first, source.count
         if attempts:
             publication, first = _marked(publication, first, attempts + 1), 0
-        qos = min(source.qos, member.qos)
+        qos = min(source.qos, member.qos)  # `_room` has found packet identifiers
         retain = source.retain and member.retain_as_published
         identifiers = () if member.identifier is None else (member.identifier,)
         self.figures.delivered += count
@@ -288,7 +331,6 @@ class Channel(Session):
         elif source.row is not None:
             self._unnoted = True
         self._deliveries.add(delivery)
-        consumer.inflight.room(publication, first, count)  # which finds free packet identifiers
         sending.send_span(consumer, connection, sent, now, commit)
 
     def _note_attempts(self, delivery: Delivery, numbers: Iterable[int]) -> None:

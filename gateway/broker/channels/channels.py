@@ -179,6 +179,8 @@ class Channels:
             return
         channel = self._by_filter.get(topic_filter) or self._begin_with_consumer(topic_filter)
         session = session_of(subscription)
+        if channel is not None:
+            channel.consumers.joined(subscription)
         if channel is not None and channel not in session.consumes:
             session.consumes = (*session.consumes, channel)
 

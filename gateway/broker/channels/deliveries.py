@@ -57,14 +57,8 @@ class Deliveries:
     def __init__(self) -> None:
         self._by_span: dict[Span, Delivery] = {}
 
-    def __bool__(self) -> bool:
-        return bool(self._by_span)
-
     def __iter__(self) -> Iterator[Delivery]:
         return iter(self._by_span.values())
-
-    def __contains__(self, span: Span) -> bool:
-        return span in self._by_span
 
     def find(self, span: Span) -> Delivery | None:
         """Return the delivery with this span, None if it is over."""

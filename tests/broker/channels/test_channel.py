@@ -225,6 +225,45 @@ def test_many_messages_of_qos_0_are_shared_out_too() -> None:
     assert min(map(len, found)) >= 3
 
 
+def test_what_consumers_have_no_room_for_waits_behind_what_they_got() -> None:
+    harness = durable()
+    harness.persistent("away").subscribe(SHARED, 1)
+    harness.clients[-1].drop()
+    consumers = [consumer(harness, name, receive_maximum=3) for name in "ab"]
+    harness.connect("publisher").send(*eight())
+    harness.commit()
+    assert (channel_of(harness).in_flight, channel_of(harness).depth) == (6, 2)
+    first = "".join(got(each, acknowledge=False) for each in consumers)
+    assert sorted(first) == [*"012345"]
+    harness.pass_time(2)
+    harness.crash()
+    assert got(consumer(harness, "c")) == "01234567"
+
+
+def test_qos_0_is_shared_out_by_a_temporary_channel_too() -> None:
+    harness = Harness(settings(temporary=True))
+    consumers = [consumer(harness, name, 0) for name in "ab"]
+    packets = [Publish("t/a", b"%d" % number, 0) for number in range(8)]
+    harness.connect("publisher").send(*packets)
+    assert [got(each) for each in consumers] == ["0123", "4567"]
+
+
+def test_a_temporary_channel_queues_what_its_consumers_have_no_room_for() -> None:
+    harness = Harness(settings(temporary=True, memory_messages=4))
+    client = consumer(harness, "c", receive_maximum=3)
+    harness.connect("publisher").send(*eight())
+    assert (channel_of(harness).depth, channel_of(harness).figures.dropped) == (4, 1)
+    assert got(client) == "0123456"
+
+
+def test_who_has_work_gets_what_comes_together() -> None:
+    harness = durable()
+    consumers = [consumer(harness, name) for name in "ab"]
+    publish(harness, "xy")
+    harness.connect("publisher").send(*eight())
+    assert [got(each) for each in consumers] == ["x01234567", "y"]
+
+
 def test_of_many_messages_some_can_be_acknowledged_and_the_others_come_back() -> None:
     harness = durable()
     client = consumer(harness, "x", receive_maximum=5)
@@ -718,6 +757,19 @@ def test_a_channel_that_is_not_configured_any_more_stays() -> None:
     harness.settings = BrokerSettings()
     harness.crash()
     assert got(consumer(harness, "c")) == "a"
+
+
+def test_a_channel_that_began_with_its_consumers_comes_back_before_them() -> None:
+    channels = ChannelsSettings(unconfigured=Unconfigured.DURABLE)
+    harness = DurableHarness(BrokerSettings(channels=channels))
+    harness.persistent("c").subscribe(SHARED, 1)
+    harness.clients[-1].drop()
+    publish(harness, "ab")
+    for _ in range(2):
+        harness.pass_time(2)
+        harness.crash()
+        assert (channel_of(harness).depth, len(channel_of(harness).consumers)) == (2, 1)
+    assert got(harness.persistent("c")) == "ab"
 
 
 @pytest.mark.parametrize("kind", [Unconfigured.TEMPORARY, Unconfigured.DURABLE])

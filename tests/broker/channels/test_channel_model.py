@@ -86,8 +86,7 @@ class ChannelModel(RuleBasedStateMachine):
     def owes(self, name: str, packet_id: int) -> bool:
         """Whether the channel still waits for this consumer."""
         span = self.harness.session(name).inflight.find(packet_id)
-        deliveries = self.channel()._deliveries
-        return span is not None and span in deliveries
+        return span is not None and self.channel()._deliveries.find(span) is not None
 
     @precondition(lambda self: self.clients)
     @rule(data=st.data())
