@@ -51,8 +51,6 @@ class Reader:
         assert words[0] == "tidegate"
         if words[1] == "tui":
             words.append(self.url)
-        if "update" in words:
-            words += ["--gateway", self.url]
         return [str(COMMAND), *words[1:]]
 
     def run(self, command: str) -> str:

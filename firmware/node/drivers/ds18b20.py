@@ -17,7 +17,7 @@ _RESCAN = const(10)
 
 
 class Ds18b20:
-    """Reads with MicroPython's own driver; a conversion runs from one reading to the next."""
+    """Reads with MicroPython's own driver; a reading waits for the conversion."""
 
     def __init__(self, pin: int) -> None:
         self._bus = ds18x20.DS18X20(onewire.OneWire(machine.Pin(pin)))

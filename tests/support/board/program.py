@@ -209,9 +209,21 @@ class I2C:
         raise OSError(5)
 
 
+class RTC:
+    """A clock that begins with the board, long ago."""
+
+    _now = (2021, 1, 1, 4, 0, 0, 0, 0)
+
+    def datetime(self, now: "tuple[int, ...] | None" = None) -> "tuple[int, ...]":
+        if now is not None:
+            RTC._now = now
+        return RTC._now
+
+
 class Machine:
     Timer = Timer
     WDT = WDT
+    RTC = RTC
     Pin = Pin
     ADC = ADC
     I2C = I2C
