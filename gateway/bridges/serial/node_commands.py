@@ -26,6 +26,12 @@ RESEND_SECONDS = 1.0
 ATTEMPTS = 10
 """Times that a command is sent before its client is told that there was no answer."""
 
+CLOCK_SECONDS = 3600.0
+"""Between two times that a node's clock is set; a board's is wrong by a fifth of a second then."""
+
+CLOCK_LOOK_SECONDS = 10.0
+"""Between two looks at whether the gateway's own clock is synchronized by now."""
+
 WORDS = {
     AnswerStatus.DONE: ("done", ""),
     AnswerStatus.NOT_ALLOWED: ("refused", "the node does not allow it"),
@@ -44,6 +50,7 @@ class Node:
         self.boot = -1
         self.number = 0
         """Of the last command in this start of the node."""
+        self.clock_due = float("-inf")
         self.orders: deque[Order] = deque()
         self.timer: asyncio.TimerHandle | None = None
         self.update: asyncio.Task[None] | None = None
@@ -84,7 +91,9 @@ class NodeCommands:
             self._host.listen(f"sensors/{name}/command", partial(self._receive, node))
         if node.boot != boot:
             node.boot, node.number = boot, 0
+            node.clock_due = float("-inf")
             self._go_on_after_restart(node)
+        self._set_clock(node)
 
     def answered(self, answer: Answer) -> None:
         """Take a node's answer; one to a command that is not on its way means nothing."""
@@ -114,6 +123,19 @@ class NodeCommands:
         if len(node.orders) == 1:
             self._send(node)
         return ReasonCode.SUCCESS
+
+    def _set_clock(self, node: Node) -> None:
+        """Give a node the time, after its start and each hour, while the gateway knows it."""
+        clock = self._host.services.clock
+        now = clock.monotonic()
+        if node.orders or now < node.clock_due:
+            return
+        if not clock.synchronization().synchronized:
+            node.clock_due = now + CLOCK_LOOK_SECONDS
+            return
+        node.clock_due = now + CLOCK_SECONDS
+        node.orders.append(Order(Kind.CLOCK, quiet=True))
+        self._send(node)
 
     def _go_on_after_restart(self, node: Node) -> None:
         """Send anew what the start before has not answered; a restart was carried out."""
@@ -156,7 +178,8 @@ class NodeCommands:
         fields = {"command": order.name, "status": status}
         if reason:
             fields["reason"] = reason
-        self._tell(node, fields if order.id is None else {"id": order.id, **fields})
+        if not order.quiet:
+            self._tell(node, fields if order.id is None else {"id": order.id, **fields})
         if node.orders:
             self._send(node)
 

@@ -43,6 +43,8 @@ class Order:
     seconds: float = 0
     program: bytes = b""
     """The argument of `install`."""
+    quiet: bool = False
+    """Whether the gateway itself gives it, and nobody waits for the answer."""
     number: int = 0
     """What the node knows it by; 0 before it was sent."""
     attempts: int = 0

@@ -18,6 +18,7 @@ from gateway.bridges.serial.serial_bridge import SerialBridge
 from gateway.bridges.serial.serial_settings import SerialSettings
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.bridges import Gateway
+from tests.support.clocks import NOW, ManualClock
 from tests.support.storage import until
 from tests.support.table import table
 
@@ -370,6 +371,40 @@ async def test_orders_that_are_not_understood(rig: Rig, payload: bytes, reason: 
     await until(lambda: len(rig.answers) > before)
     assert rig.answers[-1]["status"] == "refused"
     assert reason in rig.answers[-1]["reason"]
+
+
+async def test_a_gateway_that_knows_the_time_sets_the_clocks_of_nodes(rig: Rig) -> None:
+    """At a node's start and each hour; nobody asked, so nobody is answered."""
+    clock = ManualClock()
+    object.__setattr__(rig.host.services, "clock", clock)
+    rig.boot(BOOT + 6)
+
+    async def heard() -> None:
+        frames = len(rig.gateway.broker.messages)
+        rig.node.read_now()
+        await until(lambda: len(rig.gateway.broker.messages) > frames)
+
+    def ahead() -> int | None:
+        return None if rig.node._ahead is None else rig.node._ahead + Ticks().ms()
+
+    await heard()
+    assert ahead() is None
+    clock.synchronize(NOW)
+    clock.step(node_commands.CLOCK_LOOK_SECONDS)
+    await heard()
+    await until(lambda: ahead() is not None)
+    assert abs((ahead() or 0) - clock.wall_ms()) < 60_000
+    clock.step(node_commands.CLOCK_SECONDS - 1)
+    await heard()
+    assert rig.gateway.figure("serial/commands") == 1
+    clock.step(1)
+    await heard()
+    await until(lambda: abs((ahead() or 0) - clock.wall_ms()) < 60_000)
+    rig.boot(BOOT + 7)
+    await heard()
+    await until(lambda: ahead() is not None)
+    assert rig.gateway.figure("serial/commands") == 3
+    assert rig.answers == []
 
 
 async def test_a_refusal_names_its_order(rig: Rig) -> None:
