@@ -63,7 +63,7 @@ def make_plan(
             free |= again
     ordered = {name: free[name] for name in sorted(free)}
     plan.batches += [
-        Batch(last + 1 + place, part) for place, part in enumerate(_cut(ordered, largest))
+        Batch(last + 1 + index, part) for index, part in enumerate(_cut(ordered, largest))
     ]
     return plan
 

@@ -42,8 +42,8 @@ def access_warnings(configuration: Configuration) -> list[str]:
     """Return a line for each listener whose rules go by names that anybody can give."""
     text = "rules go by user names that nobody proves here, without password_file or tls_identity"
     return [
-        f"listener[{place}].acl_file: {text}"
-        for place, listener in enumerate(configuration.listeners)
+        f"listener[{index}].acl_file: {text}"
+        for index, listener in enumerate(configuration.listeners)
         if listener.acl_file and not listener.password_file and not listener.tls_identity
     ]
 
@@ -73,21 +73,21 @@ def _roles(configuration: Configuration) -> list[Role]:
     if len(tables) > MAXIMUM_ROLES:
         allowed = f"at most {MAXIMUM_ROLES} of them"
         raise ConfigurationError(configuration.file, "access.role", len(tables), allowed)
-    return [_role(configuration.file, place, role) for place, role in enumerate(tables)]
+    return [_role(configuration.file, index, role) for index, role in enumerate(tables)]
 
 
-def _role(file: str, place: int, role: RoleConfig) -> Role:
+def _role(file: str, index: int, role: RoleConfig) -> Role:
     rules = []
     for word, grants in WORDS.items():
         for topic_filter in getattr(role, word):
             fault = filter_fault(topic_filter)
             if fault:
-                raise ConfigurationError(file, f"access.role[{place}].{word}", topic_filter, fault)
+                raise ConfigurationError(file, f"access.role[{index}].{word}", topic_filter, fault)
             origin = f"role {role.name}: {word} {topic_filter}"
             rules.append(Rule(topic_filter, grants, origin, pattern=True))
     if len(rules) > MAXIMUM_OF_ONE:
         allowed = f"at most {MAXIMUM_OF_ONE} topic filters"
-        raise ConfigurationError(file, f"access.role[{place}]", len(rules), allowed)
+        raise ConfigurationError(file, f"access.role[{index}]", len(rules), allowed)
     names = [client_matcher(name) for name in role.users]
     return Role(
         lambda username: any(matches(username) for matches in names), role.anonymous, tuple(rules)

@@ -31,8 +31,8 @@ def _described(configuration: Configuration) -> str:
         for each in configuration.durability
     ]
     listeners = [
-        f"listener[{place}]: {each.durability}"
-        for place, each in enumerate(configuration.listeners)
+        f"listener[{index}]: {each.durability}"
+        for index, each in enumerate(configuration.listeners)
         if each.durability is not None
     ]
     return "; ".join(entries + listeners)

@@ -57,13 +57,13 @@ async def record(gateway: "Gateway", rules: "RuleSet | None", configured: "Seque
     )
     recorded = [
         RecordedRule(
-            place,
+            index,
             rule.stream,
             rule.topic,
             None if rule.where is None else rule.where.text,
             rule.lane,
         )
-        for place, rule in enumerate(configured)
+        for index, rule in enumerate(configured)
     ]
     await history.begin(gateway.epoch, gateway.starts, recorded)
     await _record_subscriptions(gateway, history)

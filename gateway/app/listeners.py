@@ -30,11 +30,11 @@ def make_listeners(gateway: "Gateway") -> list[Listener]:
             settings,
             authenticator(gateway, settings),
             gateway.turn,
-            tls=_tls(settings, configuration.file, place),
+            tls=_tls(settings, configuration.file, index),
             room=room,
-            access=gateway.policies[place],
+            access=gateway.policies[index],
         )
-        for place, settings in enumerate(configuration.listeners)
+        for index, settings in enumerate(configuration.listeners)
     ]
 
 
@@ -45,10 +45,10 @@ def reload_listeners(gateway: "Gateway") -> None:
     A listener whose files cannot be used keeps what it has, and the alarm `listener` says why.
     """
     trouble = ""
-    for place, listener in enumerate(gateway.listeners):
+    for index, listener in enumerate(gateway.listeners):
         try:
             who = authenticator(gateway, listener.settings)
-            tls = _tls(listener.settings, gateway.configuration.file, place)
+            tls = _tls(listener.settings, gateway.configuration.file, index)
             acl = read_acl(listener.settings)
         except ConfigurationError as error:
             trouble = str(error)
@@ -56,26 +56,26 @@ def reload_listeners(gateway: "Gateway") -> None:
             continue
         listener.stack.tls = tls
         listener.connections.replace_authenticator(who)
-        gateway.policies[place].replace(acl)
+        gateway.policies[index].replace(acl)
     access.apply(gateway.broker, gateway.policies)
     gateway.telemetry.alarm("listener", trouble)
     if not trouble:
         logger.info("certificates, password files and access rules are read again")
 
 
-def check_listener(configuration: Configuration, place: int) -> None:
+def check_listener(configuration: Configuration, index: int) -> None:
     """Raise ConfigurationError or StartError if the listener at this place cannot work."""
-    settings = configuration.listeners[place]
+    settings = configuration.listeners[index]
     password_file(settings)
-    _tls(settings, configuration.file, place)
+    _tls(settings, configuration.file, index)
     if settings.websocket:
         load_websocket()
 
 
-def _tls(settings: ListenerConfig, file: str, place: int) -> "ssl.SSLContext | None":
+def _tls(settings: ListenerConfig, file: str, index: int) -> "ssl.SSLContext | None":
     """Return the TLS context of a listener, None if it has none and needs no TLS in memory."""
     if settings.tls_certificate is None:
         return None
     from gateway.server.tls import server_context
 
-    return server_context(settings, file, place)
+    return server_context(settings, file, index)

@@ -102,7 +102,7 @@ def _list(found: Channels, paused: list[str], *, as_json: bool) -> int:
         (name, *(str(figures.get(each, "")) for each in COLUMNS))
         for name, figures in sorted(found.items())
     ]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     for row in rows:
         print(
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -35,10 +35,10 @@ def set_password(path: Path, username: str, ask: Callable[[], bytes], *, new: bo
 
 def _with_line(before: bytes, username: str, line: bytes) -> bytes:
     lines = before.splitlines(keepends=True)
-    for place, each in enumerate(lines):
+    for index, each in enumerate(lines):
         name = each.partition(b":")[0].strip()
         if name == username.encode() and not each.lstrip().startswith(b"#"):
-            lines[place] = line
+            lines[index] = line
             return b"".join(lines)
     if lines and not lines[-1].endswith(b"\n"):
         lines[-1] += b"\n"

@@ -50,7 +50,7 @@ class Outcome:
         counts = [0] * BARS
         for time in self.passed_times:
             counts[min(max(time - self.begin, 0) * BARS // span, BARS - 1)] += 1
-        return [(self.begin + place * span // BARS, count) for place, count in enumerate(counts)]
+        return [(self.begin + index * span // BARS, count) for index, count in enumerate(counts)]
 
 
 def no_history() -> int:

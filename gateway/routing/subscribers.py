@@ -48,18 +48,18 @@ class Subscribers:
             raise KeyError(number)
         return subscriber
 
-    def hold(self, number: int, place: int) -> None:
+    def hold(self, number: int, index: int) -> None:
         """Let the subscriber hold a place that it does not hold yet."""
-        self._words[number] = self._held.including(self._words[number], place)
+        self._words[number] = self._held.including(self._words[number], index)
         self._count += 1
 
-    def holds(self, number: int, place: int) -> bool:
+    def holds(self, number: int, index: int) -> bool:
         """Tell whether the subscriber with this number, if there is one, holds the place."""
-        return number < len(self._words) and self._held.holds(self._words[number], place)
+        return number < len(self._words) and self._held.holds(self._words[number], index)
 
-    def release(self, number: int, place: int) -> None:
+    def release(self, number: int, index: int) -> None:
         """Take a place back that the subscriber holds; with the last one its number is free."""
-        self._words[number] = word = self._held.excluding(self._words[number], place)
+        self._words[number] = word = self._held.excluding(self._words[number], index)
         self._count -= 1
         if word == 0:
             self._leave(number)

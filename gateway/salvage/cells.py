@@ -89,18 +89,18 @@ def first_rowid(page: bytes, number: int) -> int:
         return 0
 
 
-def varint(data: bytes, place: int) -> tuple[int, int]:
-    """Return the number at `place` and where it ends; IndexError beyond the end."""
-    byte = data[place]
+def varint(data: bytes, index: int) -> tuple[int, int]:
+    """Return the number at `index` and where it ends; IndexError beyond the end."""
+    byte = data[index]
     if byte < 0x80:
-        return byte, place + 1
+        return byte, index + 1
     value = byte & 0x7F
-    for end in range(place + 1, place + 8):
+    for end in range(index + 1, index + 8):
         byte = data[end]
         value = value << 7 | byte & 0x7F
         if byte < 0x80:
             return value, end + 1
-    return value << 8 | data[place + 8], place + 9
+    return value << 8 | data[index + 8], index + 9
 
 
 def record(payload: bytes) -> list[Value]:
@@ -117,54 +117,54 @@ def record(payload: bytes) -> list[Value]:
     return values
 
 
-def _value(payload: bytes, kind: int, place: int) -> tuple[Value, int]:
+def _value(payload: bytes, kind: int, index: int) -> tuple[Value, int]:
     if kind >= _FIRST_BLOB:
-        end = place + (kind - _FIRST_BLOB) // 2
+        end = index + (kind - _FIRST_BLOB) // 2
         if end > len(payload):
             raise ValueError("a value beyond the end of its record")
-        content = payload[place:end]
+        content = payload[index:end]
         return (content.decode() if kind & 1 else content), end
     if kind in (_ZERO, _ONE):
-        return kind - _ZERO, place
+        return kind - _ZERO, index
     if kind == _FLOAT:
-        return struct.unpack_from(">d", payload, place)[0], place + 8
-    end = place + _INTEGER_BYTES[kind]
-    return (int.from_bytes(payload[place:end], "big", signed=True) if kind else None), end
+        return struct.unpack_from(">d", payload, index)[0], index + 8
+    end = index + _INTEGER_BYTES[kind]
+    return (int.from_bytes(payload[index:end], "big", signed=True) if kind else None), end
 
 
 def _places(page: bytes, number: int) -> Iterator[int]:
     head = 100 if number == 1 else 0
     kind = page[head]
     start = head + (8 if kind in (INDEX_LEAF, TABLE_LEAF) else 12)
-    for place in range(start, start + 2 * cell_count(page, number), 2):
-        yield page[place] << 8 | page[place + 1]
+    for index in range(start, start + 2 * cell_count(page, number), 2):
+        yield page[index] << 8 | page[index + 1]
 
 
-def _table_row(pages: Pages, page: bytes, place: int, _kind: int) -> tuple[int | None, list[Value]]:
-    size, place = varint(page, place)
-    rowid, place = varint(page, place)
-    return _signed(rowid), record(_payload(pages, page, place, size, _MOST_IN_TABLE))
+def _table_row(pages: Pages, page: bytes, index: int, _kind: int) -> tuple[int | None, list[Value]]:
+    size, index = varint(page, index)
+    rowid, index = varint(page, index)
+    return _signed(rowid), record(_payload(pages, page, index, size, _MOST_IN_TABLE))
 
 
-def _index_row(pages: Pages, page: bytes, place: int, kind: int) -> tuple[int | None, list[Value]]:
+def _index_row(pages: Pages, page: bytes, index: int, kind: int) -> tuple[int | None, list[Value]]:
     if kind == INDEX_INTERIOR:
-        place += 4
-    size, place = varint(page, place)
-    return None, record(_payload(pages, page, place, size, _MOST_IN_INDEX))
+        index += 4
+    size, index = varint(page, index)
+    return None, record(_payload(pages, page, index, size, _MOST_IN_INDEX))
 
 
-def _payload(pages: Pages, page: bytes, place: int, size: int, most: int) -> bytes:
+def _payload(pages: Pages, page: bytes, index: int, size: int, most: int) -> bytes:
     """Return the whole payload of a cell, with what overflows into other pages."""
     if size <= most:
-        return page[place : place + size]
+        return page[index : index + size]
     if size > min(LARGEST_RECORD, pages.count * PAGE_BYTES):
         raise ValueError("a record longer than the database")
     local = _LEAST + (size - _LEAST) % (PAGE_BYTES - 4)
     if local > most:
         local = _LEAST
-    parts = [page[place : place + local]]
+    parts = [page[index : index + local]]
     left = size - local
-    following = int.from_bytes(page[place + local : place + local + 4], "big")
+    following = int.from_bytes(page[index + local : index + local + 4], "big")
     while left > 0:
         more = pages.read(following)
         if not more:

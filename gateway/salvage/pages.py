@@ -80,8 +80,8 @@ class Pages:
         entries = min(POINTERS_OF_A_MAP_PAGE, self.count - number)
         if not page or entries <= 0:
             return False
-        for place in range(0, 5 * entries, 5):
-            kind, parent = struct.unpack_from(">BI", page, place)
+        for index in range(0, 5 * entries, 5):
+            kind, parent = struct.unpack_from(">BI", page, index)
             if kind in (ROOT, FREE):
                 if parent:
                     return False
@@ -121,11 +121,11 @@ def _open(path: Path) -> int | None:
     return None
 
 
-def _read(descriptor: int | None, place: int) -> bytes:
+def _read(descriptor: int | None, index: int) -> bytes:
     """Return what is there of a page; a card with a bad block answers with an error."""
     if descriptor is None:
         return b""
     try:
-        return os.pread(descriptor, PAGE_BYTES, place)
+        return os.pread(descriptor, PAGE_BYTES, index)
     except OSError:
         return b""

@@ -115,7 +115,7 @@ class _Reader:
             readers += [cls(order, salts, stored), cls(order, salts, made_up)]
         return next((each for each in readers if each.continues_with(frame)), readers[0])
 
-    def take(self, frame: bytes, place: int, log: Log) -> None:
+    def take(self, frame: bytes, index: int, log: Log) -> None:
         """Take the next frame, whose page begins at this place of the file."""
         number, page_count = struct.unpack_from(">2I", frame)
         ours = frame[8:16] == self._salts
@@ -131,7 +131,7 @@ class _Reader:
             log.damaged += bad
             self._apply(log, pages, count)
             self._held = None
-        self._pages[number] = place
+        self._pages[number] = index
         if page_count:
             self._commit(log, page_count)
 

@@ -20,7 +20,7 @@ OPTIONS = (
 FILES = ("tls_certificate", "tls_key", "client_ca")
 
 
-def server_context(settings: ListenerConfig, file: str, place: int) -> ssl.SSLContext | None:
+def server_context(settings: ListenerConfig, file: str, index: int) -> ssl.SSLContext | None:
     """Return the TLS context of the listener at this place of the configuration file, if any.
 
     Raises ConfigurationError if a file cannot be read, is not what it should be, or the key does
@@ -33,7 +33,7 @@ def server_context(settings: ListenerConfig, file: str, place: int) -> ssl.SSLCo
             _check_readable(settings, key)
         return _context(settings, settings.tls_certificate)
     except _FileError as error:
-        key = f"listener[{place}].{error.key}"
+        key = f"listener[{index}].{error.key}"
         raise ConfigurationError(
             file, key, getattr(settings, error.key), error.allowed
         ) from error.__cause__

@@ -36,11 +36,11 @@ def restore(
     begun: list[tuple[Span, bool]] = []
     queued: list[Span] = []
     room = session.limits.maximum_inflight
-    known = [place for place, each in enumerate(kept) if each.span.packet_id]
+    known = [index for index, each in enumerate(kept) if each.span.packet_id]
     last_known = known[-1] if known else -1  # what stands before it was sent before it
-    for place, each in enumerate(kept):
+    for index, each in enumerate(kept):
         span = each.span
-        before = place < last_known
+        before = index < last_known
         if span.packet_id:
             begun.append((span, each.released))
         elif connected and span.qos == 1 and (before or (room > 0 and not queued)):

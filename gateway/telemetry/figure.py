@@ -41,13 +41,13 @@ class Figure:
             return self.metric_name
         parts: list[str] = []
         levels = self.name.removeprefix("tidegate/").split("/")
-        for place, level in enumerate(levels):
+        for index, level in enumerate(levels):
             varies = PLACEHOLDER.match(level)
             if varies is None:
                 parts.append(level.replace(" ", "_"))
             elif parts[-1] == f"{varies[1]}s":
                 parts[-1] = varies[1]
-            elif parts[-1] != varies[1] and place < len(levels) - 1:
+            elif parts[-1] != varies[1] and index < len(levels) - 1:
                 parts.append(varies[1])
         if parts[-1] == "count":  # the ending belongs to histograms
             parts.pop()

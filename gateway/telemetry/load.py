@@ -22,6 +22,6 @@ class LoadAverage:
         """Update with the count `seconds` after the last update, which must be more than 0."""
         rate = (count - self._last) * 60 / seconds
         self._last = count
-        for place, minutes in enumerate(MINUTES):
+        for index, minutes in enumerate(MINUTES):
             weight = math.exp(-seconds / (60 * minutes))
-            self.values[place] = rate + weight * (self.values[place] - rate)
+            self.values[index] = rate + weight * (self.values[index] - rate)

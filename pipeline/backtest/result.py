@@ -111,11 +111,11 @@ def _bars(days: list[tuple[str, Figures]]) -> str:
     largest = max((one["bytes_all"] for _, one in days), default=0) or 1
     step = WIDTH / max(1, len(days))
     shapes = []
-    for place, (day, one) in enumerate(days):
+    for index, (day, one) in enumerate(days):
         for name, count in (("all", one["bytes_all"]), ("sent", one["bytes_sent"])):
             tall = HEIGHT * count / largest
             shapes.append(
-                f'<rect class="{name}" x="{place * step:.1f}" y="{HEIGHT - tall:.1f}" '
+                f'<rect class="{name}" x="{index * step:.1f}" y="{HEIGHT - tall:.1f}" '
                 f'width="{step * 0.8:.1f}" height="{tall:.1f}"><title>{escape(day)}: {count:,} '
                 f"bytes {name}</title></rect>"
             )

@@ -55,8 +55,8 @@ def _of_stream(
         if numbers is not None:
             found.append((numbers[0], numbers[1], _best(span)))
     ranges = []
-    for place, (first, last, best) in enumerate(found):
-        following = min((low for low, _, _ in found[place + 1 :] if low >= first), default=None)
+    for index, (first, last, best) in enumerate(found):
+        following = min((low for low, _, _ in found[index + 1 :] if low >= first), default=None)
         end = INT64.stop - 1 if last is None else last
         end = end if following is None else min(end, following - 1)
         if first <= end:

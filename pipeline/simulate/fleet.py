@@ -24,9 +24,9 @@ def simulate(out: Path, gateways: int, days: int, seed: int, rows: int = ROWS) -
     `truth/totals.json` the rest.
     """
     truth = Truth()
-    for place in range(gateways):
-        chance = random.Random(f"{seed}/{place}")  # noqa: S311 - nothing is secret here
-        landed = Gateway(f"g{place:06d}", chance, truth).live(days, rows)
+    for index in range(gateways):
+        chance = random.Random(f"{seed}/{index}")  # noqa: S311 - nothing is secret here
+        landed = Gateway(f"g{index:06d}", chance, truth).live(days, rows)
         for name, content in landed.files.items():
             path = out / "landing" / name
             path.parent.mkdir(parents=True, exist_ok=True)

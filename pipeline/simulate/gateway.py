@@ -72,9 +72,9 @@ class Gateway:
         number = 0
         for day in range(days):
             late = self._outage(days)
-            for place in range(rows):
+            for index in range(rows):
                 number += 1
-                happened = begins + day * DAY + (place + 1) * (DAY // (rows + 1))
+                happened = begins + day * DAY + (index + 1) * (DAY // (rows + 1))
                 outcome = self._outcome(away=late > 0)
                 told.append((number, number, outcome, _CAUSES[outcome]))
                 if outcome != "delivered":

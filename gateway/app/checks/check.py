@@ -42,9 +42,9 @@ def _mistakes(configuration: Configuration, keys: Sequence[str]) -> Iterator[Con
         yield from _different_targets(configuration)
         yield from rules_without_topic(configuration)
     yield from _different_channels(configuration)
-    for place in range(len(configuration.listeners)):
-        if not any(key.startswith(f"listener[{place}].") for key in wrong):
-            yield from _mistake_of_listener(configuration, place)
+    for index in range(len(configuration.listeners)):
+        if not any(key.startswith(f"listener[{index}].") for key in wrong):
+            yield from _mistake_of_listener(configuration, index)
     if not any(key.endswith(".acl_file") for key in wrong):
         yield from _mistake_of_access(configuration)
 
@@ -75,8 +75,8 @@ def _different_targets(configuration: Configuration) -> Iterator[ConfigurationEr
         return
     from gateway.uplink.targets import overlap
 
-    for place, (key, rule, uplinks) in enumerate(rules):
-        for _, other, others in rules[:place]:
+    for index, (key, rule, uplinks) in enumerate(rules):
+        for _, other, others in rules[:index]:
             if rule.stream != other.stream or rule.way == other.way:
                 continue
             if set(uplinks) & set(others) and overlap(rule.topic, other.topic):
@@ -91,18 +91,18 @@ def _different_targets(configuration: Configuration) -> Iterator[ConfigurationEr
 def _different_channels(configuration: Configuration) -> Iterator[ConfigurationError]:
     """Give channels that have the name of one before: commands and figures go by the name."""
     names: set[str] = set()
-    for place, channel in enumerate(configuration.channels):
+    for index, channel in enumerate(configuration.channels):
         if channel.share_name in names:
-            key = f"channel[{place}].name"
+            key = f"channel[{index}].name"
             yield ConfigurationError(
                 configuration.file, key, channel.name, "a name that no other channel has"
             )
         names.add(channel.share_name)
 
 
-def _mistake_of_listener(configuration: Configuration, place: int) -> Iterator[ConfigurationError]:
+def _mistake_of_listener(configuration: Configuration, index: int) -> Iterator[ConfigurationError]:
     try:
-        check_listener(configuration, place)
+        check_listener(configuration, index)
     except ConfigurationError as error:
         yield error
 

@@ -18,8 +18,8 @@ def drop_warnings(configuration: Configuration) -> list[str]:
         return warnings
     warnings += _warnings("outbox", configuration.outbox)
     for number, uplink in enumerate(configuration.uplinks):
-        for place, stream in enumerate(uplink.streams):
-            key = f"{place_of(configuration.uplinks, number)}.stream[{place}]"
+        for index, stream in enumerate(uplink.streams):
+            key = f"{place_of(configuration.uplinks, number)}.stream[{index}]"
             warnings += _warnings_of_stream(key, stream)
     return warnings
 

@@ -115,9 +115,9 @@ def _broken(configuration: Configuration, load: Load, room: Room) -> Iterator[st
         if 0 < age < config.survive:
             yield f"maximum_age of the {whose} gives messages up after {spell_seconds(age)}"
     daily = load.rate * (config.expected_bytes or 0) * DAY
-    for place, uplink in enumerate(uplinks):
+    for index, uplink in enumerate(uplinks):
         if uplink.budget is not None and uplink.batch is None and daily >= uplink.budget:
             yield (
-                f"{spell_bytes(daily)} come in a day, and {place_of(uplinks, place)}.budget lets"
+                f"{spell_bytes(daily)} come in a day, and {place_of(uplinks, index)}.budget lets"
                 f" {spell_bytes(uplink.budget)} up: what waits would never drain"
             )

@@ -25,7 +25,7 @@ async def open_ledger(gateway: "Gateway") -> Ledger:
     ledger = Ledger(
         *(gateway.database, gateway.writer, gateway.counters, starts),
         [each.name or "" for each in configs],
-        sum(1 << place for place, each in enumerate(configs) if each.reports),
+        sum(1 << index for index, each in enumerate(configs) if each.reports),
     )
     await ledger.load()
     if gateway.database.salvage is not None:

@@ -37,9 +37,9 @@ def start_recall(
     gateway.stack.push_async_callback(recall.close)
     desk = RecallDesk(gateway, recall, outbox.owed.every)
     gateway.control.answer("recall", desk.receive)
-    for place, (uplink, config) in enumerate(uplinks):
+    for index, (uplink, config) in enumerate(uplinks):
         if config.recall:
-            desk = RecallDesk(gateway, recall, 1 << place, uplink.control_messages)
+            desk = RecallDesk(gateway, recall, 1 << index, uplink.control_messages)
             uplink.requests.recall = desk.receive_of_fleet
 
 

@@ -71,7 +71,7 @@ async def start_uplinks(gateway: "Gateway") -> None:
 async def _rule_set(
     gateway: "Gateway", rules: Sequence[Rule], outbox: Outbox, ledger: Ledger
 ) -> RuleSet:
-    keys = [key_of(rules, place) for place in range(len(rules))]
+    keys = [key_of(rules, index) for index in range(len(rules))]
     states = RuleStates(gateway.database, gateway.writer)
     restored = await states.restore([key for key in keys if key is not None])
     budget = gateway.broker.budget
@@ -86,9 +86,9 @@ async def _make_all(
     configs = gateway.configuration.uplinks
     uplinks = []
     counters_of = uplink_counters(gateway.counters, outbox.owed.names)
-    for place, (name, counters) in enumerate(zip(outbox.owed.names, counters_of, strict=True)):
-        own = [each for each in rules if place in each.uplinks]
-        made = await _make(gateway, configs[place], name, own, outbox, rejected, counters, place)
+    for index, (name, counters) in enumerate(zip(outbox.owed.names, counters_of, strict=True)):
+        own = [each for each in rules if index in each.uplinks]
+        made = await _make(gateway, configs[index], name, own, outbox, rejected, counters, index)
         uplinks.append(made)
     await keep_pause(gateway, uplinks)
     return uplinks
@@ -102,7 +102,7 @@ async def _make(
     outbox: Outbox,
     rejected: Rejected,
     counters: Counters,
-    place: int,
+    index: int,
 ) -> Uplink:
     uplink = Uplink(
         uplink_settings(gateway, config, name, rules),
@@ -115,7 +115,7 @@ async def _make(
         begin=begin_connection,
         # what comes down waits in the session, which goes on even after a crash
         resume=await take_resumable(gateway.database, name) or bool(config.down),
-        uplink=1 << place,
+        uplink=1 << index,
     )
     gateway.at_stop.append(lambda: _leave(gateway, uplink))
     uplink.on_state.append(gateway.telemetry.say)

@@ -100,8 +100,8 @@ XDR = {"C": "temperature", "H": "humidity", "P": "pressure", "V": "volume", "U":
 
 def _xdr(cells: list[str]) -> Fields:
     fields: Fields = {}
-    for place in range(0, len(cells) - 3, 4):
-        kind, cell, unit, name = cells[place : place + 4]
+    for index in range(0, len(cells) - 3, 4):
+        kind, cell, unit, name = cells[index : index + 4]
         value = _number(cell)
         if value is None:
             continue

@@ -43,9 +43,9 @@ class Delivery:
         """Return the numbers in `sent` of the messages that were not acknowledged."""
         sent, inflight = self.sent, self.consumer.inflight
         return [
-            sent.first + place
-            for place in range(sent.count)
-            if inflight.find(sent.packet_id + place) is sent
+            sent.first + index
+            for index in range(sent.count)
+            if inflight.find(sent.packet_id + index) is sent
         ]
 
 

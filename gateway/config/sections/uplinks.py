@@ -53,13 +53,13 @@ def rules_of(uplinks: Sequence[UplinkConfig]) -> list[PlacedRule]:
 def mistakes_of_uplinks(uplinks: Sequence[UplinkConfig]) -> Iterator[Mistake]:
     """Yield what does not go together of uplinks that are each in order."""
     names = [uplink.name for uplink in uplinks if uplink.name]
-    for place, uplink in enumerate(uplinks):
-        where = place_of(uplinks, place)
+    for index, uplink in enumerate(uplinks):
+        where = place_of(uplinks, index)
         if len(uplinks) > 1 and uplink.name is None:
             yield f"{where}.name", None, "a name of its own, where there are several [[uplink]]"
-        elif uplink.name in [other.name for other in uplinks[:place]]:
+        elif uplink.name in [other.name for other in uplinks[:index]]:
             yield f"{where}.name", uplink.name, "a name that no other [[uplink]] has"
-        yield from _shared(uplinks, place, where)
+        yield from _shared(uplinks, index, where)
         for number, rule in enumerate(uplink.rules):
             for name in rule.uplink:
                 if name not in names:
@@ -70,10 +70,10 @@ def mistakes_of_uplinks(uplinks: Sequence[UplinkConfig]) -> Iterator[Mistake]:
     yield from _mistakes_of_streams(uplinks)
 
 
-def _shared(uplinks: Sequence[UplinkConfig], place: int, where: str) -> Iterator[Mistake]:
+def _shared(uplinks: Sequence[UplinkConfig], index: int, where: str) -> Iterator[Mistake]:
     """Yield what an uplink cannot have in common with one before it."""
-    uplink = uplinks[place]
-    for other in uplinks[:place]:
+    uplink = uplinks[index]
+    for other in uplinks[:index]:
         if uplink.url is None and other.url is None and uplink.directory == other.directory:
             yield f"{where}.directory", uplink.directory, "one that no other [[uplink]] has"
         elif uplink.url is not None and uplink.url == other.url:
@@ -88,9 +88,9 @@ def _shared(uplinks: Sequence[UplinkConfig], place: int, where: str) -> Iterator
 def _mistakes_of_streams(uplinks: Sequence[UplinkConfig]) -> Iterator[Mistake]:
     used = sorted({each.rule.stream for each in rules_of(uplinks)})
     names: set[str] = set()
-    for place, uplink in enumerate(uplinks):
+    for index, uplink in enumerate(uplinks):
         for number, stream in enumerate(uplink.streams):
-            key = f"{place_of(uplinks, place)}.stream[{number}].name"
+            key = f"{place_of(uplinks, index)}.stream[{number}].name"
             if stream.name in names:
                 yield key, stream.name, "one table for each stream"
             elif stream.name not in used:

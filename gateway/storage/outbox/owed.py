@@ -48,7 +48,7 @@ class Owed:
         """Return the places of these uplinks in the configuration, from 0."""
         places = self._places.get(bits)
         if places is None:
-            places = tuple(place for place in range(len(self.names)) if bits >> place & 1)
+            places = tuple(index for index in range(len(self.names)) if bits >> index & 1)
             self._places[bits] = places
         return places
 
@@ -67,7 +67,7 @@ class Owed:
         bits = self._bits.get(text)
         if bits is None:
             names = (text or "").split(",")
-            found = (1 << place for place, name in enumerate(self.names) if name and name in names)
+            found = (1 << index for index, name in enumerate(self.names) if name and name in names)
             bits = self._bits[text] = sum(found) or 1
         return bits
 

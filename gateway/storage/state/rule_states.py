@@ -99,7 +99,7 @@ class RuleStates:
         }
         last = (await self._rows(_LAST_EPOCH, (_EPOCHS,)))[0][0]
         new = [key for key in keys if key not in known]
-        epochs = known | {key: last + place for place, key in enumerate(new, 1)}
+        epochs = known | {key: last + index for index, key in enumerate(new, 1)}
         gone: list[Row] = [(row[6],) for row in found if row[6] not in epochs.values()]
         if new or gone:
             await self._replace(gone, {epochs[key]: key for key in new}, last)
