@@ -1,0 +1,201 @@
+"""The power goes at any moment: what a channel's publisher was promised comes to a consumer."""
+
+import asyncio
+import shutil
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from gateway.app.gateway import Gateway
+from gateway.app.start import start
+from gateway.cli.crashtest.client import PATIENCE, Client
+from gateway.cli.crashtest.numbers import name_in, payload_of
+from gateway.config.load import load
+from gateway.mqtt.packets import (
+    Connect,
+    Packet,
+    PubAck,
+    Publish,
+    Subscribe,
+    SubscriptionRequest,
+)
+from gateway.mqtt.properties import Properties
+from tests.crash.conftest import LONG, MakeGateway
+from tests.support.disk_recorder import Operation, operations, recorder
+from tests.support.ports import free_port
+from tests.support.power_cut import Disk
+from tests.support.power_cut_clients import session
+from tests.support.promises import Number, Promises, _Connection
+
+CUTS = 40 if LONG else 6
+"""Moments of a recording at which the power goes: each close behind an answer."""
+
+TOGETHER = 5
+"""Messages that are on their way to the gateway at one time, and so may share a row."""
+
+MESSAGES = 60
+
+CONFIGURATION = """\
+[[listener]]
+host = "127.0.0.1"
+port = {port}
+[[channel]]
+name = "jobs"
+filter = "jobs/#"
+memory_messages = MEMORY
+"""
+
+SHARED = "$share/jobs/jobs/#"
+
+
+@dataclass(slots=True)
+class ChannelPromises(Promises):
+    """`taken` are messages that the gateway has heard a consumer's PUBACK of."""
+
+    taken: set[Number] = field(default_factory=set)
+    _given: dict[tuple[int, int], Number] = field(default_factory=dict)
+
+    def _said(self, connection: _Connection, packet: Packet) -> None:
+        Promises._said(self, connection, packet)
+        if isinstance(packet, Publish):
+            self._given[id(connection), packet.packet_id or 0] = name_in(packet.payload)
+
+    def _heard(self, connection: _Connection, packet: Packet) -> None:
+        Promises._heard(self, connection, packet)
+        if isinstance(packet, PubAck):
+            self.taken.add(self._given[id(connection), packet.packet_id])
+
+
+async def feed(port: int, random: Random) -> None:
+    """Publish numbers, a few at a time."""
+    client = await session(port, "feeder")
+    packets = client.packets()
+    for first in range(1, MESSAGES, TOGETHER):
+        numbers = range(first, first + TOGETHER)
+        payloads = [payload_of("feeder", each, random.choice((0, 0, 1_000))) for each in numbers]
+        client.send(
+            *(
+                Publish("jobs/a", payload, 1, packet_id=number)
+                for number, payload in zip(numbers, payloads, strict=True)
+            )
+        )
+        for _ in numbers:
+            await anext(packets)
+    client.close()
+
+
+async def work(port: int, random: Random) -> None:
+    """Consume for a while, with connections that end while messages are in flight."""
+    while True:
+        limits = Properties(receive_maximum=random.choice((1, 4, 100)))
+        client = await Client.connect(port, Connect("worker", properties=limits))
+        client.send(Subscribe(1, [SubscriptionRequest(SHARED, 1)]))
+        left = random.randrange(1, 30)
+        try:
+            async with asyncio.timeout(0.2):
+                async for packet in client.packets():
+                    left -= 1
+                    if isinstance(packet, Publish) and random.random() < 0.8:
+                        client.send(PubAck(packet.packet_id))
+                    if not left:
+                        break
+        except TimeoutError:
+            continue  # all that it has room for is in flight
+        finally:
+            client.abort()
+        await asyncio.sleep(random.choice((0, 0.02)))
+
+
+async def record(make_gateway: MakeGateway, root: Path, seed: int, memory: int) -> list[Operation]:
+    """Return all that a gateway did for a publisher and a consumer of its channel."""
+    trace, random = root.with_name("trace"), Random(seed)
+    gateway = make_gateway(CONFIGURATION.replace("MEMORY", str(memory)), wrapper=recorder(trace))
+    gateway.data = root / "data"
+    await gateway.start()
+    worker = asyncio.create_task(work(gateway.port, random))
+    await feed(gateway.port, random)
+    worker.cancel()
+    with suppress(asyncio.CancelledError):
+        await worker
+    assert gateway.stop() == 0
+    return [*operations(trace.read_text())]
+
+
+async def come(image: Path) -> list[Number]:
+    """Return what a consumer gets from a gateway that starts on what is left of a disk."""
+    file = image / "gateway.toml"
+    file.write_text(CONFIGURATION.replace("MEMORY", "1000").format(port=free_port()))
+    found: list[Number] = []
+    async with AsyncExitStack() as stack:
+        gateway = Gateway(load(file), image / "data", stack)
+        await start(gateway, durable=True)
+        assert gateway.database.salvage is None
+        (channel,) = gateway.broker.channels.named("jobs")
+        owed = channel.depth
+        client = await session(gateway.listeners[0].port, "last")
+        client.send(Subscribe(1, [SubscriptionRequest(SHARED, 1)]))
+        packets = client.packets()
+        async with asyncio.timeout(PATIENCE):
+            while len(found) < owed:
+                packet = await anext(packets)
+                if isinstance(packet, Publish):
+                    client.send(PubAck(packet.packet_id))
+                    found.append(name_in(packet.payload))
+        client.close()
+    return found
+
+
+def at(
+    moment: int, calls: list[Operation], root: Path, *, lies: bool
+) -> tuple[Disk, ChannelPromises]:
+    """Return the disk and what was promised at a line; a disk that lies syncs nothing."""
+    disk, promises = Disk(root), ChannelPromises()
+    for call in calls:
+        if call.ended < moment and not (lies and "sync" in call.name):
+            disk.apply(call)
+        if call.ended < moment or (call.began < moment and call.name.startswith("send")):
+            promises.note(call)
+    return disk, promises
+
+
+def most_owed(calls: list[Operation]) -> int:
+    """Return a line at which the most messages were promised and not taken."""
+    promises, most, moment = ChannelPromises(), 0, 0
+    for call in calls:
+        promises.note(call)
+        owed = len(promises.kept - promises.taken)
+        if owed > most:
+            most, moment = owed, call.ended + 1
+    return moment
+
+
+@pytest.mark.strace
+@pytest.mark.parametrize("memory", [1000, 2])
+async def test_what_a_channel_was_given_before_the_power_went_comes(
+    make_gateway: MakeGateway, tmp_path: Path, seed: int, memory: int
+) -> None:
+    """In memory and spilled: nothing lost, nothing twice, and in order."""
+    root, random = tmp_path / "disk", Random(seed)
+    root.mkdir()
+    calls = await record(make_gateway, root, seed, memory)
+    answers = [call.began + 1 for call in calls if call.name.startswith("send")]
+    moments = sorted(random.choices(answers, k=CUTS))
+    findings = {}
+    for moment in [*moments, -1]:
+        lies = moment < 0
+        disk, promises = at(most_owed(calls) if lies else moment, calls, root, lies=lies)
+        image = tmp_path / f"image{moment}"
+        disk.cut(random, image)
+        came = await come(image)
+        findings[moment] = [
+            *(f"{each} is lost" for each in sorted(promises.kept - promises.taken - {*came})),
+            *(f"{after} came behind {each}" for each, after in pairwise(came) if each >= after),
+        ]
+        shutil.rmtree(image)
+    lost_by_a_liar = findings.pop(-1)
+    assert {moment: told for moment, told in findings.items() if told} == {}
+    assert lost_by_a_liar, "a disk that syncs nothing was not noticed"
