@@ -1,13 +1,14 @@
 """A channel: a shared subscription whose messages wait in a queue of its own."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from itertools import groupby
 from math import inf
 from typing import TYPE_CHECKING
 
+from gateway.broker.channels import coming_back
 from gateway.broker.channels.consumers import Consumers, NobodyWantsIt, session_of
 from gateway.broker.channels.deliveries import Deliveries, Delivery
 from gateway.broker.channels.figures import ChannelFigures
+from gateway.broker.channels.message_sizes import alike_in_size
 from gateway.broker.channels.returned import Returned, ReturnedMessages
 from gateway.broker.channels.settings import ChannelSettings, Choice
 from gateway.mqtt.delivery_policy import DeliveryPolicy
@@ -33,10 +34,6 @@ PREFIX = "$channel/"
 """What the names of channels in the database begin with, and no client identifier may."""
 
 
-NOTED_AFTER = 1.0
-"""Seconds that a message is in flight before its attempt is noted on disk: few are so long."""
-
-
 class Channel(Session):
     """A session without a client, whose messages go to the consumers of its group.
 
@@ -49,16 +46,16 @@ class Channel(Session):
     __slots__ = (
         "_acknowledged",
         "_attempts",
-        "_deliveries",
-        "_returned",
-        "_unnoted",
         "_unsure",
         "consumers",
         "dead_letters",
+        "deliveries",
         "figures",
         "paused",
         "paused_filters",
+        "returned",
         "settings",
+        "unnoted",
         "wake",
         "wakes_at",
     )
@@ -83,9 +80,9 @@ class Channel(Session):
         self.wake: Callable[[float], None] = lambda second: None  # noqa: ARG005 - keeps the name
         self.dead_letters: list[tuple[Span, int]] = []  # to be published, with their attempts
         self.paused_filters: Collection[str] = ()
-        self._returned = ReturnedMessages(settings.memory_messages)
-        self._deliveries = Deliveries()
-        self._unnoted = False  # of them some may be to be noted
+        self.returned = ReturnedMessages(settings.memory_messages)
+        self.deliveries = Deliveries()
+        self.unnoted = False  # of them some may be to be noted
         self._attempts: Mapping[int, int] = {}  # of messages by sequence number, on disk
         self._unsure = 0  # up to here an earlier run may have given messages out, and not noted it
         self._acknowledged: list[tuple[float, int]] = []  # when they came, and how many came then
@@ -93,22 +90,22 @@ class Channel(Session):
     @property
     def depth(self) -> int:
         """How many messages wait for a consumer."""
-        return self.queue.messages + len(self._returned)
+        return self.queue.messages + len(self.returned)
 
     @property
     def in_flight(self) -> int:
         """How many messages consumers have and did not acknowledge."""
-        return sum(each.left for each in self._deliveries)
+        return sum(each.left for each in self.deliveries)
 
     @property
     def attempts(self) -> int:
         """How often the message was given out that was most often, of those in flight or back."""
-        return max((each.attempts for each in (*self._deliveries, *self._returned)), default=0)
+        return max((each.attempts for each in (*self.deliveries, *self.returned)), default=0)
 
     def oldest(self, now: float) -> float:
         """Return how many seconds the oldest message in memory has waited or been in flight."""
-        spans = [each.source for each in self._deliveries]
-        spans += [each.span for each in self._returned]
+        spans = [each.source for each in self.deliveries]
+        spans += [each.span for each in self.returned]
         first = self.queue.first()
         if first is not None:
             spans.append(first)
@@ -117,7 +114,7 @@ class Channel(Session):
     @property
     def comes_soon(self) -> bool:
         """Whether a consumer gets at once what is queued last, and may so spare the disk."""
-        return not self.paused and not len(self._returned) and self.consumers.have_room
+        return not self.paused and not len(self.returned) and self.consumers.have_room
 
     def restore(self, kept: KeptSession) -> None:
         """Take up what an earlier run left."""
@@ -144,7 +141,7 @@ class Channel(Session):
     ) -> None:
         """Queue messages, and give consumers what they have room for."""
         while count:
-            fits, alike = self._of_one_size(publication, first, count)
+            fits, alike = alike_in_size(publication, self.settings, first, count)
             if fits:
                 qos = min(qos, 1)
                 span = Span(publication, first, alike, qos, retain, subscription_identifiers)
@@ -161,18 +158,8 @@ class Channel(Session):
 
     def room(self, publication: Publication, first: int, most: int, qos: int) -> int:
         """Return how many messages are surely kept, or are none that the channel takes."""
-        fits, alike = self._of_one_size(publication, first, most)
+        fits, alike = alike_in_size(publication, self.settings, first, most)
         return super().room(publication, first, alike, qos) if fits else alike
-
-    def _of_one_size(self, publication: Publication, first: int, most: int) -> tuple[bool, int]:
-        """Return whether a message has a size that the channel takes, and how many do alike."""
-        smallest, largest = self.settings.minimum_message_size, self.settings.maximum_message_size
-        packets = publication.packets
-        if not smallest and packets.payloads <= largest:
-            return True, most
-        sizes = (packets.payload_bytes(number, 1) for number in range(first, first + most))
-        fits, alike = next(groupby(sizes, lambda size: smallest <= size <= largest))
-        return fits, len(list(alike))
 
     def _is_clear(self, span: Span, promised: bool) -> bool:
         """Whether nothing stands before what comes now, all consumers want it, and it is kept."""
@@ -180,7 +167,7 @@ class Channel(Session):
             not self.queue.messages
             and not self.paused
             and not self.paused_filters
-            and not len(self._returned)
+            and not len(self.returned)
             and self.settings.choice is not Choice.STICKY
             and not self.consumers.ask
             and span.publication.properties.expiry is None
@@ -225,13 +212,13 @@ class Channel(Session):
         while not self.paused and self._send_next(now):
             pass
         self.page_in()
-        first = self._deliveries.first()
+        first = self.deliveries.first()
         if first is not None:
-            self.wake(min(first.due, now + NOTED_AFTER) if self._unnoted else first.due)
+            self.wake(min(first.due, now + coming_back.NOTED_AFTER) if self.unnoted else first.due)
 
     def _send_next(self, now: float) -> bool:
         """Give out, or give up, what is next; return False if it has to wait, or there is none."""
-        returned = self._returned.first()
+        returned = self.returned.first()
         span = self.queue.first() if returned is None else returned.span
         if span is None:
             return False
@@ -245,8 +232,8 @@ class Channel(Session):
         attempts, avoid = self._known(span), None
         if returned is not None:
             attempts, avoid = returned.attempts, returned.avoid
-        if attempts and self._is_last(attempts):
-            self._bury(self._take(1), attempts)
+        if attempts and self.is_last(attempts):
+            self.bury(self._take(1), attempts)
             return True
         try:
             member = self.consumers.choose(span.publication, span.first, avoid)
@@ -278,24 +265,24 @@ class Channel(Session):
 
     def _hold(self) -> bool:
         """Put the next message aside; return False if there is no room, and all wait behind it."""
-        if not self._returned.holds_more:
+        if not self.returned.holds_more:
             return False
-        if self._returned.first() is None:
+        if self.returned.first() is None:
             span = self.queue.take(1)
-            self._returned.put(Returned(span, self._known(span), None))
-        self._returned.hold(self._returned.pop())
+            self.returned.put(Returned(span, self._known(span), None))
+        self.returned.hold(self.returned.pop())
         return True
 
     def go_on(self) -> None:
         """Give out what was put aside and whose topic is not paused any more."""
-        self._returned.resume(self._is_paused)
+        self.returned.resume(self._is_paused)
         self.wake(0.0)
 
     def _take(self, count: int) -> Span:
         """Remove and return the first so many messages of what is next."""
-        if self._returned.first() is None:
+        if self.returned.first() is None:
             return self.queue.take(count)
-        return self._returned.pop().span
+        return self.returned.pop().span
 
     def _give_up(self, span: Span) -> None:
         self.journal.done(span, span.first, span.count)
@@ -326,124 +313,63 @@ class Channel(Session):
         delivery = Delivery(source, sent, consumer, attempts + 1, now, due, unsure)
         commit = 0
         if unsure:  # a message that ends the gateway as soon as it is out must be noted before
-            self._note_attempts(delivery, range(first, first + count))
+            self.note_attempts(delivery, range(first, first + count))
             commit = self.journal.resent(source)
         elif source.row is not None:
-            self._unnoted = True
-        self._deliveries.add(delivery)
+            self.unnoted = True
+        self.deliveries.add(delivery)
         sending.send_span(consumer, connection, sent, now, commit)
 
-    def _note_attempts(self, delivery: Delivery, numbers: Iterable[int]) -> None:
+    def note_attempts(self, delivery: Delivery, numbers: Iterable[int]) -> None:
+        """Have it noted how often these messages of a delivery were given out."""
         for number in numbers:
             self.journal.attempted(delivery.source, delivery.original(number), delivery.attempts)
 
     def finished(self, span: Span, number: int, count: int) -> None:
         """Forget messages that a consumer acknowledged, or whose packet it cannot take."""
-        delivery = self._deliveries.find(span)
+        delivery = self.deliveries.find(span)
         if delivery is None:  # they have timed out, and others have got them
             return
         self._note_acknowledged(span.publication, count)
         self.journal.done(delivery.source, delivery.original(number), count)
-        self._deliveries.settle(delivery, count)
+        self.deliveries.settle(delivery, count)
 
     def given_back(self, span: Span, number: int) -> None:
         """Give a message to another consumer: this one's connection has ended, or it refuses it."""
-        delivery = self._deliveries.find(span)
+        delivery = self.deliveries.find(span)
         if delivery is not None:
             self.figures.requeued += 1
-            self._return(delivery, number)
-            self._deliveries.settle(delivery, 1)
+            coming_back.give_back(self, delivery, number)
+            self.deliveries.settle(delivery, 1)
             self.wake(0.0)
 
     def _note_acknowledged(self, publication: Publication, count: int) -> None:
         self.figures.acknowledged += count
         self._acknowledged.append((publication.arrived, count))
 
-    def _return(self, delivery: Delivery, number: int, second: float = 0.0) -> None:
-        """Put a message back before the queue, or among the dead letters after its last attempt.
-
-        It stays out of the way until the monotonic `second`.
-        """
-        span = delivery.source.part(delivery.original(number), 1)
-        self.journal.attempted(span, span.first, delivery.attempts)
-        if self._is_last(delivery.attempts):
-            self._bury(span, delivery.attempts)
-        else:
-            self._returned.put(Returned(span, delivery.attempts, delivery.consumer), second)
-
-    def _is_last(self, attempts: int) -> bool:
+    def is_last(self, attempts: int) -> bool:
+        """Return whether a message that was given out so many times is given up."""
         return 0 < self.settings.max_attempts <= attempts
 
-    def _bury(self, span: Span, attempts: int) -> None:
+    def bury(self, span: Span, attempts: int) -> None:
+        """Put a message among the dead letters, which are looked after next."""
         self.dead_letters.append((span, attempts))
         self.wake(0.0)
 
-    def time_out(self, now: float) -> float:
-        """Take back what was not acknowledged in time, and what was to come later.
-
-        Returns the second at which something is due next, 0 if nothing is. A consumer's packet
-        identifier stays in use until it acknowledges it all the same.
-        """
-        later = self._returned.come_back(now)
-        for delivery in list(self._deliveries):
-            if delivery.due > now:
-                return min(delivery.due, later or inf)
-            for number in delivery.pending():
-                self.figures.timed_out += 1
-                self._return(delivery, number)
-            self._deliveries.settle(delivery, delivery.left)
-        return later
-
-    def note_attempts(self, now: float) -> None:
-        """Have it noted what has been in flight for a while."""
-        self._unnoted = False
-        for delivery in self._deliveries:
-            if not delivery.noted:
-                self._unnoted = delivery.given > now - NOTED_AFTER
-                if self._unnoted:
-                    break
-                delivery.noted = True
-                self._note_attempts(delivery, delivery.pending())
-
     def put_back(self, span: Span, attempts: int) -> None:
         """Let a message be given out once more; `time_out` is to look at it next."""
-        self._returned.put(Returned(span, attempts, None))
-
-    def touch(self, client_id: str, now: float) -> int:
-        """Give a consumer the whole time again for all that it has; return how many these are."""
-        touched = self._deliveries.of(client_id)
-        for delivery in touched:
-            delivery.due = now + self.settings.inflight_timeout
-            self._deliveries.add(delivery)
-        return sum(each.left for each in touched)
-
-    def requeue(self, client_id: str, second: float = 0.0) -> int:
-        """Take back all that a consumer has; return how many these are.
-
-        They are given out again from the monotonic `second` on.
-        """
-        taken = 0
-        for delivery in self._deliveries.of(client_id):
-            for number in delivery.pending():
-                packet_id = delivery.sent.packet_id + number - delivery.sent.first
-                delivery.consumer.inflight.take((packet_id,), 0)
-                self._return(delivery, number, second)
-                self._deliveries.settle(delivery, 1)
-                taken += 1
-        self.figures.requeued += taken
-        self.wake(0.0)  # the consumer has room, and `time_out` says when the next is due
-        return taken
+        self.returned.put(Returned(span, attempts, None))
 
     def owed(self) -> list[Span]:
         """Return everything in memory that waits or is in flight."""
-        given = [each.source for each in self._deliveries]
-        return [*given, *(each.span for each in self._returned), *self.queue]
+        given = [each.source for each in self.deliveries]
+        return [*given, *(each.span for each in self.returned), *self.queue]
 
     def discard(self) -> None:
         """Forget everything that waits or is in flight; the journal is closed, or there is none."""
         self.figures.dropped += self.depth + self.in_flight
-        self._returned.clear()
-        self._deliveries.clear()
+        self.returned.clear()
+        self.deliveries.clear()
         self.dead_letters.clear()
         self._attempts, self._unsure = {}, 0
         super().discard()

@@ -6,6 +6,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
+from gateway.broker.channels import coming_back
 from gateway.broker.channels.channel import PREFIX, Channel
 from gateway.broker.channels.consumers import Consumers, session_of
 from gateway.broker.channels.settings import (
@@ -221,8 +222,8 @@ class Channels:
     def _look_after(self, channel: Channel, instant: Instant) -> None:
         """Take back what has timed out, and give consumers what they have room for."""
         channel.wakes_at = inf
-        due = channel.time_out(instant.monotonic)
-        channel.note_attempts(instant.monotonic)
+        due = coming_back.time_out(channel, instant.monotonic)
+        coming_back.note_long_ones(channel, instant.monotonic)
         letters, channel.dead_letters = channel.dead_letters, []
         for span, attempts in letters:
             self._bury(channel, span, attempts, instant)

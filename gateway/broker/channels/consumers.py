@@ -135,7 +135,8 @@ def _first(
     members: Iterable[Subscription], publication: Publication, _number: int
 ) -> Subscription | None:
     for each in members:
-        if _has_room(each, publication):
+        session = session_of(each)
+        if session.ready(min(each.qos, publication.qos)):
             return each
     return None
 

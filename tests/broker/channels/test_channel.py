@@ -3,6 +3,7 @@ from itertools import pairwise
 
 import pytest
 
+from gateway.broker.channels import coming_back
 from gateway.broker.channels.channel import PREFIX, Channel
 from gateway.broker.channels.settings import (
     ChannelSettings,
@@ -559,16 +560,16 @@ def test_a_consumer_can_take_more_time_or_give_back() -> None:
     second = consumer(harness, "b")
     harness.pass_time(TIMEOUT - 1)
     channel = channel_of(harness)
-    assert channel.touch("a", harness.now) == 2
-    assert channel.touch("b", harness.now) == 0
+    assert coming_back.touch(channel, "a", harness.now) == 2
+    assert coming_back.touch(channel, "b", harness.now) == 0
     harness.pass_time(TIMEOUT - 1)
     assert got(second) == ""
     first.send(PubAck(1))
     publish(harness, "vw")  # one for each
-    assert channel.requeue("a") == 2
+    assert coming_back.requeue(channel, "a") == 2
     harness.pass_time(0)
     assert sorted(got(second)) == [*"vwy"]
-    assert channel.requeue("a") == 0
+    assert coming_back.requeue(channel, "a") == 0
 
 
 # --- what can be done with a channel ----------------------------------------------------------
@@ -631,7 +632,7 @@ def test_what_was_put_aside_comes_back_in_its_order_and_large_messages_are_few()
     publish(harness, "abc")
     harness.publish("t/a", bytes(HEAD_BYTES), 1)
     publish(harness, "d")
-    assert not channel_of(harness)._returned.holds_more
+    assert not channel_of(harness).returned.holds_more
     assert channel_of(harness).queue.messages == 1
     channels.resume_filter("t/a")
     harness.pass_time(0)
@@ -721,7 +722,7 @@ def test_what_is_put_off_comes_in_its_time_and_survives_a_crash() -> None:
     publish(harness, "xyz")
     assert got(client, acknowledge=False) == "xy"
     channel = channel_of(harness)
-    assert channel.requeue("a", harness.now + 5) == 2
+    assert coming_back.requeue(channel, "a", harness.now + 5) == 2
     harness.pass_time(0)
     assert got(client) == "z"
     harness.pass_time(4)
@@ -729,11 +730,11 @@ def test_what_is_put_off_comes_in_its_time_and_survives_a_crash() -> None:
     publish(harness, "w")  # in flight meanwhile
     harness.pass_time(1)
     assert got(client, acknowledge=False) == "wx"
-    channel.requeue("a", harness.now + 500)
+    coming_back.requeue(channel, "a", harness.now + 500)
     harness.broker.channels.empty(channel)
     assert channel.depth == 0
     publish(harness, "v")
-    channel.requeue("a", harness.now + 500)
+    coming_back.requeue(channel, "a", harness.now + 500)
     harness.pass_time(2)
     harness.crash()
     assert got(consumer(harness, "b")) == "v"
