@@ -59,11 +59,15 @@ class Cable:
 
 
 class Memory:
-    """Measures how much is taken."""
+    """Measures how much is taken, and how often that was while the node waited for the broker."""
+
+    waits = False
+    waited = 0
 
     def read(self) -> "list[tuple[str, int, str | None]]":
         gc.collect()
-        return [("memory", gc.mem_alloc(), None)]  # type: ignore[attr-defined]  # MicroPython's
+        self.waited += self.waits
+        return [("waited", self.waited, None), ("memory", gc.mem_alloc(), None)]  # type: ignore[attr-defined]  # MicroPython's
 
 
 class Clock:
@@ -87,8 +91,15 @@ def main() -> None:
     authority = open(sys.argv[3]).read() if len(sys.argv) > 3 else None  # noqa: PTH123, SIM115 - MicroPython
     context = start.tls_context(authority, "/no/clock")
     port = MqttPort("n1", settings, clock, Cable(), context)
-    node = Node("n1", 7, port, Memory(), clock, 1000)
-    port.idle = node.measure
+    memory = Memory()
+    node = Node("n1", 7, port, memory, clock, 1000)
+
+    def idle() -> None:
+        memory.waits = True
+        node.measure()
+        memory.waits = False
+
+    port.idle = idle
     while True:
         time.sleep(min(node.step(), 20) / 1000)
 
