@@ -13,23 +13,18 @@ from gateway.storage.engine.sync_folder import make_folder, sync_folder
 from gateway.storage.outbox.lane import RECALL
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.outcome import Outcome
+from gateway.uplink import landing_file
 from gateway.uplink.context import UplinkContext
 from gateway.uplink.destination import Link, removals_on_disk
 from gateway.uplink.errors import LinkError
-from gateway.uplink.landing import landing_file_name, landing_line, landing_record
+from gateway.uplink.landing import file_name, landing_line
+from gateway.uplink.landing_file import recover
 from gateway.uplink.landing_folder import LandingFolder
+from gateway.uplink.lanes import Lanes
+from gateway.uplink.live_landing import LiveLanding
 from gateway.uplink.reports.control_messages import ControlMessage
 
 logger = logging.getLogger(__name__)
-
-FILE_LINES = 1_000
-"""Lines at which a landing file is closed."""
-
-FILE_SECONDS = 5.0
-"""Seconds after its first line at which a landing file is closed."""
-
-MAX_GATHERED_BYTES = 8 * 1024 * 1024
-"""Bytes of rows (`OutboxRow.size`) in memory at which all files are closed: large payloads."""
 
 
 @dataclass(slots=True)
@@ -43,13 +38,15 @@ class _Gathering:
 class DirectoryDestination:
     """Moves the outbox into files below `<directory>/<gateway_id>/`.
 
-    Rows are gathered in memory and stay in the outbox; a file is written whole under a hidden
-    name, synced, renamed, its folder synced, and only then are its rows removed. A crash in
-    between repeats rows in a later file under the same numbers.
+    Live rows are appended to open files (`LiveLanding`). What waited is gathered in memory and
+    stays in the outbox; its file is written whole under a hidden name, synced, renamed, its
+    folder synced, and only then are its rows removed. A crash in between repeats rows in a later
+    file under the same numbers.
     """
 
     def __init__(self, directory: Path, context: UplinkContext) -> None:
         self.name = str(directory)
+        self._context = context
         self._settings = context.settings
         self._outbox = context.outbox
         self._uplink = context.uplink
@@ -73,6 +70,7 @@ class DirectoryDestination:
         """
         try:
             await asyncio.to_thread(_prepare, self._folder)
+            await asyncio.to_thread(recover, self._folder)
             await self._make_room()
             await removals_on_disk(self._outbox, self._uplink, link)
             link.connected()
@@ -86,39 +84,57 @@ class DirectoryDestination:
             self._bytes = 0
 
     async def _gather(self, link: Link) -> None:
+        """Land rows until the link stops, and then what came just before."""
         self._boundary = self._outbox.last_id
-        position = 0
-        stopping = False
-        while not stopping:
-            stopping = link.stopping  # once more then, for what came to disk just before
-            rows = await self._outbox.fetch(position, FILE_LINES, uplink=self._uplink)
-            for row in rows:
-                position = row.id
-                await self._gather_row(row)
-            await self._land_control_messages()
-            await self._land_due()
-            if not rows and not stopping:
-                await link.wait(self._seconds_left())
+        lanes = Lanes(self._outbox, self._uplink)
+        live = LiveLanding(self._context, self._folder, self._landing, self._make_room, lanes, link)
+        self._outbox.writes.begin_live(live, self._uplink)
+        try:
+            stopping = False
+            while not stopping:
+                stopping = link.stopping
+                more = await live.land(all_rows=stopping)
+                more = await self._gather_backlog(lanes) or more
+                await self._land_control_messages()
+                await live.finish(all_files=stopping)
+                await self._land_due()
+                if not more and not stopping:
+                    await link.wait(self._seconds_left(live))
+        finally:
+            self._outbox.writes.end_live(self._uplink)
+            live.abandon()
+
+    async def _gather_backlog(self, lanes: Lanes) -> bool:
+        """Gather some rows of the backlog; return whether there may be more."""
+        for _ in range(landing_file.FILE_LINES):
+            if not lanes.backlog_waits:
+                return False
+            row = lanes.next_waited() or await lanes.backlog()
+            if row is None:
+                return False
+            await self._gather_row(row)
+        return True
 
     async def _gather_row(self, row: OutboxRow) -> None:
         key = (row.epoch, row.stream, row.lane == RECALL)  # whose numbers rise each on their own
         file = self._gathering.get(key)
         if file is None:
-            due = self._clock.monotonic() + FILE_SECONDS
+            due = self._clock.monotonic() + landing_file.FILE_SECONDS
             file = self._gathering[key] = _Gathering(due)
         file.rows.append(row)
         self._bytes += row.size
-        if len(file.rows) >= FILE_LINES:
+        if len(file.rows) >= landing_file.FILE_LINES:
             await self._land(key)
-        elif self._bytes >= MAX_GATHERED_BYTES:
+        elif self._bytes >= landing_file.MAX_GATHERED_BYTES:
             await self._land_all()
 
-    def _seconds_left(self) -> float | None:
+    def _seconds_left(self, live: LiveLanding) -> float | None:
         """Return the seconds until a file is due, None when none is begun."""
-        if not self._gathering:
-            return None
-        due = min(file.due for file in self._gathering.values())
-        return max(0.0, due - self._clock.monotonic())
+        now = self._clock.monotonic()
+        waits = [max(0.0, file.due - now) for file in self._gathering.values()]
+        if (wait := live.seconds_left()) is not None:
+            waits.append(wait)
+        return min(waits, default=None)
 
     async def _land_due(self) -> None:
         now = self._clock.monotonic()
@@ -164,17 +180,17 @@ class DirectoryDestination:
 
     def _write(self, rows: list[OutboxRow], resent: list[bool], received: int) -> None:
         """Write a file, or two where recalled rows would take the place of others."""
-        if rows[0].lane == RECALL and (self._folder / landing_file_name(rows)).exists():
+        if rows[0].lane == RECALL and (self._folder / _name_of(rows)).exists():
             half = len(rows) // 2
             if half:  # the only row of a file that exists has landed before
                 self._write(rows[:half], resent[:half], received)
                 self._write(rows[half:], resent[half:], received)
             return
         lines = (
-            landing_line(landing_record(row, self._settings, resent=again, received=received))
+            landing_line(row, self._settings, resent=again, received=received)
             for row, again in zip(rows, resent, strict=True)
         )
-        self._landing.wrote(_write_file(self._folder, landing_file_name(rows), lines))
+        self._landing.wrote(_write_file(self._folder, _name_of(rows), lines))
 
     async def _land_control_messages(self) -> None:
         """Write ledger and clock records: a file for each folder, one line for each message."""
@@ -215,6 +231,11 @@ def _write_file(folder: Path, name: str, lines: Iterable[bytes]) -> Path:
     hidden.rename(folder / name)
     sync_folder(folder)
     return folder / name
+
+
+def _name_of(rows: list[OutboxRow]) -> str:
+    first, last = rows[0], rows[-1]
+    return file_name(first.epoch, first.stream, first.seq, last.seq, len(rows))
 
 
 def _prepare(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """The directory destination: files appear whole, and rows end only after them."""
 
 import asyncio
+import errno
 import json
 import os
 from pathlib import Path
@@ -8,9 +9,10 @@ from typing import Any
 
 import pytest
 
-import gateway.uplink.directory as directory_module
+import gateway.uplink.landing_file as landing_file_module
 import gateway.uplink.uplink as uplink_module
-from tests.support.storage import Store, crash_image, open_store, until
+from gateway.mqtt.output import Barrier
+from tests.support.storage import Store, crash_image, open_store, outbox_row, until
 from tests.support.uplinks import (
     add_rows,
     connected,
@@ -28,7 +30,7 @@ def _records(path: Path) -> list[dict[str, Any]]:
 async def test_a_file_is_closed_after_a_while(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(directory_module, "FILE_SECONDS", 0.3)
+    monkeypatch.setattr(landing_file_module, "FILE_SECONDS", 0.3)
     folder = tmp_path / "landing" / "barn"
     async with running(store, uplink_settings(directory=tmp_path / "landing")) as uplink:
         await connected(uplink)
@@ -72,7 +74,7 @@ async def test_a_file_is_closed_at_a_thousand_lines_and_at_stop(
 async def test_large_payloads_close_files_earlier(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(directory_module, "MAX_GATHERED_BYTES", 10_000)
+    monkeypatch.setattr(landing_file_module, "MAX_GATHERED_BYTES", 10_000)
     add_rows(store, 1, 5, payload=bytes(4_000))
     async with running(store, uplink_settings(directory=tmp_path / "landing")):
         await until(lambda: store.outbox.rows <= 2)
@@ -92,10 +94,11 @@ async def test_left_over_files_go_and_others_stay(store: Store, tmp_path: Path) 
     assert folder_files(folder) == [".other", "00a1b2c3d4.main.1-2.2.jsonl"]
 
 
+@pytest.mark.parametrize("waited", [False, True])
 async def test_rows_are_removed_only_after_the_folder_was_synced(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, waited: bool
 ) -> None:
-    """Each fsync finds the rows in place: of a hidden file first, then of the named one."""
+    """What waited until its file has its name, live rows until a hidden file has its own."""
     seen: list[tuple[list[str], int]] = []
     fsync = os.fsync
     folder = tmp_path / "landing" / "barn"
@@ -105,13 +108,80 @@ async def test_rows_are_removed_only_after_the_folder_was_synced(
             seen.append((folder_files(folder), store.outbox.rows))
         fsync(descriptor)
 
+    if waited:
+        add_rows(store, 1, 2)
+        await store.settle()
     monkeypatch.setattr(os, "fsync", looking_fsync)
+    monkeypatch.setattr(os, "fdatasync", looking_fsync)
     async with running(store, uplink_settings(directory=tmp_path / "landing")) as uplink:
         await connected(uplink)
-        add_rows(store, 1, 2)
-        await until(lambda: store.outbox.committed_id == 2)
-    name = "00a1b2c3d4.main.1-2.2.jsonl"
-    assert seen == [([f".{name}.tmp"], 2), ([name], 2)]
+        if not waited:
+            add_rows(store, 1, 2)
+            await until(lambda: store.outbox.rows == 0)
+    name, hidden = "00a1b2c3d4.main.1-2.2.jsonl", ".00a1b2c3d4.main.1.jsonl.open"
+    if waited:
+        assert seen == [([f".{name}.tmp"], 2), ([name], 2)]
+    else:
+        assert seen == [([hidden], 2), ([hidden], 2), ([name], 0)]
+    assert store.outbox.rows == 0
+
+
+async def test_a_file_that_a_crash_left_open_is_named(store: Store, tmp_path: Path) -> None:
+    """Whole lines were promised to publishers; a torn one was not, nor what follows it."""
+    folder = tmp_path / "landing" / "barn"
+    settings = uplink_settings(directory=tmp_path / "landing")
+    async with running(store, settings) as uplink:
+        await connected(uplink)
+        add_rows(store, 1, 3)
+        await until(lambda: store.outbox.rows == 0)
+        [left] = folder.glob(".*.jsonl.open")
+        lines = left.read_bytes()
+    assert folder_files(folder) == ["00a1b2c3d4.main.1-3.3.jsonl"]
+    (folder / "00a1b2c3d4.main.1-3.3.jsonl").unlink()
+    left.write_bytes(lines[:-1])
+    (folder / ".00a1b2c3d4.slow.7.jsonl.open").write_bytes(lines + bytes(9) + b"\n" + lines)
+    (folder / ".00a1b2c3d4.slow.8.jsonl.open").write_bytes(lines[:20])
+    async with running(store, settings) as uplink:
+        await connected(uplink)
+        names = folder_files(folder)
+    assert names == ["00a1b2c3d4.main.1-2.2.jsonl", "00a1b2c3d4.main.1-3.3.jsonl"]
+    for name, last in zip(names, (2, 3), strict=True):
+        assert [record["seq"] for record in _records(folder / name)] == list(range(1, last + 1))
+
+
+async def test_a_publisher_is_answered_when_the_line_is_on_disk(
+    store: Store, tmp_path: Path
+) -> None:
+    """No row is written for it, nor for what nobody waits for."""
+    async with running(store, uplink_settings(directory=tmp_path / "landing")) as uplink:
+        await connected(uplink)
+        store.outbox.add(outbox_row(1), None, 60.0)
+        await asyncio.sleep(0.05)
+        assert store.outbox.rows == 1
+        barrier = Barrier()
+        store.outbox.add(outbox_row(2), 0.0, 60.0, barrier)
+        await until(lambda: not barrier.outstanding)
+        [left] = (tmp_path / "landing" / "barn").glob(".*.jsonl.open")
+        assert [record["seq"] for record in _records(left)] == [1, 2]
+        store.outbox.add(outbox_row(3), None, 60.0)
+        await until(lambda: store.outbox.rows == 0)
+    assert store.counters.count("tidegate/outbox/unwritten") == 3
+
+
+async def test_more_than_fits_into_memory_is_read_from_the_outbox_in_order(
+    store: Store, tmp_path: Path
+) -> None:
+    async with running(store, uplink_settings(directory=tmp_path / "landing")) as uplink:
+        await connected(uplink)
+        add_rows(store, 1, 1_500)
+        add_rows(store, 1, 10, "slow", lane="backlog")
+        await until(lambda: store.outbox.rows == 10)
+        add_rows(store, 1_501, 1_600)
+        await until(lambda: store.outbox.rows == 10)
+    folder = tmp_path / "landing" / "barn"
+    main = sorted(folder.glob("*.main.*"), key=lambda path: int(_records(path)[0]["seq"]))
+    assert [record["seq"] for path in main for record in _records(path)] == list(range(1, 1_601))
+    assert [path.name for path in folder.glob("*.slow.*")] == ["00a1b2c3d4.slow.1-10.10.jsonl"]
     assert store.outbox.rows == 0
 
 
@@ -168,3 +238,31 @@ async def test_paused_rows_stay_in_the_outbox(store: Store, tmp_path: Path) -> N
     await uplink.close()
     states.append(uplink.state)
     assert (states, store.outbox.rows) == (["paused", "off"], 0)
+
+
+async def test_a_line_that_cannot_be_synced_is_promised_to_nobody(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uplink_module, "RECONNECT_FIRST", 0.05)
+    fdatasync = os.fdatasync
+    broken: list[int] = []
+
+    def breaking_fdatasync(descriptor: int) -> None:
+        if len(broken) == 1:
+            broken.append(store.outbox.rows)
+            raise OSError(errno.ENOSPC, "No space left on device")
+        broken.append(store.outbox.rows)
+        fdatasync(descriptor)
+
+    monkeypatch.setattr("gateway.uplink.landing_file.os.fdatasync", breaking_fdatasync)
+    async with running(store, uplink_settings(directory=tmp_path / "landing")) as uplink:
+        await connected(uplink)
+        store.outbox.add(outbox_row(1), 0.0, 60.0, Barrier())
+        await until(lambda: len(broken) == 1)
+        store.outbox.add(outbox_row(2), 0.0, 60.0, Barrier())
+        await until(lambda: store.outbox.rows == 0)
+    assert broken[:2] == [1, 1]
+    folder = tmp_path / "landing" / "barn"
+    landed = [record["seq"] for name in folder_files(folder) for record in _records(folder / name)]
+    assert set(landed) == {1, 2}
+    assert all(not name.startswith(".") for name in folder_files(folder))

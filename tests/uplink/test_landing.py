@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gateway.uplink.landing import landing_file_name, landing_line, landing_record
+from gateway.uplink.landing import file_name, landing_line
 from tests.support.storage import outbox_row
 from tests.support.uplinks import uplink_settings
 
@@ -18,8 +18,7 @@ def test_the_record_of_a_plain_message() -> None:
         user_properties=(("site", "A"),),
     )
     settings = uplink_settings()
-    record = landing_record(row, settings, resent=False, received=1_763_740_000_120)
-    assert landing_line(record) == (
+    assert landing_line(row, settings, received=1_763_740_000_120) == (
         b'{"gateway_id":"barn","epoch":"00a1b2c3d4","stream":"main","seq":17,'
         b'"time":1763740000000,"received":1763740000120,"topic":"sensors/n1/temperature",'
         b'"payload":"eyJ2YWx1ZSI6MjF9","qos":1,"retain":false,"resent":false,'
@@ -40,9 +39,8 @@ def test_optional_fields_stand_where_the_message_has_them() -> None:
         client_id="c",
         username="u",
     )
-    record = landing_record(
-        row, uplink_settings(identity=True), resent=True, received=row.time + 10_000
-    )
+    settings = uplink_settings(identity=True)
+    record = json.loads(landing_line(row, settings, resent=True, received=row.time + 10_000))
     assert (record["qos"], record["retain"], record["resent"]) == (2, True, True)
     assert list(record.items())[11:] == [
         ("content_type", "text/plain"),
@@ -62,18 +60,17 @@ def test_optional_fields_stand_where_the_message_has_them() -> None:
 )
 def test_it_says_whether_the_payload_is_json(payload: bytes, is_json: bool) -> None:
     row = outbox_row(1, payload=payload)
-    record = landing_record(row, uplink_settings(), resent=False, received=0)
+    record = json.loads(landing_line(row, uplink_settings(), received=0))
     assert record["payload_is_json"] is is_json
 
 
 def test_a_line_has_no_line_end_inside_whatever_the_message_holds() -> None:
     row = outbox_row(1, topic="a\u2028b\u0085c", user_properties=(("\r", "\n"),))
-    line = landing_line(landing_record(row, uplink_settings(), resent=False, received=0))
+    line = landing_line(row, uplink_settings(), received=0)
     assert len(line.decode().splitlines()) == 1
     assert json.loads(line)["topic"] == row.topic
     assert json.loads(line)["properties"] == [["\r", "\n"]]
 
 
 def test_the_file_name_says_what_is_in_it() -> None:
-    rows = [outbox_row(seq, "slow_1") for seq in (3, 4, 9)]
-    assert landing_file_name(rows) == "00a1b2c3d4.slow_1.3-9.3.jsonl"
+    assert file_name("00a1b2c3d4", "slow_1", 3, 9, 3) == "00a1b2c3d4.slow_1.3-9.3.jsonl"

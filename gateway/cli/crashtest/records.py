@@ -8,11 +8,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from gateway.cli.crashtest.numbers import Received, note
 from gateway.storage.engine.database import FILE_NAME
+from gateway.uplink.landing_file import OPEN, whole_records
 
 Key = tuple[str, str, int]
 """Epoch, stream and number: the name of a message for ever."""
@@ -51,6 +52,9 @@ class Records:
         for path in sorted(self._landing.glob("*/*.jsonl")):
             self._on_land.update(self._note(_records(path), new))
             path.unlink()
+        for path in self._landing.glob(f"*/.*{OPEN}"):  # the next start gives them their names
+            lines, _ = whole_records(path.read_bytes())
+            self._on_land.update(self._note(map(_record, lines), new))
         waiting = self._note(self._rows(), new)
         self.waiting, self.landed = len(waiting), len(self._on_land)
         for key in sorted(self._checksums.keys() - self._on_land - waiting):
@@ -91,9 +95,12 @@ class Records:
 
 def _records(path: Path) -> Iterator[_Record]:
     for text in path.read_text(encoding="utf-8").splitlines():
-        line = json.loads(text)
-        key = (line["epoch"], line["stream"], line["seq"])
-        yield _Record(key, line["time"], b64decode(line["payload"]))
+        yield _record(json.loads(text))
+
+
+def _record(line: dict[str, Any]) -> _Record:
+    key = (line["epoch"], line["stream"], line["seq"])
+    return _Record(key, line["time"], b64decode(line["payload"]))
 
 
 def _in_order(records: Sequence[_Record]) -> list[_Record]:
