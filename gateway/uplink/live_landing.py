@@ -46,6 +46,7 @@ class LiveLanding:
         self._link = link
         self._files: dict[_Key, LandingFile] = {}
         self._awaited = False
+        self._held: OutboxRow | None = None  # read, and may not land before its commit
         self._since: float | None = None  # the first row in memory came at this monotonic time
 
     def takes(self, row: OutboxRow) -> bool:
@@ -115,16 +116,25 @@ class LiveLanding:
         rows: list[OutboxRow] = []
         size = 0
         while len(rows) < landing_file.FILE_LINES and size < MAX_FRESH_BYTES:
-            row = self._lanes.next_live()
-            if row is None and self._lanes.live_waits:
-                row = await self._lanes.live()
+            row = await self._next()
             if row is None:
+                break
+            if not self._context.outbox.writes.holds(row) and not row.left:
+                self._held = row  # the commit wakes the link
                 break
             rows.append(row)
             size += row.size
-        if self._lanes.has_fresh:
+        if self._held is not None or self._lanes.has_fresh:
             self._awaited = True
         return rows
+
+    async def _next(self) -> OutboxRow | None:
+        """Return the next live row, None when there is none at the moment."""
+        row, self._held = self._held, None
+        row = row or self._lanes.next_live()
+        if row is None and self._lanes.live_waits:
+            row = await self._lanes.live()
+        return row
 
     async def _append(self, key: _Key, rows: Sequence[OutboxRow], wall: int) -> None:
         """Bring rows of one epoch and stream to disk."""

@@ -168,6 +168,22 @@ async def test_a_publisher_is_answered_when_the_line_is_on_disk(
     assert store.counters.count("tidegate/outbox/unwritten") == 3
 
 
+async def test_what_comes_with_a_row_is_on_disk_before_it_lands(
+    store: Store, tmp_path: Path
+) -> None:
+    """A packet identifier or the number of a frame; otherwise a crash would make two of it."""
+    folder = tmp_path / "landing" / "barn"
+    async with running(store, uplink_settings(directory=tmp_path / "landing")) as uplink:
+        await connected(uplink)
+        store.outbox.add(outbox_row(1))
+        store.outbox.add(outbox_row(2), 0.0, 60.0, Barrier())
+        await asyncio.sleep(0.7)
+        assert not folder_files(folder)
+        await store.settle()
+        await until(lambda: store.outbox.rows == 0)
+    assert folder_files(folder) == ["00a1b2c3d4.main.1-2.2.jsonl"]
+
+
 async def test_more_than_fits_into_memory_is_read_from_the_outbox_in_order(
     store: Store, tmp_path: Path
 ) -> None:

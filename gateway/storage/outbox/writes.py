@@ -73,6 +73,14 @@ class OutboxWrites:
         self._live.pop(uplink, None)
         self._deferred.write()
 
+    def holds(self, row: OutboxRow) -> bool:
+        """Return whether a row is on disk, or nothing that it comes with waits for the disk.
+
+        With others a packet identifier or a frame's number is written: if they left before and
+        these were lost, the message would come again under another number.
+        """
+        return row.id <= self._batches.committed_id or row.id in self._deferred
+
     def answered(self, delay: float, uplink: int = 1) -> None:
         """Note that an uplink had a PUBACK after `delay` seconds."""
         live = self._live.get(uplink)
