@@ -100,13 +100,25 @@ def cold_and_warm(program: str, landing: Path, tables: Path) -> tuple[float, flo
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return the CPU seconds of a process, of those that it started, and of those that ended."""
+    """Return the CPU seconds of a process, of those that it started, and of those that ended.
+
+    Processes may end while they are counted, and their time then stands with who waited for
+    them: it is counted again.
+    """
+    while True:
+        try:
+            return _counted(pid)
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+
+
+def _counted(pid: int) -> float:
     children = f"/proc/{pid}/task/{{}}/children"
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     total = sum(map(int, fields[11:15])) / TICKS
     for task in Path(f"/proc/{pid}/task").iterdir():
         for child in Path(children.format(task.name)).read_text().split():
-            total += cpu_seconds(int(child))
+            total += _counted(int(child))
     return total
 
 

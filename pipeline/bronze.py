@@ -31,17 +31,17 @@ def write_landing(spark: SparkSession, landing: Path, files: Sequence[str], stag
     """
     source, target = str(landing), str(staged)
 
-    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        listed = [name for batch in batches for name in batch.column(0).to_pylist()]
+    def write(number: int, listed: Iterable[str]) -> Iterable[int]:
         task = TaskContext.get()
         assert task is not None  # noqa: S101 - this runs in a task
-        with TaskFiles(Path(target), task.partitionId(), task.taskAttemptId()) as out:
-            for rows in landing_batches(Path(source), listed):
+        with TaskFiles(Path(target), number, task.taskAttemptId()) as out:
+            for rows in landing_batches(Path(source), list(listed)):
                 _write(rows, out)
-        yield pa.RecordBatch.from_arrays([pa.array([len(listed)])], names=["files"])
+        return ()
 
-    spread = spark.createDataFrame([(name,) for name in files], "landing_file string")
-    spread.mapInArrow(write, "files bigint").collect()
+    # Tasks of plain Python: a job of Spark SQL would cost its plan, and workers that load pandas.
+    context = spark.sparkContext
+    context.parallelize(files, context.defaultParallelism).mapPartitionsWithIndex(write).collect()
 
 
 def landing_batches(landing: Path, files: Sequence[str]) -> Iterator[pa.RecordBatch]:

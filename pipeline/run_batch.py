@@ -2,23 +2,25 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, Observation, SparkSession
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import broadcast, expr
 
 from pipeline import delta, islands, staging, tables
 from pipeline.bronze import write_landing
 from pipeline.clock.known import corrections_for
-from pipeline.columns import BRONZE, KEY, SILVER
+from pipeline.columns import BRONZE, KEY, SILVER, arrow_schema
+from pipeline.judge import ARRIVED, EARLIER, LEFT_OUT, left_out
 from pipeline.landing import kind
 from pipeline.plan import Batch
 from pipeline.settings import Settings
-from pipeline.silver import DECODED, EARLIER, conflicts, firsts, judged, silver
-from pipeline.spark_files import read_files, read_folders, write_folder
+from pipeline.silver import DECODED, conflicts, firsts, silver
+from pipeline.spark_files import read_folders, write_folder
 from pipeline.state import Commit, State, write_commit
 from pipeline.told import note_told
 
@@ -72,25 +74,25 @@ def _write_records(
     state: State,
 ) -> None:
     write_landing(spark, settings.landing, names, staged)
-    arrived = tables.read_columns(staged / "bronze", BRONZE, list(KEY))
+    arrived = tables.read_columns(staged / "decoded", DECODED, [name for name, _ in ARRIVED])
     if not arrived.num_rows:
         return
     times = pa.nulls(arrived.num_rows, pa.int64())
     found = islands.islands_of(arrived.append_column("event_ms", times))
     rows = read_folders(spark, staged, [staged / "decoded"], DECODED)
     known = islands.overlap(state.islands, found)
-    repeated = known or islands.numbers(found) < arrived.num_rows
-    conflicting = Observation()
-    if repeated:
-        placed = judged(rows, _earlier(spark, settings.tables, found) if known else None)
-        rows = firsts(placed, conflicting)
-        if known and state.trimmed:
-            rows = _never_seen(rows, islands.of_epochs(state.islands, pc.unique(found["epoch"])))
+    losing = LEFT_OUT.empty_table()
+    if known or islands.numbers(found) < arrived.num_rows:
+        losing = left_out(arrived, _earlier(settings.tables, found) if known else ())
+    if losing.num_rows:
+        rows = firsts(rows, spark.createDataFrame(losing))
+    if known and state.trimmed:
+        rows = _never_seen(rows, islands.of_epochs(state.islands, pc.unique(found["epoch"])))
     corrections = corrections_for(settings.tables, found)
     write_folder(silver(rows, corrections, batch), staged / "silver", partition="event_date")
-    if repeated and conflicting.get["rows"]:
+    if pc.any(losing["conflicts"]).as_py():
         bronze = read_folders(spark, staged, [staged / "bronze"], BRONZE)
-        write_folder(conflicts(placed, bronze), staged / "quarantine")
+        write_folder(conflicts(bronze, spark.createDataFrame(losing)), staged / "quarantine")
 
 
 def _never_seen(rows: DataFrame, known: pa.Table) -> DataFrame:
@@ -103,11 +105,21 @@ def _never_seen(rows: DataFrame, known: pa.Table) -> DataFrame:
     return rows.alias("row").join(spans, condition, "left_anti")
 
 
-def _earlier(spark: SparkSession, root: Path, found: pa.Table) -> DataFrame:
-    """Return silver's rows in those files which may share a key with the islands."""
+def _earlier(root: Path, found: pa.Table) -> Iterator[pa.Table]:
+    """Yield silver's rows that may share a key with the islands, file by file."""
     folder = root / "silver"
-    near = [folder / each["path"] for each in delta.files(folder) if delta.may_hold(each, found)]
-    return read_files(spark, folder, near, SILVER).select([name for name, _ in EARLIER])
+    schema = arrow_schema(EARLIER)
+    first, last = pc.min(found["first"]), pc.max(found["last"])
+    near = (
+        pc.field("epoch").isin(pc.unique(found["epoch"]))
+        & (pc.field("seq") >= first)
+        & (pc.field("seq") <= last)
+    )
+    for each in delta.files(folder):
+        if delta.may_hold(each, found):
+            path = folder / each["path"]
+            rows = pq.read_table(path, columns=schema.names, filters=near, partitioning=None)
+            yield rows.cast(schema)
 
 
 def _keys(folder: Path) -> pa.Table:
