@@ -4,6 +4,7 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
+from pipeline.fast_reading import Body, read_body
 from pipeline.record import INT64_MAX, INT64_MIN
 from pipeline.strict_json import NotJsonError, parse
 
@@ -32,6 +33,16 @@ def decode(topic: str, payload: bytes) -> Reading:
     """
     place = node_and_quantity(topic)
     if place is not None:
+        plain = read_body(payload)
+        if plain is not None:
+            return _plain_reading(*place, plain)
+    return decode_slowly(topic, payload)
+
+
+def decode_slowly(topic: str, payload: bytes) -> Reading:
+    """Return what `decode` does, by the rules themselves."""
+    place = node_and_quantity(topic)
+    if place is not None:
         body = _object(payload)
         if body is not None and "value" in body:
             return _reading(*place, body)
@@ -56,6 +67,13 @@ def _object(payload: bytes) -> dict[str, object] | None:
     except NotJsonError:
         return None
     return body if isinstance(body, dict) else None
+
+
+def _plain_reading(node: str, quantity: str, body: Body) -> Reading:
+    value = body.value
+    number = None if isinstance(value, bool | str) else float(value)
+    text = None if number is not None else _value(value, [])[1]
+    return Reading(body.time, node, quantity, number, text, body.unit, body.quality)
 
 
 def _reading(node: str, quantity: str, body: dict[str, object]) -> Reading:

@@ -2,7 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.reading import Reading, decode, node_and_quantity
+from pipeline.fast_reading import read_body
+from pipeline.reading import Reading, decode, decode_slowly, node_and_quantity
+from tests.pipeline.test_fast_record import VALUES
 
 TOPIC = "sensors/n1/temperature"
 
@@ -17,6 +19,8 @@ def of_sensor(
 ) -> Reading:
     return Reading(time, "n1", "temperature", value, text, unit, quality, error)
 
+
+FIELDS = ["value", "unit", "quality", "time", "more"]
 
 NO_VALUE = "value is neither number, text nor boolean"
 NO_TIME = "time is not an integer of milliseconds"
@@ -80,3 +84,27 @@ def test_every_payload_gives_a_row(topic: str, payload: bytes) -> None:
     assert row.value is None or row.value_text is None
     if row.value is None and row.value_text is None:
         assert row.decode_error
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(FIELDS), st.sampled_from(VALUES)), max_size=5),
+    st.binary(max_size=3),
+)
+def test_the_quick_decoder_gives_what_the_rules_give(
+    fields: list[tuple[str, bytes]], damage: bytes
+) -> None:
+    pairs = b",".join(b'"%b":%b' % (name.encode(), value) for name, value in fields)
+    for payload in (b"{%b}" % pairs, b'{"value":1,%b}' % pairs, b"{%b}%b" % (pairs, damage)):
+        assert repr(decode(TOPIC, payload)) == repr(decode_slowly(TOPIC, payload))
+
+
+@given(st.integers() | st.floats(), st.integers(-(2**65), 2**65))
+def test_so_it_does_of_any_number(value: float, time: int) -> None:
+    payload = b'{"value":%b,"time":%d}' % (repr(value).encode(), time)
+    assert repr(decode(TOPIC, payload)) == repr(decode_slowly(TOPIC, payload))
+
+
+def test_the_quick_decoder_takes_what_nodes_write() -> None:
+    body = read_body(b'{"value":21.5,"unit":"C","quality":"good","time":1763739990000}')
+    assert body is not None
+    assert (body.value, body.unit, body.quality, body.time) == (21.5, "C", "good", 1763739990000)
