@@ -3,6 +3,7 @@
 Bronze and quarantine are Parquet in `<tables>/<table>/batch=<number>/`; the others are Delta.
 """
 
+import os
 import shutil
 from collections import Counter
 from collections.abc import Iterable
@@ -155,8 +156,9 @@ def _batches(folder: Path) -> set[int]:
     """Return the batches but batch 0 that have a folder."""
     if not folder.is_dir():
         return set()
-    names = (path.name.removeprefix("batch=") for path in folder.glob("batch=*"))
-    return {int(name) for name in names if name.isdecimal()} - {0}
+    with os.scandir(folder) as entries:
+        parts = [entry.name.partition("batch=") for entry in entries]
+    return {int(number) for before, _, number in parts if not before and number.isdecimal()} - {0}
 
 
 def count_rows(folder: Path) -> int:
