@@ -1,6 +1,6 @@
 # The only entry point: every target sets up what it needs in .venv.
 .DEFAULT_GOAL := help
-.PHONY: help run install install-pipeline tui pipeline test test-cluster compile test-compiled check format reference coverage fuzz mutants crashtest hostile bench bench-full screenshot package clean
+.PHONY: help run install install-pipeline tui pipeline test test-cluster test-fleet compile test-compiled check format reference coverage fuzz mutants crashtest hostile bench bench-full screenshot package clean
 
 # PYTHON=python3.13 VENV=.venv-3.13 make test: the same with another interpreter.
 export PYTHON ?= python3
@@ -68,6 +68,9 @@ test-compiled: compile ## run every test on the compiled modules, which are remo
 
 test-cluster: $(DEVELOP) ## run the pipeline on a standalone Spark cluster, one of whose workers is killed
 	@TIDEGATE_CLUSTER=1 $(BIN)/pytest -q -p no:cacheprovider tests/pipeline/test_cluster.py
+
+test-fleet: $(DEVELOP) ## compare the pipeline's tables with the truth of a made-up fleet of $(or $(TIDEGATE_FLEET),200) gateways
+	@TIDEGATE_FLEET=$${TIDEGATE_FLEET:-200} $(BIN)/pytest -q -p no:cacheprovider --timeout 7200 tests/pipeline/simulate/test_fleet.py
 
 check: $(DEVELOP) ## lint, types, layers
 	$(BIN)/ruff check .

@@ -184,3 +184,11 @@ def test_what_remembers_is_decided_only_where_it_is_not_sent(spark: "SparkSessio
     ]
     for other in ("payload.value > 30 AND CHANGED(payload.value)", "EVERY(5)", "payload.value + 1"):
         assert decision(compile_rule(other).expression) is None, other
+
+
+def test_filters_match_the_topics_that_they_match_in_a_gateway(spark: "SparkSession") -> None:
+    filters = (*FILTERS, "'+/x'", "'+'", "'$SYS/#'", "'$SYS/+'", "'sensors/+'", "'+/+/t'")
+    topics = (*TOPICS, "$x", "/", "sensors/", "x", "y/x")
+    messages = [Message(topic, b"", 0, retain=False) for topic in topics]
+    texts = [f"TOPIC_MATCHES({each})" for each in filters]
+    assert agree(spark, texts, messages) == len(filters) * len(topics)
