@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import socket
+import sys
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -30,7 +31,7 @@ LARGEST = 2_100
 """Bytes of Python's objects for each connection with keep alive; 2.4 KiB are all that it may
 take, with what the allocators round up."""
 
-LARGEST_UNDER_ASYNCIO = 4_000
+LARGEST_UNDER_ASYNCIO = 4_000 if sys.version_info < (3, 13) else 4_500
 """The same with asyncio's own transport, which is for TLS, WebSocket and other platforms."""
 
 LARGEST_OF_TOPIC = 1_000

@@ -34,7 +34,11 @@ class SerialLine:
         self._heard = b""
 
     def unplug(self) -> None:
-        """Take the device away: readers see the end, and the path leads nowhere."""
+        """Take the device away: readers see the end, and the path leads nowhere.
+
+        The link goes first: the terminal's name is the next one's that anybody opens.
+        """
+        self.path.unlink()
         os.close(self._other)
         os.close(self.descriptor)
         self.descriptor = -1
