@@ -230,8 +230,9 @@ async def test_a_damaged_record_ends_its_connection_alone(place: Place, tls: Tls
 
 
 async def test_the_end_of_tls_is_answered_behind_what_was_sent_before(
-    place: Place, tls: Tls
+    place: Place, tls: Tls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(tls_connection, "CLOSE_TIMEOUT", 0.2)
     tls.core.write(encode(Connect("c"), MQTT_5))
     with pytest.raises(ssl.SSLWantReadError):
         tls.core.unwrap()
