@@ -159,8 +159,8 @@ def test_nodes_that_move_step_by_step_are_found_all_the_while() -> None:
     nodes, random = TrieNodes(at_once=0), Random(7)
     edges: dict[tuple[int, int], int] = {}
     parents: Counter[int] = Counter()
-    for turn in range(30_000):
-        growing = turn % 15_000 < 9_000
+    for turn in range(15_000):
+        growing = turn % 7_500 < 4_500
         if growing or not edges:
             parent = random.choice([ROOT, *random.sample(list(edges.values()), min(3, len(edges)))])
             level = random.randrange(1, 2_000)
