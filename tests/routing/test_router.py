@@ -225,10 +225,10 @@ def test_a_topic_reaches_somebody_while_a_subscription_may_match(
 
 
 def test_a_topic_that_meets_too_many_topic_filters_goes_nowhere(router: Router) -> None:
-    levels = 15
+    levels = 14
     for number in range(1 << levels):
         names = [("+", "a")[number >> depth & 1] for depth in range(levels)]
-        router.add(Subscription(ANNA, "/".join(names), 0))
-    assert router.match("/".join("a" * levels)) == CROWDED
+        router.add(Subscription(ANNA, "/".join((*names, "a")), 0))
+    assert router.match("/".join("a" * levels + "a")) == CROWDED
     assert router.route(CROWDED).crowded
     assert router.reaches("a/b") is False
