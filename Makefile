@@ -5,6 +5,8 @@
 # PYTHON=python3.13 VENV=.venv-3.13 make test: the same with another interpreter.
 export PYTHON ?= python3
 export VENV ?= .venv
+# Tests start hundreds of gateways: with it each would compile every module to bytecode once more.
+unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 # The environment is made anew when what it is made from has changed.
 RECIPE := pyproject.toml setup.py tools/setup.sh

@@ -284,4 +284,4 @@ class QueueAgainstList(RuleBasedStateMachine):
 QueueAgainstList.TestCase.settings = settings(
     max_examples=100, stateful_step_count=60, deadline=None
 )
-TestQueueAgainstList = pytest.mark.uncovered(QueueAgainstList.TestCase)
+TestQueueAgainstList = QueueAgainstList.TestCase

@@ -1,6 +1,5 @@
 """A channel under whatever its publishers, its consumers, the clock and the power do."""
 
-import pytest
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -173,5 +172,5 @@ class ChannelModel(RuleBasedStateMachine):
         assert self.acknowledged == set(range(self.published))
 
 
-TestChannelModel = pytest.mark.uncovered(ChannelModel.TestCase)
+TestChannelModel = ChannelModel.TestCase
 TestChannelModel.settings = hypothesis_settings(stateful_step_count=30)
