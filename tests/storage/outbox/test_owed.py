@@ -140,3 +140,9 @@ def test_one_alone_has_no_name_on_disk() -> None:
         1,
         ("", ()),
     )
+
+
+def test_the_first_of_several_has_what_no_other_is_owed() -> None:
+    owed = Owed(NAMES)
+    assert (owed.every, owed.rows) == (0b111, [0, 0, 0])
+    assert owed.condition(1)[1] == (",cloud,", ",plant,", ",hall,")
