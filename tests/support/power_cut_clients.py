@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from random import Random
 
 from gateway.cli.crashtest.client import Client
@@ -27,8 +28,16 @@ from tests.support.promises import Number, Unfinished
 EXPIRY = 7_200
 """Seconds: of each session and message, so that nothing expires meanwhile and all has a time."""
 
+BRIEF = 1
+"""Seconds: of messages that nobody may get any more when the gateway is back."""
+
+CHANNEL = "$share/jobs/crash/#"
+
 MESSAGES = 20
 """Messages of each publisher in each life."""
+
+SOON = 3.0
+"""Seconds in which a channel gives out all that it has."""
 
 PADDING = (0, 200, 1_000, 6_000)
 
@@ -62,6 +71,9 @@ async def live(port: int, random: Random, life: int) -> None:
         publish(port, "p1", 1, random, first),
         publish(port, "p2", 2, random, first),
         publish(port, "kept", 1, random, first, retain=True),
+        publish(port, "late", 1, random, first, prefix="$delay/1/"),
+        publish(port, "brief", 1, random, first, expiry=BRIEF),
+        work_a_little(port),
         leave(willer),
         leave(quick),
     )
@@ -81,7 +93,15 @@ async def ask(client: Client, request: Packet) -> Packet:
 
 
 async def publish(
-    port: int, name: str, qos: int, random: Random, first: int, *, retain: bool = False
+    port: int,
+    name: str,
+    qos: int,
+    random: Random,
+    first: int,
+    *,
+    retain: bool = False,
+    prefix: str = "",
+    expiry: int = EXPIRY,
 ) -> None:
     """Publish numbers, each once the one before is acknowledged."""
     client = await session(port, name)
@@ -90,9 +110,9 @@ async def publish(
         payload = payload_of(name, number, random.choice(PADDING))
         if retain and random.random() < 0.2:
             payload = b""
-        topic = f"crash/{name}/{number % 3}"
-        expiry = Properties(message_expiry_interval=EXPIRY)
-        packet = Publish(topic, payload, qos, retain, packet_id=number, properties=expiry)
+        topic = f"{prefix}crash/{name}/{number % 3}"
+        properties = Properties(message_expiry_interval=expiry)
+        packet = Publish(topic, payload, qos, retain, packet_id=number, properties=properties)
         client.send(packet)
         while not isinstance(answer := await anext(packets), PubAck | PubComp):
             if isinstance(answer, PubRec):
@@ -150,7 +170,35 @@ async def collect(port: int, name: str, findings: list[str]) -> Counter[Number]:
                 except ValueError as error:  # what a disk that lies has torn
                     findings.append(f"{name} got something else: {error}")
                 left = packet.properties.message_expiry_interval
-                if left is not None and not EXPIRY - 600 < left <= EXPIRY:
+                begun = packet.dup  # delivery that had begun goes on [MQTT-3.3.2-5]
+                if not begun and left is not None and not EXPIRY - 600 < left <= EXPIRY:
                     findings.append(f"{name} got a message with {left} s left")
     client.close()
     return found
+
+
+async def work_a_little(port: int) -> None:
+    """Consume some messages of the channel, and lose the connection."""
+    client = await session(port, "worker")
+    client.send(Subscribe(1, [SubscriptionRequest(CHANNEL, 1)]))
+    left = MESSAGES
+    async for packet in messages(client):
+        left -= isinstance(packet, Publish)
+        if not left:
+            break
+    client.abort()
+
+
+async def work(port: int, wanted: set[Number]) -> set[Number]:
+    """Consume the channel, and return what of this did not come."""
+    client = await session(port, "newcomer")
+    client.send(Subscribe(1, [SubscriptionRequest(CHANNEL, 1)]))
+    missing = set(wanted)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(SOON):
+            coming = messages(client)
+            while missing and (packet := await anext(coming)):
+                if isinstance(packet, Publish) and packet.payload:
+                    missing.discard(name_in(packet.payload))
+    client.close()
+    return missing

@@ -50,6 +50,7 @@ class _Connection:
     requests: dict[int, Publish] = field(default_factory=dict)
     filters: dict[int, list[str]] = field(default_factory=dict)
     delivered: dict[int, Number] = field(default_factory=dict)
+    given: dict[int, list[Number]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -59,7 +60,8 @@ class Promises:
     `kept` are messages with a PUBACK or PUBREC, `retained` the payloads of each topic in the
     order in which they were sent, and which of them was acknowledged last. `delivered` are
     packet identifiers at which an online client was sent a QoS 2 message, `released` those
-    messages whose PUBREL it was sent. `frames` are (boot, sequence) of serial frames.
+    messages whose PUBREL it was sent. `worked` are those that the channel's consumer acknowledged,
+    `brief` those that expire at once. `frames` are (boot, sequence) of serial frames.
     """
 
     sessions: set[str] = field(default_factory=set)
@@ -71,6 +73,8 @@ class Promises:
     unfinished: dict[str, dict[int, Unfinished]] = field(default_factory=dict)
     delivered: dict[Number, int] = field(default_factory=dict)
     released: set[Number] = field(default_factory=set)
+    worked: set[Number] = field(default_factory=set)
+    brief: set[Number] = field(default_factory=set)
     frames: set[tuple[int, int]] = field(default_factory=set)
     _connections: defaultdict[str, _Connection] = field(
         default_factory=lambda: defaultdict(_Connection)
@@ -82,8 +86,8 @@ class Promises:
         if call.file.startswith("/dev/pts/") and call.name == "write":
             self._note_serial(call.data)
         elif call.file.startswith("socket:") and (
-            call.file in self._connections or call.data[:1] == CONNECT
-        ):  # the loop wakes itself up by a socket, too
+            call.file in self._connections or (call.name == "recvfrom" and call.data[:1] == CONNECT)
+        ):  # the loop wakes itself up by a socket, too, and the fleet is another's server
             connection = self._connections[call.file]
             if call.name == "recvfrom":
                 for packet in _packets(connection.heard, call.data):
@@ -107,6 +111,9 @@ class Promises:
                 waiting = self.unfinished.setdefault(connection.client_id, {})
                 waiting.setdefault(packet.packet_id or 0, Unfinished(packet))
 
+        elif isinstance(packet, PubAck) and connection.client_id == "worker":
+            self.worked.update(connection.given.pop(packet.packet_id, ()))
+
     def _said(self, connection: _Connection, packet: Packet) -> None:
         if isinstance(packet, ConnAck) and packet.reason_code < FAILURE:
             self.sessions.add(connection.client_id)
@@ -121,6 +128,9 @@ class Promises:
         elif isinstance(packet, Publish) and packet.qos == 2 and packet.payload:
             connection.delivered[packet.packet_id or 0] = name_in(packet.payload)
             self.delivered[name_in(packet.payload)] = packet.packet_id or 0
+        elif isinstance(packet, Publish) and packet.qos == 1:
+            numbers = [name_in(packet.payload)] if packet.payload else []
+            connection.given[packet.packet_id or 0] = numbers
         elif isinstance(packet, PubRel) and packet.packet_id in connection.delivered:
             self.released.add(connection.delivered[packet.packet_id])
 
@@ -130,7 +140,8 @@ class Promises:
             index = len(self.sent[packet.topic]) - 1  # one at a time is on its way
             self.retained[packet.topic] = index
         if packet.payload:
-            self.kept.add(name_in(packet.payload))
+            brief = packet.properties.message_expiry_interval == 1
+            (self.brief if brief else self.kept).add(name_in(packet.payload))
         if isinstance(answer, PubRec):
             self.unfinished[connection.client_id][answer.packet_id].received = True
 
