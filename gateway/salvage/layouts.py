@@ -36,6 +36,11 @@ MAXIMUM_SCHEMA_PAGES = 100
 """Pages of the schema's own tree that are followed."""
 
 
+DAMAGED_LETTERS = 8
+"""Letters in which a statement may differ from that of the newest schema and be taken for it: what
+they change could otherwise make another layout of the same rows."""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column in the order of the stored records; `types` are those that STRICT lets in."""
@@ -127,6 +132,14 @@ def schema_rows(pages: Pages) -> list[tuple[str, str, int, str | None]]:
         if kind_of(page, number) == TABLE_LEAF:
             found += [row for _, row in rows_of(pages, page, number).rows]
     return list(_well_formed(found))
+
+
+def differs_by_damage(statement: str, sound: str | None) -> bool:
+    """Return whether a statement is so like a sound one that a few damaged bytes explain it."""
+    if sound is None or len(statement) != len(sound):
+        return False
+    wrong = sum(one != other for one, other in zip(statement, sound, strict=True))
+    return 0 < wrong <= DAMAGED_LETTERS
 
 
 def old_layouts(statements: Iterable[str]) -> dict[str, Layout]:

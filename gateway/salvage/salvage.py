@@ -15,6 +15,7 @@ from gateway.salvage.gaps import LostNumbers, lost_numbers
 from gateway.salvage.insert import Insert
 from gateway.salvage.layouts import (
     Layout,
+    differs_by_damage,
     layout_of,
     old_layouts,
     schema_rows,
@@ -133,17 +134,23 @@ class _Copy:
 
     def _find(self) -> Places:
         rows = schema_rows(self._pages)
+        query = "SELECT name, rootpage, sql FROM sqlite_schema WHERE rootpage > 0"
+        new = self._target.execute(query).fetchall()
+        names = {name for name, _, _ in new}
         self._old = old_layouts(
-            statement for kind, _, _, statement in rows if kind == "table" and statement
+            statement
+            for kind, _, _, statement in rows
+            if kind == "table"
+            and statement
+            and not any(differs_by_damage(statement, each) for _, _, each in new)
         )
         roots = {root: name for _, name, root, _ in rows if root}
-        # Tables that are not in what is left of the schema: the same migrations give them the
-        # same root pages.
-        query = "SELECT name, rootpage FROM sqlite_schema WHERE rootpage > 0"
+        # Tables whose names are not in what is left of the schema, or not whole: the same
+        # migrations give them the same root pages.
         known = set(roots.values())
-        for name, root in self._target.execute(query).fetchall():
-            if name not in known:
-                roots.setdefault(root, name)
+        for name, root, _ in new:
+            if name not in known and roots.get(root) not in names:
+                roots[root] = name
         for name, layout in self._new.items():
             self._old.setdefault(name, layout)
         return Search(self._pages, roots, frozenset(self._old), self).places()

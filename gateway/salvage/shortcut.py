@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from gateway.salvage.layouts import JSON_COLUMNS, Layout, is_json
+from gateway.salvage.layouts import JSON_COLUMNS, Layout, is_json, layout_of
 
 ALL = (-(1 << 63), (1 << 63) - 1)
 """The lowest and the highest rowid."""
@@ -14,6 +14,7 @@ class Shortcut:
     """Reads the rows of a range with SQLite; who asks counts them, and reads pages otherwise."""
 
     def __init__(self, path: Path) -> None:
+        self._compared: set[str] = set()
         uri = f"{path.absolute().as_uri()}?mode=ro" if _is_safe(path) else ":memory:"
         try:
             self._connection = sqlite3.connect(uri, uri=True, isolation_level=None)
@@ -29,6 +30,7 @@ class Shortcut:
 
         All rows of a table WITHOUT ROWID. Raises sqlite3.Error or ValueError at damage.
         """
+        self._compare(layout)
         names = ", ".join(f'"{column.name}"' for column in layout.columns)
         statement = " ".join(("SELECT", names, "FROM", f'"{layout.name}"', "NOT INDEXED"))
         bounds: tuple[int, ...] = ()
@@ -41,6 +43,13 @@ class Shortcut:
                 if row[place] is not None and not is_json(row[place]):
                     raise ValueError("not JSON")
             yield row
+
+    def _compare(self, layout: Layout) -> None:
+        """Raise unless SQLite sees this layout: it takes the name of no column for a text."""
+        if layout.name not in self._compared:
+            if layout_of(self._connection, layout.name) != layout:
+                raise ValueError("a damaged statement")
+            self._compared.add(layout.name)
 
 
 def _is_safe(path: Path) -> bool:
