@@ -28,7 +28,7 @@ from tests.support.power_cut_clients import MESSAGES, publish
 from tests.support.promises import Number, Promises
 from tests.support.storage import until
 
-CUTS = 50 if LONG else 8
+CUTS = 50 if LONG else 6
 
 RECORDINGS = max(1, LONG // 20)
 

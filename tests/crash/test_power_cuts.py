@@ -17,7 +17,7 @@ from tests.support.power_cut_verdict import CONFIGURATION, Verdict, insist
 from tests.support.promises import Promises
 from tests.support.serial_line import SerialLine
 
-CUTS = 50 if LONG else 10
+CUTS = 50 if LONG else 6
 """Moments of a recording at which the power goes, half of them close behind an answer."""
 
 RECORDINGS = max(1, LONG // 20)
