@@ -4,11 +4,11 @@ import cython
 cdef class Deadlines:
     cdef Py_ssize_t _count
     cdef readonly list _heap
-    cdef dict _places
+    cdef dict _entries
     cdef readonly double earliest
 
-    @cython.locals(place=list)
+    @cython.locals(entry=list)
     cpdef set(self, key, double due, action)
-    @cython.locals(place=list)
+    @cython.locals(entry=list)
     cpdef discard(self, key)
-    cdef _empty(self, list place)
+    cdef _empty(self, list entry)

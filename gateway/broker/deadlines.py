@@ -19,45 +19,45 @@ _KEY, _ACTION = 2, 3
 class Deadlines:
     """Actions by the monotonic second at which they are due, at most one for each key.
 
-    What is given up leaves an empty place in the heap, neither key nor action, until one in five
+    What is given up leaves an empty entry in the heap, neither key nor action, until one in five
     is such: clients that come and go in any number cost little more than those that are there.
 
     `earliest` is a monotonic second before which nothing is due, infinite if nothing ever is; after
     `run` it is that of the next action.
     """
 
-    __slots__ = ("_count", "_heap", "_places", "earliest")
+    __slots__ = ("_count", "_entries", "_heap", "earliest")
 
     def __init__(self) -> None:
-        self._heap: list[list[Any]] = []  # places: second, count, key and action
-        self._places: dict[Hashable, list[Any]] = {}
+        self._heap: list[list[Any]] = []  # entries: second, count, key and action
+        self._entries: dict[Hashable, list[Any]] = {}
         self.earliest = math.inf
         self._count = 0  # keeps actions of the same second in the order they were set
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._entries)
 
     def set(self, key: Hashable, due: float, action: Action) -> None:
         """Run `action` at the first `run` at or after `due`, instead of the key's earlier one."""
         self._count += 1
-        before = self._places.get(key)
-        place = self._places[key] = [due, self._count, key, action]
-        heapq.heappush(self._heap, place)
+        before = self._entries.get(key)
+        entry = self._entries[key] = [due, self._count, key, action]
+        heapq.heappush(self._heap, entry)
         self.earliest = min(self.earliest, due)
         if before is not None:
             self._empty(before)
 
     def discard(self, key: Hashable) -> None:
         """Give up the key's action, if it has one."""
-        place = self._places.pop(key, None)
-        if place is not None:
-            self._empty(place)
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self._empty(entry)
 
     def run_of(self, key: Hashable, instant: Instant) -> None:
         """Run the key's action if it is due."""
-        place = self._places.get(key)
-        if place is not None and place[0] <= instant.monotonic:
-            action = place[_ACTION]
+        entry = self._entries.get(key)
+        if entry is not None and entry[0] <= instant.monotonic:
+            action = entry[_ACTION]
             self.discard(key)
             action(key, instant)
 
@@ -66,7 +66,7 @@ class Deadlines:
         while self._heap and self._heap[0][0] <= instant.monotonic:
             _, _, key, action = heapq.heappop(self._heap)
             if action is not None:
-                del self._places[key]
+                del self._entries[key]
                 action(key, instant)
         next_due = self.next_due
         self.earliest = math.inf if next_due is None else next_due
@@ -78,8 +78,8 @@ class Deadlines:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
-    def _empty(self, place: list[Any]) -> None:
-        place[_KEY] = place[_ACTION] = None
-        if len(self._heap) > len(self._places) * 5 // 4 + SLACK:
+    def _empty(self, entry: list[Any]) -> None:
+        entry[_KEY] = entry[_ACTION] = None
+        if len(self._heap) > len(self._entries) * 5 // 4 + SLACK:
             self._heap = [each for each in self._heap if each[_ACTION] is not None]
             heapq.heapify(self._heap)

@@ -162,7 +162,7 @@ class Framer:
         between = len(properties) + (2 if first_byte & _QOS else 0)  # topic name and payload
         payload = start + batch.body + batch.payload
         name = buffer[start + batch.body : payload - between]
-        starts, places, differ = list(batch.starts), list(batch.places), False
+        starts, offsets, differ = list(batch.starts), list(batch.offsets), False
         count, longest, limit = len(starts), self.maximum_packet_size, len(buffer)
         limit = min(limit, start + most_bytes)
         while count < most and end + 1 < limit and buffer[end] == first_byte:
@@ -182,12 +182,12 @@ class Framer:
                     break
                 differ = True
             starts.append(end - start)
-            places.append(payload - start)
+            offsets.append(payload - start)
             count += 1
             largest = max(largest, stop - end)
             end = stop
         if count > batch.count:
-            batch.extend(buffer[start:end], starts, places, largest)
+            batch.extend(buffer[start:end], starts, offsets, largest)
             self._position = end
         return differ
 

@@ -28,7 +28,7 @@ class PacketBatch:
     """
 
     __slots__ = (
-        "_places",
+        "_offsets",
         "_starts",
         "body",
         "count",
@@ -49,11 +49,11 @@ class PacketBatch:
         self.count = count = len(data) // size
         self.payloads = count * (size - body - payload)
         self._starts = NOT_LISTED  # listing them would be a tenth of all the work
-        self._places = NOT_LISTED
+        self._offsets = NOT_LISTED
 
-    def extend(self, data: bytes, starts: list[int], places: list[int], largest: int) -> None:
-        """Become these packets, whose payloads begin at `places`."""
-        self.data, self._starts, self._places = data, starts, places
+    def extend(self, data: bytes, starts: list[int], offsets: list[int], largest: int) -> None:
+        """Become these packets, whose payloads begin at `offsets`."""
+        self.data, self._starts, self._offsets = data, starts, offsets
         self.count = len(starts)
         self.size = 0
         self.largest = largest
@@ -71,7 +71,7 @@ class PacketBatch:
         if self.size:
             self.take_even(data)
         else:
-            self.extend(data, self._starts[:count], self._places[:count], self.largest)
+            self.extend(data, self._starts[:count], self._offsets[:count], self.largest)
 
     @property
     def starts(self) -> Sequence[int]:
@@ -79,12 +79,12 @@ class PacketBatch:
         return range(0, len(self.data), self.size) if self.size else self._starts
 
     @property
-    def places(self) -> Sequence[int]:
+    def offsets(self) -> Sequence[int]:
         """Where the payload of each packet begins."""
         if self.size:
-            place = self.body + self.payload
-            return range(place, place + len(self.data), self.size)
-        return self._places
+            offset = self.body + self.payload
+            return range(offset, offset + len(self.data), self.size)
+        return self._offsets
 
     def start(self, number: int) -> int:
         """Return where the packet with this number, from 0, starts; behind the last, the end."""
@@ -97,14 +97,14 @@ class PacketBatch:
         if self.size:
             return count * (self.size - self.body - self.payload)
         end = first + count
-        heads = sum(self._places[first:end]) - sum(self._starts[first:end])
+        heads = sum(self._offsets[first:end]) - sum(self._starts[first:end])
         return self.start(end) - self.start(first) - heads
 
     def one(self, number: int) -> bytes:
         """Return the payload of the packet with this number, from 0."""
         size = self.size
-        place = number * size + self.body + self.payload if size else self._places[number]
-        return self.data[place : self.start(number + 1)]
+        offset = number * size + self.body + self.payload if size else self._offsets[number]
+        return self.data[offset : self.start(number + 1)]
 
     def topic_name(self, number: int) -> bytes:
         """Return the topic name of the packet with this number, behind its length."""
@@ -114,16 +114,16 @@ class PacketBatch:
 
     def identifiers(self) -> Sequence[int]:
         """Return the packet identifiers, as a range where each is one more than that before."""
-        place = self.body + self.identifier
+        offset = self.body + self.identifier
         data = self.data
         if self.count == 1:
-            return (data[place] << 8 | data[place + 1],)
+            return (data[offset] << 8 | data[offset + 1],)
         if self.size:
-            return packet_ids(data[place :: self.size], data[place + 1 :: self.size])
+            return packet_ids(data[offset :: self.size], data[offset + 1 :: self.size])
         back = self.payload - self.identifier
-        places = [place - back for place in self._places]
-        high = bytes([data[place] for place in places])
-        return packet_ids(high, bytes([data[place + 1] for place in places]))
+        offsets = [offset - back for offset in self._offsets]
+        high = bytes([data[offset] for offset in offsets])
+        return packet_ids(high, bytes([data[offset + 1] for offset in offsets]))
 
     def slice(self, first: int, count: int) -> bytes:
         """Return the bytes of so many packets, from number `first` on."""
@@ -132,19 +132,19 @@ class PacketBatch:
     def numbered(self, first: int, count: int, packet_id: int) -> bytearray:
         """Return these packets with packet identifiers from `packet_id` on."""
         data = bytearray(self.data if count == self.count else self.slice(first, count))
-        size, place = self.size, self.body + self.identifier
+        size, offset = self.size, self.body + self.identifier
         if size:
             if count == 1:
-                data[place] = packet_id >> 8
-                data[place + 1] = packet_id & 0xFF
+                data[offset] = packet_id >> 8
+                data[offset + 1] = packet_id & 0xFF
             else:
-                data[place::size] = _HIGH[packet_id : packet_id + count]
-                data[place + 1 :: size] = _LOW[packet_id : packet_id + count]
+                data[offset::size] = _HIGH[packet_id : packet_id + count]
+                data[offset + 1 :: size] = _LOW[packet_id : packet_id + count]
             return data
         back = self._starts[first] + self.payload - self.identifier
-        for place in self._places[first : first + count]:
-            data[place - back] = packet_id >> 8
-            data[place - back + 1] = packet_id & 0xFF
+        for offset in self._offsets[first : first + count]:
+            data[offset - back] = packet_id >> 8
+            data[offset - back + 1] = packet_id & 0xFF
             packet_id += 1
         return data
 
@@ -154,23 +154,23 @@ class PacketBatch:
         if self.size:
             return PacketBatch(data, self.size, self.body, self.identifier, self.payload)
         end, start = first + count, self._starts[first]
-        starts = [place - start for place in self._starts[first:end]]
-        places = [place - start for place in self._places[first:end]]
-        return uneven_batch(data, starts, places, self.payload - self.identifier)
+        starts = [offset - start for offset in self._starts[first:end]]
+        offsets = [offset - start for offset in self._offsets[first:end]]
+        return uneven_batch(data, starts, offsets, self.payload - self.identifier)
 
 
-def uneven_batch(data: bytes, starts: list[int], places: list[int], back: int) -> PacketBatch:
+def uneven_batch(data: bytes, starts: list[int], offsets: list[int], back: int) -> PacketBatch:
     """Return packets that need not all be as long, with these payloads.
 
     The packet identifiers stand `back` bytes before them.
     """
     body = body_start(data, 0)
-    payload = places[0] - body
+    payload = offsets[0] - body
     batch = PacketBatch(data, len(data), body, payload - back, payload)
     if len(starts) > 1:
         ends = [*starts[1:], len(data)]
         largest = max([end - start for start, end in zip(starts, ends, strict=True)])
-        batch.extend(data, starts, places, largest)
+        batch.extend(data, starts, offsets, largest)
     return batch
 
 

@@ -24,7 +24,7 @@ cpdef PacketBatch form(Publication publication, int first_byte, bint mqtt5)
 
 cdef bytes _name(Publication publication)
 
-@cython.locals(back=bytes, behind=bytes, payload=Py_ssize_t, data=bytes, place=Py_ssize_t,
+@cython.locals(back=bytes, behind=bytes, payload=Py_ssize_t, data=bytes, offset=Py_ssize_t,
                first=bytes, content=bytes, head=bytes, start=Py_ssize_t, number=Py_ssize_t,
                end=Py_ssize_t, size=Py_ssize_t)
 cpdef PacketBatch write_packets(

@@ -132,24 +132,24 @@ def write_packets(
         return PacketBatch(data, len(data), len(head) - payload, len(topic_name), payload)
     parts: list[bytes] = []
     starts: list[int] = []
-    places: list[int] = []
+    offsets: list[int] = []
     start = number = 0
     ends = [*packets.starts[1:], len(data)]
-    for place, end in zip(packets.places, ends, strict=True):
+    for offset, end in zip(packets.offsets, ends, strict=True):
         if not topic_name:
             behind = packets.topic_name(number) + back
             number += 1
-        content = data[place:end]
+        content = data[offset:end]
         head = first + write_variable_byte_integer(len(behind) + len(content)) + behind
         starts.append(start)
-        places.append(start + len(head))
+        offsets.append(start + len(head))
         parts += (head, content)
         start += len(head) + len(content)
     joined = b"".join(parts)
     if packets.size:
         size, payload = start // len(starts), len(behind)
-        return PacketBatch(joined, size, places[0] - payload, len(topic_name), payload)
-    return uneven_batch(joined, starts, places, len(back))
+        return PacketBatch(joined, size, offsets[0] - payload, len(topic_name), payload)
+    return uneven_batch(joined, starts, offsets, len(back))
 
 
 def write_publish(

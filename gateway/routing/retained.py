@@ -136,10 +136,10 @@ class RetainedMessages:
                 return None
             found = self._live(self._of(topics), now)
         log, end = self.log, cursor.end
-        return [each for each in found if log.place(each.topic) < end]
+        return [each for each in found if log.index(each.topic) < end]
 
     def read(self, topic_filter: str, cursor: Cursor, most: int, now: float) -> list[Publication]:
-        """Return those of them that are at the cursor's next places, of which `most` are read."""
+        """Return those of them that are in the cursor's next entries, of which `most` are read."""
         found = self.log.read(cursor, most)
         if topic_filter[0] in "+#":
             found = _ordinary(found)

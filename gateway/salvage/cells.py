@@ -51,9 +51,9 @@ def rows_of(pages: Pages, page: bytes, number: int, limit: int = PAGE_BYTES) -> 
     read = _table_row if kind == TABLE_LEAF else _index_row
     if kind in (0, TABLE_INTERIOR):
         return cells
-    for place in _places(page, number):
+    for offset in _offsets(page, number):
         try:
-            cells.rows.append(read(pages, page, place, kind))
+            cells.rows.append(read(pages, page, offset, kind))
         except UNREADABLE:
             cells.lost += 1
         if len(cells.rows) >= limit:
@@ -73,9 +73,9 @@ def children(page: bytes, number: int) -> list[int]:
         return []
     head = 100 if number == 1 else 0
     below = [
-        int.from_bytes(page[place : place + 4], "big")
-        for place in _places(page, number)
-        if place <= PAGE_BYTES - 4
+        int.from_bytes(page[offset : offset + 4], "big")
+        for offset in _offsets(page, number)
+        if offset <= PAGE_BYTES - 4
     ]
     return [*below, int.from_bytes(page[head + 8 : head + 12], "big")]
 
@@ -83,8 +83,8 @@ def children(page: bytes, number: int) -> list[int]:
 def first_rowid(page: bytes, number: int) -> int:
     """Return the lowest rowid of a table's leaf as its first cell says, 0 if it cannot be read."""
     try:
-        _, place = varint(page, next(_places(page, number)))
-        return _signed(varint(page, place)[0])
+        _, offset = varint(page, next(_offsets(page, number)))
+        return _signed(varint(page, offset)[0])
     except (*UNREADABLE, StopIteration):
         return 0
 
@@ -105,14 +105,14 @@ def varint(data: bytes, index: int) -> tuple[int, int]:
 
 def record(payload: bytes) -> list[Value]:
     """Return the values of a record; ValueError when its parts do not add up to its length."""
-    place_of_value, place = varint(payload, 0)
-    end = place_of_value
+    value_offset, offset = varint(payload, 0)
+    end = value_offset
     values: list[Value] = []
-    while place < end:
-        kind, place = varint(payload, place)
-        value, place_of_value = _value(payload, kind, place_of_value)
+    while offset < end:
+        kind, offset = varint(payload, offset)
+        value, value_offset = _value(payload, kind, value_offset)
         values.append(value)
-    if place != end or place_of_value != len(payload):
+    if offset != end or value_offset != len(payload):
         raise ValueError("a record of another length")
     return values
 
@@ -132,7 +132,7 @@ def _value(payload: bytes, kind: int, index: int) -> tuple[Value, int]:
     return (int.from_bytes(payload[index:end], "big", signed=True) if kind else None), end
 
 
-def _places(page: bytes, number: int) -> Iterator[int]:
+def _offsets(page: bytes, number: int) -> Iterator[int]:
     head = 100 if number == 1 else 0
     kind = page[head]
     start = head + (8 if kind in (INDEX_LEAF, TABLE_LEAF) else 12)

@@ -30,13 +30,13 @@ def lost_numbers(outbox: sqlite3.Connection, spans: list[tuple[int, int]]) -> li
     spans = sorted(spans)
     found: list[LostNumbers] = []
     last: dict[tuple[str, str], tuple[int, int]] = {}
-    place = 0
+    index = 0
     for identifier, epoch, stream, number in outbox.execute(
         "SELECT id, epoch, stream, seq FROM outbox ORDER BY id"
     ):
-        while place < len(spans) and spans[place][1] < identifier:
-            place += 1
-        span_begins = spans[place][0] if place < len(spans) else identifier
+        while index < len(spans) and spans[index][1] < identifier:
+            index += 1
+        span_begins = spans[index][0] if index < len(spans) else identifier
         before, before_id = last.get((epoch, stream), (0, 0))
         if number > before + 1 and before_id < min(span_begins, identifier):
             found.append(LostNumbers(epoch, stream, before + 1, number - 1))

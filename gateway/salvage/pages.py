@@ -55,9 +55,9 @@ class Pages:
         """Return the page, or b"" when there is none or it cannot be read."""
         if not 1 <= number <= self.count:
             return b""
-        place = self._log.pages.get(number)
-        if place is not None:
-            page = _read(self._log_file, place)
+        offset = self._log.pages.get(number)
+        if offset is not None:
+            page = _read(self._log_file, offset)
         else:
             page = _read(self._file, (number - 1) * PAGE_BYTES)
         return page if len(page) == PAGE_BYTES else b""
@@ -69,10 +69,10 @@ class Pages:
         if page is None:
             found = self.read(map_number)
             page = self._maps[map_number] = found if self._is_sound_map(map_number, found) else b""
-        place = 5 * (number - map_number - 1)
-        if not page or not 0 <= place <= PAGE_BYTES - 5:
+        offset = 5 * (number - map_number - 1)
+        if not page or not 0 <= offset <= PAGE_BYTES - 5:
             return UNKNOWN
-        kind, parent = struct.unpack_from(">BI", page, place)
+        kind, parent = struct.unpack_from(">BI", page, offset)
         return kind, parent
 
     def _is_sound_map(self, number: int, page: bytes) -> bool:

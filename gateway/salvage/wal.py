@@ -61,10 +61,10 @@ def _read_frames(file: BinaryIO, log: Log) -> None:
     is_sound = reader is not None
     if reader is None:
         reader = _Reader.without_header(header, frame)
-    place = HEADER_BYTES
+    offset = HEADER_BYTES
     while len(frame) == FRAME_BYTES:
-        reader.take(frame, place + FRAME_HEADER_BYTES, log)
-        place += FRAME_BYTES
+        reader.take(frame, offset + FRAME_HEADER_BYTES, log)
+        offset += FRAME_BYTES
         frame = file.read(FRAME_BYTES)
     # Of zeros is the header of a log that the file system had made longer, but not yet written.
     if not is_sound and (any(header) or log.page_count is not None):
@@ -116,7 +116,7 @@ class _Reader:
         return next((each for each in readers if each.continues_with(frame)), readers[0])
 
     def take(self, frame: bytes, index: int, log: Log) -> None:
-        """Take the next frame, whose page begins at this place of the file."""
+        """Take the next frame, whose page begins at this offset of the file."""
         number, page_count = struct.unpack_from(">2I", frame)
         ours = frame[8:16] == self._salts
         good = ours and self.continues_with(frame)

@@ -26,7 +26,7 @@ cdef class Inflight:
     @cython.locals(count=Py_ssize_t)
     cdef _put(self, Span span, Py_ssize_t packet_id)
     cpdef Span find(self, Py_ssize_t packet_id)
-    @cython.locals(spans=dict, end=Py_ssize_t, packet_id=Py_ssize_t, span=Span, place=Py_ssize_t,
+    @cython.locals(spans=dict, end=Py_ssize_t, packet_id=Py_ssize_t, span=Span, index=Py_ssize_t,
                    expected=Py_ssize_t, count=Py_ssize_t)
     cpdef Py_ssize_t take(self, identifiers, Py_ssize_t start) except -1
     cdef _forget_resend(self, Py_ssize_t first, Py_ssize_t end)

@@ -108,12 +108,12 @@ class Inflight:
         spans, end = self._spans, len(identifiers)
         packet_id = identifiers[start]
         span = spans[packet_id]
-        place, expected = start, packet_id
-        while place < end and identifiers[place] == expected and spans.get(expected) is span:
+        index, expected = start, packet_id
+        while index < end and identifiers[index] == expected and spans.get(expected) is span:
             del spans[expected]
-            place += 1
+            index += 1
             expected += 1
-        count = place - start
+        count = index - start
         self._bytes -= span.publication.size(span.first + packet_id - span.packet_id, count)
         if self.resend:
             self._forget_resend(packet_id, expected)

@@ -24,7 +24,7 @@ def batch(framer: Framer, most: int = 100, most_bytes: int = 10_000) -> list[byt
     found = PacketBatch(first, len(first), header, 3, 3)
     framer.extend(found, most, most_bytes)
     assert found.largest == max(len(found.slice(number, 1)) for number in range(found.count))
-    assert all(found.data[place - 3 : place] == b"\0\1a" for place in found.places)
+    assert all(found.data[offset - 3 : offset] == b"\0\1a" for offset in found.offsets)
     return [found.slice(number, 1) for number in range(found.count)]
 
 

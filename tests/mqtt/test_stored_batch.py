@@ -44,7 +44,7 @@ def test_what_was_stored_is_read_back(
     assert (found.topic, found.qos, found.retain) == ("a/b", qos, retain)
     assert found.packets.data == part.data
     assert [*found.packets.starts] == [*part.starts]
-    assert [*found.packets.places] == [*part.places]
+    assert [*found.packets.offsets] == [*part.offsets]
     assert found.packets.largest == part.largest
     if qos:
         assert [*found.identifiers()] == [*range(1 + first, 1 + first + count)]

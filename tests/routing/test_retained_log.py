@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
 from gateway.mqtt.publication import Publication
-from gateway.routing.retained_log import SPARE_PLACES, Cursor, RetainedLog
+from gateway.routing.retained_log import SPARE_ENTRIES, Cursor, RetainedLog
 from tests.support.publications import retained
 
 TOPICS = st.sampled_from("abcdef")
@@ -40,17 +40,17 @@ def test_empty_places_are_closed_up_and_cursors_stay_where_they_are() -> None:
     log.pop("1")
     log.pop("7")
     log.append("last", retained("last", b"x"))
-    for _ in range(SPARE_PLACES + 20):
+    for _ in range(SPARE_ENTRIES + 20):
         log.renew("last")
-    assert log.place("last") < SPARE_PLACES + 20  # closed up, or it would be beyond
+    assert log.index("last") < SPARE_ENTRIES + 20  # closed up, or it would be beyond
     assert [log.is_ahead(topic) for topic in ("9", "last")] == [True, False]
     assert (read(log, begun, 99), read(log, new, 99)) == ("345689", "02345689")
     log.close(begun)
     log.close(new)
-    for number in range(2 * SPARE_PLACES):
+    for number in range(2 * SPARE_ENTRIES):
         log.append(f"n{number}", retained(f"n{number}", b"x"))
         log.pop(f"n{number}")
-    assert read(log, log.open(), SPARE_PLACES)[:2] == "02"
+    assert read(log, log.open(), SPARE_ENTRIES)[:2] == "02"
 
 
 class LogAgainstList(RuleBasedStateMachine):
@@ -80,7 +80,7 @@ class LogAgainstList(RuleBasedStateMachine):
         assert self.log.pop(topic) is self.kept.pop(topic, None)
         self._leave(topic)
 
-    @rule(topic=TOPICS, times=st.sampled_from([1, SPARE_PLACES + 10]))
+    @rule(topic=TOPICS, times=st.sampled_from([1, SPARE_ENTRIES + 10]))
     def renew(self, topic: str, times: int) -> None:
         for _ in range(times):
             self.log.renew(topic)

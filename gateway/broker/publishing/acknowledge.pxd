@@ -5,11 +5,11 @@ from gateway.session.inflight cimport Inflight
 from gateway.session.session cimport Session
 from gateway.session.span cimport Span
 
-@cython.locals(place=Py_ssize_t, end=Py_ssize_t, span=Span)
+@cython.locals(index=Py_ssize_t, end=Py_ssize_t, span=Span)
 cpdef handle_puback(_broker, Client client, Session session, instant)
 
-@cython.locals(begin=Py_ssize_t, place=Py_ssize_t, span=Span)
+@cython.locals(begin=Py_ssize_t, index=Py_ssize_t, span=Span)
 cpdef handle_pubrec(_broker, Client client, Session session, instant)
 
-@cython.locals(inflight=Inflight, count=Py_ssize_t, place=Py_ssize_t)
+@cython.locals(inflight=Inflight, count=Py_ssize_t, index=Py_ssize_t)
 cpdef handle_pubcomp(_broker, Client client, Session session, instant)

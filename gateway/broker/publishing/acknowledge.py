@@ -28,15 +28,15 @@ def handle_puback(_broker: "Broker", client: Client, session: Session, instant: 
         identifiers = (packet.packet_id,)
         if packet.reason_code >= FAILURE:
             _give_back(session, packet.packet_id)
-    place, end = 0, len(identifiers)
-    while place < end:
-        span = session.inflight.find(identifiers[place])
+    index, end = 0, len(identifiers)
+    while index < end:
+        span = session.inflight.find(identifiers[index])
         if span is None:
-            place += 1
+            index += 1
         elif span.qos == 1:
-            place += session.finish(identifiers, place)
+            index += session.finish(identifiers, index)
         else:
-            raise ProtocolError(f"PUBACK for the QoS 2 message {identifiers[place]}")
+            raise ProtocolError(f"PUBACK for the QoS 2 message {identifiers[index]}")
     session.pump(instant.monotonic)
 
 
@@ -59,17 +59,17 @@ def handle_pubrec(_broker: "Broker", client: Client, session: Session, instant: 
             return
         identifiers = (packet.packet_id,)
     begin, commit = 0, 0
-    for place, packet_id in enumerate(identifiers):
+    for index, packet_id in enumerate(identifiers):
         span = session.inflight.find(packet_id)
         if span is not None and span.qos == 1:
             raise ProtocolError(f"PUBREC for the QoS 1 message {packet_id}")
         before, commit = commit, 0 if span is None else session.release(packet_id, span)
         if span is None or before != commit:
-            _release(client, identifiers[begin:place], before)
-            begin = place
+            _release(client, identifiers[begin:index], before)
+            begin = index
         if span is None:
             client.send(PubRel(packet_id, ReasonCode.PACKET_IDENTIFIER_NOT_FOUND))
-            begin = place + 1
+            begin = index + 1
     _release(client, identifiers[begin:], commit)
 
 
@@ -100,9 +100,9 @@ def handle_pubcomp(_broker: "Broker", client: Client, session: Session, instant:
         if packet_id not in inflight.released and inflight.find(packet_id) is not None:
             break
         count += 1
-    place, finished = 0, identifiers[:count]
-    while place < count:
-        place += session.finish(finished, place) or 1
+    index, finished = 0, identifiers[:count]
+    while index < count:
+        index += session.finish(finished, index) or 1
     if count < len(identifiers):
         raise ProtocolError(f"PUBCOMP for {identifiers[count]} before its PUBREC")
     session.pump(instant.monotonic)

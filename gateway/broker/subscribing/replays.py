@@ -143,10 +143,10 @@ class Replays:
         log = self._broker.retained.log
         if not log.is_ahead(topic):
             return
-        place = log.place(topic)
+        index = log.index(topic)
         for waiting in self._waiting.values():
             for topic_filter, one in waiting.items():
-                ahead = one.cursor.place <= place < one.cursor.end
+                ahead = one.cursor.index <= index < one.cursor.end
                 if ahead and topic_matches(topic_filter, topic):
                     found = self._broker.retained.find(topic, instant.monotonic)
                     size = sum([payload_bytes(each) for each in found])
@@ -205,15 +205,15 @@ class Replays:
     def _send_some(self, one: Replay, instant: Instant) -> None:
         """Send what the cursor comes to next."""
         retained, cursor, cost = self._broker.retained, one.cursor, one.cost
-        before = cursor.place
+        before = cursor.index
         most = max(1, self._messages // cost)
         found = retained.read(one.subscription.topic_filter, cursor, most, instant.monotonic)
         fitting, size = self._fitting(found, cost)
         if fitting < len(found):
-            cursor.place = retained.log.place(found[fitting].topic)
+            cursor.index = retained.log.index(found[fitting].topic)
             del found[fitting:]
         self._send(one, found, size, instant)
-        self._messages -= (cursor.place - before - fitting) // LOOKED_AT + 1
+        self._messages -= (cursor.index - before - fitting) // LOOKED_AT + 1
 
     def _fitting(self, messages: list[Publication], cost: int) -> tuple[int, int]:
         """Return how many of the messages this turn has room for, and the bytes of those."""
