@@ -17,6 +17,7 @@ from gateway.cli.crashtest.rounds import Rounds
 from tests.crash.conftest import LONG, MakeGateway
 from tests.support.crash_faults import Strace, database_files, tracer
 from tests.support.crash_gateway import (
+    OUTBOX_FIRST,
     QUICK_FIGURES,
     compare,
     kept,
@@ -115,7 +116,7 @@ async def test_nothing_is_acknowledged_while_the_disk_refuses(
 async def test_a_checkpoint_that_fails_costs_nothing(
     make_gateway: MakeGateway, tmp_path: Path, seed: int
 ) -> None:
-    gateway = make_gateway()
+    gateway = make_gateway(OUTBOX_FIRST)
     async with busy(gateway, seed) as publishers:
         fault = "pwrite64,fdatasync:error=EIO"
         with strike(gateway, fault, gateway.data / "tidegate.db") as strace:
@@ -142,7 +143,7 @@ class Struck(Rounds):
 async def test_killed_between_write_and_commit_nothing_acknowledged_is_lost(
     make_gateway: MakeGateway, seed: int
 ) -> None:
-    rounds = Struck(make_gateway(), seed)
+    rounds = Struck(make_gateway(OUTBOX_FIRST), seed)
     await rounds.run(KILLS_AT_CALLS)
     assert rounds.findings == []
 
@@ -152,7 +153,7 @@ async def test_a_start_on_a_disk_that_fails_loses_nothing(
 ) -> None:
     """Whichever of its writes fails: it serves, or it says so and the next start serves."""
     random = Random(seed)
-    gateway = make_gateway()
+    gateway = make_gateway(OUTBOX_FIRST)
     async with busy(gateway, seed) as publishers:
         await until_kept(publishers[0], 50)
     before = shutil.copytree(gateway.data, tmp_path / "before")
@@ -187,7 +188,7 @@ async def test_a_fault_that_passes_does_not_cost_the_write_ahead_log(
     in what the start writes: that is tried again. With two of them the gateway is in memory first,
     and starts anew as soon as the disk takes a database.
     """
-    gateway = make_gateway()
+    gateway = make_gateway(OUTBOX_FIRST)
     files = [*database_files(gateway.data), gateway.data / "tidegate.db-journal"]
     trace = tmp_path / "trace"
     gateway.wrapper = tracer(trace, WRITES, f"fdatasync:error=EIO:when={calls}", files)

@@ -11,6 +11,7 @@ from random import Random
 import pytest
 
 from gateway.cli.crashtest.client import Client
+from gateway.cli.crashtest.gateway_process import CONFIGURATION
 from gateway.cli.crashtest.publisher import Publisher
 from gateway.mqtt.packets import (
     Connect,
@@ -23,12 +24,17 @@ from gateway.mqtt.packets import (
     Unsubscribe,
 )
 from gateway.mqtt.properties import Properties
+from gateway.uplink.landing_file import OPEN
 from tests.crash.conftest import MakeGateway
 from tests.support.crash_faults import Call, Strace, calls_in
+from tests.support.crash_gateway import OUTBOX_FIRST
 
 MESSAGES = 20
 
-CALLS = ("recvfrom", "sendto", "sendmsg", "pwrite64", "fdatasync", "fsync")
+CALLS = ("recvfrom", "sendto", "sendmsg", "write", "pwrite64", "fdatasync", "fsync")
+
+KEPT = ("-wal", OPEN)
+"""How the files end in which a message is kept: the write-ahead log, and a landing file."""
 
 CONNECT, CONNACK, SUBSCRIBE, SUBACK, UNSUBSCRIBE, UNSUBACK = 0x10, 0x20, 0x80, 0x90, 0xA0, 0xB0
 PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP = 0x30, 0x40, 0x50, 0x60, 0x70
@@ -46,8 +52,8 @@ EXCHANGES = [
 def unkept_answers(calls: list[Call], answer: int, request: int = PUBLISH) -> list[str]:
     """Return what is wrong with each answer of this type that a request got.
 
-    Between the two the WAL must be written and then synced without an error; the next commit may
-    have begun to write by then.
+    Between the two the WAL, or a landing file, must be written and then synced without an error;
+    the next commit may have begun to write by then.
     """
     wrong = []
     answers = [call for call in calls if sends(call) and call.data[:1] == bytes([answer])]
@@ -55,9 +61,9 @@ def unkept_answers(calls: list[Call], answer: int, request: int = PUBLISH) -> li
         asked = [call.ended for call in calls if asks(call, request) and call.ended < sent.began]
         received = max(asked)
         between = [call for call in calls if received < call.began and call.ended < sent.began]
-        wal = [call for call in between if call.file.endswith("-wal")]
-        written = [call.ended for call in wal if call.name == "pwrite64"]
-        synced = [call.began for call in wal if "sync" in call.name and call.result == 0]
+        files = [call for call in between if call.file.endswith(KEPT)]
+        written = [call.ended for call in files if "write" in call.name]
+        synced = [call.began for call in files if "sync" in call.name and call.result == 0]
         if not written:
             wrong.append(f"answer {number} was sent and nothing written before")
         elif not synced or max(synced) < min(written):
@@ -75,10 +81,11 @@ def asks(call: Call, request: int) -> bool:
 
 @pytest.mark.strace
 @pytest.mark.parametrize(("qos", "answer"), [(1, PUBACK), (2, PUBREC)])
+@pytest.mark.parametrize("configuration", [CONFIGURATION, OUTBOX_FIRST], ids=["live", "outbox"])
 async def test_every_answer_leaves_after_the_sync_of_what_it_promises(
-    make_gateway: MakeGateway, tmp_path: Path, qos: int, answer: int
+    make_gateway: MakeGateway, tmp_path: Path, configuration: str, qos: int, answer: int
 ) -> None:
-    gateway = make_gateway()
+    gateway = make_gateway(configuration)
     await gateway.start()
     assert gateway.process is not None
     publisher = Publisher("p", [], Random(1), qos=qos, window=1, persistent=False)

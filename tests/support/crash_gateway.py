@@ -20,8 +20,11 @@ from gateway.mqtt.packets import (
     SubscriptionRequest,
 )
 
-QUICK_FIGURES = CONFIGURATION.replace("[uplink]", "[broker]\nsys_interval = 0.1\n[uplink]")
-"""A configuration whose figures under $SYS are never much older than 0.1 s."""
+OUTBOX_FIRST = CONFIGURATION.replace("[uplink]", "[uplink]\ncommit_within = 0")
+"""A configuration with which every message is in the database before it lands."""
+
+QUICK_FIGURES = OUTBOX_FIRST.replace("[uplink]", "[broker]\nsys_interval = 0.1\n[uplink]")
+"""The same with figures under $SYS that are never much older than 0.1 s."""
 
 
 NOBODY_TAKES = QUICK_FIGURES.replace('directory = "{landing}"', 'url = "mqtt://127.0.0.1:1"')
