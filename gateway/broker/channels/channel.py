@@ -159,7 +159,7 @@ class Channel(Session):
     def room(self, publication: Publication, first: int, most: int, qos: int) -> int:
         """Return how many messages are surely kept, or are none that the channel takes."""
         fits, alike = alike_in_size(publication, self.settings, first, most)
-        return super().room(publication, first, alike, qos) if fits else alike
+        return Session.room(self, publication, first, alike, qos) if fits else alike
 
     def _is_clear(self, span: Span, promised: bool) -> bool:
         """Whether nothing stands before what comes now, all consumers want it, and it is kept."""
