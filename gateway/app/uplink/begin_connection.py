@@ -18,6 +18,8 @@ async def begin_connection(
     """
     loop = asyncio.get_running_loop()
     if tls is None and isinstance(loop, GatewayLoop):
+        if sock.family != socket.AF_UNIX:  # else a small packet waits for the ACK of the last one
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         SocketTransport(sock, protocol, loop.sockets, loop).start()
     else:
         await begin_by_asyncio(sock, protocol, tls, host)

@@ -27,11 +27,13 @@ class Greeter(asyncio.Protocol):
         self.ended.set()
 
 
-async def _meet() -> Greeter:
-    ours, theirs = socket.socketpair()
+async def _meet(family: socket.AddressFamily) -> Greeter:
+    ours, theirs = _pair(family)
     ours.setblocking(False)
     greeter = Greeter()
     await begin_connection(ours, greeter, None, "")
+    if family == socket.AF_INET:
+        assert ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
     with theirs:
         theirs.settimeout(5.0)
         loop = asyncio.get_running_loop()
@@ -41,10 +43,19 @@ async def _meet() -> Greeter:
     return greeter
 
 
+def _pair(family: socket.AddressFamily) -> tuple[socket.socket, socket.socket]:
+    if family == socket.AF_UNIX:
+        return socket.socketpair()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ours = socket.create_connection(server.getsockname())
+        return ours, server.accept()[0]
+
+
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_UNIX])
 @pytest.mark.parametrize("make_loop", [GatewayLoop, asyncio.new_event_loop])
 def test_a_socket_is_served_by_the_gateways_loop_and_by_any_other(
-    make_loop: Callable[[], asyncio.AbstractEventLoop],
+    make_loop: Callable[[], asyncio.AbstractEventLoop], family: socket.AddressFamily
 ) -> None:
     with asyncio.Runner(loop_factory=make_loop) as runner:
-        greeter = runner.run(_meet())
+        greeter = runner.run(_meet(family))
     assert (greeter.received, greeter.own) == (b"well met", make_loop is GatewayLoop)
