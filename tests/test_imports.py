@@ -39,7 +39,7 @@ NOT_AT_START = (
     *("gateway.storage.engine.memory_database", "gateway.salvage.salvage"),
     *("gateway.bridges", "gateway.app.simulator", "gateway.storage.state.node_frames"),
     *("gateway.server.tls", "gateway.server.tls_connection", "gateway.server.websocket"),
-    *("gateway.routing.where.compile", "gateway.routing.where.terms"),
+    *("gateway.routing.where.compile", "gateway.routing.where.terms", "msgspec"),
     *("gateway.server.password_file", "gateway.telemetry.http_server"),
 )
 """Not in memory while a gateway without any configuration starts and runs: 9 MiB less."""

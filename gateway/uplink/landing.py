@@ -3,7 +3,7 @@
 import json
 from base64 import b64encode
 
-from gateway.routing.where.payload import NOT_JSON, decode_payload, parse_json
+from gateway.routing.where.payload import NOT_JSON, parse_json
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.uplink.envelope import has_more, remaining_expiry
 from gateway.uplink.settings import UplinkSettings
@@ -20,9 +20,8 @@ def landing_line(
     It is one line of ASCII, whatever line ends a reader believes in. Optional fields are left out
     where the message has none; blobs are base64.
     """
-    text = decode_payload(row.payload)
     # Said here, by the gateway's own parser, so that all later readers agree (where-language 6.3).
-    is_json = text is not None and parse_json(text) is not NOT_JSON
+    is_json = parse_json(row.payload) is not NOT_JSON
     properties = _encode(row.user_properties) if row.user_properties else "[]"
     content_type = "null" if row.content_type is None else _quote(row.content_type)
     optional = ""

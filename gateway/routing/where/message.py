@@ -28,8 +28,7 @@ class Message(AcceptedMessage):
     def json(self) -> Any:
         """Return the payload's JSON value, `payload.NOT_JSON` if it is not JSON."""
         if self._json is UNKNOWN:
-            decoded = self._decode()
-            self._json = NOT_JSON if decoded is None else parse_json(decoded)
+            self._json = parse_json(self.payload)
         return self._json
 
     def payload_is_json(self) -> bool:
