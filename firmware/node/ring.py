@@ -1,7 +1,7 @@
 """A queue of byte strings in one block of memory; each is kept as its difference to the one before.
 
-A node's samples resemble each other: of 44 bytes of a sample of three quantities some 4 change. No
-memory is taken once the queue is made but for what `pop` returns.
+A node's samples resemble each other: of 44 bytes of a sample of three quantities some 4 change.
+Once the queue is made `append` takes no memory, and `pop` only for what it returns.
 """
 
 from . import const
@@ -83,6 +83,8 @@ class Ring:
         self._run_left = 0  # entries of the run that is taken out
         self._first_places = Places()
         self._last_places = Places()
+        self._steps = self._changed = 0  # from the last entry to the next one
+        self._known = False  # whether all that changed is where the last entry had its changes
 
     def __len__(self) -> int:
         """Return the number of entries."""
@@ -96,10 +98,11 @@ class Ring:
         size = len(body)
         if size > _BODY_MAX:
             raise ValueError("an entry of %d bytes: at most %d" % (size, _BODY_MAX))
-        steps, changed, known = self._measure(body)
+        self._measure(body)
+        steps = self._steps
         whole = size != self._last_size or steps > _STEPS_MAX
-        needed = 2 + size if whole else 1 + (steps + 1) // 2 + changed
-        same = not whole and known and 1 + self._last_places.count <= needed
+        needed = 2 + size if whole else 1 + (steps + 1) // 2 + self._changed
+        same = not whole and self._known and 1 + self._last_places.count <= needed
         grows = same and self._run >= 0 and self._memory[self._run] < _SAME_MAX
         if same:
             needed = self._last_places.count + (not grows)
@@ -148,11 +151,8 @@ class Ring:
         else:
             self._drop(self._take_changes(head))
 
-    def _measure(self, body: bytes) -> "tuple[int, int, bool]":
-        """Return how many steps and changed bytes lead from the last entry to this one.
-
-        And whether all that changed is where the last entry had its changes.
-        """
+    def _measure(self, body: bytes) -> None:
+        """Find what leads from the last entry to this one; returning it would take memory."""
         steps = changed = before = 0
         known = self._last_places.count > 0
         for position in range(min(len(body), self._last_size)):
@@ -161,7 +161,9 @@ class Ring:
                 changed += 1
                 before = position + 1
                 known = known and self._last_places.has(position)
-        return steps, changed, known
+        self._steps = steps
+        self._changed = changed
+        self._known = known
 
     def _put_same(self, body: bytes, grows: bool) -> None:
         if grows:

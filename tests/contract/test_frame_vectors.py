@@ -16,7 +16,7 @@ from tests.support import micropython
 from tests.support.micropython import FIRMWARE
 
 FILE = Path(__file__).parents[1] / "vectors" / "serial-frames.json"
-SCRIPT = Path(__file__).parents[1] / "firmware" / "frame_vectors.py"
+SCRIPT = Path(__file__).parents[1] / "firmware" / "scripts" / "frame_vectors.py"
 VECTORS: list[dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))
 
 

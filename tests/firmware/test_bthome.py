@@ -13,12 +13,12 @@ from node.bthome import Encrypted, Plain, encode_object, encrypt, groups
 from node.counter import _BLOCK, _COUNT_MAX, Counter
 
 from gateway.bridges.ble.decoders import Advertisement, Decoded, bthome
-from tests.firmware.bthome_vectors import ADDRESS, KEY, READINGS, aes
+from tests.firmware.scripts.bthome_vectors import ADDRESS, KEY, READINGS, aes
 from tests.support import micropython as interpreter
 from tests.support.table import table
 
 SERVICE = "0000fcd2-0000-1000-8000-00805f9b34fb"
-HERE = Path(__file__).parent
+SCRIPTS = Path(__file__).parent / "scripts"
 
 
 class Receiver:
@@ -130,7 +130,7 @@ def test_both_pythons_advertise_the_same(micropython: str, tmp_path: Path) -> No
     told = []
     for number, python in enumerate((micropython, sys.executable)):
         done = subprocess.run(
-            [python, str(HERE / "bthome_vectors.py"), str(tmp_path / f"counter{number}")],
+            [python, str(SCRIPTS / "bthome_vectors.py"), str(tmp_path / f"counter{number}")],
             env={
                 **interpreter.environment(interpreter.FIRMWARE),
                 "PYTHONPATH": str(interpreter.FIRMWARE),

@@ -22,7 +22,7 @@ from tests.support.where_readings import (
     samples,
 )
 
-SCRIPT = Path(__file__).parent / "filter_runs.py"
+SCRIPT = Path(__file__).parent / "scripts" / "filter_runs.py"
 pytestmark = pytest.mark.micropython
 
 Run = tuple[str, list[Sample]]

@@ -15,7 +15,7 @@ from node.starts import _FAILED_MAX
 from gateway.bridges.serial.serial_bridge import SerialBridge
 from gateway.bridges.serial.serial_settings import SerialSettings
 from gateway.counters import Counters
-from tests.firmware.bthome_vectors import KEY
+from tests.firmware.scripts.bthome_vectors import KEY
 from tests.firmware.test_bthome import Receiver
 from tests.support import micropython as interpreter
 from tests.support.bridges import Broker, Gateway
@@ -24,7 +24,7 @@ from tests.support.micropython import FIRMWARE
 from tests.support.serial_line import SerialLine
 from tests.support.storage import until
 
-HERE = Path(__file__).parent
+SCRIPTS = Path(__file__).parent / "scripts"
 GROWTH_MAX = 32 * 1024
 """Bytes that a node may take more under attack: the interpreter of filters, four programs and what
 waits to be sent. Words have 64 bits here."""
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.micropython
 def expected() -> str:
     """What CPython prints for the vectors."""
     done = subprocess.run(
-        [sys.executable, str(HERE / "node_vectors.py")],
+        [sys.executable, str(SCRIPTS / "node_vectors.py")],
         env={"PYTHONPATH": str(FIRMWARE), "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
@@ -48,7 +48,7 @@ def expected() -> str:
 
 
 def test_both_pythons_give_the_same_bytes(micropython: str, expected: str) -> None:
-    assert interpreter.run(micropython, HERE / "node_vectors.py") == expected
+    assert interpreter.run(micropython, SCRIPTS / "node_vectors.py") == expected
 
 
 def test_the_compiled_files_give_the_same_bytes(
@@ -56,12 +56,12 @@ def test_the_compiled_files_give_the_same_bytes(
 ) -> None:
     for source in (FIRMWARE / "node").glob("*.py"):
         interpreter.compile_to(tmp_path, source)
-    assert interpreter.run(micropython, HERE / "node_vectors.py", modules=tmp_path) == expected
+    assert interpreter.run(micropython, SCRIPTS / "node_vectors.py", modules=tmp_path) == expected
 
 
 def test_ten_minutes_without_a_cable_lose_nothing(micropython: str, tmp_path: Path) -> None:
     for arguments in ((), (str(tmp_path / "spill"),)):
-        told = interpreter.run(micropython, HERE / "micropython_outage.py", *arguments).splitlines()
+        told = interpreter.run(micropython, SCRIPTS / "outage.py", *arguments).splitlines()
         assert told[0] == "dropped 0 missing []", arguments
         assert told[1] == "grown by less than 16 KiB: True", arguments
     assert list((tmp_path / "spill").iterdir()) == []
@@ -70,7 +70,7 @@ def test_ten_minutes_without_a_cable_lose_nothing(micropython: str, tmp_path: Pa
 @pytest.mark.parametrize("seed", range(int(os.environ.get("TIDEGATE_HOSTILE_HOSTS", "2"))))
 def test_a_hostile_host_does_not_keep_a_node_from_sampling(micropython: str, seed: int) -> None:
     """Random bytes, frames again and in any order, orders and programs of any kind."""
-    script = HERE / "micropython_hostile.py"
+    script = SCRIPTS / "hostile.py"
     told = interpreter.run(micropython, script, str(seed), "2000").splitlines()
     assert told[0] == "kept sampling: True installed: True"
     assert told[1].startswith("heard: True grown by ")
@@ -79,7 +79,7 @@ def test_a_hostile_host_does_not_keep_a_node_from_sampling(micropython: str, see
 
 def test_power_that_fails_at_any_write_loses_nothing_of_the_flash(micropython: str) -> None:
     """On littlefs: what was written whole is sent by the next start, once, in its order."""
-    lost, cuts = interpreter.run(micropython, HERE / "micropython_power_cut.py", "1").splitlines()
+    lost, cuts = interpreter.run(micropython, SCRIPTS / "power_cut.py", "1").splitlines()
     assert lost == "lost [] repeated 0"
     assert int(cuts.split()[0]) > 60
 
@@ -98,7 +98,7 @@ def board(
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Run a script whose standard input and output are the node's end of `line`."""
     process = subprocess.Popen(
-        [micropython, str(HERE / script), *arguments],
+        [micropython, str(SCRIPTS / script), *arguments],
         env=interpreter.environment(FIRMWARE),
         stdin=line.descriptor,
         stdout=line.descriptor,
@@ -120,7 +120,7 @@ def make_bridge(line: SerialLine, broker: Broker, counters: Counters) -> SerialB
 async def test_a_node_and_the_gateway_on_a_real_line(micropython: str, line: SerialLine) -> None:
     broker, counters = Broker(), Counters()
     bridge = asyncio.create_task(make_bridge(line, broker, counters).run())
-    with board(micropython, "micropython_node.py", line):
+    with board(micropython, "line.py", line):
         await until(lambda: counters.count("tidegate/serial/frames") >= 20)
     bridge.cancel()
     with contextlib.suppress(asyncio.CancelledError):
@@ -143,7 +143,7 @@ async def test_commands_on_a_real_line(micropython: str, line: SerialLine) -> No
         {"command": "interval", "seconds": 0.01},
         {"command": "read"},
     ]
-    with board(micropython, "micropython_node.py", line) as process:
+    with board(micropython, "line.py", line) as process:
         await until(lambda: bool(gateway.subscriptions.receivers))
         for order in orders:
             gateway.subscriptions.publish("sensors/mp1/command", json.dumps(order).encode())
@@ -169,7 +169,7 @@ async def test_a_filter_outlives_node_cable_and_gateway(
     ]
     orders.append({"quantity": "pressure", "version": 4, "program": "0132"})
     orders.append({"quantity": "pressure", "version": 2, "where": "value > 3"})
-    with board(micropython, "micropython_node.py", line, str(tmp_path / "programs")):
+    with board(micropython, "line.py", line, str(tmp_path / "programs")):
         async with bridged(line, gateway):
             await until(lambda: bool(gateway.subscriptions.receivers))
             for order in orders:
@@ -180,7 +180,7 @@ async def test_a_filter_outlives_node_cable_and_gateway(
     line.plug()
     assert [each["status"] for each in answers(gateway)] == [*["done"] * 3, *["refused"] * 2]
     after = Gateway.make(ManualClock())
-    with board(micropython, "micropython_node.py", line, str(tmp_path / "programs")):
+    with board(micropython, "line.py", line, str(tmp_path / "programs")):
         async with bridged(line, after):
             await until(lambda: len(after.broker.readings) >= 2)
             # It samples on: the next heartbeat would say so, and so does a command.
@@ -215,7 +215,7 @@ async def test_main_on_a_board(micropython: str, line: SerialLine, tmp_path: Pat
     (tmp_path / "settings.json").write_text(json.dumps({"link": "uart", "sensors": sensors}))
     broker, counters = Broker(), Counters()
     bridge = asyncio.create_task(make_bridge(line, broker, counters).run())
-    with board(micropython, "micropython_board.py", line, str(tmp_path)) as process:
+    with board(micropython, "board.py", line, str(tmp_path)) as process:
         await until(lambda: bool(broker.messages))
         assert process.stderr is not None
         told = [process.stderr.readline() for _ in range(2)]
@@ -233,7 +233,7 @@ async def test_a_board_whose_sensor_is_broken_hears_commands(
     (tmp_path / "settings.json").write_text(json.dumps(settings))
     gateway = Gateway.make(ManualClock())
     async with bridged(line, gateway):
-        with board(micropython, "micropython_board.py", line, str(tmp_path)):
+        with board(micropython, "board.py", line, str(tmp_path)):
             await until(lambda: bool(gateway.subscriptions.receivers))
             gateway.subscriptions.publish("sensors/mp1/command", b'{"command":"read"}')
             await until(lambda: bool(answers(gateway)))
@@ -251,11 +251,11 @@ async def test_a_board_that_fails_again_and_again_hears_commands(
     folder.mkdir()
     (folder / "settings.json").write_text(json.dumps(settings))
     for _ in range(_FAILED_MAX):
-        with board(micropython, "micropython_board.py", line, str(folder)) as process:
+        with board(micropython, "board.py", line, str(folder)) as process:
             assert await asyncio.to_thread(process.wait, 60) == 1
     gateway = Gateway.make(ManualClock())
     async with bridged(line, gateway):
-        with board(micropython, "micropython_board.py", line, str(folder)):
+        with board(micropython, "board.py", line, str(folder)):
             await until(lambda: bool(gateway.subscriptions.receivers))
             gateway.subscriptions.publish("sensors/mp1/command", b'{"command":"clock"}')
             await until(lambda: bool(answers(gateway)))
@@ -275,7 +275,7 @@ async def test_a_board_advertises_what_it_sends(
     settings = {"link": "ble", "name": "mp1", "interval_ms": 100, "key": KEY.hex()}
     (folder / "settings.json").write_text(json.dumps(settings))
     told: list[list[bytes]] = []
-    with board(micropython, "micropython_board.py", line, str(folder)) as process:
+    with board(micropython, "board.py", line, str(folder)) as process:
         assert process.stderr is not None
         while len(told) < 3:
             words = process.stderr.readline().split()

@@ -13,7 +13,7 @@ from tests.support.hostile_broker import TRICKS, HostileBroker
 from tests.support.micropython import CLIENT, FIRMWARE, environment
 from tests.support.waiting import until
 
-SCRIPT = Path(__file__).with_name("micropython_wifi.py")
+SCRIPT = Path(__file__).parent / "scripts" / "wifi.py"
 SPEED = 20
 """Times that the node's clock is faster than ours."""
 

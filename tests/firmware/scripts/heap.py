@@ -1,6 +1,6 @@
 """Prints the memory that a board's program takes, at its start and full, and dropped samples.
 
-    micropython micropython_heap.py FOLDER LINK
+    micropython heap.py FOLDER LINK
 
 LINK is usb, mqtt, ble, or spill: by USB with room on the flash, in FOLDER.
 """

@@ -1,6 +1,6 @@
 """A host that means harm: prints how often a node sampled meanwhile, and how its memory grew.
 
-micropython micropython_hostile.py SEED STEPS
+micropython hostile.py SEED STEPS
 """
 
 import gc

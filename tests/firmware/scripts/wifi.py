@@ -1,6 +1,6 @@
 """A node with Wi-Fi whose clock is fast; it measures how much of its memory is taken.
 
-    micropython micropython_wifi.py PORT SPEED [FILE]
+    micropython wifi.py PORT SPEED [FILE]
 
 FILE has the certificate of a broker with TLS.
 """

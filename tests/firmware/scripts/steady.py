@@ -1,0 +1,105 @@
+"""Samples for an hour with and without a gateway; prints how the memory in use differs meanwhile.
+
+    micropython steady.py
+
+With a heap that is locked, which makes every taking of memory an error, it fills and empties the
+queue first.
+"""
+
+import gc
+
+import micropython
+from node import frames
+from node.buffer import WAITING_BYTES, Sample
+from node.loop import Node
+from node.ring import Ring
+
+SAMPLES = 3600
+SETTLED = 60
+EVERY = 200
+
+
+class Weather:
+    """Three quantities that change a little from sample to sample."""
+
+    state = 1
+
+    def read(self) -> "list[tuple[str, tuple[int, int], str]]":
+        self.state = self.state * 1103515245 + 12345 & 0x7FFFFFFF
+        change = self.state >> 16
+        return [
+            ("temperature", (2100 + change % 50, -2), "°C"),
+            ("humidity", (4800 + change % 80, -2), "%"),
+            ("pressure", (101300 + change % 20, -2), "hPa"),
+        ]
+
+
+class Line:
+    """Stores what it is given, if it is plugged in, and acknowledges it."""
+
+    plugged = True
+    answers = b""
+
+    def read(self) -> bytes:
+        heard, self.answers = self.answers, b""
+        return heard
+
+    def write(self, data: bytes) -> None:
+        body = frames.unframe(data[1:-1])
+        if self.plugged and body is not None:
+            self.answers += frames.frame(b"\x01\x02\x00" + body[3:11])
+
+
+class Clock:
+    now = 0
+
+    def ms(self) -> int:
+        return self.now
+
+
+def append_locked() -> int:
+    """Return how many samples a queue took, each with its heap locked."""
+    ring, weather = Ring(WAITING_BYTES), Weather()
+    for number in range(SAMPLES + SETTLED):
+        readings = [frames.encode_reading(*each) for each in weather.read()]
+        body = Sample(1000 * number, None, readings).pack(1000 * (number - 1))
+        if number % 97 == 0:
+            body = body[:-13]  # of another size: kept whole
+        micropython.heap_lock()
+        taken = ring.append(body)
+        micropython.heap_unlock()
+        while not taken:
+            ring.pop()
+            taken = ring.append(body)
+    return len(ring)
+
+
+def clean(n: int) -> int:
+    """Overwrite the stack, where something may still be referred to."""
+    a = b = c = d = e = f = g = h = 0
+    return clean(n - 1) + a + b + c + d + e + f + g + h if n else 0
+
+
+def allocated() -> int:
+    gc.collect()
+    clean(40)
+    gc.collect()
+    used: int = gc.mem_alloc()  # type: ignore[attr-defined]  # MicroPython's
+    return used
+
+
+def main() -> None:
+    print("kept", append_locked())
+    line, clock = Line(), Clock()
+    node = Node("n1", 7, line, Weather(), clock, 1000)
+    for line.plugged in (True, False):
+        found = []
+        for number in range(SETTLED + SAMPLES):
+            node.step()
+            clock.now += 1000
+            if number >= SETTLED and number % EVERY == 0:
+                found.append(allocated())
+        print(max(found) - min(found), node.buffer.dropped)
+
+
+main()
