@@ -13,7 +13,7 @@ NOT_JSON: Final[Any] = object()
 """Stands for the value of a payload that is not JSON; no step leads anywhere from it."""
 
 _NOT_A_BRACKET: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^][{}"]++', re.DOTALL)
-_LEVEL_STEP: Final = {byte: 1 if byte in b"[{" else -1 for byte in b"[{]}"}
+_LEVEL_STEP: Final = dict(zip(b"[{]}", (1, 1, -1, -1), strict=True))
 
 _JSON_BYTES = JSON_BYTES  # compiled, C names that no other module sees
 _JSON_LEVELS = JSON_LEVELS
