@@ -6,6 +6,13 @@ from typing import Protocol
 
 from gateway.storage.outbox.outbox import Outbox
 
+REMOVAL_SECONDS = 1.0
+"""Seconds for which removing a delivered row may wait for a commit that is needed anyway.
+
+What a sensor sends once a second then costs one commit and not two. A crash within them repeats
+the rows under their numbers.
+"""
+
 
 class Link:
     """One run of a destination: how it is woken and stopped, and what it reports.

@@ -8,16 +8,13 @@ from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.outcome import Outcome
 from gateway.uplink import landing_file
 from gateway.uplink.context import UplinkContext
-from gateway.uplink.destination import Link
+from gateway.uplink.destination import REMOVAL_SECONDS, Link
 from gateway.uplink.landing_file import LandingFile
 from gateway.uplink.landing_folder import LandingFolder
 from gateway.uplink.lanes import MAX_FRESH_BYTES, Lanes
 
 UNHURRIED_SECONDS = 0.5
 """Seconds for which live rows that nobody waits for are held in memory."""
-
-REMOVAL_SECONDS = 0.05
-"""Seconds for which removing a landed row may wait for a commit that is needed anyway."""
 
 _Key = tuple[str, str]
 

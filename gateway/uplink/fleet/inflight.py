@@ -8,6 +8,7 @@ from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.outcome import Outcome
 from gateway.uplink.context import UplinkContext
+from gateway.uplink.destination import REMOVAL_SECONDS
 from gateway.uplink.link.backoff import Backoff
 from gateway.uplink.link.pacing import Pacing
 from gateway.uplink.reports.control_messages import ControlMessage
@@ -20,9 +21,6 @@ SLOWEST_LINK = 8 * 1024
 
 MAX_INFLIGHT_BYTES = 256 * 1024
 """Bytes sent and not acknowledged; half a minute of the slowest link. One row may be larger."""
-
-REMOVAL_SECONDS = 0.05
-"""Seconds for which removing a delivered row may wait for a commit that is needed anyway."""
 
 PRESSING_SHARE = 4
 """Removals that make up a quarter of the window are committed at once."""
