@@ -25,7 +25,10 @@ folder = "/%s"
 sys.path.insert(0, folder)
 from node.sensors import Sensors
 from node.start import read_settings
-Sensors(read_settings(folder), lambda: None).read()
+try:
+    Sensors(read_settings(folder), lambda: None).read()
+except OSError as failure:
+    print(failure)
 """
 OTHER_MAIN = "/main.before.py"
 """Where a program goes that was not ours."""
@@ -137,10 +140,10 @@ def read_fault(board: Board) -> list[str]:
         return content.decode(errors="replace").splitlines()
     slots = read_slots(board)
     try:
-        board.run(READ_SENSORS % (slots.tried or slots.current))
+        told = board.run(READ_SENSORS % (slots.tried or slots.current)).strip()
     except FlashingError as error:
         return [str(error)]
-    return []
+    return [f"{board.port}: a sensor does not answer: {told}"] if told else []
 
 
 def _hashes(folder: str, files: Mapping[str, bytes]) -> dict[str, str]:
