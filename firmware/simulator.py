@@ -18,6 +18,7 @@ import tty
 from pathlib import Path
 from types import FrameType
 
+from node.buffer import WAITING_BYTES
 from node.loop import Node
 from node.simulated_sensor import SimulatedSensor
 
@@ -141,6 +142,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--node", required=True, help="name of the node, such as n1")
     parser.add_argument("--port", required=True, type=Path, help="link to make for the gateway")
     parser.add_argument("--interval", type=float, default=1.0, help="seconds between samples")
+    parser.add_argument(
+        "--waiting-bytes", type=int, default=WAITING_BYTES, help="memory for samples that wait"
+    )
     parser.add_argument("--seed", type=int, default=1, help="of the simulated weather")
     parser.add_argument(
         "--parent", type=int, default=os.getppid(), help="process with which the simulator ends"
@@ -166,6 +170,7 @@ def main() -> int:
             round(chosen.interval * 1000),
             lambda: time.time_ns() // 1000000,
             RESEND_MS,
+            chosen.waiting_bytes,
             board=Computer(),
         )
         link(chosen.port, terminal.gateway_end)

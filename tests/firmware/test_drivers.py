@@ -88,7 +88,9 @@ def test_an_sht3x_is_checked() -> None:
         Sht3x(chip, 0x44).read()
 
 
-def test_a_wire_of_thermometers_and_a_dht22(machine: Any) -> None:
+def test_a_wire_of_thermometers_and_a_dht22(
+    machine: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Wire:
         def __init__(self, _bus: object) -> None:
             self.celsius: dict[bytes, float] = {b"a": 21.0625, b"b": -0.5}
@@ -121,6 +123,9 @@ def test_a_wire_of_thermometers_and_a_dht22(machine: Any) -> None:
     machine.OneWire, machine.DS18X20, machine.DHT22 = lambda pin: pin, Wire, Dht
     from node.drivers import dht22, ds18b20
 
+    waits: list[float] = []
+    monkeypatch.setattr("time.sleep", waits.append)
+
     sensor = ds18b20.make({"pin": 22})
     sensor_type: Any = sensor
     assert sensor.read() == [
@@ -130,6 +135,7 @@ def test_a_wire_of_thermometers_and_a_dht22(machine: Any) -> None:
     sensor_type._found = [b"c"]
     with pytest.raises(OSError, match="no DS18B20"):
         sensor.read()
+    assert waits == [0.75, 0.75]
     climate = dht22.make({"pin": 22})
     assert climate.read() == [("temperature", (214, -1), "°C"), ("humidity", (482, -1), "%")]
     climate_type: Any = climate

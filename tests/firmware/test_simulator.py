@@ -170,12 +170,12 @@ def test_a_file_at_the_links_place_is_left_alone(port: Path) -> None:
 
 
 def test_a_line_that_nobody_reads_does_not_stop_it(port: Path) -> None:
-    with simulator(port, "--interval", "0.001") as process:
+    with simulator(port, "--interval", "0.001", "--waiting-bytes", "400") as process:
         waiting.until(port.exists, "the port is there")
         dropped = 0
         while not dropped:  # at the first time, unless it stood still
             with pytest.raises(subprocess.TimeoutExpired):
-                process.wait(timeout=1.5)  # 1,500 samples and two sendings of the window
+                process.wait(timeout=0.5)  # 500 samples and two sendings of the window
             terminal = os.open(port, os.O_RDWR | os.O_NOCTTY)
             dropped = read_frames(terminal, 30)[-1].dropped
             os.close(terminal)
