@@ -88,9 +88,7 @@ def test_an_sht3x_is_checked() -> None:
         Sht3x(chip, 0x44).read()
 
 
-def test_a_wire_of_thermometers_and_a_dht22(
-    machine: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wire_of_thermometers_and_a_dht22(machine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     class Wire:
         def __init__(self, _bus: object) -> None:
             self.celsius: dict[bytes, float] = {b"a": 21.0625, b"b": -0.5}
