@@ -54,7 +54,9 @@ def left_out(arrived: pa.Table, earlier: Iterable[pa.Table]) -> pa.Table:
     contested = arrived.join(keys, list(KEY), join_type="left semi")
     judged = contested.join(_first(contested, known), list(KEY), join_type="inner")
     same_file = pc.equal(judged["landing_file"], judged["first_file"])
-    first = pc.and_(same_file, pc.equal(judged["line"], judged["first_line"]))
+    same_line = pc.equal(judged["line"], judged["first_line"])
+    # A file that changed is read again: a row of silver may have come from this very place.
+    first = pc.and_not(pc.and_(same_file, same_line), judged["earlier"])
     differs = pc.not_equal(judged["digest"], judged["first_digest"])
     told = judged.append_column("conflicts", differs).filter(pc.invert(first))
     return told.select(LEFT_OUT.names).cast(LEFT_OUT)
@@ -68,7 +70,7 @@ def _sharing(arrived: pa.Table, earlier: Iterable[pa.Table]) -> pa.Table:
 
 
 def _first(contested: pa.Table, known: pa.Table) -> pa.Table:
-    """Return the first row of each key, under the names of FIRST."""
+    """Return the first row of each key, under the names of FIRST, and whether it came `earlier`."""
     ordered = contested.sort_by([(name, "ascending") for name in (*KEY, *ORDER)])
     grouped = ordered.group_by(list(KEY), use_threads=False)  # threads would lose the order
     heads = grouped.aggregate([(name, "first") for name in FIRST])
@@ -76,4 +78,13 @@ def _first(contested: pa.Table, known: pa.Table) -> pa.Table:
     of_batch = heads.rename_columns([*KEY, *FIRST.values()])
     before = known.select([*KEY, *FIRST]).rename_columns([*KEY, *FIRST.values()])
     later = of_batch.join(before.select(KEY), list(KEY), join_type="left anti")
-    return pa.concat_tables([before, later.select(before.column_names).cast(before.schema)])
+    return pa.concat_tables(
+        [
+            _marked(before, earlier=True),
+            _marked(later.select(before.column_names).cast(before.schema), earlier=False),
+        ]
+    )
+
+
+def _marked(rows: pa.Table, *, earlier: bool) -> pa.Table:
+    return rows.append_column("earlier", pa.repeat(pa.scalar(earlier), rows.num_rows))

@@ -67,6 +67,12 @@ def test_nothing_is_left_out_where_no_key_comes_again() -> None:
     assert not judged([], [])
 
 
+def test_a_row_that_is_read_again_from_its_very_place_is_left_out() -> None:
+    place = (1, "a", 1, 5, b"1")
+    assert judged([place], [[place]]) == {("a", 1): ("a", 1, False)}
+    assert judged([(*place[:4], b"2")], [[place]]) == {("a", 1): ("a", 1, True)}
+
+
 @given(
     st.lists(
         st.tuples(st.integers(1, 4), st.sampled_from("abc"), st.none() | st.integers(0, 2)),
@@ -81,13 +87,13 @@ def test_a_plain_reading_of_the_rule_agrees(
         (seq, file, line, received, b"%d" % (line % 2))
         for line, (seq, file, received) in enumerate(given_rows, 1)
     ]
-    firsts: dict[int, Row] = {seq: (seq, "z", seq, 0, b"0") for seq in known}
+    firsts: dict[int, Row] = {seq: (seq, "a", seq, 0, b"0") for seq in known}
     before = list(firsts.values())
     for row in sorted(rows, key=lambda row: (row[3] is None, row[3], row[1], row[2])):
         firsts.setdefault(row[0], row)
     expected = {
         (row[1], row[2]): (first[1], first[2], row[4] != first[4])
         for row in rows
-        if (first := firsts[row[0]]) != row
+        if (first := firsts[row[0]]) != row or row[0] in known
     }
     assert judged(rows, [before]) == expected

@@ -165,6 +165,21 @@ def test_any_spark_reads_the_tables(data: Path, run: "Run") -> None:
 # Later files, in order and out of it.
 
 
+def test_a_file_that_changes_at_its_size_is_read_again_and_adds_no_row(
+    tmp_path: Path, run: "Run"
+) -> None:
+    landing = tmp_path / "landing"
+    path = put_records(landing, [record(1), record(2, content=reading(11))])
+    assert counts(run(tmp_path)) == (2, 2, 0)
+    size = path.stat().st_size
+    put_records(landing, [record(1), record(2, content=reading(99))])
+    assert path.stat().st_size == size
+    totals = run(tmp_path)
+    assert counts(totals) == (4, 2, 1)
+    assert totals.reasons == {reasons.KEY_CONFLICT: 1}
+    assert sorted(row["value"] for row in rows(tmp_path, "silver")) == [11.0, 21.5]
+
+
 def test_new_files_are_added_and_known_keys_are_not(tmp_path: Path, run: "Run") -> None:
     landing = tmp_path / "landing"
     put_records(landing, [record(1), record(2)])
