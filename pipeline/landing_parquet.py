@@ -35,19 +35,26 @@ _RANGES = {
 def read_landing_parquet(path: Path, name: str) -> Iterator[pa.RecordBatch]:
     """Yield the file's rows with the quarantine's columns; the reason of a record is null.
 
-    A file that cannot be read, which one that was cut cannot, gives a row that says so.
+    A file that is damaged, cut for instance, gives a row that says so, after the rows before the
+    damage. Raises OSError if the system cannot read it.
     """
     line = 1
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
             for batch in file.iter_batches(ROWS):
-                yield from _rows(_typed(batch), name, line)
+                rows = list(_rows(_typed(batch), name, line))
                 line += batch.num_rows
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        yield _fault(name, str(error).partition("\n")[0])
+                yield from rows
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        yield _fault(name, error)
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        yield _fault(name, error)  # Arrow's name for many kinds of damage
 
 
 def _typed(batch: pa.RecordBatch) -> pa.RecordBatch:
+    batch.validate(full=True)  # damage may leave text that is not UTF-8
     columns = [
         batch[field.name].cast(field.type)
         if field.name in batch.schema.names
@@ -100,6 +107,7 @@ def _wrong_row(row: dict[str, Any], name: str, line: int) -> dict[str, object]:
     return kept | {"landing_file": name, "line": line, "reason": told[0], "detail": told[1]}
 
 
-def _fault(name: str, detail: str) -> pa.RecordBatch:
+def _fault(name: str, error: Exception) -> pa.RecordBatch:
+    detail = str(error).partition("\n")[0]
     row = {"landing_file": name, "reason": reasons.FILE_UNREADABLE, "detail": detail}
     return pa.RecordBatch.from_pylist([row], SCHEMA)

@@ -63,7 +63,7 @@ class LandingWriter:
     def _place_table(self, path: Path, table: pa.Table) -> Path:
         temporary = self._temporary(path)
         try:
-            pq.write_table(table, temporary, compression="zstd")
+            pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
             return _rename(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)

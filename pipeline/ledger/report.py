@@ -84,7 +84,12 @@ def _gap_line(gap: Row) -> str:
     why = WHY[gap["outcome"]].format(cause=gap["cause"] or "no reason given")
     name = f"{gap['gateway']}/{gap['epoch']}/{gap['stream']}"
     label = gap["outcome"].replace("_", " ")
-    return f"{label}: {name} {numbers} ({count:,}){_when(gap)}: {why}"
+    return _printable(f"{label}: {name} {numbers} ({count:,}){_when(gap)}: {why}")
+
+
+def _printable(text: str) -> str:
+    """Return the text without what would move a terminal's cursor: others wrote some of it."""
+    return "".join(each if each.isprintable() else "?" for each in text)
 
 
 def _when(gap: Row) -> str:

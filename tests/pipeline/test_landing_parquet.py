@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,6 +75,31 @@ def test_a_file_of_an_earlier_or_foreign_writer(tmp_path: Path) -> None:
     assert (row["reason"], row["qos"], row["payload"]) == (None, None, b"\xff")
     pq.write_table(pa.table({"seq": ["one"], "gateway_id": [b"\xff"]}), path)
     assert [row["reason"] for row in read(path)] == [reasons.FILE_UNREADABLE]
+
+
+def test_damage_anywhere_is_told_and_raises_nothing(tmp_path: Path) -> None:
+    """Arrow has an error of another kind for each place, and none for a byte in a value."""
+    rows = [ROW | {"seq": seq, "payload": str(seq).encode()} for seq in range(1, 100)]
+    path = tmp_path / "a.parquet"
+    table = pa.Table.from_pylist(rows, arrow_schema(RECORD))
+    pq.write_table(table, path, compression="zstd", write_page_checksum=True)
+    whole = path.read_bytes()
+    whole_rows = read(path)
+    silent = []
+    for place in range(0, len(whole), 7):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+        found = read(path)
+        if found != whole_rows and reasons.FILE_UNREADABLE not in {row["reason"] for row in found}:
+            silent.append(place)
+    tried = len(range(0, len(whole), 7))
+    assert 0 < len(silent) < tried * 0.1  # headers and the footer have no checksum
+    path.write_bytes(b"PAR1" + bytes(100) + b"PAR1")
+    assert [row["reason"] for row in read(path)] == [reasons.FILE_UNREADABLE]
+
+
+def test_a_file_that_the_system_cannot_read_is_no_damaged_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        read(tmp_path / "gone.parquet")
 
 
 def test_a_file_that_was_cut_says_so(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pipeline import maintain
 from pipeline.cli import main
 from pipeline.settings import Settings, make_settings
 from pipeline.status import as_prometheus, as_text, read_status
-from tests.support.landing_files import TIME, name_for, put, put_records, record, text_of
+from tests.support.landing_files import EPOCH, TIME, name_for, put, put_records, record, text_of
 from tests.support.pipeline_tables import contents, sizes
 
 if TYPE_CHECKING:
@@ -82,6 +82,26 @@ def test_status_compaction_and_retention(
     capsys.readouterr()
     assert main(["status", "--tables", str(settings.tables), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"]["silver"] == 4
+
+
+def test_more_numbers_lost_than_an_integer_of_64_bits_holds(
+    tmp_path: Path, run: "Run", capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And a reason that would clear the screen of whoever reads the report."""
+    for gateway in ("barn", "shed"):
+        folder = tmp_path / "landing" / gateway / "ledger"
+        folder.mkdir(parents=True)
+        told = {"epoch": EPOCH, "start": 1, "previous": None, "stream": "main"}
+        ranges = [[1, 2**63 - 1, "lost", "disk\x1b[2J\r\nfull"]]
+        (folder / f"{EPOCH}.1.jsonl").write_text(json.dumps(told | {"ranges": ranges}) + "\n")
+    run(tmp_path)
+    tables = str(tmp_path / "tables")
+    settings = make_settings(tmp_path / "landing", tmp_path / "tables")
+    assert read_status(settings)["numbers"]["lost"] == 2**64 - 2
+    assert main(["ledger", "--tables", tables]) == 3
+    shown = capsys.readouterr().out
+    assert "disk?[2J??full" in shown
+    assert f"lost {2**64 - 2:,} = emitted {2**64 - 2:,}" in shown
 
 
 def test_wrong_arguments_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
