@@ -5,6 +5,9 @@ from . import const, files
 _BLOCK = const(4096)
 """Numbers that are reserved at a time: as many are left out at a start, at most."""
 
+_FIRST = const(4096)
+"""Receivers take numbers below 100 for those of a device that counts anew, again and again."""
+
 _COUNT_MAX = const((1 << 32) - 1)
 
 
@@ -18,7 +21,7 @@ class Counter:
         self._path = path
         content = files.read(path, 11)
         try:
-            self._next = self._reserved = int(content) if content is not None else 0
+            self._next = self._reserved = int(content) if content is not None else _FIRST
         except ValueError:
             raise OSError("%s is no number" % path) from None
 

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESCCM
 from hypothesis import given
 from hypothesis import strategies as st
 from node.bthome import Encrypted, Plain, encode_object, encrypt, groups
-from node.counter import _BLOCK, _COUNT_MAX, Counter
+from node.counter import _BLOCK, _COUNT_MAX, _FIRST, Counter
 
 from gateway.bridges.ble.decoders import Advertisement, Decoded, bthome
 from tests.firmware.scripts.bthome_vectors import ADDRESS, KEY, READINGS, aes
@@ -113,10 +113,10 @@ def test_encrypted_as_by_a_library(content: bytes, nonce: bytes) -> None:
 def test_no_number_comes_twice(tmp_path: Path) -> None:
     path = tmp_path / "counter"
     numbers = [Counter(str(path)).count() for _ in range(3)]
-    assert numbers == [0, _BLOCK, 2 * _BLOCK]
+    assert numbers == [_FIRST, _FIRST + _BLOCK, _FIRST + 2 * _BLOCK]
     counter = Counter(str(path))
     last = [counter.count() for _ in range(_BLOCK + 1)][-1]
-    assert (last, path.read_bytes()) == (4 * _BLOCK, str(5 * _BLOCK).encode())
+    assert (last, path.read_bytes()) == (_FIRST + 4 * _BLOCK, b"%d" % (_FIRST + 5 * _BLOCK))
     for content in (b"x", b"", str(_COUNT_MAX).encode()):
         path.write_bytes(content)
         with pytest.raises(OSError, match="number"):

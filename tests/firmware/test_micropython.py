@@ -284,4 +284,4 @@ async def test_a_board_advertises_what_it_sends(
     receiver = Receiver(KEY)
     heard = [receiver.hear(bytes.fromhex(words[1].decode())) for words in told]
     assert {name for name, _, _ in heard[-1]} == {"temperature", "humidity", "pressure"}
-    assert (tmp_path / "counter").read_text() == "4096"
+    assert (tmp_path / "counter").read_text() == "8192"

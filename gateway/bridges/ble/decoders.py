@@ -77,6 +77,10 @@ class Decoders:
         return [make(key) for make in self._make]
 
 
+RESTARTED = 100
+"""Counters below it mean that a device counts anew, after its battery was changed."""
+
+
 def bthome(key: bytes | None) -> "BThome":
     """Return a decoder of BTHome, versions 1 and 2; one with a key takes nothing unencrypted."""
     from bthome_ble import BTHomeBluetoothDeviceData
@@ -120,22 +124,29 @@ class SensorData:
 
 
 class BThome(SensorData):
-    """BTHome, whose parser drops repeated packets and old counters; here that is counted."""
+    """BTHome, whose parser drops repeated packets and old counters; here that is counted.
+
+    The parser forgets its counter when two packets in a row have a wrong check, which anybody can
+    send; here it is remembered.
+    """
+
+    _counter = -1
 
     def decode(self, advertisement: Advertisement) -> Decoded | None:
         """Return what it says; raises UndecodableError for what is repeated or not trusted."""
         if BTHOME.isdisjoint(advertisement.service_data):
             return None
         parser, info = self.parser, _service_info(advertisement)
-        counter, known = parser.encryption_counter, parser.bindkey_verified
         update = parsed(parser, info)
         if parser.downgrade_detected:
             raise UndecodableError("downgrades")
         if parser.encryption_scheme.name != "NONE":
             if parser.bindkey is None or parser.decryption_failed or not parser.bindkey_verified:
                 raise UndecodableError("undecrypted")
-            if known and counter == parser.encryption_counter:  # or replayed with an old one
+            counter = parser.encryption_counter
+            if counter == self._counter or RESTARTED <= counter < self._counter:
                 raise UndecodableError("duplicates")
+            self._counter = counter
         if parser.last_service_info is not info:
             raise UndecodableError("duplicates")
         return _values(update)
