@@ -18,7 +18,7 @@ import time
 import tty
 from pathlib import Path
 
-PROGRAM = Path(__file__).with_name("program.py")
+PROGRAM = Path(__file__).with_name("inside") / "program.py"
 SOFT_RESET_RAW = 43
 HARD_RESET = 44
 POWER_CUT = 45
