@@ -1,6 +1,6 @@
-"""Tables of bytes that end a connection, made into parameters of tests."""
+"""Tables of bytes that end a connection, made into tests."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
 import pytest
@@ -8,7 +8,8 @@ import pytest
 from tests.conformance import wire
 from tests.conformance.codes import MALFORMED
 from tests.conformance.kept import VERSIONS
-from tests.conformance.statements import keeps, version_of
+from tests.conformance.statements import STATEMENTS, version_of
+from tests.support.table import Test, table
 
 BOTH = (wire.MQTT_3_1_1, wire.MQTT_5)
 ONLY_3 = (wire.MQTT_3_1_1,)
@@ -28,19 +29,18 @@ class Case(NamedTuple):
     versions: tuple[int, ...] = BOTH
 
 
-Parameters = Iterable[object]
-"""What pytest.mark.parametrize takes for ("version", "data", "code")."""
+def case_table(*cases: Case) -> Callable[[Test], Test]:
+    """Run a test of (version, data, code) for each case and version, as one test.
+
+    The name of a row begins with the statements that it is for, and `kept.py` takes account of it.
+    """
+    rows = [_row(case, version) for case in cases for version in case.versions]
+    return table(("version", "data", "code"), rows)
 
 
-def params(*cases: Case) -> list[Parameters]:
-    """Return a parameter set for each case and version, its id with the statements' numbers."""
-    return [_param(case, version) for case in cases for version in case.versions]
-
-
-def _param(case: Case, version: int) -> Parameters:
+def _row(case: Case, version: int) -> object:
     data = case.data if isinstance(case.data, bytes) else case.data(version)
     names = [name for name in case.statements.split() if version_of(name) == VERSIONS[version]]
     assert names, f"{case.name!r} names no statement of MQTT {VERSIONS[version]}"
-    name = f"{' '.join(names)} {case.name}"
-    parameters: Parameters = pytest.param(version, data, case.code, id=name, marks=keeps(*names))
-    return parameters
+    assert set(names) <= STATEMENTS.keys(), f"{case.name!r} names a statement that is not listed"
+    return pytest.param(version, data, case.code, id=f"{' '.join(names)} {case.name}")

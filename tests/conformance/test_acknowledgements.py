@@ -3,7 +3,7 @@
 import pytest
 
 from tests.conformance import wire
-from tests.conformance.cases import ONLY_3, ONLY_5, Case, params
+from tests.conformance.cases import ONLY_3, ONLY_5, Case, case_table
 from tests.conformance.codes import MALFORMED, NOT_FOUND, PROTOCOL_ERROR
 from tests.conformance.peer import Peers
 from tests.conformance.statements import keeps
@@ -55,7 +55,7 @@ BROKEN_ACKNOWLEDGEMENTS = [
 ]
 
 
-@pytest.mark.parametrize(("version", "data", "code"), params(*BROKEN_ACKNOWLEDGEMENTS))
+@case_table(*BROKEN_ACKNOWLEDGEMENTS)
 def test_a_broken_acknowledgement_ends_the_connection(
     peers: Peers, version: int, data: bytes, code: int
 ) -> None:

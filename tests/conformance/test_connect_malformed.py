@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.conformance import wire
-from tests.conformance.cases import BOTH, ONLY_3, Case, params
+from tests.conformance.cases import BOTH, ONLY_3, Case, case_table
 from tests.conformance.codes import MALFORMED, PROTOCOL_ERROR, TOPIC_NAME_INVALID
 from tests.conformance.peer import Peers
 from tests.conformance.statements import keeps
@@ -117,7 +117,7 @@ MALFORMED_CASES = [
 ]
 
 
-@pytest.mark.parametrize(("version", "data", "code"), params(*MALFORMED_CASES))
+@case_table(*MALFORMED_CASES)
 def test_is_not_accepted(peers: Peers, version: int, data: bytes, code: int) -> None:
     peer = peers.open(version)
     peer.send(data)

@@ -5,11 +5,12 @@ import socket
 import pytest
 
 from tests.conformance import wire
-from tests.conformance.cases import ONLY_5, Case, params
+from tests.conformance.cases import ONLY_5, Case, case_table
 from tests.conformance.codes import MALFORMED, PROTOCOL_ERROR
 from tests.conformance.peer import Peers
 from tests.conformance.statements import keeps
 from tests.conformance.wire import Will
+from tests.support.table import table
 
 KNOWN_CODES = [0x00, 0x04, 0x80, 0x81, 0x82, 0x83, 0x90, 0x93, 0x94, 0x95, 0x96, 0x97, 0x98, 0x99]
 UNKNOWN_CODES = [0x01, 0x02, 0x05, 0x10, 0x11, 0x18, 0x19, 0x7F, 0x84, 0x85, 0x8A, 0x91, 0x92, 0xFF]
@@ -37,9 +38,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("version", "data", "code"), params(*(case._replace(versions=ONLY_5) for case in CASES))
-)
+@case_table(*(case._replace(versions=ONLY_5) for case in CASES))
 def test_ends_the_connection(peers: Peers, version: int, data: bytes, code: int) -> None:
     peer = peers.connect(version)
     peer.send(data)
@@ -47,8 +46,8 @@ def test_ends_the_connection(peers: Peers, version: int, data: bytes, code: int)
 
 
 @keeps("5:3.14.4-2", "5:3.14.2-1")
-@pytest.mark.parametrize("code", KNOWN_CODES)
-@pytest.mark.parametrize(
+@table("code", KNOWN_CODES)
+@table(
     "properties",
     [None, b"", wire.text_property(wire.REASON_STRING, "because") + wire.user_property("a", "b")],
     ids=["", "no properties", "a reason"],

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.conformance import wire
-from tests.conformance.cases import BOTH, ONLY_3, Case, params
+from tests.conformance.cases import BOTH, ONLY_3, Case, case_table
 from tests.conformance.codes import MALFORMED, PROTOCOL_ERROR
 from tests.conformance.peer import Peers
 from tests.conformance.statements import keeps
@@ -85,7 +85,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("version", "data", "code"), params(*CASES))
+@case_table(*CASES)
 def test_ends_the_connection(peers: Peers, version: int, data: bytes, code: int) -> None:
     peer = peers.connect(version)
     peer.send(data)
@@ -124,7 +124,7 @@ HEADERS = [
 """Fixed headers with a remaining length that the packet cannot have; no body follows them."""
 
 
-@pytest.mark.parametrize(("version", "data", "code"), params(*HEADERS))
+@case_table(*HEADERS)
 def test_an_illegal_remaining_length_ends_the_connection_at_once(
     peers: Peers, version: int, data: bytes, code: int
 ) -> None:
@@ -147,7 +147,7 @@ FIRST = [
 ]
 
 
-@pytest.mark.parametrize(("version", "data", "code"), params(*FIRST))
+@case_table(*FIRST)
 def test_a_flagged_connect_is_not_accepted(
     peers: Peers, version: int, data: bytes, code: int
 ) -> None:

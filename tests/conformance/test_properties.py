@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from tests.conformance import wire
-from tests.conformance.cases import ONLY_5, Case, params
+from tests.conformance.cases import ONLY_5, Case, case_table
 from tests.conformance.codes import (
     MALFORMED,
     PROTOCOL_ERROR,
@@ -100,9 +100,7 @@ AT_CONNECT = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("version", "data", "code"), params(*(case._replace(versions=ONLY_5) for case in AT_CONNECT))
-)
+@case_table(*(case._replace(versions=ONLY_5) for case in AT_CONNECT))
 def test_connect_is_not_accepted(peers: Peers, version: int, data: bytes, code: int) -> None:
     peer = peers.open(version)
     peer.send(data)
@@ -166,9 +164,7 @@ AFTER_CONNECT = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("version", "data", "code"), params(*(case._replace(versions=ONLY_5) for case in AFTER_CONNECT))
-)
+@case_table(*(case._replace(versions=ONLY_5) for case in AFTER_CONNECT))
 def test_ends_the_connection(peers: Peers, version: int, data: bytes, code: int) -> None:
     peer = peers.connect(version)
     peer.send(data)

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from tests.conformance import wire
-from tests.conformance.cases import ONLY_3, ONLY_5, Case, params
+from tests.conformance.cases import ONLY_3, ONLY_5, Case, case_table
 from tests.conformance.codes import (
     NO_MATCHING_SUBSCRIBERS,
     NOT_AUTHORIZED,
@@ -82,7 +82,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("version", "data", "code"), params(*CASES))
+@case_table(*CASES)
 def test_ends_the_connection(peers: Peers, version: int, data: bytes, code: int) -> None:
     peer = peers.connect(version)
     peer.send(data)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.kept import VERSIONS, named_by
+from tests.conformance.kept import VERSIONS, named_by, named_by_rows
 from tests.conformance.statements import STATEMENTS, version_of
 
 FOLDER = Path(__file__).parent
@@ -33,7 +33,9 @@ def test_each_statement_that_can_be_seen_has_a_test(request: pytest.FixtureReque
     selected = request.config.getoption("keyword") or request.config.getoption("markexpr")
     if selected or set(FOLDER.glob("test_*.py")) - collected:
         pytest.skip("not all tests of tests/conformance were selected")
-    named = {name for item in request.session.items for name in named_by(item)}
+    named = {
+        name for item in request.session.items for name in named_by(item) | named_by_rows(item)
+    }
     seen = {name for name, statement in STATEMENTS.items() if not statement.unseen}
     assert seen - named == set()
 

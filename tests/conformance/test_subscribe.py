@@ -3,7 +3,7 @@
 import pytest
 
 from tests.conformance import wire
-from tests.conformance.cases import ONLY_3, ONLY_5, Case, params
+from tests.conformance.cases import ONLY_3, ONLY_5, Case, case_table
 from tests.conformance.codes import (
     MALFORMED,
     NO_SUBSCRIPTION_EXISTED,
@@ -12,6 +12,7 @@ from tests.conformance.codes import (
 )
 from tests.conformance.peer import Peers
 from tests.conformance.statements import keeps
+from tests.support.table import table
 
 REFUSED_3 = 0x80
 """The one failure code of SUBACK before MQTT 5."""
@@ -97,7 +98,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("version", "data", "code"), params(*CASES))
+@case_table(*CASES)
 def test_ends_the_connection(peers: Peers, version: int, data: bytes, code: int) -> None:
     peer = peers.connect(version)
     peer.send(data)
@@ -145,15 +146,15 @@ INVALID_FILTERS = {
 }
 
 
-@pytest.mark.parametrize(
+@keeps("5:4.13.1-1", "3.1.1:4.8.0-1")
+@table("place", ["alone", "first", "last", "between"])
+@table(
     "topic_filter",
     [
-        pytest.param(topic_filter, marks=keeps(*names.split()), id=f"{names} {topic_filter!r}")
+        pytest.param(topic_filter, id=f"{names} {topic_filter!r}")
         for topic_filter, names in INVALID_FILTERS.items()
     ],
 )
-@pytest.mark.parametrize("place", ["alone", "first", "last", "between"])
-@keeps("5:4.13.1-1", "3.1.1:4.8.0-1")
 def test_an_invalid_filter_makes_the_packet_malformed(
     peers: Peers, version: int, topic: str, topic_filter: str, place: str
 ) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from tests.conformance import wire
-from tests.conformance.cases import BOTH, ONLY_5, Case, params
+from tests.conformance.cases import BOTH, ONLY_5, Case, case_table
 from tests.conformance.codes import MALFORMED
 from tests.conformance.peer import Peers
 from tests.conformance.statements import keeps
@@ -86,7 +86,7 @@ AT_CONNECT = [
 ]
 
 
-@pytest.mark.parametrize(("version", "data", "code"), params(*AT_CONNECT))
+@case_table(*AT_CONNECT)
 def test_connect_is_not_accepted(peers: Peers, version: int, data: bytes, code: int) -> None:
     peer = peers.open(version)
     peer.send(data)
@@ -148,7 +148,7 @@ AFTER_CONNECT = [
 ]
 
 
-@pytest.mark.parametrize(("version", "data", "code"), params(*AFTER_CONNECT))
+@case_table(*AFTER_CONNECT)
 def test_ends_the_connection(peers: Peers, version: int, data: bytes, code: int) -> None:
     peer = peers.connect(version)
     peer.send(data)
