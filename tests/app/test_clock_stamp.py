@@ -158,6 +158,7 @@ def a_turn(gateway: Gateway) -> None:
     assert gateway.turn.instant
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("step", [YEARS, -YEARS])
 @pytest.mark.parametrize(
     ("synchronized", "before_the_end", "reboots"),

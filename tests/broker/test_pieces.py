@@ -108,6 +108,7 @@ def test_a_client_that_is_taken_over_is_granted_nothing_more() -> None:
     assert successor.connack.session_present
 
 
+@pytest.mark.uncovered
 def test_subscriptions_of_a_session_that_ended_go_a_piece_at_a_time() -> None:
     harness = Harness()
     client = harness.connect("c")

@@ -16,7 +16,6 @@ GROUP = 10
 """Seeds of one test."""
 
 
-@pytest.mark.uncovered
 @pytest.mark.parametrize("first", range(0, SEEDS, GROUP))
 @pytest.mark.parametrize("crashes", [False, True])
 def test_everybody_sees_what_the_naive_broker_says(first: int, *, crashes: bool) -> None:

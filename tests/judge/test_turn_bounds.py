@@ -1,7 +1,5 @@
 """What one turn gives all connections is bounded in bytes, whatever the payloads' sizes."""
 
-import pytest
-
 from gateway.session.traffic import TURN_BYTES
 from tests.conformance import wire
 from tests.judge.clients import join
@@ -48,7 +46,6 @@ def most_of_a_turn(large: int, shape: str, topics: int, qos: int) -> int:
     return most
 
 
-@pytest.mark.uncovered
 @table("shape", SHAPES)
 @table("topics", [1, 2])
 @table("large", [20_000, 200_000])

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -82,6 +83,7 @@ RECEIVERS = st.builds(
 PAYLOADS = st.lists(st.binary(max_size=12) | st.just(b"x" * 140), min_size=1, max_size=4)
 
 
+@pytest.mark.uncovered
 @given(topic_names, PAYLOADS, st.data(), st.sampled_from(VERSIONS), st.lists(RECEIVERS, max_size=6))
 def test_each_receiver_gets_the_messages(
     topic: str, contents: list[bytes], data: st.DataObject, version: int, receivers: list[Receiver]

@@ -35,6 +35,7 @@ def indexed(*texts: str) -> FilterIndex:
     return index
 
 
+@pytest.mark.uncovered
 @given(conjunctions() | colliding_filters() | expressions(), messages() | colliding_messages())
 def test_an_expression_that_is_true_is_found_and_one_that_is_decided_is_true(
     text: str, message: Message

@@ -52,6 +52,7 @@ def taken() -> int:
     return tracemalloc.get_traced_memory()[0]
 
 
+@pytest.mark.uncovered
 @pytest.mark.usefixtures("traced")
 @pytest.mark.parametrize("left", [10_000, 2_000, 100])
 def test_a_list_that_gets_shorter_gives_its_room_back(left: int) -> None:

@@ -39,6 +39,27 @@ def test_a_subscription_that_is_gone_is_not_known(router: Router, topic_filter: 
     assert not found(router, "a")
 
 
+@pytest.mark.parametrize("no_local", [False, True])
+def test_a_copy_keeps_retain_where_one_of_its_subscriptions_asks_for_it(
+    router: Router, *, no_local: bool
+) -> None:
+    for topic_filter, asked in (("a", False), ("+", True), ("#", False)):
+        router.add(
+            Subscription(ANNA, topic_filter, 0, no_local=no_local, retain_as_published=asked)
+        )
+    router.add(Subscription(BERT, "#", 0, no_local=no_local))
+    kept = {one.subscriber: one.retain_as_published for one in found(router, "a")}
+    assert kept == {ANNA: True, BERT: False}
+
+
+def test_shared_subscriptions_are_counted(router: Router) -> None:
+    router.add(Subscription(ANNA, "a", 0))
+    numbers = [router.add(Subscription(who, "$share/g/a", 0)) for who in (ANNA, BERT)]
+    assert (len(router), router.shared) == (3, 2)
+    router.discard(numbers[0])
+    assert (len(router), router.shared) == (2, 1)
+
+
 @pytest.mark.parametrize("options", [{"where": compile_where("x = 1")}, {"no_local": True}])
 def test_what_is_asked_for_is_one_copy_with_what_is_not(
     router: Router, options: dict[str, object]
@@ -224,6 +245,7 @@ def test_a_topic_reaches_somebody_while_a_subscription_may_match(
     assert not router.reaches("a/b")
 
 
+@pytest.mark.uncovered
 def test_a_topic_that_meets_too_many_topic_filters_goes_nowhere(router: Router) -> None:
     levels = 14
     for number in range(1 << levels):

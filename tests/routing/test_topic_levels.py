@@ -114,6 +114,7 @@ def test_the_longest_text_is_kept() -> None:
     assert levels.find(text[:-1] + b"y") == 0
 
 
+@pytest.mark.uncovered
 def test_many_texts_are_told_apart_in_columns_of_pages() -> None:
     levels = TopicLevels()
     count = 2 * LARGE

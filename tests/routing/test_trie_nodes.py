@@ -130,6 +130,7 @@ def test_children_are_counted_beyond_what_a_byte_says(wildcard_first: bool) -> N
     assert nodes.count == 0
 
 
+@pytest.mark.uncovered
 def test_nodes_are_told_apart_in_columns_of_pages() -> None:
     nodes = TrieNodes()
     numbers = grown(nodes, 2 * LARGE)
@@ -155,6 +156,7 @@ def test_what_is_cut_last_gives_the_columns_ends_back(step: int) -> None:
     assert [nodes.child(few[1], 10 + number) for number in range(3_000)] == again
 
 
+@pytest.mark.uncovered
 def test_nodes_that_move_step_by_step_are_found_all_the_while() -> None:
     nodes, random = TrieNodes(at_once=0), Random(7)
     edges: dict[tuple[int, int], int] = {}

@@ -27,6 +27,7 @@ def test_a_damaged_frame_of_the_log_costs_no_other_page(
     assert not missing(expected, rows)
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("byte", [0, 3, 6, 10, 13, 18, 22, 25, 31])
 def test_a_damaged_header_of_the_log_costs_nothing(
     tmp_path: Path, left_open: Known, byte: int

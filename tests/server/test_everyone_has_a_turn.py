@@ -22,6 +22,7 @@ def _no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transport_module, "SLICE", 0.0)
 
 
+@pytest.mark.uncovered
 async def test_others_are_answered_meanwhile(held: Server) -> None:
     client = await held.clients.connect("c")
     other = await held.clients.connect("other")
@@ -35,6 +36,7 @@ async def test_others_are_answered_meanwhile(held: Server) -> None:
     assert not await client.waiting()
 
 
+@pytest.mark.uncovered
 async def test_what_is_behind_comes_in_order(place: Place) -> None:
     subscriber = await place.connect("s")
     await subscriber.subscribe("#")
@@ -64,6 +66,7 @@ async def test_what_came_before_the_connection_was_lost_is_handled(held: Server,
     assert len(held.broker.connections) == 1
 
 
+@pytest.mark.uncovered
 async def test_a_mistake_in_the_midst_ends_the_connection_in_order(held: Server) -> None:
     client = await held.clients.connect("c")
     await client.send_bytes(FLOOD + b"\xf0\x00" + FLOOD)

@@ -51,6 +51,7 @@ async def place(
     await opened.close()
 
 
+@pytest.mark.uncovered
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=garbage(), halves=st.booleans())
 @example(data=HANDSHAKE + b"\x82\x85\0\0\0\0\xff\xff\xff\xff\x7f", halves=True)

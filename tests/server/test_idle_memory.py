@@ -8,6 +8,8 @@ import tracemalloc
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
+import pytest
+
 from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.packets import (
     MQTT_3_1_1,
@@ -70,6 +72,7 @@ def in_use() -> int:
     return tracemalloc.get_traced_memory()[0]
 
 
+@pytest.mark.uncovered
 async def test_an_idle_connection_takes_little(held: Server) -> None:
     lean = isinstance(asyncio.get_running_loop(), GatewayLoop)
     with clients(held.port), traced():
@@ -91,6 +94,7 @@ def have_messages(opened: list[socket.socket], first: int) -> None:
         each.sendall(b"".join(encode(packet, MQTT_3_1_1) for packet in packets))
 
 
+@pytest.mark.uncovered
 async def test_a_client_that_had_messages_takes_little_more(held: Server) -> None:
     def have_had(messages: int) -> bool:
         outputs = [each.connection.output for each in held.broker.connections]
@@ -109,6 +113,7 @@ async def test_a_client_that_had_messages_takes_little_more(held: Server) -> Non
     assert each_more < LARGEST_OF_TOPIC
 
 
+@pytest.mark.uncovered
 async def test_connections_that_are_gone_leave_nothing(
     held: Server, held_writer: HeldWriter
 ) -> None:

@@ -59,6 +59,7 @@ async def test_a_packet_a_byte_at_a_time(place: Place) -> None:
     assert await client.receive() == PingResp()
 
 
+@pytest.mark.uncovered
 async def test_many_packets_at_once(place: Place) -> None:
     client = await place.open()
     await client.send(Connect("c"), *[PingReq()] * 2_000)
@@ -67,6 +68,7 @@ async def test_many_packets_at_once(place: Place) -> None:
         assert await client.receive() == PingResp()
 
 
+@pytest.mark.uncovered
 async def test_a_large_message(place: Place) -> None:
     payload = bytes(range(256)) * (LARGE // 256)
     client = await place.connect()

@@ -54,6 +54,7 @@ async def test_mosquitto_s_clients(place: Place, authority: Authority, version: 
     await until(lambda: place.server.counters.count("tidegate/connections/open") == 0)
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("place", ["tcp", "tls", "websocket", "wss", "unix"], indirect=True)
 @pytest.mark.parametrize("version", [MQTTProtocolVersion.MQTTv311, MQTTProtocolVersion.MQTTv5])
 async def test_paho(place: Place, authority: Authority, version: MQTTProtocolVersion) -> None:

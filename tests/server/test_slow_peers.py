@@ -51,6 +51,7 @@ async def test_a_client_that_reads_nothing_does_not_stop_others(narrow: Server) 
     assert payloads == [b"%02d" % number for number in range(90)]
 
 
+@pytest.mark.uncovered
 async def test_a_client_that_reads_no_answers_is_read_no_more(narrow: Server) -> None:
     slow = await narrow.clients.open(receive_buffer=SMALL)
     await slow.say_connect("slow")

@@ -134,6 +134,7 @@ def traced() -> Iterator[None]:
     tracemalloc.stop()
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("count", [2, 10])
 @pytest.mark.usefixtures("traced")
 def test_a_window_that_is_empty_again_takes_no_memory(count: int) -> None:

@@ -20,7 +20,17 @@ TIMED = ("tests/conformance/test_time.py", "tests/conformance/test_settings.py")
 """Those of them that wait for a gateway's clock."""
 
 UNMEASURED = frozenset(
-    ("bench", "conformance", "contract", "crash", "end_to_end", "firmware", "fuzz", "systemd")
+    (
+        "bench",
+        "conformance",
+        "contract",
+        "crash",
+        "end_to_end",
+        "firmware",
+        "fuzz",
+        "judge",
+        "systemd",
+    )
 )
 """Folders whose tests look at programs as a whole, and reach no line that no other test does. To
 measure coverage takes more than half of the time of what is measured."""

@@ -1,6 +1,7 @@
 import re
 from collections import Counter
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
@@ -151,6 +152,7 @@ def test_types_are_told() -> None:
 PORTS = st.text(st.characters(codec="utf-8"), min_size=1)
 
 
+@pytest.mark.uncovered
 @given(
     st.dictionaries(PORTS, st.integers(0, 2**53)),
     st.sampled_from([figure for figure in FIGURES if not figure.varies and not figure.words]),

@@ -108,6 +108,7 @@ KNOWN = [
 ]
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize("no_local", [False, True])
 @pytest.mark.parametrize(("filters", "topics"), KNOWN)
 def test_bytes_are_no_less_than_admissions_really_take(

@@ -31,6 +31,7 @@ def test_any_text_is_accepted_or_has_an_error_within_it(text: str) -> None:
         assert str(error) == f"$where:{error.position}: {error.message}"
 
 
+@pytest.mark.uncovered
 @given(token_soup())
 def test_what_stands_before_an_error_can_be_continued(text: str) -> None:
     error = error_of(text)
@@ -38,6 +39,7 @@ def test_what_stands_before_an_error_can_be_continued(text: str) -> None:
     assert error is None or incomplete is None or incomplete.position == error.position
 
 
+@pytest.mark.uncovered
 @given(expressions(), messages())
 def test_closures_equal_the_walker(text: str, message: Message) -> None:
     assert compile_where(text).evaluate(message) is walk(text, message)

@@ -9,6 +9,7 @@ from gateway.routing.where.spelling import spell
 from tests.support.where_strategies import messages, rule_expressions
 
 
+@pytest.mark.uncovered
 @given(rule_expressions(), messages())
 def test_the_result_is_that_of_a_rule_at_its_first_message(text: str, message: Message) -> None:
     explanation = explain(text, message)

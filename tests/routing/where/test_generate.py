@@ -56,6 +56,7 @@ def test_results_of_a_rule(row: dict[str, Any]) -> None:
     assert results == row["results"]
 
 
+@pytest.mark.uncovered
 @given(expressions(), messages(), st.booleans())
 def test_generated_functions_equal_the_walker(text: str, message: Message, folded: bool) -> None:
     evaluate = generate(compile_where(text).expression if folded else parse(text), COMPILER)
@@ -63,6 +64,7 @@ def test_generated_functions_equal_the_walker(text: str, message: Message, folde
     assert evaluate(message) is walk(text, message)
 
 
+@pytest.mark.uncovered
 @given(rule_expressions(), st.lists(messages(), max_size=6))
 def test_a_promoted_rule_equals_the_words_of_the_language(
     text: str, examples: list[Message]

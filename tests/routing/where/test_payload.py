@@ -1,6 +1,7 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,6 +36,7 @@ def in_64_bits(value: Any) -> Any:
     return value if fits else float(value)
 
 
+@pytest.mark.uncovered
 @given(VALUES, st.booleans(), st.sampled_from([None, 1]))
 def test_json_arrives_with_the_types_of_the_language(
     value: Any, ascii_only: bool, indent: int | None

@@ -39,6 +39,7 @@ ROWS = [(size, outbox_row(1, payload=bytes(size))) for size in (
 )]  # fmt: skip
 
 
+@pytest.mark.uncovered
 @pytest.mark.parametrize(
     "row", [row for _, row in ROWS] + [_full_row(1)], ids=[str(n) for n, _ in ROWS] + ["full"]
 )

@@ -47,6 +47,7 @@ def fill(harness: DurableHarness, name: str, run: int, messages: int = MESSAGES)
     assert len(publisher.take()) == messages
 
 
+@pytest.mark.uncovered
 @pytest.mark.usefixtures("head_bytes")
 @pytest.mark.parametrize("run", [1, RUN])
 @pytest.mark.parametrize("connected", [False, True])
