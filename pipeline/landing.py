@@ -1,6 +1,7 @@
 """The landing folder: which files are there to be read."""
 
 import os
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -77,23 +78,26 @@ def _add(listing: Listing, entry: os.DirEntry[str], name: str) -> None:
     reason = _reason_to_leave(entry, name)
     if reason is None:
         state = entry.stat()
-        listing.files[name] = Mark(state.st_size, state.st_mtime_ns)
-    else:
-        listing.left[name] = reason
+        # Of a file that everybody may read the system need not be asked once more.
+        if state.st_mode & stat.S_IROTH or os.access(entry.path, os.R_OK):
+            listing.files[name] = Mark(state.st_size, state.st_mtime_ns)
+            return
+        reason = "no permission to read it"
+    listing.left[name] = reason
 
 
 def _reason_to_leave(entry: os.DirEntry[str], name: str) -> str | None:
     if entry.is_dir():
         return "a folder deeper than a gateway's"
-    suffixes = SUFFIXES if kind(name) == "records" else SUFFIXES[:1]
-    if not entry.name.endswith(suffixes):
-        return f"its name does not end in {' or '.join(suffixes)}"
+    if not entry.name.endswith(SUFFIXES[0]):
+        suffixes = SUFFIXES if kind(name) == "records" else SUFFIXES[:1]
+        if not entry.name.endswith(suffixes):
+            return f"its name does not end in {' or '.join(suffixes)}"
     if not entry.is_file():
         return "not a regular file"
-    if not os.access(entry.path, os.R_OK):
-        return "no permission to read it"
-    try:
-        entry.path.encode()
-    except UnicodeEncodeError:
-        return "its name is not UTF-8"
+    if not name.isascii():
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            return "its name is not UTF-8"
     return None

@@ -76,8 +76,7 @@ def run_once(
         done: list[Batch] = []
         error = None
         try:
-            with spark_errors(settings):
-                _bring_up(settings, plan, committed, cache(open_session), how, done)
+            _bring_up(settings, plan, committed, cache(open_session), how, done)
         except JobError as failed:
             error = failed
         totals = _totals(committed, done, listing)
@@ -111,15 +110,26 @@ def _bring_up(
     done: list[Batch],
 ) -> None:
     """Do the batches, then what is made from silver; `done` gets each batch that is committed."""
-    if plan.batches:
-        _run_batches(settings, plan, committed, session, how, done)
-    behind = committed.compared < committed.last or (how.gold and committed.golden < committed.last)
-    if behind and not how.stopping():
+    if plan.batches or _is_behind(committed, how):
+        with spark_errors(settings):
+            _run_batches(settings, plan, committed, session, how, done)
+            _derive(settings, committed, session, how)
+    if len(committed.loose) >= state.SNAPSHOT_EVERY:
+        state.fold(settings.checkpoints, committed)
+
+
+def _is_behind(committed: State, how: How) -> bool:
+    """Say whether batches are in silver that are not in what is made from it."""
+    return committed.compared < committed.last or (how.gold and committed.golden < committed.last)
+
+
+def _derive(
+    settings: Settings, committed: State, session: "Callable[[], SparkSession]", how: How
+) -> None:
+    if _is_behind(committed, how) and not how.stopping():
         how.watch("ledger and gold" if how.gold else "ledger", 0, 1)
         derive(settings, committed, session, gold=how.gold)
         how.watch("ledger and gold" if how.gold else "ledger", 1, 1)
-    if len(committed.loose) >= state.SNAPSHOT_EVERY:
-        state.fold(settings.checkpoints, committed)
 
 
 def _forget(settings: Settings, committed: State, plan: Plan) -> None:
@@ -137,6 +147,8 @@ def _run_batches(
     how: How,
     done: list[Batch],
 ) -> None:
+    if not plan.batches:
+        return
     from pipeline.run_batch import run_batch
 
     tables.remove_batch(settings.tables, committed.last + 1)  # what a kill left of it

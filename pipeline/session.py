@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from pyspark import accumulators
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
@@ -40,6 +41,8 @@ LOCALLY = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
+SERVERS = (accumulators.AccumulatorTCPServer, accumulators.AccumulatorUnixServer)
+"""They print a traceback when Java ends while it talks to them, which the job tells in a line."""
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """A run is short: the first compiler and the plain collector halve its time."""
 
@@ -57,6 +60,8 @@ def open_session(settings: Settings, extra: Mapping[str, str] | None = None) -> 
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # else it looks the host's name up
     for repeater in ("DataFrameQueryContextLogger", "py4j"):  # they print what is raised anyway
         logging.getLogger(repeater).setLevel(logging.CRITICAL)
+    for server in SERVERS:
+        server.handle_error = _ignore  # type: ignore[method-assign,assignment]  # any will do
     settings.spark_log.parent.mkdir(parents=True, exist_ok=True)
     options = EVERYWHERE | (_locally(_own_scratch(settings.scratch)) if settings.local else {})
     options |= dict(extra or {}) | dict(settings.spark)
@@ -75,6 +80,10 @@ def open_session(settings: Settings, extra: Mapping[str, str] | None = None) -> 
         partitions = PARTITIONS_PER_CORE * spark.sparkContext.defaultParallelism
         spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
     return spark
+
+
+def _ignore(_server: object, _request: object, _client: object) -> None:
+    """Stand for a server's `handle_error`."""
 
 
 def _own_scratch(root: Path) -> Path:

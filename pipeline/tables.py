@@ -157,8 +157,8 @@ def _batches(folder: Path) -> set[int]:
     if not folder.is_dir():
         return set()
     with os.scandir(folder) as entries:
-        parts = [entry.name.partition("batch=") for entry in entries]
-    return {int(number) for before, _, number in parts if not before and number.isdecimal()} - {0}
+        numbers = [entry.name[6:] for entry in entries if entry.name.startswith("batch=")]
+    return {int(number) for number in numbers if number.isdecimal()} - {0}
 
 
 def count_rows(folder: Path) -> int:

@@ -12,7 +12,10 @@ from pipeline.commands.options import add_landing, add_master, add_sizes, add_ta
 from pipeline.preflight import check_installed
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from pipeline.once import Totals
+    from pipeline.settings import Settings
 
 STREAMS_SHOWN = 50
 """Streams that `once` prints a line for."""
@@ -33,18 +36,24 @@ def add_once(commands: Any) -> None:
     once.set_defaults(run=run_command)
 
 
+def _open_session(settings: "Settings") -> "SparkSession":
+    """Start Spark, which a run with nothing new does not even import."""
+    from pipeline.session import open_session
+
+    return open_session(settings)
+
+
 def run_command(options: argparse.Namespace) -> int:
     """Bring the tables up to the landing folder, print what they hold; returns the exit status."""
     check_installed()
     from pipeline.ledger.report import read_streams
     from pipeline.once import How, run_once
     from pipeline.progress import bars
-    from pipeline.session import open_session
 
     settings = settings_of(options)
     with bars() as watch:
         how = How(verify=options.verify, gold=not options.no_gold, watch=watch)
-        totals = run_once(settings, partial(open_session, settings), how)
+        totals = run_once(settings, partial(_open_session, settings), how)
     if totals.left:
         name, reason = next(iter(totals.left.items()))
         left = f"not read in {settings.landing}: {len(totals.left)} (first: {name}, {reason})"

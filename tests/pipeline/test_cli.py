@@ -46,6 +46,14 @@ def test_the_version_is_the_distribution_s(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out == f"tidegate-pipeline {version('tidegate')}\n"
 
 
+def test_a_run_with_nothing_new_does_not_load_spark(tmp_path: Path, java_command: None) -> None:
+    """Its modules alone take a tenth of a second of a run that shall take less than one."""
+    loaded = "; print([name for name in ('pyspark', 'py4j') if name in sys.modules])"
+    run = f"import sys; from pipeline.cli import main; main({once(tmp_path)})" + loaded
+    ended = subprocess.run([sys.executable, "-c", run], capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines()[-1] == "[]"
+
+
 @pytest.mark.parametrize("arguments", [[], ["twice"], ["once", "--tables"], ["once", "more"]])
 def test_wrong_arguments_end_with_two(
     arguments: list[str], capsys: pytest.CaptureFixture[str]

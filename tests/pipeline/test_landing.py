@@ -84,6 +84,7 @@ def test_a_file_that_may_not_be_read_is_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     touch(tmp_path / "barn" / "a.jsonl")
+    (tmp_path / "barn" / "a.jsonl").chmod(0o600)
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may read any file
     assert list_landing(tmp_path).left == {"barn/a.jsonl": "no permission to read it"}
 

@@ -1,3 +1,4 @@
+import socket
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -296,3 +297,14 @@ def test_java_that_ended_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
         with pytest.raises(JobError, match=r"Spark's Java process ended \(out of memory\?\)"):
             run_once(make_settings(tmp_path / "landing", tmp_path / "tables"), ended)
+
+
+def test_java_that_ends_in_talk_with_the_driver_leaves_no_traceback(
+    spark: "SparkSession", capfd: pytest.CaptureFixture[str]
+) -> None:
+    """PySpark's own server of accumulators hears of it first, in a thread of its own."""
+    server = spark.sparkContext._accumulatorServer
+    client, peer = socket.socketpair()
+    with client, peer:
+        server.handle_error(peer, ("127.0.0.1", 1))
+    assert capfd.readouterr() == ("", "")
