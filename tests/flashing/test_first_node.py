@@ -1,8 +1,10 @@
 """Every command of docs/first-node.md on the stand-in board; its pictures are as drawn."""
 
 import contextlib
+import json
 import os
 import pty
+import queue
 import re
 import select
 import shlex
@@ -11,7 +13,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import paho.mqtt.client as paho
 import pytest
+from paho.mqtt.enums import CallbackAPIVersion
 
 from gateway.flashing.hardware import SENSORS
 from gateway.flashing.settings import read_settings
@@ -23,6 +27,7 @@ from tests.support.stand_in_board import StandInBoard
 from tools.wiring import WIRINGS, picture
 
 PAGE = (ROOT / "docs" / "first-node.md").read_text(encoding="utf-8")
+ORDER = re.compile(r"`(mosquitto_pub [^`]+)`")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SECONDS = 60
 
@@ -64,6 +69,22 @@ class Reader:
         )
         assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
         return done.stdout
+
+    def order(self, command: str) -> dict[str, str]:
+        """Publish as `mosquitto_pub` does; return what the node answers."""
+        words = shlex.split(command)
+        topic, payload = words[words.index("-t") + 1], words[words.index("-m") + 1]
+        heard: queue.Queue[bytes] = queue.Queue()
+        client = paho.Client(CallbackAPIVersion.VERSION2)
+        client.on_subscribe = lambda *_: client.publish(topic, payload)
+        client.on_connect = lambda *_: client.subscribe(f"{topic}/answer")
+        client.on_message = lambda _client, _data, message: heard.put(message.payload)
+        client.connect("127.0.0.1", int(self.url.rpartition(":")[2]))
+        client.loop_start()
+        answer: dict[str, str] = json.loads(heard.get(timeout=SECONDS))
+        client.disconnect()
+        client.loop_stop()
+        return answer
 
     @contextlib.contextmanager
     def gateway(self, command: str) -> Iterator[None]:
@@ -119,6 +140,7 @@ def test_the_page_leads_to_a_plot(board: StandInBoard, tmp_path: Path) -> None:
     with reader.gateway(run):
         assert b"barn1" in reader.screen(tui, b"barn1")
         assert "1 of 1 nodes have this version" in reader.run(update)
+        assert reader.order(*ORDER.findall(PAGE)) == {"command": "update", "status": "done"}
 
 
 def test_each_sensor_has_its_picture() -> None:
