@@ -76,9 +76,15 @@ class Reader:
         topic, payload = words[words.index("-t") + 1], words[words.index("-m") + 1]
         heard: queue.Queue[bytes] = queue.Queue()
         client = paho.Client(CallbackAPIVersion.VERSION2)
-        client.on_subscribe = lambda *_: client.publish(topic, payload)
-        client.on_connect = lambda *_: client.subscribe(f"{topic}/answer")
-        client.on_message = lambda _client, _data, message: heard.put(message.payload)
+
+        def subscribe(*_: object) -> None:
+            client.subscribe(f"{topic}/answer")
+
+        def publish(*_: object) -> None:
+            client.publish(topic, payload)
+
+        client.on_connect, client.on_subscribe = subscribe, publish
+        client.on_message = lambda _client, _data, message: heard.put(bytes(message.payload))
         client.connect("127.0.0.1", int(self.url.rpartition(":")[2]))
         client.loop_start()
         answer: dict[str, str] = json.loads(heard.get(timeout=SECONDS))
@@ -96,21 +102,23 @@ class Reader:
             finally:
                 process.terminate()
 
-    def screen(self, command: str, wanted: bytes) -> bytes:
-        """Return what the command shows on a terminal until `wanted` is there."""
+    def screen(self, command: str, *steps: tuple[bytes, bytes]) -> None:
+        """Run the command on a terminal; once it shows a step's text, press the step's keys."""
         pid, terminal = pty.fork()
         if pid == 0:
             os.environ.update(TERM="xterm-256color", COLUMNS="120", LINES="40")
             os.execv(COMMAND, self.words(command))
-        shown = b""
         end = time.monotonic() + SECONDS
         with os.fdopen(terminal, "wb+", buffering=0) as file:
-            while wanted not in shown and time.monotonic() < end:
-                if select.select([file], [], [], 1)[0]:
-                    shown += os.read(terminal, 65_536)
+            for wanted, keys in steps:
+                shown = b""
+                while wanted not in shown:
+                    assert time.monotonic() < end, f"no {wanted!r} in {shown!r}"
+                    if select.select([file], [], [], 1)[0]:
+                        shown += os.read(terminal, 65_536)
+                os.write(terminal, keys)
             os.kill(pid, 15)
             os.waitpid(pid, 0)
-        return shown
 
 
 @pytest.mark.micropython
@@ -130,15 +138,19 @@ def test_the_page_leads_to_a_plot(board: StandInBoard, tmp_path: Path) -> None:
     commands = [each for text in blocks("sh") for each in text.splitlines()]
     new, flash, ports, monitor, check, run, tui, update = commands
     assert "node.toml" in reader.run(new)
+    settings = (tmp_path / "node.toml").read_text()
+    assert "\ninterval = 10\n" in settings
+    (tmp_path / "node.toml").write_text(settings.replace("interval = 10", "interval = 1"))
     expected = "temperature 25.08 °C, humidity 55.0 %, pressure 1006.53 hPa"
     assert expected in PAGE
     assert expected in reader.run(flash)
     assert (tmp_path / "RPI-RP2" / "RPI_PICO.uf2").exists()
     assert "node barn1, sending" in reader.run(ports)
-    assert f"barn1 1:  {expected}" in reader.run(monitor)
+    assert re.match(rf"barn1 \d+:  {re.escape(expected)}\n", reader.run(monitor))
     reader.run(check)
     with reader.gateway(run):
-        assert b"barn1" in reader.screen(tui, b"barn1")
+        # The third row, when all are there, is the temperature; its page has the plot.
+        reader.screen(tui, (b"barn1/pressure", b"\x1b[B\x1b[B\r"), (b"sensors/barn1/temp", b""))
         assert "1 of 1 nodes have this version" in reader.run(update)
         assert reader.order(*ORDER.findall(PAGE)) == {"command": "update", "status": "done"}
 
