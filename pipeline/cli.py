@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import re
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -25,6 +26,9 @@ EXIT_JOB_FAILED = 1
 EXIT_CANNOT_RUN = 2
 EXIT_INTERRUPTED = 130
 
+_BACKTRACE = re.compile(r"\n\s*0: ")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
 ADD = (
     *(add_once, add_run, add_status, add_ledger, add_collect, add_import, add_views),
     *(add_maintain, add_backtest, add_suggest, add_simulate),
@@ -43,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         where = f"{error.filename}: " if error.filename else ""
         return _failed(f"{where}{error.strerror or error}", EXIT_CANNOT_RUN)
     except JobError as error:
+        return _failed(str(error), EXIT_JOB_FAILED)
+    except _table_errors() as error:
         return _failed(str(error), EXIT_JOB_FAILED)
     except KeyboardInterrupt:
         return _failed("interrupted; what was committed stays", EXIT_INTERRUPTED)
@@ -72,8 +78,17 @@ def _add_config(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", type=Path, metavar="FILE", help=text)
 
 
+def _table_errors() -> tuple[type[Exception], ...]:
+    """Return the errors of the library that keeps tables, which many commands do not load."""
+    library = sys.modules.get("deltalake.exceptions")
+    return () if library is None else (library.DeltaError,)
+
+
 def _failed(text: str, status: int) -> int:
-    print(f"tidegate-pipeline: {text}", file=sys.stderr)
+    """Tell in one line why; deltalake's errors are pages with colours and a backtrace."""
+    words = " ".join(_COLOUR.sub("", _BACKTRACE.split(text)[0]).split())
+    line = "".join(each if each.isprintable() else "?" for each in words)
+    print(f"tidegate-pipeline: {line}", file=sys.stderr)
     return status
 
 

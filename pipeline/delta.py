@@ -32,8 +32,11 @@ EMPTY_LOG = 2
 
 
 def exists(root: Path) -> bool:
-    """Say whether there is a Delta table in the folder."""
-    return (root / "_delta_log").is_dir()
+    """Say whether there is a Delta table in the folder; a log without an entry is none.
+
+    A disk that is full leaves one where a table was to be made.
+    """
+    return any((root / "_delta_log").glob("*.json"))
 
 
 def create(root: Path, columns: Columns, partition: str | None = None) -> None:

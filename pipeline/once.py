@@ -80,9 +80,11 @@ def run_once(
         except JobError as failed:
             error = failed
         totals = _totals(committed, done, listing)
-        note_run(settings.tables, begun, totals.files, before, _counts(committed), error)
-        if error is not None:
-            raise error
+        try:
+            note_run(settings.tables, begun, totals.files, before, _counts(committed), error)
+        finally:
+            if error is not None:  # it goes before what the note met, on a full disk for instance
+                raise error
         return totals
 
 

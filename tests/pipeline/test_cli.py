@@ -54,6 +54,20 @@ def test_a_run_with_nothing_new_does_not_load_spark(tmp_path: Path, java_command
     assert ended.stdout.splitlines()[-1] == "[]"
 
 
+def test_what_the_library_of_tables_raises_is_told_in_a_line(
+    tmp_path: Path, java_command: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(once(tmp_path)) == 0
+    (log,) = (tmp_path / "tables" / "ledger" / "_delta_log").glob("*.json")
+    log.write_text("\x1b[31m{")
+    capsys.readouterr()
+    assert main(once(tmp_path)) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("tidegate-pipeline: ")
+    assert line.isprintable()
+    assert len(line) < 300
+
+
 @pytest.mark.parametrize("arguments", [[], ["twice"], ["once", "--tables"], ["once", "more"]])
 def test_wrong_arguments_end_with_two(
     arguments: list[str], capsys: pytest.CaptureFixture[str]

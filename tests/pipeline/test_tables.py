@@ -36,6 +36,14 @@ def test_a_new_table_has_its_columns_and_no_rows(
     assert not list(tmp_path.glob("_*"))
 
 
+def test_a_table_that_a_full_disk_left_half_made_is_made(tmp_path: Path) -> None:
+    for table in ("silver", "ledger"):
+        (tmp_path / table / "_delta_log").mkdir(parents=True)
+    tables.create(tmp_path)
+    assert DeltaTable(tmp_path / "silver").to_pyarrow_table().num_rows == 0
+    assert DeltaTable(tmp_path / "ledger").to_pyarrow_table().num_rows == 0
+
+
 def test_a_column_that_is_added_later_is_seen_by_every_reader(tmp_path: Path) -> None:
     old = {"bronze": BRONZE[:-1], "silver": SILVER[:-3] + SILVER[-2:]}
     with pytest.MonkeyPatch.context() as patch:
