@@ -4,6 +4,7 @@ from gateway.broker.publishing.delays import MAXIMUM_MESSAGES, MAXIMUM_SECONDS, 
 from gateway.mqtt.packets import ConnAck, Connect, Disconnect, PubAck, Publish, PubRec
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
+from gateway.storage.sessions import pager
 from tests.support.broker_harness import Harness
 from tests.support.durable_broker import DurableHarness
 from tests.support.memory_client import MemoryClient
@@ -11,6 +12,9 @@ from tests.support.memory_client import MemoryClient
 DELAYS = {
     "$delay/1/a": 1,
     "$delay/007/a/b": 7,
+    "$delay/0000007/a": 7,
+    "$delay/00000007/a": None,  # no number of a week has eight digits
+    "$delay/000000007/a": None,
     f"$delay/{MAXIMUM_SECONDS}//": MAXIMUM_SECONDS,
     f"$delay/{MAXIMUM_SECONDS + 1}/a": None,
     "$delay/0/a": None,
@@ -39,6 +43,7 @@ def put_off(client: MemoryClient, payload: bytes, topic: str, qos: int = 1) -> R
 
 
 def test_a_topic_says_how_long() -> None:
+    assert MAXIMUM_SECONDS == 604_800  # a week
     for topic, seconds in DELAYS.items():
         assert delay_of(topic) == seconds, topic
 
@@ -63,6 +68,41 @@ def test_a_message_comes_after_its_delay(qos: int) -> None:
     assert harness.broker.queue_memory.deliveries == 0
 
 
+@pytest.mark.parametrize("topics", [["$delay/10/t"] * 3, [f"$delay/{n}0/t" for n in (3, 1, 2)]])
+def test_messages_that_come_together_wait_each_for_its_moment(topics: list[str]) -> None:
+    harness = DurableHarness()
+    harness.persistent("s").subscribe("t", 1)
+    publisher = harness.connect("p")
+    together = [Publish(topic, topic.encode(), 1, packet_id=n) for n, topic in enumerate(topics, 1)]
+    publisher.send(*together)
+    assert [each.packet_id for each in publisher.take() if isinstance(each, PubAck)] == [1, 2, 3]
+    assert (harness.broker.delays.waiting, harness.broker.queue_memory.deliveries) == (3, 3)
+    came = []
+    for seconds in (9, 1, 10, 10):
+        harness.pass_time(seconds)
+        subscriber = harness.persistent("s")
+        messages = [each for each in subscriber.take() if isinstance(each, Publish)]
+        subscriber.send(*(PubAck(each.packet_id) for each in messages))
+        came.append([each.payload for each in messages])
+        harness.crash(0.0)
+    own = sorted(topic.encode() for topic in topics)
+    assert came == ([[], own, [], []] if topics[0] == topics[1] else [[], *([one] for one in own)])
+
+
+def test_what_is_put_off_among_others_waits_alone() -> None:
+    harness = DurableHarness()
+    subscriber, publisher = harness.connect("s"), harness.connect("p")
+    subscriber.subscribe("t", 1)
+    topics = ["t", "t", "$delay/10/t", "t", "$delay/10/t", "$delay/10/t", "t"]
+    publisher.send(
+        *(Publish(topic, b"%d" % n, 1, packet_id=n) for n, topic in enumerate(topics, 1))
+    )
+    assert harness.broker.delays.waiting == 3
+    assert heard(subscriber) == [b"1", b"2", b"4", b"7"]
+    harness.crash()
+    assert harness.broker.delays.waiting == 3
+
+
 def test_messages_of_qos_1_survive_a_crash_and_come_once() -> None:
     harness = DurableHarness()
     publisher = harness.connect("p")
@@ -82,7 +122,8 @@ def test_messages_of_qos_1_survive_a_crash_and_come_once() -> None:
     assert harness.broker.delays.waiting == 0
 
 
-def test_more_than_is_read_at_a_start_comes_back() -> None:
+def test_more_than_is_read_at_a_start_comes_back_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pager, "PAGE_MESSAGES", 100)
     harness = DurableHarness()
     publisher = harness.connect("p")
     for number in range(1_500):
