@@ -128,8 +128,7 @@ def measure(interpreter: str, modules: Path, folder: Path, link: str) -> list[in
 def test_an_hours_samples_take_no_memory_beyond_the_first(micropython: str) -> None:
     """The queue takes none at all; with and without a gateway a node takes what it gives back."""
     found = str(FETCHED_32) if FETCHED_32.exists() else micropython
-    queue, *links = run(found, SCRIPTS / "steady.py").splitlines()
-    assert int(queue.split()[1]) > 3000, "in as little memory as before"
+    links = run(found, SCRIPTS / "steady.py").splitlines()
     assert [int(each.split()[0]) < STEADY_MAX for each in links] == [True, True]
     assert [each.split()[1] for each in links] == ["0", "0"], "none is dropped"
 

@@ -1,16 +1,13 @@
 """Samples with a gateway, and an hour without; prints how the memory in use differs meanwhile.
 
-    micropython steady.py
-
-With a heap that is locked, which makes every taking of memory an error, it fills and empties the
-queue first.
+micropython steady.py
 """
 
 import gc
 
 import micropython
 from node import frames
-from node.buffer import WAITING_BYTES, Sample
+from node.buffer import WAITING_BYTES
 from node.loop import Node
 from node.ring import Ring
 
@@ -57,21 +54,14 @@ class Clock:
         return self.now
 
 
-def append_locked() -> int:
-    """Return how many samples a queue took, each with its heap locked."""
-    ring, weather = Ring(WAITING_BYTES), Weather()
-    for number in range(SAMPLES + SETTLED):
-        readings = [frames.encode_reading(*each) for each in weather.read()]
-        body = Sample(1000 * number, None, readings).pack(1000 * (number - 1))
-        if number % 97 == 0:
-            body = body[:-13]  # of another size: kept whole
+class LockedRing(Ring):
+    """A queue that takes entries with the heap locked, which makes taking memory an error."""
+
+    def append(self, body: bytes) -> bool:
         micropython.heap_lock()
-        taken = ring.append(body)
+        taken = Ring.append(self, body)
         micropython.heap_unlock()
-        while not taken:
-            ring.pop()
-            taken = ring.append(body)
-    return len(ring)
+        return taken
 
 
 def clean(n: int) -> int:
@@ -89,9 +79,9 @@ def allocated() -> int:
 
 
 def main() -> None:
-    print("kept", append_locked())
     line, clock = Line(), Clock()
     node = Node("n1", 7, line, Weather(), clock, 1000)
+    node.buffer._waiting = LockedRing(WAITING_BYTES)
     for line.plugged, samples in ((True, SAMPLES // 4), (False, SAMPLES)):
         found = []
         for number in range(SETTLED + samples):
