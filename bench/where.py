@@ -18,7 +18,7 @@ from gateway.routing.budget import Budget
 from gateway.routing.router import Router
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.compile import compile_where
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 
 SECONDS = 1.0
 """For each line, or one round if that takes longer."""

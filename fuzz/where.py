@@ -6,9 +6,9 @@ import atheris
 
 with atheris.instrument_imports(include=["gateway"]):
     from gateway.routing.where.compile import COMPILER, Where, compile_where
-    from gateway.routing.where.errors import WhereError
-    from gateway.routing.where.generate import generate
-    from gateway.routing.where.message import Message
+    from gateway.routing.where.evaluation.message import Message
+    from gateway.routing.where.generated.generate import generate
+    from gateway.routing.where.language.errors import WhereError
     from gateway.routing.where.rule import compile_rule
 
 from tests.support.where_walker import walk

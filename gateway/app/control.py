@@ -6,7 +6,7 @@ from collections.abc import Callable
 from gateway.access.policy import EVERYTHING
 from gateway.access.topics import CONTROL
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 
 logger = logging.getLogger(__name__)
 

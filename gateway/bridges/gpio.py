@@ -10,7 +10,7 @@ from gateway.bridges.supervision.errors import BridgeError
 from gateway.bridges.supervision.host import Host
 from gateway.config.checks import boolean, number, one_of, text
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 
 PULLS = {"up": True, "down": False}
 

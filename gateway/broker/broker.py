@@ -43,7 +43,7 @@ from gateway.routing.budget import Budget
 from gateway.routing.retained import RetainedMessages
 from gateway.routing.router import Router
 from gateway.routing.subscription import Subscription
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from gateway.session.durability_class import DurabilityClass
 from gateway.session.session import Session
 from gateway.session.traffic import Traffic

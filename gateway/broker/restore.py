@@ -15,7 +15,7 @@ from gateway.mqtt.errors import MqttError
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.topics import check_topic_filter
 from gateway.routing.subscription import Subscription
-from gateway.routing.where.errors import WhereError
+from gateway.routing.where.language.errors import WhereError
 from gateway.session import continuation
 from gateway.session.kept import (
     Kept,

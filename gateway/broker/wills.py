@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from gateway.access.rule import WRITE
 from gateway.broker.instant import Instant
 from gateway.mqtt.packets import Will
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from gateway.session.session import Session
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ import sys
 from unicodedata import combining, east_asian_width
 
 from gateway.routing.where.compile import compile_where
-from gateway.routing.where.errors import WhereError
-from gateway.routing.where.likely_mistakes import likely_mistakes
+from gateway.routing.where.language.errors import WhereError
+from gateway.routing.where.language.likely_mistakes import likely_mistakes
 from gateway.routing.where.rule import compile_rule
 
 _BEFORE = 60

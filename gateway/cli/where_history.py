@@ -9,11 +9,11 @@ from pathlib import Path
 
 from gateway.clock import Clock
 from gateway.routing.where.compile import COMPILER
-from gateway.routing.where.expression import And, Expression, TopicMatches
-from gateway.routing.where.message import Message
-from gateway.routing.where.predicates import topic_matches
+from gateway.routing.where.evaluation.message import Message
+from gateway.routing.where.evaluation.predicates import topic_matches
+from gateway.routing.where.language.expression import And, Expression, TopicMatches
 from gateway.routing.where.rule import RuleWhere
-from gateway.routing.where.to_sqlite import to_sqlite
+from gateway.routing.where.sqlite.to_sqlite import to_sqlite
 from gateway.storage.history.reader import HistoryReader, open_history
 
 NO_HISTORY = 3

@@ -10,8 +10,8 @@ from typing import Any
 from gateway.cli.where_message import message_of
 from gateway.errors import TidegateError
 from gateway.routing.where.compile import compile_where
-from gateway.routing.where.errors import WhereError
-from gateway.routing.where.lexer import TokenKind, tokenize
+from gateway.routing.where.language.errors import WhereError
+from gateway.routing.where.language.lexer import TokenKind, tokenize
 from gateway.routing.where.rule import compile_rule
 
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from gateway.cli.where_explain import tree
 from gateway.routing.where.compile import COMPILER
+from gateway.routing.where.evaluation.message import Message
+from gateway.routing.where.evaluation.predicates import topic_matches
 from gateway.routing.where.explain import Explanation, explain
-from gateway.routing.where.expression import TopicMatches
-from gateway.routing.where.message import Message
-from gateway.routing.where.predicates import topic_matches
-from gateway.routing.where.spelling import spell_value
+from gateway.routing.where.language.expression import TopicMatches
+from gateway.routing.where.language.spelling import spell_value
 from gateway.storage.history.history import RecordedRule
 from gateway.storage.history.reader import HistoryReader
 from gateway.storage.history.row import HistoryRow, Numbered, RuleResult

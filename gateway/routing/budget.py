@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Protocol
 from weakref import ReferenceType, WeakSet, ref
 
+from gateway.routing.where.evaluation.message import Message
 from gateway.routing.where.figures import Figures
-from gateway.routing.where.message import Message
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from gateway.routing.held import excluding, including
 from gateway.routing.operand_index import IndexEntry, OperandIndex
 from gateway.routing.subscription import Subscription
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 
 if TYPE_CHECKING:
     from gateway.routing.where.compile import Where

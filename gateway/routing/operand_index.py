@@ -4,13 +4,13 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, TypeVar
 
 from gateway.routing.held import Held, count, excluding, gather, including
-from gateway.routing.where.conversions import Number, Value, to_number
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
+from gateway.routing.where.language.conversions import Number, Value, to_number
 
 if TYPE_CHECKING:
     from gateway.routing.subscription import Subscription
-    from gateway.routing.where.closures import Reader
     from gateway.routing.where.compile import Where
+    from gateway.routing.where.evaluation.closures import Reader
     from gateway.routing.where.terms import Term
 
 _Constant = TypeVar("_Constant", str, Number)

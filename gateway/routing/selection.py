@@ -11,7 +11,7 @@ from gateway.routing.destination import Destination
 from gateway.routing.filter_index import FilterIndex
 from gateway.routing.operand_index import IndexEntry
 from gateway.routing.subscription import Member, Subscriber, Subscription
-from gateway.routing.where.message import Message, message_of
+from gateway.routing.where.evaluation.message import Message, message_of
 
 if TYPE_CHECKING:
     from gateway.routing.where.compile import Where

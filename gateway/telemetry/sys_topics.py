@@ -7,7 +7,7 @@ from collections.abc import Callable
 from gateway.broker.broker import Broker
 from gateway.clock import Clock
 from gateway.counters import Counters
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from gateway.telemetry.broker_figures import BrokerFigures
 from gateway.version import VERSION
 

@@ -12,7 +12,7 @@ from gateway.mqtt.errors import MqttError
 from gateway.mqtt.packets import Publish, SubscriptionRequest
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.mqtt.topics import check_topic_name, topic_matches
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from gateway.uplink.hops import has_hop, with_hop
 from gateway.uplink.topic_template import fill
 

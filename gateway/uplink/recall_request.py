@@ -8,7 +8,7 @@ from gateway.errors import TidegateError
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import check_topic_filter, topic_matches
 from gateway.routing.where.compile import Where, compile_where
-from gateway.routing.where.errors import WhereError
+from gateway.routing.where.language.errors import WhereError
 from gateway.storage.history.recall import EVER, Window
 from gateway.storage.history.row import HistoryRow
 

@@ -6,7 +6,7 @@ from hashlib import sha256
 
 from gateway.counters import Counters
 from gateway.routing.budget import SAMPLED, Budget
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from gateway.routing.where.rule import RuleWhere
 from gateway.storage.history.row import RuleResult
 from gateway.storage.state.rule_states import RuleKey, RuleState

@@ -1,7 +1,7 @@
 import cython
 
 from gateway.counters cimport Counters
-from gateway.routing.where.message cimport Message
+from gateway.routing.where.evaluation.message cimport Message
 from gateway.storage.outbox.outbox cimport Outbox
 from gateway.storage.outbox.outbox_row cimport OutboxRow
 

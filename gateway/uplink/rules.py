@@ -6,7 +6,7 @@ from gateway.access.policy import EVERYTHING
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.budget import Budget
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from gateway.storage.history.row import Numbered
 from gateway.storage.ledger.ledger import Ledger
 from gateway.storage.outbox.outbox import Outbox

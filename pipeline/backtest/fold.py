@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from gateway.routing.where.rule import RuleWhere, compile_rule
 
 BATCH = 100

@@ -29,7 +29,7 @@ def add_backtest(commands: Any) -> None:
 
 def run_backtest(options: argparse.Namespace) -> int:
     """Print what the rule would have sent; returns the exit status."""
-    from gateway.routing.where.errors import WhereError
+    from gateway.routing.where.language.errors import WhereError
     from gateway.routing.where.rule import compile_rule
 
     for text in filter(None, (options.rule, options.alarm)):

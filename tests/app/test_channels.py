@@ -18,7 +18,7 @@ from gateway.config.errors import ConfigurationError
 from gateway.config.settings import BrokerConfig, ChannelConfig, Configuration
 from gateway.mqtt.packets import Publish
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from gateway.session.limits import WhenFull
 from tests.support.broker_harness import Harness
 from tests.support.durable_broker import DurableHarness

@@ -9,7 +9,7 @@ from gateway.app.gateway import Gateway
 from gateway.app.start import start
 from gateway.config.load import load
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from tests.support.clocks import SetClock
 from tests.support.ports import free_port
 from tests.support.storage import until

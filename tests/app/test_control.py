@@ -4,7 +4,7 @@ import pytest
 
 from gateway.app.control import Control
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from gateway.app.history import Recorder
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from gateway.routing.where.rule import compile_rule
 from gateway.storage.history.history import History
 from gateway.storage.history.reader import open_history

@@ -24,7 +24,7 @@ from gateway.mqtt.packets import (
 )
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from tests.support.broker_harness import Harness
 from tests.support.durable_broker import DurableHarness, away
 from tests.support.payloads import payloads

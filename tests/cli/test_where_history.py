@@ -13,7 +13,7 @@ from gateway.cli import where_history
 from gateway.cli.main import main
 from gateway.cli.where_history import Outcome, lines, try_in_sqlite, try_on
 from gateway.mqtt.packets import PubAck, Publish
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from gateway.routing.where.rule import compile_rule
 from gateway.storage.history.reader import open_history
 from tests.support.gateway_process import GatewayProcess

@@ -10,7 +10,7 @@ from gateway.bridges.readings.reading_publisher import ReadingPublisher
 from gateway.bridges.serial.frame_intake import FrameIntake
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from tests.support.bridges import Disk, MemoryFrames
 from tests.support.clocks import ManualClock
 

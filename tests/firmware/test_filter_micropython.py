@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from node.filter import Filter
 
-from gateway.routing.where.node_program import ProgramLimitError, encode_program
-from gateway.routing.where.push_down import push_down
+from gateway.routing.where.node.node_program import ProgramLimitError, encode_program
+from gateway.routing.where.node.push_down import push_down
 from gateway.routing.where.rule import compile_rule
 from tests.support import micropython as interpreter
 from tests.support.where_readings import (

@@ -14,8 +14,8 @@ from gateway.routing.budget import (
     shown,
 )
 from gateway.routing.where.compile import Where, compile_where
+from gateway.routing.where.evaluation.message import Message
 from gateway.routing.where.figures import Figures
-from gateway.routing.where.message import Message
 
 HOT = Message("t", b'{"t":30}')
 COLD = Message("t", b'{"t":20}')

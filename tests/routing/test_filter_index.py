@@ -6,7 +6,7 @@ from gateway.routing.filter_index import FilterIndex
 from gateway.routing.operand_index import IndexEntry
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.compile import Where, compile_where
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from tests.support.subscribers import Someone
 from tests.support.where_strategies import (
     colliding_filters,

@@ -2,7 +2,7 @@ from gateway.routing.filtered_subscriptions import FilteredSubscriptions
 from gateway.routing.operand_index import IndexEntry
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.compile import compile_where
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from tests.support.subscribers import Someone
 
 TWO = compile_where("a = 1 AND b > 'x'")

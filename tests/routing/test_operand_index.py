@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.routing.operand_index import IndexEntry, OperandIndex
-from gateway.routing.where.comparison import ORDERS, compare
 from gateway.routing.where.compile import compile_where
-from gateway.routing.where.expression import PayloadPath
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
+from gateway.routing.where.language.comparison import ORDERS, compare
+from gateway.routing.where.language.expression import PayloadPath
 from gateway.routing.where.terms import Term
 from tests.support.table import table
 

@@ -9,9 +9,9 @@ from gateway.routing.route import CROWDED
 from gateway.routing.router import Router
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.compile import Where, compile_where
-from gateway.routing.where.expression import Literal
+from gateway.routing.where.evaluation.message import Message
 from gateway.routing.where.figures import Figures
-from gateway.routing.where.message import Message
+from gateway.routing.where.language.expression import Literal
 from tests.support.routing import destinations
 from tests.support.subscribers import Someone
 

@@ -9,7 +9,7 @@ from gateway.routing.budget import Budget
 from gateway.routing.router import Router
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.compile import compile_where
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from tests.support.naive_matcher import matches
 from tests.support.routing import destinations
 from tests.support.subscribers import Someone

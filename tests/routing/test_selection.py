@@ -3,7 +3,7 @@ from gateway.routing.budget import Budget
 from gateway.routing.selection import Selection
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.compile import compile_where
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from tests.support.subscribers import Someone
 
 

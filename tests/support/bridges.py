@@ -10,7 +10,7 @@ from gateway.bridges.supervision.interfaces import NodeFrames, Receive, Services
 from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from tests.support.naive_matcher import matches
 
 

@@ -13,7 +13,7 @@ from gateway.counters import Counters
 from gateway.mqtt.packets import MQTT_5, ConnAck, Connect
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from gateway.session.session import Session
 from tests.support.held_disk import Disk
 from tests.support.memory_client import MemoryClient

@@ -2,7 +2,7 @@
 
 from gateway.access.policy import EVERYTHING
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from tests.support.held_disk import Disk
 from tests.support.sqlite_disk import SqliteDisk
 

@@ -14,7 +14,7 @@ from gateway.clock import Clock
 from gateway.config.settings import ListenerConfig
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from gateway.server.listener import Listener
 from gateway.server.turn import Turn
 from gateway.storage.engine.wake_up import WakeUp

@@ -5,9 +5,9 @@ from types import TracebackType
 from typing import Self
 
 from gateway.routing.where.compile import COMPILER
-from gateway.routing.where.expression import Expression
-from gateway.routing.where.message import Message
-from gateway.routing.where.to_sqlite import SqliteFilter
+from gateway.routing.where.evaluation.message import Message
+from gateway.routing.where.language.expression import Expression
+from gateway.routing.where.sqlite.to_sqlite import SqliteFilter
 from gateway.storage.engine.many_rows import insert_statement
 from gateway.storage.history.row import HISTORY_COLUMNS, HistoryRow, to_history_columns
 from gateway.storage.history.where_functions import register_where_functions

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 

@@ -9,9 +9,10 @@ from fractions import Fraction
 from functools import singledispatch
 from typing import Any
 
-from gateway.routing.where.arithmetic import OPERATIONS, negate
-from gateway.routing.where.conversions import Value, to_boolean, to_number, to_string
-from gateway.routing.where.expression import (
+from gateway.routing.where.evaluation.message import Message
+from gateway.routing.where.language.arithmetic import OPERATIONS, negate
+from gateway.routing.where.language.conversions import Value, to_boolean, to_number, to_string
+from gateway.routing.where.language.expression import (
     And,
     Arithmetic,
     BareName,
@@ -37,9 +38,8 @@ from gateway.routing.where.expression import (
     UserProperty,
     Wildcard,
 )
-from gateway.routing.where.functions import CASTS, FUNCTIONS
-from gateway.routing.where.message import Message
-from gateway.routing.where.parser import parse
+from gateway.routing.where.language.functions import CASTS, FUNCTIONS
+from gateway.routing.where.language.parser import parse
 from tests.support.naive_like import like
 from tests.support.naive_matcher import matches
 

@@ -12,7 +12,7 @@ from gateway.broker.broker import Broker
 from gateway.broker.settings import BrokerSettings
 from gateway.counters import Counters
 from gateway.mqtt.packets import Publish
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from gateway.telemetry.sys_topics import SysTopics
 from tests.support.broker_harness import Harness
 from tests.support.clocks import NOW, ManualClock

@@ -8,8 +8,8 @@ import pytest
 
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.budget import SAMPLED, Budget
-from gateway.routing.where import rule_memory
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation import rule_memory
+from gateway.routing.where.evaluation.message import Message
 from gateway.routing.where.rule import compile_rule
 from gateway.storage.state.rule_states import RuleKey, RuleStates
 from gateway.uplink.rule import Rule, key_of

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from gateway.routing.where.rule import compile_rule
 from gateway.storage.outbox.outcome import Outcome
 from gateway.uplink.rule import DEFAULT_RULES, Rule

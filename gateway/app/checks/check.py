@@ -15,7 +15,7 @@ from gateway.config.settings import Configuration
 from gateway.config.values import values_of
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.topics import SHARED_PREFIX, check_topic_filter
-from gateway.routing.where.errors import WhereError
+from gateway.routing.where.language.errors import WhereError
 
 
 def check_configuration(

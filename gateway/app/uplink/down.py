@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gateway.access.rule import WRITE
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from gateway.storage.state.down_seen import DownSeen
 from gateway.uplink.down import CLIENT_ID, Down, DownRule
 

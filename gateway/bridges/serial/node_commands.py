@@ -12,7 +12,7 @@ from gateway.bridges.serial.node_order import Order, RefusedOrderError, parse_or
 from gateway.bridges.serial.serial_frames import encode_frame
 from gateway.bridges.supervision.host import Host
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 
 NODES_MAX = 64
 """Nodes of one line that can be given commands: those that were heard first."""

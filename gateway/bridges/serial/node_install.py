@@ -4,9 +4,9 @@ from typing import Any
 
 from gateway.bridges.readings.reading import NAME_MAX
 from gateway.bridges.serial.serial_frames import BODY_MAX
-from gateway.routing.where.errors import WhereError
-from gateway.routing.where.node_program import ProgramLimitError, encode_program
-from gateway.routing.where.push_down import push_down
+from gateway.routing.where.language.errors import WhereError
+from gateway.routing.where.node.node_program import ProgramLimitError, encode_program
+from gateway.routing.where.node.push_down import push_down
 from gateway.routing.where.rule import compile_rule
 
 VERSION_MAX = 2**32 - 1

@@ -4,7 +4,7 @@ import asyncio
 
 from gateway.bridges.supervision.host import Host
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 
 SCHEME = "topic://"
 

@@ -8,7 +8,7 @@ from gateway.bridges.readings.reading_map import ReadingMap
 from gateway.bridges.readings.reading_publisher import ReadingPublisher
 from gateway.bridges.supervision.interfaces import Receive, Services
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 
 OWNERS_MAX = 10_000
 """Topics of which it is known whose they are; of further ones a conflict is not noticed."""

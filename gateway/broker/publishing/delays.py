@@ -12,7 +12,7 @@ from gateway.broker.instant import Instant
 from gateway.broker.publishing.refusals import refuse_for, refuse_for_disk
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
-from gateway.routing.where.message import make_message
+from gateway.routing.where.evaluation.message import make_message
 from gateway.session.kept import KeptSession
 from gateway.session.session import NEVER, Session
 from gateway.session.span import Span

@@ -12,7 +12,7 @@ from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.routing.destination import Destination
 from gateway.routing.route import Route
 from gateway.routing.subscription import Subscriber
-from gateway.routing.where.message import message_of
+from gateway.routing.where.evaluation.message import message_of
 from gateway.session.session import Session
 from gateway.session.span import Span
 from gateway.session.traffic import RECEIVER_BYTES, Traffic

@@ -4,7 +4,7 @@ from typing import Protocol
 
 from gateway.access.access import Access
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 
 
 class InlineClient(Protocol):

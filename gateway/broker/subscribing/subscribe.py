@@ -13,7 +13,7 @@ from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import split_shared
 from gateway.routing.subscription import Subscription
-from gateway.routing.where.errors import WhereError
+from gateway.routing.where.language.errors import WhereError
 from gateway.session.kept import KeptSubscription
 from gateway.session.session import Session
 

@@ -3,10 +3,14 @@
 from collections.abc import Mapping
 from typing import Final
 
-from gateway.routing.where import calculations, fields, logic, predicates
-from gateway.routing.where.closures import Builder, Compiler, Condition, Reader
-from gateway.routing.where.conversions import Value, to_boolean
-from gateway.routing.where.expression import (
+from gateway.routing.where.evaluation import calculations, fields, logic, predicates
+from gateway.routing.where.evaluation.closures import Builder, Compiler, Condition, Reader
+from gateway.routing.where.evaluation.message import Message
+from gateway.routing.where.evaluation.shared_parts import KINDS, SharedParts
+from gateway.routing.where.figures import Figures
+from gateway.routing.where.generated.generate import generate
+from gateway.routing.where.language.conversions import Value, to_boolean
+from gateway.routing.where.language.expression import (
     And,
     Arithmetic,
     BareName,
@@ -31,13 +35,9 @@ from gateway.routing.where.expression import (
     TopicMatches,
     UserProperty,
 )
-from gateway.routing.where.figures import Figures
-from gateway.routing.where.folding import can_be, fold
-from gateway.routing.where.generate import generate
-from gateway.routing.where.identity import without_identity
-from gateway.routing.where.message import Message
-from gateway.routing.where.parser import parse
-from gateway.routing.where.shared_parts import KINDS, SharedParts
+from gateway.routing.where.language.folding import can_be, fold
+from gateway.routing.where.language.identity import without_identity
+from gateway.routing.where.language.parser import parse
 
 
 class Where:

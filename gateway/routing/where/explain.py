@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gateway.routing.where.compile import TreeCompiler
-from gateway.routing.where.conversions import Value, to_boolean
-from gateway.routing.where.expression import Expression, Stateful
-from gateway.routing.where.identity import without_identity
-from gateway.routing.where.message import Message
-from gateway.routing.where.parser import parse
-from gateway.routing.where.stateful import Slots
+from gateway.routing.where.evaluation.message import Message
+from gateway.routing.where.evaluation.stateful import Slots
+from gateway.routing.where.language.conversions import Value, to_boolean
+from gateway.routing.where.language.expression import Expression, Stateful
+from gateway.routing.where.language.identity import without_identity
+from gateway.routing.where.language.parser import parse
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 
 from gateway.routing.where.compile import TreeCompiler, constant_value
-from gateway.routing.where.conversions import Value
-from gateway.routing.where.expression import Expression, Stateful
+from gateway.routing.where.evaluation.message import Message
+from gateway.routing.where.evaluation.rule_memory import RuleMemory
+from gateway.routing.where.evaluation.stateful import Slots
 from gateway.routing.where.figures import Figures
-from gateway.routing.where.folding import can_be, fold
-from gateway.routing.where.generate import generate
-from gateway.routing.where.message import Message
-from gateway.routing.where.parser import parse
-from gateway.routing.where.rule_memory import RuleMemory
-from gateway.routing.where.stateful import Slots
+from gateway.routing.where.generated.generate import generate
+from gateway.routing.where.language.conversions import Value
+from gateway.routing.where.language.expression import Expression, Stateful
+from gateway.routing.where.language.folding import can_be, fold
+from gateway.routing.where.language.parser import parse
 
 
 class RuleWhere:

@@ -4,11 +4,11 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gateway.routing.where.closures import Reader
-from gateway.routing.where.comparison import MIRRORED
 from gateway.routing.where.compile import SHARING
-from gateway.routing.where.conversions import Number, to_boolean
-from gateway.routing.where.expression import (
+from gateway.routing.where.evaluation.closures import Reader
+from gateway.routing.where.language.comparison import MIRRORED
+from gateway.routing.where.language.conversions import Number, to_boolean
+from gateway.routing.where.language.expression import (
     BareName,
     Between,
     Comparison,

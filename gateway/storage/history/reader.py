@@ -6,7 +6,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from gateway.errors import TidegateError
-from gateway.routing.where.to_sqlite import SqliteFilter
+from gateway.routing.where.sqlite.to_sqlite import SqliteFilter
 from gateway.storage.engine.database import FILE_NAME
 from gateway.storage.engine.database_file import BUSY_TIMEOUT_MS
 from gateway.storage.history.history import KEEP, RecordedRule

@@ -1,4 +1,4 @@
-"""The SQL functions that translated `$where` expressions call (gateway.routing.where.to_sqlite)."""
+"""The SQL functions that `$where` expressions call once they are translated to SQL."""
 
 import json
 import sqlite3
@@ -6,14 +6,14 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
-from gateway.routing.where.arithmetic import remainder
-from gateway.routing.where.closures import Condition, Reader
 from gateway.routing.where.compile import COMPILER
-from gateway.routing.where.conversions import Value, to_number
-from gateway.routing.where.expression import PayloadPath, TopicMatches
-from gateway.routing.where.like import TextMatcher, like_matcher, parse_pattern
-from gateway.routing.where.message import Message
-from gateway.routing.where.sqlite_operand import (
+from gateway.routing.where.evaluation.closures import Condition, Reader
+from gateway.routing.where.evaluation.message import Message
+from gateway.routing.where.language.arithmetic import remainder
+from gateway.routing.where.language.conversions import Value, to_number
+from gateway.routing.where.language.expression import PayloadPath, TopicMatches
+from gateway.routing.where.language.like import TextMatcher, like_matcher, parse_pattern
+from gateway.routing.where.sqlite.operand import (
     CONTAINER_BLOB,
     FALSE_BLOB,
     PATTERN_ESCAPE,

@@ -5,7 +5,7 @@ from operator import attrgetter
 from typing import Any
 
 from gateway.mqtt.output import Barrier
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from gateway.storage.engine.message_columns import (
     MESSAGE_COLUMNS,
     PROPERTY_COLUMNS,

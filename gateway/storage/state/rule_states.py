@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.routing.where.conversions import Value
+from gateway.routing.where.language.conversions import Value
 from gateway.storage.engine.connection import Row
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.writer import Writer

@@ -10,7 +10,7 @@ from gateway.app.start import start
 from gateway.app.uplink.full_outbox import QUIET_SECONDS, FullOutbox
 from gateway.config.load import load
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.outcome import Outcome
 from tests.support.clocks import ManualClock

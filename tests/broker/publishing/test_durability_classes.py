@@ -8,7 +8,7 @@ from gateway.broker.publishing.topic_admissions import TopicAdmission
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import PubAck, Publish, PubRec, Will
 from gateway.routing.route import NOWHERE, Route
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from gateway.session.durability_class import DurabilityClass
 from tests.support.broker_harness import Harness
 from tests.support.held_disk import Disk

@@ -10,7 +10,7 @@ from gateway.mqtt.connection import MAXIMUM_UNSENT
 from gateway.mqtt.packets import MQTT_3_1_1, PubAck, PubRec, SubscriptionRequest
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from tests.support.broker_harness import Harness
 from tests.support.durable_broker import DurableHarness
 from tests.support.inline import Inline

@@ -3,7 +3,7 @@ import gc
 import pytest
 
 from gateway.broker.subscribing.expressions import Expressions, TooManyExpressions
-from gateway.routing.where.errors import WhereError
+from gateway.routing.where.language.errors import WhereError
 
 
 def test_equal_expressions_are_compiled_once() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from gateway.routing.where.rule import compile_rule
 from pipeline.backtest import result, run
 from pipeline.backtest.fold import Row, Sums, TopicFold

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gateway.routing.where.errors import WhereError
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
+from gateway.routing.where.language.errors import WhereError
 from gateway.routing.where.rule import compile_rule
 from pipeline.backtest.spark_sql import decision
 from tests.support.where_vectors import message_of, where_vectors

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.routing.where.compile import compile_where
-from gateway.routing.where.errors import WhereError
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
+from gateway.routing.where.language.errors import WhereError
 from tests.support.table import table
 from tests.support.where_strategies import expressions, messages, token_soup
 from tests.support.where_walker import walk

@@ -1,11 +1,11 @@
 import pytest
 from hypothesis import given
 
-from gateway.routing.where.errors import WhereError
+from gateway.routing.where.evaluation.message import Message
 from gateway.routing.where.explain import explain
-from gateway.routing.where.message import Message
+from gateway.routing.where.language.errors import WhereError
+from gateway.routing.where.language.spelling import spell
 from gateway.routing.where.rule import compile_rule
-from gateway.routing.where.spelling import spell
 from tests.support.where_strategies import messages, rule_expressions
 
 

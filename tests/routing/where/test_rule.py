@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from gateway.routing.where import rule_memory
 from gateway.routing.where.compile import compile_where
-from gateway.routing.where.errors import WhereError
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation import rule_memory
+from gateway.routing.where.evaluation.message import Message
+from gateway.routing.where.language.errors import WhereError
 from gateway.routing.where.rule import RuleWhere, compile_rule
 from tests.support.table import table
 from tests.support.where_history import results_of_a_rule

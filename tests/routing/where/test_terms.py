@@ -1,7 +1,7 @@
 import pytest
 
 from gateway.routing.where.compile import compile_where
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from gateway.routing.where.terms import terms
 from tests.support.table import table
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from gateway.routing.where.compile import compile_where
-from gateway.routing.where.errors import WhereError
+from gateway.routing.where.language.errors import WhereError
 from gateway.routing.where.rule import compile_rule
 from tests.support.table import table
 from tests.support.where_vectors import message_of, where_vectors

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Publish
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from gateway.storage.history.outcome_reader import OutcomeReader, Owed
 from tests.support.durable_broker import DurableHarness, away
 from tests.support.publishing import batch

@@ -4,7 +4,7 @@ import pytest
 
 from gateway.routing.subscription import Subscription
 from gateway.routing.where.compile import compile_where
-from gateway.routing.where.message import Message
+from gateway.routing.where.evaluation.message import Message
 from gateway.storage.history import subscriptions as history_subscriptions
 from gateway.storage.history.history import TRIM_ROWS, History
 from gateway.storage.history.reader import open_history

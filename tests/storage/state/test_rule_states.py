@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.routing.where.conversions import Value
+from gateway.routing.where.language.conversions import Value
 from gateway.storage.state.rule_states import RuleKey, RuleState, RuleStates
 from tests.support.storage import Store, crash_image, open_store, refuse_writes, until
 
