@@ -72,16 +72,21 @@ class Supervised:
             self._work.cancel()
 
     def look(self, now: float) -> None:
-        """Tell a silence, and start the bridge again to end it; each time after a longer one."""
+        """Tell a silence, and start the bridge again to end it; each time after a longer one.
+
+        One that waits for its device is told, and goes on with what it has.
+        """
         silent = self._silence.look(now)
         if silent is None:
             return
         usual = f"usually a reading comes within {self._silence.usual:.3g} s"
+        if self._work is None or self._work.done():
+            self.host.silent(f"nothing for {silent:.0f} s ({usual})")
+            return
         self.host.silent(f"nothing for {silent:.0f} s ({usual}); started again")
         self._bridge = None
-        if self._work is not None:
-            self._work.cancel()
-            asyncio.get_running_loop().call_later(STOP_TIMEOUT, self._give_up.set)
+        self._work.cancel()
+        asyncio.get_running_loop().call_later(STOP_TIMEOUT, self._give_up.set)
 
     def _heard(self, now: float) -> None:
         self._silence.heard(now)

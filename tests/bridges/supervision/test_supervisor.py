@@ -265,3 +265,33 @@ async def test_a_device_is_lent_and_taken_back_early(
         await until(lambda: len(script.runs) == 2)
         assert gateway.counters.values.get("tidegate/test/a/restarts") == 0
         assert script.made == 1
+
+
+async def test_a_silence_while_the_device_is_lent_ends_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An update of a node takes the gateway's own commands to it along where its bridge goes."""
+    monkeypatch.setattr(supervised, "LENT_LOOK", 0.01)
+    clock = ManualClock()
+    gateway = Gateway.make(clock)
+    hosts: list[Host] = []
+
+    async def keep(host: Host) -> None:
+        hosts.append(host)
+        host.working()
+        await asyncio.Event().wait()
+
+    script = Script(keep)
+    async with supervising(gateway, config(script.kind())) as supervisor:
+        await until(lambda: bool(hosts))
+        for _ in range(6):
+            clock.step(10)
+            hosts[0].read("n1", "temperature", 21.0)
+        assert supervisor.lend(lambda _: True, 600)
+        await until(lambda: script.closed == 1)
+        clock.step(200)
+        supervisor.look()
+        assert "nothing for 200 s" in gateway.alarms.raised["bridge-test-a"]
+        assert supervisor.lend(lambda _: True, 0)
+        await until(lambda: len(hosts) == 2)
+        assert (script.made, gateway.figure("test/a/restarts")) == (1, 0)
