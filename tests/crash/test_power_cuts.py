@@ -89,6 +89,7 @@ class Cuts:
         return [f"cut at {moment} of {self._calls[-1].ended}: {text}" for text in findings]
 
 
+@pytest.mark.slow
 @pytest.mark.strace
 async def test_what_was_promised_before_the_power_went_is_kept(
     make_gateway: MakeGateway, tmp_path: Path, line: SerialLine, seed: int

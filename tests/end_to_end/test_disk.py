@@ -109,6 +109,7 @@ def wait_for(numbers: list[int], collector: FleetCollector, gateway: GatewayProc
         until(fewer, "the next of the acknowledged arrives", lambda: f"{missing}\n{gateway.log()}")
 
 
+@pytest.mark.slow
 def test_a_full_disk_refuses_and_drains_and_recovers(
     gateway: GatewayProcess, fleet: Mosquitto, collector: FleetCollector
 ) -> None:

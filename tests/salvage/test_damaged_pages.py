@@ -12,6 +12,7 @@ from tests.support.damaged_database import PAGE, Known
 from tests.support.salvaged import damage, missing, salvaged
 
 
+@pytest.mark.slow
 @pytest.mark.uncovered
 @pytest.mark.parametrize("how", ["zeros", "noise"])
 def test_each_page_alone(tmp_path: Path, known: Known, how: str) -> None:
@@ -24,6 +25,7 @@ def test_each_page_alone(tmp_path: Path, known: Known, how: str) -> None:
             assert result.lost["outbox"] >= 1, number
 
 
+@pytest.mark.slow
 def test_an_inner_page_that_is_a_copy_of_another(tmp_path: Path, known: Known) -> None:
     """It points at pages of another tree, which stay that tree's."""
     pages = {number: known.page(number) for number in range(3, known.page_count + 1)}
