@@ -38,9 +38,13 @@ NOT_AT_START = (
     *("gateway.storage.ledger.ledger",),
     *("gateway.storage.engine.memory_database", "gateway.salvage.salvage"),
     *("gateway.bridges", "gateway.app.simulator", "gateway.storage.state.node_frames"),
-    *("gateway.server.tls", "gateway.server.tls_connection", "gateway.server.websocket"),
+    *(
+        "gateway.server.tls.context",
+        "gateway.server.tls.connection",
+        "gateway.server.websocket.connection",
+    ),
     *("gateway.routing.where.compile", "gateway.routing.where.terms", "msgspec"),
-    *("gateway.server.password_file", "gateway.telemetry.http_server"),
+    *("gateway.server.passwords.file", "gateway.telemetry.http_server"),
 )
 """Not in memory while a gateway without any configuration starts and runs: 9 MiB less."""
 

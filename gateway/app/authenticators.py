@@ -9,7 +9,7 @@ from gateway.config.settings import ListenerConfig
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway
-    from gateway.server.password_file import PasswordFile
+    from gateway.server.passwords.file import PasswordFile
 
 
 def password_file(listener: ListenerConfig) -> "PasswordFile | None":
@@ -19,7 +19,7 @@ def password_file(listener: ListenerConfig) -> "PasswordFile | None":
     """
     if listener.password_file is None:
         return None
-    from gateway.server.password_file import load
+    from gateway.server.passwords.file import load
 
     return load(Path(listener.password_file))
 
@@ -28,7 +28,7 @@ def authenticator(gateway: "Gateway", listener: ListenerConfig) -> Authenticator
     """Return who decides at a listener; raise ConfigurationError."""
     file = password_file(listener)
     if file is not None:
-        from gateway.server.password_logins import PasswordLogins
+        from gateway.server.passwords.logins import PasswordLogins
 
         thread = gateway.password_thread()
         return PasswordLogins(file, thread, anonymous=bool(listener.allow_anonymous))

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from gateway.app.control import Control
     from gateway.app.telemetry import Telemetry
     from gateway.broker.broker import Broker
-    from gateway.server.listener import Listener
-    from gateway.server.password_logins import PasswordThread
+    from gateway.server.listening.listener import Listener
+    from gateway.server.passwords.logins import PasswordThread
     from gateway.server.turn import Turn
     from gateway.storage.engine.database import Database
     from gateway.storage.engine.writer import Writer
@@ -72,7 +72,7 @@ class Gateway:
     def password_thread(self) -> "PasswordThread":
         """Return the thread in which passwords are checked, which begins with the first."""
         if self._password_thread is None:
-            from gateway.server.password_logins import PasswordThread
+            from gateway.server.passwords.logins import PasswordThread
 
             self._password_thread = PasswordThread(self.turn.loop, self.turn.now)
             self.stack.callback(self._password_thread.close)

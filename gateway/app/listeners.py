@@ -9,8 +9,8 @@ from gateway.app.descriptors import connection_limit
 from gateway.broker import access
 from gateway.config.errors import ConfigurationError
 from gateway.config.settings import Configuration, ListenerConfig
-from gateway.server.connection_limits import Room
-from gateway.server.listener import Listener
+from gateway.server.listening.connection_limits import Room
+from gateway.server.listening.listener import Listener
 from gateway.server.transport_stack import load_websocket
 
 if TYPE_CHECKING:
@@ -76,6 +76,6 @@ def _tls(settings: ListenerConfig, file: str, index: int) -> "ssl.SSLContext | N
     """Return the TLS context of a listener, None if it has none and needs no TLS in memory."""
     if settings.tls_certificate is None:
         return None
-    from gateway.server.tls import server_context
+    from gateway.server.tls.context import server_context
 
     return server_context(settings, file, index)

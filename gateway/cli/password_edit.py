@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gateway.errors import TidegateError
-from gateway.server.password_file import load
-from gateway.server.password_hash import hash_password
+from gateway.server.passwords.file import load
+from gateway.server.passwords.hashing import hash_password
 
 MODE = 0o640
 """Permissions of a new file: the gateway's group has to read it, nobody else."""

@@ -72,7 +72,7 @@ def _set_password(options: argparse.Namespace) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    from gateway.server.password_file import load
+    from gateway.server.passwords.file import load
 
     for username, kind in load(_password_file(options)).users():
         print(f"{username}  ({kind})")

@@ -9,8 +9,8 @@ from gateway.errors import StartError
 if TYPE_CHECKING:
     import ssl
 
-    from gateway.server.tls_connection import TlsConnection
-    from gateway.server.websocket import WebSocketConnection
+    from gateway.server.tls.connection import TlsConnection
+    from gateway.server.websocket.connection import WebSocketConnection
 
 
 class TransportStack:
@@ -48,7 +48,7 @@ class TransportStack:
             )
         if self.tls is None:
             return client
-        from gateway.server.tls_connection import TlsConnection
+        from gateway.server.tls.connection import TlsConnection
 
         connection = TlsConnection(
             client, self.tls, self._connect_timeout, self._counters, self._shaking_hands.discard
@@ -65,7 +65,7 @@ class TransportStack:
 def load_websocket() -> "type[WebSocketConnection]":
     """Return the class; raise StartError if its extra is not installed."""
     try:
-        from gateway.server.websocket import WebSocketConnection
+        from gateway.server.websocket.connection import WebSocketConnection
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != "websockets":
             raise

@@ -12,7 +12,7 @@ from gateway.broker.access import Credentials
 from gateway.broker.instant import Instant
 from gateway.config.errors import ConfigurationError
 from gateway.config.settings import ListenerConfig
-from gateway.server.password_logins import PasswordThread
+from gateway.server.passwords.logins import PasswordThread
 
 if TYPE_CHECKING:
     from gateway.app.gateway import Gateway

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.server.password_file import load
+from gateway.server.passwords.file import load
 from tests.cli.conftest import Command
 from tests.support.gateway_process import COMMAND
 from tests.support.waiting import SECONDS

@@ -16,7 +16,7 @@ from gateway.broker.settings import BrokerSettings
 from gateway.clock import Clock
 from gateway.config.settings import ListenerConfig
 from gateway.mqtt.packets import MQTT_5
-from gateway.server.tls import server_context
+from gateway.server.tls.context import server_context
 from tests.support.certificates import Authority, Pair
 from tests.support.raw_client import RawClient
 from tests.support.server import HOST, HeldWriter, Server, serve

@@ -15,7 +15,7 @@ from gateway.config.settings import ListenerConfig
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.evaluation.message import Message
-from gateway.server.listener import Listener
+from gateway.server.listening.listener import Listener
 from gateway.server.turn import Turn
 from gateway.storage.engine.wake_up import WakeUp
 from gateway.storage.engine.writer import Writer

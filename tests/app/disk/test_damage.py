@@ -12,7 +12,7 @@ from gateway.app.gateway import Gateway
 from gateway.app.listeners import make_listeners
 from gateway.app.start import start
 from gateway.config.load import bare
-from gateway.server.listener import Listener
+from gateway.server.listening.listener import Listener
 from gateway.storage.engine.damage import note_damage
 from gateway.storage.engine.database import FILE_NAME
 from tests.support.ports import free_port

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gateway.errors import StartError
-from gateway.server.unix_socket import bind_unix_socket, remove_unix_socket
+from gateway.server.listening.unix_socket import bind_unix_socket, remove_unix_socket
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o660, 0o666])
@@ -38,7 +38,7 @@ def test_a_socket_at_which_somebody_listens_stays(tmp_path: Path) -> None:
 def test_a_listener_that_is_too_busy_to_answer_is_there_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gateway.server.unix_socket.PROBE_TIMEOUT", 0.05)
+    monkeypatch.setattr("gateway.server.listening.unix_socket.PROBE_TIMEOUT", 0.05)
     path = tmp_path / "socket"
     listening = bind_unix_socket(path, 0o600, 0)
     with socket.socket(socket.AF_UNIX) as client:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from gateway.config.errors import ConfigurationError
-from gateway.server.password_hash import ALLOWED, HASH_SIZE, Password, parse
+from gateway.server.passwords.hashing import ALLOWED, HASH_SIZE, Password, parse
 
 MAXIMUM_BYTES = 16 * 1024 * 1024
 """Bytes of a password file: more than 100,000 users."""

@@ -11,7 +11,7 @@ from gateway.broker.connecting.connection_info import ConnectionInfo
 from gateway.config.durability import commit_within
 from gateway.config.settings import ListenerConfig
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.server.connection_limits import ConnectionLimits, Verdict
+from gateway.server.listening.connection_limits import ConnectionLimits, Verdict
 from gateway.server.peer import is_local
 from gateway.server.transport import ClientTransport
 from gateway.server.transport_stack import TransportStack
@@ -97,7 +97,7 @@ class Connections:
         if refused:
             refusal = f"this listener holds its {self._limits.maximum} connections"
         if self._settings.tls_identity is not None:
-            from gateway.server.tls import common_name
+            from gateway.server.tls.context import common_name
 
             username = common_name(transport.get_extra_info("peercert"))
         return self._describe(opened, username, refusal, local=is_local(transport))

@@ -7,8 +7,8 @@ from gateway.broker.access import Anonymous
 from gateway.config.settings import ListenerConfig
 from gateway.errors import StartError
 from gateway.mqtt.packets import MQTT_3_1_1, PubAck, Publish, Will
-from gateway.server import listener as listener_module
-from gateway.server.listener import Listener
+from gateway.server.listening import listener as listener_module
+from gateway.server.listening.listener import Listener
 from tests.support.raw_client import RawClient
 from tests.support.server import HOST, HeldWriter, Server
 from tests.support.storage import Store, until

@@ -1,6 +1,6 @@
 import cython
 
-from gateway.server.connection_limits cimport ConnectionLimits
+from gateway.server.listening.connection_limits cimport ConnectionLimits
 from gateway.server.transport cimport ClientTransport
 from gateway.server.turn cimport Turn
 

@@ -9,7 +9,7 @@ import pytest
 
 from gateway.config.errors import ConfigurationError
 from gateway.config.settings import ListenerConfig
-from gateway.server.tls import common_name, server_context
+from gateway.server.tls.context import common_name, server_context
 from tests.support.certificates import Authority, Pair
 
 

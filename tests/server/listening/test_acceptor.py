@@ -5,9 +5,9 @@ from typing import cast
 
 import pytest
 
-from gateway.server import acceptor as acceptor_module
-from gateway.server.acceptor import Acceptor
 from gateway.server.gateway_loop import GatewayLoop
+from gateway.server.listening import acceptor as acceptor_module
+from gateway.server.listening.acceptor import Acceptor
 from tests.support.storage import until
 
 pytestmark = pytest.mark.asyncio(loop_factories=["gateway"])

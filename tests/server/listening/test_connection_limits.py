@@ -4,7 +4,7 @@ import pytest
 
 from gateway.config.settings import ListenerConfig
 from gateway.counters import Counters
-from gateway.server.connection_limits import (
+from gateway.server.listening.connection_limits import (
     LOG_INTERVAL,
     MAXIMUM_REFUSALS,
     ConnectionLimits,

@@ -17,10 +17,10 @@ from websockets.server import ServerProtocol
 from websockets.typing import Origin, Subprotocol
 
 from gateway.counters import Counters
-from gateway.server.frame_transport import FrameTransport
 from gateway.server.peer import peer_name
 from gateway.server.transport import ClientTransport
-from gateway.server.websocket_handshake import (
+from gateway.server.websocket.frame_transport import FrameTransport
+from gateway.server.websocket.handshake import (
     MAXIMUM_REQUEST,
     answer,
     refuse_garbage,

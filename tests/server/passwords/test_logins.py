@@ -6,10 +6,10 @@ import pytest
 
 from gateway.broker.access import Credentials
 from gateway.broker.instant import Instant
-from gateway.server import password_logins
-from gateway.server.password_file import PasswordFile, load
-from gateway.server.password_hash import hash_password
-from gateway.server.password_logins import PasswordThread
+from gateway.server.passwords import logins as password_logins
+from gateway.server.passwords.file import PasswordFile, load
+from gateway.server.passwords.hashing import hash_password
+from gateway.server.passwords.logins import PasswordThread
 
 NOW = Instant(1.0, 1)
 

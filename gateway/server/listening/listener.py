@@ -11,14 +11,14 @@ from gateway.broker.access import Authenticator
 from gateway.config.settings import ListenerConfig
 from gateway.errors import StartError
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.server.acceptor import ACCEPTED_AT_ONCE, Acceptor
-from gateway.server.connection_limits import ConnectionLimits, Room
-from gateway.server.connections import Connections
 from gateway.server.gateway_loop import GatewayLoop
+from gateway.server.listening.acceptor import ACCEPTED_AT_ONCE, Acceptor
+from gateway.server.listening.connection_limits import ConnectionLimits, Room
+from gateway.server.listening.connections import Connections
+from gateway.server.listening.unix_socket import bind_unix_socket, remove_unix_socket
 from gateway.server.peer import address_name
 from gateway.server.transport_stack import TransportStack
 from gateway.server.turn import Turn
-from gateway.server.unix_socket import bind_unix_socket, remove_unix_socket
 
 if TYPE_CHECKING:
     import ssl

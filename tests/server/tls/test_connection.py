@@ -21,9 +21,9 @@ from gateway.mqtt.packets import (
     Subscribe,
     SubscriptionRequest,
 )
-from gateway.server import tls_connection
-from gateway.server.tls import server_context
-from gateway.server.tls_connection import TlsConnection
+from gateway.server.tls import connection as tls_connection
+from gateway.server.tls.connection import TlsConnection
+from gateway.server.tls.context import server_context
 from tests.support.certificates import Authority, Pair
 from tests.support.places import Place, open_place
 from tests.support.raw_client import SECONDS, RawClient

@@ -14,9 +14,9 @@ from gateway.mqtt.codec.encode import encode
 from gateway.mqtt.framing import Framer
 from gateway.mqtt.packets import MQTT_5, Packet, PingReq, Publish, Subscribe, SubscriptionRequest
 from gateway.server import transport as transport_module
-from gateway.server.frame_transport import FrameTransport
 from gateway.server.transport import ClientTransport
-from gateway.server.websocket import READ_BYTES, WebSocketConnection
+from gateway.server.websocket.connection import READ_BYTES, WebSocketConnection
+from gateway.server.websocket.frame_transport import FrameTransport
 from tests.support.storage import until
 from tests.support.websockets import (
     BINARY,

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.config.errors import ConfigurationError
-from gateway.server.password_file import MAXIMUM_BYTES, load
-from gateway.server.password_hash import hash_password
+from gateway.server.passwords.file import MAXIMUM_BYTES, load
+from gateway.server.passwords.hashing import hash_password
 from tests.support.requirements import find_program
 
 # Both were written by mosquitto_passwd 2.0.11 for the password "pässw:ord".

@@ -5,7 +5,7 @@ from enum import Enum
 
 from gateway.config.settings import ListenerConfig
 from gateway.counters import Counters
-from gateway.server.connection_rate import ConnectionRate
+from gateway.server.listening.connection_rate import ConnectionRate
 
 logger = logging.getLogger(__name__)
 

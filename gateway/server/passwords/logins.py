@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gateway.broker.access import Authenticator, Credentials, Decide
 from gateway.broker.instant import Instant
-from gateway.server.password_file import PasswordFile
+from gateway.server.passwords.file import PasswordFile
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future
