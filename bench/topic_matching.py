@@ -33,7 +33,7 @@ from gateway.broker.publishing.topic_limits import MAXIMUM_TOPIC_LEVELS, TopicLi
 from gateway.mqtt.codec.fields import write_string
 from gateway.routing.budget import Budget
 from gateway.routing.router import Router
-from gateway.routing.topic_trie import TopicTrie
+from gateway.routing.trie.topic_trie import TopicTrie
 
 SUBSCRIPTIONS = 100_000
 SAMPLE = 2_000

@@ -16,7 +16,7 @@ from gateway.access.policy import EVERYTHING
 from gateway.mqtt.publish_encoder import publication_of
 from gateway.routing.budget import Budget
 from gateway.routing.router import Router
-from gateway.routing.subscription import Subscription
+from gateway.routing.subscriptions.subscription import Subscription
 from gateway.routing.where.compile import compile_where
 from gateway.routing.where.evaluation.message import Message
 

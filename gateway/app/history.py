@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from gateway.access.policy import EVERYTHING
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
-from gateway.routing.subscription import Subscription
+from gateway.routing.subscriptions.subscription import Subscription
 from gateway.routing.where.evaluation.message import Message
 from gateway.session.session import Session
 from gateway.storage.history.history import History, RecordedRule

@@ -40,9 +40,9 @@ from gateway.mqtt.packets import MQTT_5, ConnAck
 from gateway.mqtt.publish_encoder import publication_of
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.budget import Budget
-from gateway.routing.retained import RetainedMessages
+from gateway.routing.retained.retained import RetainedMessages
 from gateway.routing.router import Router
-from gateway.routing.subscription import Subscription
+from gateway.routing.subscriptions.subscription import Subscription
 from gateway.routing.where.evaluation.message import Message
 from gateway.session.durability_class import DurabilityClass
 from gateway.session.session import Session

@@ -14,7 +14,7 @@ from gateway.mqtt.delivery_policy import PolicyError, read_policy
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.topics import check_topic_filter
-from gateway.routing.subscription import Subscription
+from gateway.routing.subscriptions.subscription import Subscription
 from gateway.routing.where.language.errors import WhereError
 from gateway.session import continuation
 from gateway.session.kept import (

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gateway.mqtt.delivery_policy import DeliveryPolicy
-from gateway.routing.subscription import Subscriber, Subscription
+from gateway.routing.subscriptions.subscription import Subscriber, Subscription
 
 
 class Destination:

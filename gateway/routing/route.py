@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from gateway.routing.destination import Destination, to_channel
-from gateway.routing.filter_index import FilterIndex
-from gateway.routing.shared_subscriptions import Group
-from gateway.routing.subscription import Subscription
+from gateway.routing.filters.filter_index import FilterIndex
+from gateway.routing.subscriptions.shared import Group
+from gateway.routing.subscriptions.subscription import Subscription
 
 ROUTE_OVERHEAD = 400
 """Bytes of a route beside what it points to: the object, its tuples, its place."""

@@ -2,7 +2,7 @@ import cython
 
 from gateway.mqtt.publication cimport Publication
 from gateway.routing.route cimport Route
-from gateway.routing.selection cimport Selection
+from gateway.routing.filters.selection cimport Selection
 
 cdef class Router:
     cdef object _budget

@@ -9,19 +9,19 @@ from gateway.mqtt.publication import Publication
 from gateway.mqtt.topics import split_shared
 from gateway.routing.budget import Budget
 from gateway.routing.destination import Destination, destinations
-from gateway.routing.direct_subscriptions import NO_LOCAL, DirectSubscriptions, subscriber_of
-from gateway.routing.indirect_subscriptions import (
+from gateway.routing.filters.selection import Rights, Selection
+from gateway.routing.route import CROWDED, NOWHERE, Match, Route
+from gateway.routing.subscriptions.direct import NO_LOCAL, DirectSubscriptions, subscriber_of
+from gateway.routing.subscriptions.indirect import (
     INDIRECT,
     PLACE,
     IndirectSubscriptions,
     is_indirect,
 )
-from gateway.routing.route import CROWDED, NOWHERE, Match, Route
-from gateway.routing.selection import Rights, Selection
-from gateway.routing.shared_subscriptions import Group
-from gateway.routing.subscribers import Subscribers
-from gateway.routing.subscription import Subscriber, Subscription
-from gateway.routing.topic_trie import TooManyNodes
+from gateway.routing.subscriptions.shared import Group
+from gateway.routing.subscriptions.subscribers import Subscribers
+from gateway.routing.subscriptions.subscription import Subscriber, Subscription
+from gateway.routing.trie.topic_trie import TooManyNodes
 
 SUBSCRIBER = (1 << PLACE) - 1
 """The bits of a subscription's number that are its subscriber's."""

@@ -17,7 +17,7 @@ from gateway.mqtt.packets import (
     Unsubscribe,
 )
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.subscription import Subscription
+from gateway.routing.subscriptions.subscription import Subscription
 from tests.support.broker_harness import Harness
 from tests.support.held_disk import Disk
 from tests.support.memory_client import MemoryClient

@@ -12,8 +12,8 @@ from gateway.routing.route import (
     Route,
     text_size,
 )
-from gateway.routing.shared_subscriptions import Group
-from gateway.routing.subscription import Subscription
+from gateway.routing.subscriptions.shared import Group
+from gateway.routing.subscriptions.subscription import Subscription
 from tests.support.subscribers import Someone
 
 

@@ -7,7 +7,7 @@ from gateway.routing.budget import Budget
 from gateway.routing.destination import Destination
 from gateway.routing.route import CROWDED
 from gateway.routing.router import Router
-from gateway.routing.subscription import Subscription
+from gateway.routing.subscriptions.subscription import Subscription
 from gateway.routing.where.compile import Where, compile_where
 from gateway.routing.where.evaluation.message import Message
 from gateway.routing.where.figures import Figures

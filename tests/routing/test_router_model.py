@@ -7,7 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from gateway.routing.budget import Budget
 from gateway.routing.router import Router
-from gateway.routing.subscription import Subscription
+from gateway.routing.subscriptions.subscription import Subscription
 from gateway.routing.where.compile import compile_where
 from gateway.routing.where.evaluation.message import Message
 from tests.support.naive_matcher import matches

@@ -12,7 +12,7 @@ import gc, json, sys
 from pathlib import Path
 from gateway.routing.budget import Budget
 from gateway.routing.router import Router
-from gateway.routing.subscription import Subscription
+from gateway.routing.subscriptions.subscription import Subscription
 
 class Someone:
     inline = False

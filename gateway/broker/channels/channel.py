@@ -15,7 +15,7 @@ from gateway.mqtt.delivery_policy import DeliveryPolicy
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.publish_encoder import publication_of
 from gateway.mqtt.topics import topic_matches
-from gateway.routing.subscription import Subscription
+from gateway.routing.subscriptions.subscription import Subscription
 from gateway.routing.where.evaluation.message import make_message
 from gateway.session import continuation, overflow, sending
 from gateway.session.journal import NO_JOURNAL

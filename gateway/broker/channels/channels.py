@@ -17,7 +17,7 @@ from gateway.broker.channels.settings import (
 from gateway.broker.instant import Instant
 from gateway.mqtt.reason_codes import FAILURE
 from gateway.mqtt.topics import SHARED_PREFIX, split_shared
-from gateway.routing.subscription import Subscription
+from gateway.routing.subscriptions.subscription import Subscription
 from gateway.routing.where.evaluation.message import make_message
 from gateway.session.kept import KeptSession
 from gateway.session.session import NEVER, Session

@@ -7,8 +7,8 @@ from zlib import crc32
 from gateway.broker.channels.settings import Choice
 from gateway.mqtt.publication import Publication
 from gateway.routing.router import Router
-from gateway.routing.shared_subscriptions import Group
-from gateway.routing.subscription import Subscription
+from gateway.routing.subscriptions.shared import Group
+from gateway.routing.subscriptions.subscription import Subscription
 
 if TYPE_CHECKING:
     from gateway.session.session import Session

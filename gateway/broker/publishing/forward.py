@@ -11,7 +11,7 @@ from gateway.mqtt.publication import Publication
 from gateway.mqtt.reason_codes import FAILURE, ReasonCode
 from gateway.routing.destination import Destination
 from gateway.routing.route import Route
-from gateway.routing.subscription import Subscriber
+from gateway.routing.subscriptions.subscription import Subscriber
 from gateway.routing.where.evaluation.message import message_of
 from gateway.session.session import Session
 from gateway.session.span import Span

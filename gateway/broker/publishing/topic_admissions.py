@@ -14,9 +14,9 @@ from gateway.mqtt.codec.fields import to_text, write_string
 from gateway.mqtt.errors import MqttError
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import check_topic_name
+from gateway.routing.filters.selection import Rights
 from gateway.routing.route import Match, Route, text_size
 from gateway.routing.router import Router
-from gateway.routing.selection import Rights
 from gateway.session.durability_class import DurabilityClass
 
 LARGEST = 4

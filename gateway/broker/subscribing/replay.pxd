@@ -1,6 +1,6 @@
 import cython
 
-from gateway.routing.retained_log cimport Cursor
+from gateway.routing.retained.log cimport Cursor
 from gateway.session.session cimport Session
 
 @cython.final

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from gateway.routing.retained_log import Cursor
-from gateway.routing.subscription import Subscription
+from gateway.routing.retained.log import Cursor
+from gateway.routing.subscriptions.subscription import Subscription
 from gateway.session.kept import KeptSubscription
 from gateway.session.session import Session
 

@@ -1,8 +1,8 @@
 import cython
 
 from gateway.broker.subscribing.replay cimport Replay
-from gateway.routing.retained cimport RetainedMessages
-from gateway.routing.retained_log cimport Cursor, RetainedLog
+from gateway.routing.retained.retained cimport RetainedMessages
+from gateway.routing.retained.log cimport Cursor, RetainedLog
 from gateway.session.session cimport Session
 
 @cython.final

@@ -15,7 +15,7 @@ from gateway.broker.instant import Instant
 from gateway.broker.subscribing.replay import Replay
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.topics import topic_matches
-from gateway.routing.subscription import Subscription
+from gateway.routing.subscriptions.subscription import Subscription
 from gateway.routing.where.evaluation.message import make_message
 from gateway.session.kept import KeptSubscription
 from gateway.session.session import Session

@@ -12,7 +12,7 @@ from gateway.mqtt.packets import SubAck, Subscribe, SubscriptionRequest
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import split_shared
-from gateway.routing.subscription import Subscription
+from gateway.routing.subscriptions.subscription import Subscription
 from gateway.routing.where.language.errors import WhereError
 from gateway.session.kept import KeptSubscription
 from gateway.session.session import Session

@@ -3,7 +3,7 @@
 import sqlite3
 from dataclasses import dataclass
 
-from gateway.routing.subscription import Subscription
+from gateway.routing.subscriptions.subscription import Subscription
 from gateway.storage.engine.database import Database
 from gateway.storage.engine.many_rows import insert_statement
 from gateway.storage.engine.writer import Writer

@@ -6,7 +6,7 @@ from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Publish, PubRec, Will
 from gateway.mqtt.publish_encoder import make_publication
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.routing.subscription import Subscription
+from gateway.routing.subscriptions.subscription import Subscription
 from gateway.session.delivery_queue import DeliveryQueue
 from gateway.session.limits import MAXIMUM_INFLIGHT
 from gateway.session.span import SPAN_OVERHEAD

@@ -12,7 +12,7 @@ from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.budget import Budget
 from gateway.routing.route import NOWHERE, Route
 from gateway.routing.router import Router
-from gateway.routing.subscription import Subscription
+from gateway.routing.subscriptions.subscription import Subscription
 from gateway.session.session import Session
 from tests.support.broker_harness import Harness
 from tests.support.inline import Inline

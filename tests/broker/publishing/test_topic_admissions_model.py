@@ -16,7 +16,7 @@ from gateway.mqtt.codec.fields import write_string
 from gateway.routing.budget import Budget
 from gateway.routing.route import Route
 from gateway.routing.router import Router
-from gateway.routing.subscription import Subscription
+from gateway.routing.subscriptions.subscription import Subscription
 from tests.support.subscribers import Someone
 from tests.support.topics import TOPIC_FILTERS, TOPICS
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.routing.subscription import Subscription
+from gateway.routing.subscriptions.subscription import Subscription
 from gateway.routing.where.compile import compile_where
 from gateway.routing.where.evaluation.message import Message
 from gateway.storage.history import subscriptions as history_subscriptions

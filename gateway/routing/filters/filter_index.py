@@ -1,0 +1,96 @@
+"""The filtered subscriptions of one topic filter, by what their expressions compare."""
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING
+
+from gateway.routing.filters.held import excluding, including
+from gateway.routing.filters.operand_index import IndexEntry, OperandIndex
+from gateway.routing.subscriptions.subscription import Subscription
+from gateway.routing.where.evaluation.message import Message
+
+if TYPE_CHECKING:
+    from gateway.routing.where.compile import Where
+    from gateway.routing.where.terms import Term
+
+
+class FilterIndex:
+    """Subscriptions by one of the terms of their `$where`, those of one expression together.
+
+    A message costs one look for each operand in use, however many constants it is compared with;
+    a look into the payload parses it, as the first evaluation would. `nodes` are those of the trees
+    of these operands.
+    """
+
+    __slots__ = ("_entries", "_operands", "_others", "nodes")
+
+    def __init__(self) -> None:
+        self._entries: dict[Where, IndexEntry] = {}
+        self._operands: dict[Hashable, OperandIndex] = {}
+        self._others: dict[IndexEntry, None] = {}  # that have no term
+        self.nodes = 0
+
+    def __len__(self) -> int:
+        """Return how many expressions there are."""
+        return len(self._entries)
+
+    def add(self, where: "Where", subscription: Subscription) -> None:
+        """Add a subscription with this expression."""
+        entry = self._entries.get(where)
+        if entry is None:
+            entry = self._entries[where] = self._entry(where)
+        entry.subscriptions = including(entry.subscriptions, subscription)
+
+    def discard(self, where: "Where", subscription: Subscription) -> None:
+        """Remove a subscription, which was added with the same expression."""
+        entry = self._entries[where]
+        entry.subscriptions = excluding(entry.subscriptions, subscription)
+        if entry.subscriptions is None:
+            del self._entries[where]
+            self._forget(entry)
+
+    def find(self, message: Message, found: list[IndexEntry]) -> None:
+        """Append, each once, all entries whose expression can be TRUE for the message."""
+        found.extend(self._others)
+        for operand in self._operands.values():
+            operand.find(message, found)
+
+    def _entry(self, where: "Where") -> IndexEntry:
+        from gateway.routing.where.terms import terms
+
+        found = terms(where.expression)
+        if not found:
+            entry = IndexEntry(where, None)
+            self._others[entry] = None
+            return entry
+        term = self._best(found)
+        key = term.operand_key
+        operand = self._operands.get(key)
+        if operand is None:
+            operand = self._operands[key] = OperandIndex(term.reader())
+            self.nodes += term.nodes
+        entry = IndexEntry(where, term)
+        operand.add(term, entry)
+        return entry
+
+    def _forget(self, entry: IndexEntry) -> None:
+        term = entry.term
+        if term is None:
+            del self._others[entry]
+            return
+        operand = self._operands[term.operand_key]
+        operand.discard(term, entry)
+        if not operand:
+            del self._operands[term.operand_key]
+            self.nodes -= term.nodes
+
+    def _best(self, found: "list[Term]") -> "Term":
+        """Return the equality that the fewest entries ask for so far; without one, the first.
+
+        So the site that all devices have in common is not what tells them apart.
+        """
+        equalities = [term for term in found if term.operator == "="]
+        return min(equalities, key=self._count) if equalities else found[0]
+
+    def _count(self, equality: "Term") -> int:
+        operand = self._operands.get(equality.operand_key)
+        return 0 if operand is None else operand.count(equality.constant)

@@ -1,0 +1,22 @@
+import cython
+
+from gateway.mqtt.publication cimport Publication
+from gateway.routing.filters.filter_index cimport FilterIndex
+from gateway.routing.filters.operand_index cimport IndexEntry
+
+@cython.final
+cdef class Selection:
+    cdef object _budget
+    cdef object _message
+    cdef Py_ssize_t _number
+    cdef Publication _publication
+    cdef object _rights
+    cdef dict _verdicts
+
+    cdef object _said(self)
+    cpdef forget_parts(self)
+    cpdef bint wants(self, subscription, bint decided=*) except -1
+    @cython.locals(index=FilterIndex, entry=IndexEntry, found=list, decided=bint)
+    cpdef list filtered(self, indexes)
+    cpdef list wanted(self, subscriptions)
+    cpdef choose(self, members, dict given=*)

@@ -1,0 +1,125 @@
+"""Which of the subscriptions that match a topic want one message of it."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from gateway.access.access import Access
+from gateway.access.rule import READ
+from gateway.mqtt.publication import Publication
+from gateway.routing.budget import Budget
+from gateway.routing.destination import Destination
+from gateway.routing.filters.filter_index import FilterIndex
+from gateway.routing.filters.operand_index import IndexEntry
+from gateway.routing.subscriptions.subscription import Member, Subscriber, Subscription
+from gateway.routing.where.evaluation.message import Message, message_of
+
+if TYPE_CHECKING:
+    from gateway.routing.where.compile import Where
+
+Rights: TypeAlias = Callable[[Access], int]
+"""Says which rights an access gives on the topic of one message."""
+
+READY = 0
+"""The readiness of a member that sends a message at once; who is less ready has more."""
+
+ENDED = 4
+"""The readiness of a member that is to get nothing more."""
+
+
+class Selection:
+    """Asks subscriptions about one message; a `$where` that several share is evaluated once.
+
+    The message is the one with this `number` of a publication. It is made when a filter asks what
+    it says; `forget_parts` is to be called when all have been asked.
+    """
+
+    __slots__ = ("_budget", "_message", "_number", "_publication", "_rights", "_verdicts")
+
+    def __init__(
+        self, budget: Budget, publication: Publication, number: int, rights: Rights | None = None
+    ) -> None:
+        self._budget = budget
+        self._publication = publication
+        self._number = number
+        self._message: Message | None = None
+        self._rights = rights  # None: everybody may read the topic
+        self._verdicts: dict[Where, bool] = {}
+
+    def _said(self) -> Message:
+        if self._message is None:
+            self._message = message_of(self._publication, self._number)
+        return self._message
+
+    def forget_parts(self) -> None:
+        """Forget what expressions have worked out of the message: it may wait from now on."""
+        if self._message is not None:
+            self._message.forget_parts()
+
+    def wants(self, subscription: Subscription, decided: bool = False) -> bool:
+        """Return whether the subscription's options and its filter let the message through.
+
+        The filter is not evaluated if it is `decided` that it does.
+        """
+        if self._rights is not None and not self._rights(subscription.subscriber.access) & READ:
+            return False
+        # [MQTT-3.8.3-3]: No Local keeps a message from the connection that published it
+        if subscription.no_local:
+            publisher = self._publication.client_id
+            if subscription.subscriber.client_id == publisher:
+                return False
+        where = subscription.where
+        if where is None:
+            return True
+        passed = self._verdicts.get(where)
+        if passed is None:
+            if decided:
+                self._budget.count_passed(where)
+                passed = True
+            else:
+                client_id = subscription.subscriber.client_id
+                passed = self._budget.passes(where, self._said(), client_id)
+            self._verdicts[where] = passed
+        return passed
+
+    def filtered(self, indexes: Iterable[FilterIndex]) -> list[Subscription]:
+        """Return those in these indexes that want it."""
+        found: list[IndexEntry] = []
+        for index in indexes:
+            index.find(self._said(), found)
+        wanted: list[Subscription] = []
+        for entry in found:
+            held, decided = entry.subscriptions, entry.decided
+            if isinstance(held, set):
+                wanted.extend([one for one in held if self.wants(one, decided)])
+            elif held is not None and self.wants(held, decided):
+                wanted.append(held)
+        return wanted
+
+    def wanted(self, subscriptions: Iterable[Subscription]) -> list[Subscription]:
+        """Return those that want it."""
+        return [one for one in subscriptions if self.wants(one)]
+
+    def choose(
+        self, members: Iterable[Subscription], given: dict[Subscriber, int] | None = None
+    ) -> Destination | None:
+        """Return the readiest member that wants it, of equals the one whose turn comes first.
+
+        Each was `given` so many messages that it has not accepted yet.
+        """
+        best: Subscription | None = None
+        lowest = ENDED
+        for member in members:
+            if not self.wants(member):
+                continue
+            qos = min(member.qos, self._publication.qos)  # [MQTT-4.8.2-3]
+            subscriber = cast("Member", member.subscriber)
+            readiness = subscriber.readiness(qos, given.get(subscriber, 0) if given else 0)
+            if readiness < lowest:
+                best, lowest = member, readiness
+                if readiness == READY:
+                    break
+        if best is None:
+            return None
+        chosen = Destination(best.subscriber, shared=True)
+        chosen.add(best)
+        return chosen

@@ -1,0 +1,216 @@
+"""The last retained message of each topic, found by topic filter (MQTT 5, section 3.3.1.3)."""
+
+from gateway.mqtt.publication import Publication
+from gateway.routing.retained.log import Cursor, RetainedLog
+from gateway.routing.retained.topics import RetainedTopics
+
+MAXIMUM_MESSAGES = 100_000
+"""Retained messages of one gateway: some 50 MB of small ones."""
+
+MAXIMUM_BYTES = 64 * 1024 * 1024
+"""Bytes of all retained messages with their topics and tree."""
+
+LEVEL_OVERHEAD = 300
+"""Bytes of one level of the tree; counted, since one topic can have 65,536 of them."""
+
+
+_LEVEL_OVERHEAD = LEVEL_OVERHEAD  # compiled, a C name that no other module sees
+
+
+class RetainedMessages:
+    """At most one message for each topic, within bounds of number and bytes.
+
+    When a bound is reached the new message is refused and what is kept stays; the caller
+    answers the publisher (Quota exceeded, 0x97) and counts it.
+    """
+
+    __slots__ = ("_bytes", "_expiring", "_topics", "log", "maximum_bytes", "maximum_messages")
+
+    def __init__(
+        self, maximum_messages: int = MAXIMUM_MESSAGES, maximum_bytes: int = MAXIMUM_BYTES
+    ) -> None:
+        self.maximum_messages = maximum_messages
+        self.maximum_bytes = maximum_bytes
+        self.log = RetainedLog()
+        self._topics = RetainedTopics()
+        self._expiring: dict[str, Publication] = {}  # by topic: those that have an expiry interval
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self.log)
+
+    @property
+    def bytes(self) -> int:
+        """The bytes that the messages and their tree occupy, as `maximum_bytes` bounds them."""
+        return self._bytes
+
+    def get(self, topic: str) -> Publication | None:
+        """Return the message of this topic, expired or not."""
+        return self.log.get(topic)
+
+    def has_room(self, publication: Publication, first: int, count: int) -> bool:
+        """Return whether there is room for so many messages, from number `first` on, and plenty.
+
+        That is as if none replaced another, and each byte were a level of a topic.
+        """
+        most = (1 + _LEVEL_OVERHEAD) * publication.size(first, count)
+        fits = most <= self.maximum_bytes - self._bytes
+        return fits and len(self.log) + count <= self.maximum_messages
+
+    def accepts(self, publication: Publication) -> bool:
+        """Return what `set` would return, and change nothing."""
+        topic, size = publication.topic, publication.size(0, 1)
+        if _is_empty(publication):
+            return True
+        before = self.log.get(topic)
+        room = self.maximum_bytes - self._bytes
+        if before is not None:
+            return size - before.size(0, 1) <= max(0, room)
+        if len(self.log) >= self.maximum_messages:
+            return False
+        room -= size
+        most = topic.count("/") + 1
+        return (
+            _LEVEL_OVERHEAD * most <= room or _LEVEL_OVERHEAD * self._topics.missing(topic) <= room
+        )
+
+    def set(self, publication: Publication) -> bool:
+        """Keep a message in place of its topic's last one; return False if there is no room.
+
+        An empty payload removes the last one and is not kept [MQTT-3.3.1-6], [MQTT-3.3.1-7].
+        A successor that costs nothing more always has room.
+        """
+        topic, size = publication.topic, publication.size(0, 1)
+        if _is_empty(publication):
+            self._remove(topic)
+            return True
+        log = self.log
+        before = log.get(topic)
+        room = self.maximum_bytes - self._bytes
+        if before is not None:
+            more = size - before.size(0, 1)
+            if more > 0 and more > room:
+                return False
+            self._bytes += more
+            if self._expiring:
+                self._expiring.pop(topic, None)
+            log.put(topic, publication)
+        else:
+            room -= size
+            if room < 0 or len(log) >= self.maximum_messages:
+                return False
+            levels = _LEVEL_OVERHEAD * self._topics.add(topic, room // _LEVEL_OVERHEAD)
+            if levels > room:
+                return False
+            self._bytes += size + levels
+            log.append(topic, publication)
+        if publication.properties.expiry is not None:
+            self._expiring[topic] = publication
+        return True
+
+    def find(self, topic_filter: str, now: float) -> list[Publication]:
+        """Return the messages whose topic the filter matches, but for those expired at `now`.
+
+        `now` is monotonic seconds. A filter without wildcards costs its own levels; `$` topics
+        are not matched by a leading wildcard [MQTT-4.7.2-1].
+        """
+        if _is_topic(topic_filter):
+            message = self.log.get(topic_filter)
+            found = [] if message is None else [message]
+        else:
+            found = self._of(self._topics.match(topic_filter))
+        return self._live(found, now)
+
+    def few(
+        self, topic_filter: str, cursor: Cursor, most: int, now: float
+    ) -> list[Publication] | None:
+        """Return those of them that a cursor that is new, or was, comes to.
+
+        None where more than `most` names would have to be looked at to find them.
+        """
+        if _is_topic(topic_filter):
+            found = self.find(topic_filter, now)
+        else:
+            topics = self._topics.match_few(topic_filter, most)
+            if topics is None:
+                return None
+            found = self._live(self._of(topics), now)
+        log, end = self.log, cursor.end
+        return [each for each in found if log.index(each.topic) < end]
+
+    def read(self, topic_filter: str, cursor: Cursor, most: int, now: float) -> list[Publication]:
+        """Return those of them that are in the cursor's next entries, of which `most` are read."""
+        found = self.log.read(cursor, most)
+        if topic_filter[0] in "+#":
+            found = _ordinary(found)
+        if topic_filter != "#":
+            found = _matching(found, topic_filter)
+        return self._live(found, now)
+
+    def _of(self, topics: list[str]) -> list[Publication]:
+        """Return the messages of topics that have one."""
+        log = self.log
+        return [log.get(topic) for topic in topics]  # type: ignore[misc]  # each has one
+
+    def _live(self, found: list[Publication], now: float) -> list[Publication]:
+        """Return those that have not expired."""
+        if not self._expiring:
+            return found
+        return [each for each in found if not each.expired(now)]
+
+    def drop_expired(self, now: float) -> list[str]:
+        """Remove what has expired at `now` (monotonic seconds); return the topics.
+
+        Costs the number of messages that have an expiry interval at all.
+        """
+        topics = [topic for topic, message in self._expiring.items() if message.expired(now)]
+        for topic in topics:
+            self._remove(topic)
+        return topics
+
+    def _remove(self, topic: str) -> None:
+        message = self.log.pop(topic)
+        if message is None:
+            return
+        self._expiring.pop(topic, None)
+        self._bytes -= message.size(0, 1) + _LEVEL_OVERHEAD * self._topics.remove(topic)
+
+
+def _is_empty(publication: Publication) -> bool:
+    """Return whether a message has no payload."""
+    return publication.packets.payload_bytes(0, 1) == 0
+
+
+def _is_topic(topic_filter: str) -> bool:
+    """Return whether a topic filter matches no more than the topic that it is."""
+    return "+" not in topic_filter and "#" not in topic_filter
+
+
+def _ordinary(messages: list[Publication]) -> list[Publication]:
+    """Return those whose topic does not begin with `$` [MQTT-4.7.2-1]."""
+    found = []
+    for message in messages:
+        topic = message.topic
+        if topic[0] != "$":
+            found.append(message)
+    return found
+
+
+def _matching(messages: list[Publication], topic_filter: str) -> list[Publication]:
+    """Return those that a topic filter with a wildcard matches, taken apart once for them all."""
+    names = topic_filter.split("/")
+    has_rest = names[-1] == "#"  # which may stand for no level, too (MQTT 5, section 4.7.1.2)
+    count = len(names) - has_rest
+    named = [depth for depth in range(count) if names[depth] != "+"]
+    found = []
+    for message in messages:
+        topic = message.topic
+        levels = topic.split("/")
+        if len(levels) != count and (not has_rest or len(levels) < count):
+            continue
+        for depth in named:
+            if levels[depth] != names[depth]:
+                break
+        else:
+            found.append(message)
+    return found

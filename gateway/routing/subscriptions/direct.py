@@ -1,0 +1,135 @@
+"""Subscriptions that are found by their topic filter: a number in a trie for each, no object."""
+
+from collections.abc import Iterable
+
+from gateway.mqtt.delivery_policy import DeliveryPolicy
+from gateway.routing.destination import Destination
+from gateway.routing.subscriptions.subscribers import Subscribers
+from gateway.routing.subscriptions.subscription import Subscription
+from gateway.routing.trie.topic_trie import TopicTrie
+
+QOS = 0b000011
+NO_LOCAL = 0b000100
+RETAIN_AS_PUBLISHED = 0b001000
+IDENTIFIED = 0b010000
+WITH_POLICY = 0b100000
+"""Bits of a subscription's word; the last two say that tables know its identifier, its policy."""
+
+SUBSCRIBER = 6
+"""How far up in the word the subscriber's number stands: there is room for 33 million."""
+
+NODE = 32
+"""How far up in an entry the node stands, above the word."""
+WORD = (1 << NODE) - 1
+
+ENTRY_OVERHEAD = 200
+"""Bytes of an identifier or a delivery policy, which few subscriptions have, in its table."""
+
+
+class DirectSubscriptions:
+    """The subscriptions of a topic, as entries: the node of a topic filter above a word.
+
+    They are kept at the nodes of a trie. A word is the number of the subscriber and the options,
+    so that a node's words are in the order of the subscribers, each of which has one at most.
+    """
+
+    __slots__ = ("_identifiers", "_policies", "_subscribers", "trie")
+
+    def __init__(self, subscribers: Subscribers) -> None:
+        self._subscribers = subscribers
+        self.trie = TopicTrie()
+        self._identifiers: dict[int, int] = {}  # by entry without its options
+        self._policies: dict[int, DeliveryPolicy] = {}  # likewise
+
+    def __len__(self) -> int:
+        return len(self.trie)
+
+    def reach(self, topic_filter: str) -> int:
+        """Return the node for subscriptions with this topic filter; `put` is to follow."""
+        return self.trie.reach(topic_filter)
+
+    def put(self, node: int, subscriber: int, subscription: Subscription) -> None:
+        """Take a subscription of which the subscriber has no like."""
+        word = subscriber << SUBSCRIBER | subscription.qos
+        key = node << NODE | subscriber
+        if subscription.no_local:
+            word |= NO_LOCAL
+        if subscription.retain_as_published:
+            word |= RETAIN_AS_PUBLISHED
+        if subscription.identifier is not None:
+            word |= IDENTIFIED
+            self._identifiers[key] = subscription.identifier
+        if subscription.delivery is not None:
+            word |= WITH_POLICY
+            self._policies[key] = subscription.delivery
+        self.trie.put(node, word)
+
+    def take(self, node: int, subscriber: int) -> None:
+        """Give up the subscription at a node, which is there."""
+        self._identifiers.pop(node << NODE | subscriber, None)
+        self._policies.pop(node << NODE | subscriber, None)
+        self.trie.take(node, self._word(node, subscriber))
+
+    def node(self, subscriber: int, topic_filter: str) -> int:
+        """Return the node of a subscription, 0 if there is none."""
+        node = self.trie.find(topic_filter)
+        if node and self._word(node, subscriber) >> SUBSCRIBER == subscriber:
+            return node
+        return 0
+
+    def get(self, node: int, subscriber: int) -> Subscription:
+        """Return the subscription at a node, which is there."""
+        return self.subscription(node << NODE | self._word(node, subscriber))
+
+    def entries(self, nodes: Iterable[int]) -> list[int]:
+        """Return the entries of all subscriptions at these nodes."""
+        return [node << NODE | word for node in nodes for word in self.trie.held(node)]
+
+    def subscription(self, entry: int) -> Subscription:
+        """Return an object that says all of a subscription."""
+        node, word = entry >> NODE, entry & WORD
+        subscriber = word >> SUBSCRIBER
+        key = node << NODE | subscriber
+        return Subscription(
+            self._subscribers.subscriber(subscriber),
+            self.trie.topic_filter(node),
+            word & QOS,
+            no_local=bool(word & NO_LOCAL),
+            retain_as_published=bool(word & RETAIN_AS_PUBLISHED),
+            identifier=self._identifiers[key] if word & IDENTIFIED else None,
+            delivery=self._policies[key] if word & WITH_POLICY else None,
+        )
+
+    def destinations(self, entries: Iterable[int]) -> list[Destination]:
+        """Return one destination for each subscriber of entries that all want every message."""
+        found: dict[int, Destination] = {}
+        for entry in entries:
+            node, subscriber = entry >> NODE, subscriber_of(entry)
+            destination = found.get(subscriber)
+            if destination is None:
+                who = self._subscribers.subscriber(subscriber)
+                destination = found[subscriber] = Destination(who)
+            destination.qos = max(destination.qos, entry & QOS)
+            if entry & RETAIN_AS_PUBLISHED:
+                destination.retain_as_published = True
+            if entry & IDENTIFIED:
+                destination.identify(self._identifiers[node << NODE | subscriber])
+            if entry & WITH_POLICY:
+                destination.hold_as(self._policies[node << NODE | subscriber])
+            if destination.subscriber.inline:
+                destination.name(self.trie.topic_filter(node))
+        return list(found.values())
+
+    def memory(self) -> int:
+        """Return about the bytes of all subscriptions."""
+        entries = len(self._identifiers) + len(self._policies)
+        return self.trie.memory() + ENTRY_OVERHEAD * entries
+
+    def _word(self, node: int, subscriber: int) -> int:
+        """Return the subscriber's word at a node; another one or -1 if it has none there."""
+        return self.trie.first(node, subscriber << SUBSCRIBER)
+
+
+def subscriber_of(entry: int) -> int:
+    """Return the number of an entry's subscriber."""
+    return (entry & WORD) >> SUBSCRIBER

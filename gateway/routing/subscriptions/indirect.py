@@ -1,0 +1,129 @@
+"""Subscriptions that more than a topic finds: shared ones, and those with a `$where`."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, cast
+
+from gateway.mqtt.topics import SHARED_PREFIX, split_shared
+from gateway.routing.filters.filter_index import FilterIndex
+from gateway.routing.subscriptions.filtered import FilteredSubscriptions
+from gateway.routing.subscriptions.shared import Group, SharedSubscriptions
+from gateway.routing.subscriptions.subscription import Subscriber, Subscription
+from gateway.routing.trie.topic_trie import TopicTrie
+
+if TYPE_CHECKING:
+    from gateway.routing.where.compile import Where
+
+INDIRECT = 1 << 30
+"""The bit that tells these nodes from the nodes of any other trie."""
+
+PLACE = 32
+"""How far up in a subscription's number its node stands, above the subscriber's number."""
+
+OVERHEAD = 450
+"""Bytes of a subscription beside its topic filter: the object and its entries in the tables."""
+
+
+class IndirectSubscriptions:
+    """Subscriptions that are kept as objects, by number.
+
+    They are kept at the nodes of a trie of the topic filters as the clients wrote them.
+    """
+
+    __slots__ = ("_filtered", "_shared", "_subscriptions", "_text", "_trie")
+
+    def __init__(self) -> None:
+        self._trie = TopicTrie()  # of subscribers' numbers
+        self._filtered = FilteredSubscriptions()
+        self._shared: SharedSubscriptions[Subscription] = SharedSubscriptions()
+        self._subscriptions: dict[int, Subscription] = {}
+        self._text = 0  # bytes of topic filters
+
+    def __bool__(self) -> bool:
+        """Whether a topic may match any: a channel matches without a subscription, too."""
+        return bool(self._subscriptions) or bool(self._shared)
+
+    @property
+    def shared(self) -> int:
+        """How many of them are shared ones."""
+        return len(self._shared)
+
+    def reach(self, topic_filter: str) -> int:
+        """Return the node for subscriptions with this topic filter; `put` is to follow."""
+        return self._trie.reach(topic_filter) | INDIRECT
+
+    def put(self, node: int, subscriber: int, subscription: Subscription) -> None:
+        """Take a subscription of which the subscriber has no like, and that `is_indirect`."""
+        self._trie.put(node & ~INDIRECT, subscriber)
+        share_name, topic_filter = split_shared(subscription.topic_filter)
+        if share_name is not None:
+            self._shared.add(share_name, topic_filter, subscription)
+        else:
+            self._filtered.add(topic_filter, _where(subscription), subscription)
+        self._subscriptions[_number(node, subscriber)] = subscription
+        self._text += len(subscription.topic_filter)
+
+    def take(self, node: int, subscriber: int) -> None:
+        """Give up the subscription at a node, which is there."""
+        subscription = self._subscriptions.pop(_number(node, subscriber))
+        share_name, topic_filter = split_shared(subscription.topic_filter)
+        if share_name is not None:
+            self._shared.discard(share_name, topic_filter, subscription)
+        else:
+            self._filtered.discard(topic_filter, _where(subscription), subscription)
+        self._trie.take(node & ~INDIRECT, subscriber)
+        self._text -= len(subscription.topic_filter)
+
+    def node(self, subscriber: int, topic_filter: str) -> int:
+        """Return the node of a subscription, 0 if there is none."""
+        node = self._trie.find(topic_filter)
+        if node and self._trie.first(node, subscriber) == subscriber:
+            return node | INDIRECT
+        return 0
+
+    def get(self, node: int, subscriber: int) -> Subscription:
+        """Return the subscription at a node, which is there."""
+        return self._subscriptions[_number(node, subscriber)]
+
+    def indexes(self, topic: str) -> list[FilterIndex]:
+        """Return the indexes whose topic filter matches."""
+        return self._filtered.indexes(topic)
+
+    def groups(self, topic: str) -> list[Group[Subscription]]:
+        """Return the groups of shared subscriptions that match."""
+        return self._shared.groups(topic)
+
+    def attach(self, topic_filter: str, channel: Subscriber) -> Group[Subscription]:
+        """Give the messages of a group to a channel; `topic_filter` begins with `$share/`."""
+        share_name, shared_filter = split_shared(topic_filter)
+        return self._shared.attach(share_name or "", shared_filter, channel)
+
+    def detach(self, topic_filter: str) -> None:
+        """Give them to the members again."""
+        share_name, shared_filter = split_shared(topic_filter)
+        self._shared.detach(share_name or "", shared_filter)
+
+    def members(self, topic_filter: str) -> Iterator[Subscription]:
+        """Give the members of the group of a topic filter that begins with `$share/`."""
+        share_name, shared_filter = split_shared(topic_filter)
+        return self._shared.members(share_name or "", shared_filter)
+
+    def memory(self) -> int:
+        """Return about the bytes of all subscriptions; 0 without any."""
+        if not self:
+            return 0
+        tables = self._trie.memory() + self._filtered.memory() + self._shared.memory()
+        return self._text + tables + len(self._subscriptions) * OVERHEAD
+
+
+def is_indirect(subscription: Subscription) -> bool:
+    """Tell whether a subscription is one of these."""
+    return subscription.where is not None or subscription.topic_filter.startswith(SHARED_PREFIX)
+
+
+def _number(node: int, subscriber: int) -> int:
+    return node << PLACE | subscriber
+
+
+def _where(subscription: Subscription) -> "Where":
+    """Return the `$where` of a subscription that is not shared."""
+    return cast("Where", subscription.where)  # else it would not be one of these

@@ -1,0 +1,254 @@
+"""Topic levels as small numbers: each different text is kept once, for as long as it is in use."""
+
+from gateway.routing.trie.columns import BYTES, LEAST, SHORTS, places, resized, room_for, zeros
+
+FIRST_TABLE = 64
+"""Slots of the table that texts are found by; at most 3/4 of them are taken."""
+
+FEW_HOLES = 4_096
+"""Bytes of texts out of use below which nothing is moved together."""
+
+PIECE = 16
+"""Bits of a slot within a piece of memory, above which stands the piece: one has 65,536 bytes."""
+
+SHORT = 16 if __file__.endswith(".so") else 0
+"""Bytes up to which texts are compared byte by byte: compiled, that is faster than a call."""
+
+NUMBER = 7
+"""Bytes of a number's places in the columns."""
+
+TABLE_PLACE = 4
+
+MANY = 255
+"""Uses from which on a dict counts them."""
+
+MANY_OVERHEAD = 150
+"""Bytes of a count in the dict."""
+
+# Compiled, these are C names that no other module sees.
+_MANY = MANY
+_PIECE = PIECE
+_WITHIN = (1 << PIECE) - 1
+_SHORT = SHORT
+_WORD = 0xFFFF_FFFF
+
+
+class TopicLevels:
+    """Numbers from 1 for texts; a number is free again when its last use is over.
+
+    The texts, of 65,535 bytes at most, stand one behind the other in pieces of memory. What goes
+    out of use leaves a hole, and when half of it is holes the rest moves together: numbers stay
+    as they are.
+    """
+
+    __slots__ = (
+        "_begins",
+        "_bytes",
+        "_few",
+        "_free",
+        "_holes",
+        "_many",
+        "_size",
+        "_sizes",
+        "_slots",
+        "_table",
+        "_texts",
+        "_uses",
+        "count",
+    )
+
+    def __init__(self) -> None:
+        self._texts = [bytearray()]  # more than one, since a long one that grows would be moved
+        self._bytes = 0  # of all texts and holes
+        self._holes = 0  # bytes
+        self._begins = zeros(LEAST)  # of a free number: the next free one
+        self._sizes = zeros(LEAST, SHORTS)
+        self._uses = zeros(LEAST, BYTES)  # 0 for a free number
+        self._many: dict[int, int] = {}  # uses of numbers that have MANY
+        self._size = 1  # numbers that were ever in use, and 0, which is none
+        self._free = 0  # the first free number below _size
+        self._table = zeros(FIRST_TABLE)
+        self._slots = FIRST_TABLE
+        self._few = 0  # so many fewer than there were that memory is given back
+        self.count = 0
+
+    def find(self, text: bytes) -> int:
+        """Return the number of the text, 0 if it has none."""
+        size = len(text)
+        slot = (hash(text) & _WORD) * self._slots >> 32
+        while True:
+            number = self._table[slot]
+            if number == 0 or (self._sizes[number] == size and self._is(number, text)):
+                return number
+            slot += 1
+            if slot == self._slots:
+                slot = 0
+
+    def _home(self, text: bytes) -> int:
+        """Return the slot in the table where the text stands if no other has it."""
+        return (hash(text) & _WORD) * self._slots >> 32
+
+    def _is(self, number: int, text: bytes) -> bool:
+        """Tell whether the number is that of the text, which is of the right size."""
+        begin, size = self._begins[number], len(text)
+        texts = self._texts[begin >> _PIECE]
+        begin &= _WITHIN
+        if size > _SHORT:
+            return texts.startswith(text, begin)
+        for offset in range(size):  # noqa: SIM110  # a generator does not compile here
+            if texts[begin + offset] != text[offset]:
+                return False
+        return True
+
+    def text(self, number: int) -> bytes:
+        """Return the text of a number that is in use."""
+        begin = self._begins[number]
+        texts = self._texts[begin >> _PIECE]
+        begin &= _WITHIN
+        return bytes(texts[begin : begin + self._sizes[number]])
+
+    def use(self, text: bytes) -> int:
+        """Return the number of the text, a new one if it has none, with one use more."""
+        number = self.find(text) or self.add(text)
+        self.use_again(number)
+        return number
+
+    def add(self, text: bytes) -> int:
+        """Return a new number for a text that has none; `use_again` is to follow."""
+        if 4 * (self.count + 1) > 3 * self._slots:
+            self._rebuild_table(self._slots + (self._slots >> 1))
+        number = self._new_number()
+        self._keep(number, text)
+        self._put(number, text)
+        self.count += 1
+        return number
+
+    def _keep(self, number: int, text: bytes) -> None:
+        """Put the text of a number behind all others."""
+        if len(self._texts[-1]) + len(text) > _WITHIN:
+            self._texts.append(bytearray())
+        piece = len(self._texts) - 1
+        texts = self._texts[piece]
+        self._begins[number] = piece << _PIECE | len(texts)
+        self._sizes[number] = len(text)
+        texts += text
+        self._bytes += len(text)
+
+    def use_again(self, number: int) -> None:
+        """Add one use of the number."""
+        uses = self._uses[number]
+        if uses < _MANY - 1:
+            self._uses[number] = uses + 1
+        else:
+            self._uses[number] = _MANY
+            self._many[number] = self._many.get(number, uses) + 1
+
+    def release(self, number: int) -> None:
+        """Take back one use of the number."""
+        uses = self._uses[number]
+        if uses == _MANY:
+            self._release_one_of_many(number)
+        else:
+            self._uses[number] = uses - 1
+            if uses == 1:
+                self._remove(number)
+
+    def _release_one_of_many(self, number: int) -> None:
+        left = self._many[number] - 1
+        if left < _MANY:
+            del self._many[number]
+            self._uses[number] = left
+        else:
+            self._many[number] = left
+
+    def memory(self) -> int:
+        """Return the bytes of texts and columns."""
+        numbers = NUMBER * places(self._begins, self._size)
+        many = MANY_OVERHEAD * len(self._many)
+        return self._bytes + numbers + many + TABLE_PLACE * self._slots
+
+    def _new_number(self) -> int:
+        number = self._free
+        if number:
+            self._free = self._begins[number]
+            return number
+        if self._size == len(self._begins):
+            self._resize_columns(room_for(self._size))
+        self._size += 1
+        self._few = self._size // 4
+        return self._size - 1
+
+    def _resize_columns(self, room: int) -> None:
+        self._begins = resized(self._begins, room, self._size)
+        self._sizes = resized(self._sizes, room, self._size)
+        self._uses = resized(self._uses, room, self._size)
+
+    def _put(self, number: int, text: bytes) -> None:
+        slot = self._home(text)
+        while self._table[slot]:
+            slot += 1
+            if slot == self._slots:
+                slot = 0
+        self._table[slot] = number
+
+    def _remove(self, number: int) -> None:
+        self._take(number)
+        self._holes += self._sizes[number]
+        self._begins[number] = self._free
+        self._sizes[number] = 0
+        self._free = number
+        self.count -= 1
+        if self._holes > FEW_HOLES and 2 * self._holes > self._bytes:
+            self._close_holes()
+        if self._slots > FIRST_TABLE and self.count < self._few:
+            self._cut_back()
+
+    def _take(self, number: int) -> None:
+        """Take the number out of the table; those it had displaced move up."""
+        hole = self._home(self.text(number))
+        while self._table[hole] != number:
+            hole = hole + 1 if hole + 1 < self._slots else 0
+        slot = hole + 1 if hole + 1 < self._slots else 0
+        while self._table[slot]:
+            home = self._home(self.text(self._table[slot]))
+            # It may move into the hole unless its home lies behind the hole.
+            if self._distance(home, slot) >= self._distance(hole, slot):
+                self._table[hole] = self._table[slot]
+                hole = slot
+            slot = slot + 1 if slot + 1 < self._slots else 0
+        self._table[hole] = 0
+
+    def _distance(self, first: int, last: int) -> int:
+        """Return the steps from one slot of the table to another, round its end."""
+        return last - first if last >= first else last - first + self._slots
+
+    def _rebuild_table(self, size: int) -> None:
+        self._table = zeros(size)
+        self._slots = size
+        for number in range(1, self._size):
+            if self._uses[number]:
+                self._put(number, self.text(number))
+
+    def _cut_back(self) -> None:
+        """Give memory back: a shorter table, and columns without the free numbers at their end."""
+        while self._size > 1 and self._uses[self._size - 1] == 0:
+            self._size -= 1
+        self._free = 0
+        for number in range(self._size - 1, 0, -1):
+            if self._uses[number] == 0:
+                self._begins[number] = self._free
+                self._free = number
+        self._resize_columns(room_for(self._size))
+        self._rebuild_table(max(FIRST_TABLE, 2 * self.count))
+        self._few = self.count // 2
+
+    def _close_holes(self) -> None:
+        pieces = self._texts
+        self._texts = [bytearray()]
+        self._bytes = self._holes = 0
+        for number in range(1, self._size):
+            if self._uses[number]:
+                begin = self._begins[number]
+                within = begin & _WITHIN
+                texts = pieces[begin >> _PIECE]
+                self._keep(number, bytes(texts[within : within + self._sizes[number]]))

@@ -1,0 +1,316 @@
+"""The nodes of a topic trie: columns of parents, levels and what is held, one table of edges."""
+
+from gateway.routing.trie.columns import BYTES, LEAST, places, resized, room_for, zeros
+
+ROOT = 0
+
+FIRST_EDGES = 64
+"""Slots of the table of edges; at most 3/4 of them are taken."""
+
+FEW_EDGES = 1_024
+"""Slots of the table of edges up to which it is not cut back."""
+
+HAS_PLUS = 1
+HAS_REST = 2
+"""Bits of a node's `_children`: a child for `+`, one for `#`. Above them stands their number."""
+A_CHILD = 4
+
+NODE = 13
+"""Bytes of a node's places in the columns."""
+
+EDGE = 4
+
+AT_ONCE = 4_096
+"""Nodes that move into a table of another size at once: some 2 ms in plain Python."""
+
+STEP = 64
+"""Nodes that move with each that grows or is cut, where they are more: half a million at once were
+a quarter of a second. They have moved long before the table is full."""
+
+MANY = 63
+"""Children from which on a dict counts them: what stands above the two bits of a byte."""
+
+MANY_OVERHEAD = 150
+"""Bytes of a count in the dict."""
+
+# Compiled, these are C names that no other module sees.
+_A_CHILD = A_CHILD
+_FEW_EDGES = FEW_EDGES
+_FIRST_EDGES = FIRST_EDGES
+_MANY = MANY * A_CHILD
+_BYTE = 0xFF
+_STEP = STEP
+_WORD = 0xFFFF_FFFF
+
+
+class TrieNodes:
+    """Nodes by number, found by their parent and their level, which is a number too.
+
+    A node holds one number of its owner's, 0 for none. A node without children that holds
+    nothing is to be cut; its number is then given to another. Who adds levels in an order of
+    their choice cannot tell where in the table their edges meet: that is random in each process.
+    """
+
+    __slots__ = (
+        "_at_once",
+        "_children",
+        "_edges",
+        "_free",
+        "_held",
+        "_level",
+        "_level_factor",
+        "_many",
+        "_most",
+        "_moved",
+        "_old_edges",
+        "_old_slots",
+        "_parent",
+        "_parent_factor",
+        "_size",
+        "_slots",
+        "count",
+    )
+
+    def __init__(self, at_once: int = AT_ONCE) -> None:
+        self._at_once = at_once
+        # Python mixes bytes with a secret of the process; odd factors leave no number out.
+        self._parent_factor = hash(b"parent") & 0x7FFFFFFF | 1
+        self._level_factor = hash(b"level") & 0x7FFFFFFF | 1
+        self._clear()
+
+    def _clear(self) -> None:
+        self._parent = zeros(LEAST)  # of a free number: the next free one
+        self._level = zeros(LEAST)  # 0 for a free number
+        self._children = zeros(LEAST, BYTES)
+        self._many: dict[int, int] = {}  # children of nodes that have MANY
+        self._held = zeros(LEAST)  # of a free number: the free one before it
+        self._edges = zeros(FIRST_EDGES)
+        self._slots = FIRST_EDGES
+        self._old_edges = zeros(1)  # the table before, while nodes move from it
+        self._old_slots = 0
+        self._moved = 1  # nodes below this have moved
+        self._size = 1  # the root's number is 0, the last one that is not free stands below this
+        self._most = 1  # the largest size since the columns are as long as they are
+        self._free = 0  # the first free number
+        self.count = 0  # nodes beside the root
+
+    def child(self, parent: int, level: int) -> int:
+        """Return the child of `parent` for this level, 0 if it has none."""
+        mixed = (parent * self._parent_factor + level * self._level_factor) & _WORD
+        slot = mixed * self._slots >> 32
+        while True:
+            node = self._edges[slot]
+            if node == 0:
+                return self._old_child(parent, level) if self._old_slots else 0
+            if self._level[node] == level and self._parent[node] == parent:
+                return node
+            slot += 1
+            if slot == self._slots:
+                slot = 0
+
+    def _old_child(self, parent: int, level: int) -> int:
+        """Return the child of `parent` for this level by the old table, 0 if it has none."""
+        mixed = (parent * self._parent_factor + level * self._level_factor) & _WORD
+        slot = mixed * self._old_slots >> 32
+        while True:
+            node = self._old_edges[slot]
+            if node == 0:
+                return 0
+            if node < self._size and self._level[node] == level and self._parent[node] == parent:
+                return node
+            slot += 1
+            if slot == self._old_slots:
+                slot = 0
+
+    def children(self, node: int) -> int:
+        """Return HAS_PLUS and HAS_REST, as far as they hold, and A_CHILD times the children.
+
+        These are MANY if there are more.
+        """
+        return self._children[node]
+
+    def held(self, node: int) -> int:
+        """Return what the node holds."""
+        return self._held[node]
+
+    def hold(self, node: int, number: int) -> None:
+        """Let the node hold a number, 0 for none."""
+        self._held[node] = number
+
+    def parent(self, node: int) -> int:
+        """Return the parent of a node beside the root."""
+        return self._parent[node]
+
+    def level(self, node: int) -> int:
+        """Return the level of a node beside the root."""
+        return self._level[node]
+
+    def grow(self, parent: int, level: int, kind: int) -> int:
+        """Return a new child of `parent`, which has none for this level.
+
+        `kind` is HAS_PLUS for the level `+`, HAS_REST for `#` and 0 for all others.
+        """
+        if 4 * (self.count + 1) > 3 * self._slots:
+            self._rebuild_edges(self._slots + (self._slots >> 1))
+        if self._old_slots:
+            self._move(_STEP)
+        node = self._new_number()
+        self._parent[node] = parent
+        self._level[node] = level
+        self._put(node)
+        self._add_child(parent, kind)
+        self.count += 1
+        return node
+
+    def _add_child(self, parent: int, kind: int) -> None:
+        children = self._children[parent]
+        if children < _MANY - _A_CHILD:
+            self._children[parent] = (children + _A_CHILD) | kind
+        else:
+            self._children[parent] = children | _MANY | kind
+            self._many[parent] = self._many.get(parent, MANY - 1) + 1
+
+    def _remove_child(self, parent: int, kind: int) -> None:
+        children = self._children[parent]
+        if children < _MANY:
+            self._children[parent] = (children - _A_CHILD) & ~kind & _BYTE
+            return
+        left = self._many[parent] - 1
+        if left < MANY:
+            del self._many[parent]
+            self._children[parent] = (children - _A_CHILD) & ~kind & _BYTE
+        else:
+            self._many[parent] = left
+            self._children[parent] = children & ~kind & _BYTE
+
+    def cut(self, node: int, kind: int) -> None:
+        """Remove a node that has no children and holds nothing; `kind` is as it grew."""
+        if self.count == 1:
+            self._clear()
+            return
+        if self._old_slots:
+            self._move(_STEP)
+        self._take(node)
+        parent = self._parent[node]
+        self._remove_child(parent, kind)
+        self._level[node] = 0
+        self.count -= 1
+        if node + 1 == self._size:
+            self._shorten()
+        else:
+            self._set_free(node)
+        if self._slots > _FEW_EDGES and 6 * self.count < self._slots:
+            self._rebuild_edges(2 * self.count + _FIRST_EDGES)
+
+    def memory(self) -> int:
+        """Return the bytes of columns and edges."""
+        nodes = NODE * places(self._parent, self._most)
+        return nodes + MANY_OVERHEAD * len(self._many) + EDGE * (self._slots + self._old_slots)
+
+    def _home(self, parent: int, level: int) -> int:
+        """Return the slot where the edge stands if no other has it."""
+        mixed = (parent * self._parent_factor + level * self._level_factor) & _WORD
+        return mixed * self._slots >> 32
+
+    def _new_number(self) -> int:
+        node = self._free
+        if node:
+            self._unlink(node)
+            return node
+        if self._size == len(self._parent):
+            self._resize_columns(room_for(self._size))
+        self._size += 1
+        self._most = max(self._most, self._size)
+        return self._size - 1
+
+    def _set_free(self, node: int) -> None:
+        """Put a number at the head of those that are free."""
+        self._parent[node] = self._free
+        if self._free:
+            self._held[self._free] = node
+        self._free = node
+
+    def _unlink(self, node: int) -> None:
+        """Take a number from among those that are free."""
+        before, following = self._held[node], self._parent[node]
+        if before:
+            self._parent[before] = following
+        else:
+            self._free = following
+        if following:
+            self._held[following] = before
+        self._held[node] = 0
+
+    def _shorten(self) -> None:
+        """Give up the last number, which is free, and all free ones before it."""
+        self._size -= 1
+        while self._size > 1 and self._level[self._size - 1] == 0:
+            self._size -= 1
+            self._unlink(self._size)
+        if 2 * self._size < self._most:
+            self._resize_columns(room_for(self._size))
+
+    def _resize_columns(self, room: int) -> None:
+        self._parent = resized(self._parent, room, self._size)
+        self._level = resized(self._level, room, self._size)
+        self._children = resized(self._children, room, self._size)
+        self._held = resized(self._held, room, self._size)
+        self._most = self._size
+
+    def _put(self, node: int) -> None:
+        """Put the node's edge into the table, unless it is there."""
+        slot = self._home(self._parent[node], self._level[node])
+        while self._edges[slot]:
+            if self._edges[slot] == node:
+                return
+            slot += 1
+            if slot == self._slots:
+                slot = 0
+        self._edges[slot] = node
+
+    def _take(self, node: int) -> None:
+        """Take the node's edge out of the table; those it had displaced move up."""
+        hole = self._home(self._parent[node], self._level[node])
+        while self._edges[hole] != node:
+            if self._edges[hole] == 0:
+                return  # it has not moved here yet
+            hole = hole + 1 if hole + 1 < self._slots else 0
+        slot = hole + 1 if hole + 1 < self._slots else 0
+        while self._edges[slot]:
+            other = self._edges[slot]
+            home = self._home(self._parent[other], self._level[other])
+            if self._distance(home, slot) >= self._distance(hole, slot):
+                self._edges[hole] = other
+                hole = slot
+            slot = slot + 1 if slot + 1 < self._slots else 0
+        self._edges[hole] = 0
+
+    def _distance(self, first: int, last: int) -> int:
+        """Return the steps from one slot of the table to another, round its end."""
+        return last - first if last >= first else last - first + self._slots
+
+    def _rebuild_edges(self, size: int) -> None:
+        """Begin a table of another size; the nodes move into it step by step if they are many."""
+        self._move(self._size)  # what is left of the last time, if anything
+        self._old_edges, self._old_slots = self._edges, self._slots
+        self._edges = zeros(size)
+        self._slots = size
+        self._moved = 1
+        if self._size <= self._at_once:
+            self._move(self._size)
+
+    def _move(self, most: int) -> None:
+        """Put up to so many nodes more into the table that the old one gives way to.
+
+        Nothing leaves the old table: what is found there counts only if the node is still that of
+        the parent and level that were asked for.
+        """
+        if not self._old_slots:
+            return
+        end = min(self._size, self._moved + most)
+        for node in range(self._moved, end):
+            if self._level[node]:
+                self._put(node)
+        self._moved = end
+        if end >= self._size:
+            self._old_edges, self._old_slots = zeros(1), 0

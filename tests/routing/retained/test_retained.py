@@ -1,0 +1,129 @@
+import time
+
+import pytest
+
+from gateway.mqtt.publication import Publication
+from gateway.routing.retained.retained import LEVEL_OVERHEAD, RetainedMessages
+from tests.support.naive_matcher import matches
+from tests.support.publications import retained as message
+from tests.support.table import table
+
+
+def kept(*topics: str) -> RetainedMessages:
+    retained = RetainedMessages()
+    for topic in topics:
+        assert retained.set(message(topic, topic.encode()))
+    return retained
+
+
+SHARED = ["a", "a/b/c", "a/b/c/d/e", "a/b/c/d/f", "a/x/c", "a/x/y/z", "b/b/c"]
+
+MATCHES_OF_SHARED = [
+    ("a/b/c/+", []),
+    ("a/b/c/+/+", ["a/b/c/d/e", "a/b/c/d/f"]),
+    ("a/+/c", ["a/b/c", "a/x/c"]),
+    ("+/b/c", ["a/b/c", "b/b/c"]),
+    ("+/+/c", ["a/b/c", "a/x/c", "b/b/c"]),
+    ("+/+/+", ["a/b/c", "a/x/c", "b/b/c"]),
+    ("+/b/+", ["a/b/c", "b/b/c"]),
+    ("a/x/+/z", ["a/x/y/z"]),
+    ("a/x/+/y", []),
+    ("a/b/#", ["a/b/c", "a/b/c/d/e", "a/b/c/d/f"]),
+    ("+/b/#", ["a/b/c", "a/b/c/d/e", "a/b/c/d/f", "b/b/c"]),
+    ("b/b/c/d/#", []),
+    ("b/b/c/#", ["b/b/c"]),
+    ("a/+/c/d/#", ["a/b/c/d/e", "a/b/c/d/f"]),
+    ("+/+/+/+/#", ["a/b/c/d/e", "a/b/c/d/f", "a/x/y/z"]),
+]
+
+
+@table(("topic_filter", "topics"), MATCHES_OF_SHARED)
+def test_match_where_topics_share_levels(topic_filter: str, topics: list[str]) -> None:
+    for order in (SHARED, SHARED[::-1]):
+        found = [each.topic for each in kept(*order).find(topic_filter, 0.0)]
+        assert sorted(found) == sorted(topics)
+        assert [topic for topic in SHARED if matches(topic_filter, topic)] == topics
+
+
+def test_an_empty_payload_removes_and_gives_everything_back() -> None:
+    retained = kept("a/b/c", "a/b")
+    assert retained.set(message("a/b/c"))
+    assert retained.get("a/b/c") is None
+    assert retained.get("a/b") is not None
+    assert retained.set(message("a/b"))
+    assert (len(retained), retained.bytes) == (0, 0)
+
+
+def test_full_by_bytes_refuses_and_keeps_the_last_message() -> None:
+    retained = RetainedMessages(
+        maximum_bytes=2 * (message("a", b"1234567890").size(0, 1) + LEVEL_OVERHEAD) - 2
+    )
+    assert retained.set(message("a", b"123456789"))
+    assert retained.set(message("b", b"123456789"))
+    assert not retained.set(message("a", b"1234567890"))
+    assert not retained.set(message("a/b", b"1"))
+    assert [each.packets.one(0) for each in retained.find("#", 0.0)] == [b"123456789"] * 2
+    assert retained.set(message("a", b"x"))
+    assert retained.set(message("b", b"12345678901234567"))
+    assert retained.bytes == retained.maximum_bytes
+
+
+@table(("spare", "accepted"), [(0, True), (-1, False)])
+@table(
+    ("others", "topic", "levels"),
+    [
+        (["a/b/c"], "a/b/d", 1),
+        (["a/b/c", "a/b/d"], "a/b/e/f", 2),
+        (["a/b/c", "a/b/d"], "a/b", 0),
+        (["a/b/c"], "a/b", 0),
+        (["a"], "a/b/c", 2),
+    ],
+)
+def test_levels_that_others_have_made_need_no_room(
+    others: list[str], topic: str, levels: int, spare: int, accepted: bool
+) -> None:
+    retained = kept(*others)
+    one = message(topic, b"1")
+    room = one.size(0, 1) + levels * LEVEL_OVERHEAD + spare
+    retained.maximum_bytes = retained.bytes + room
+    assert retained.accepts(one) is accepted
+    assert retained.bytes < retained.maximum_bytes
+    assert retained.set(one) is accepted
+
+
+def test_a_deep_topic_pays_for_its_levels() -> None:
+    deepest = "/" * 65_535
+    retained = RetainedMessages(maximum_bytes=16 * 1024 * 1024)
+    assert not retained.set(message(deepest, b"1"))
+    retained.maximum_bytes *= 2
+    before = time.process_time()
+    assert retained.set(message(deepest, b"1"))
+    for topic_filter in (deepest, "#", "/+" + deepest[:-1], "+/" * 65_535):
+        assert len(retained.find(topic_filter, 0.0)) == 1
+    assert retained.set(message(deepest))
+    assert retained.bytes == 0
+    assert time.process_time() - before < 5  # what is quadratic takes minutes
+
+
+@pytest.mark.parametrize("successor", [message("a", b"2"), message("a")])
+def test_a_replaced_message_can_t_expire_any_more(successor: Publication) -> None:
+    retained = RetainedMessages()
+    retained.set(message("a", b"1", 5))
+    retained.set(successor)
+    assert retained.drop_expired(6.0) == []
+    assert len(retained) == (1 if successor.packets.one(0) else 0)
+
+
+@pytest.mark.parametrize("topic_filter", ["#", "+/x", "a/#", "+/+"])
+def test_few_are_found_while_not_many_names_are_looked_at(topic_filter: str) -> None:
+    retained = kept(*(f"{name}/{number}" for name in "ab" for number in range(20)), "a/x")
+    cursor = retained.log.open()
+    assert retained.few(topic_filter, cursor, 1, 0.0) is None
+    few = retained.few(topic_filter, cursor, 100, 0.0)
+    assert few is not None
+    assert sorted(each.topic for each in few) == sorted(
+        each.topic for each in retained.find(topic_filter, 0.0)
+    )
+    assert retained.few("a/x", cursor, 0, 0.0) == retained.find("a/x", 0.0)
+    retained.set(message("a/new", b"1"))
+    assert len(retained.few(topic_filter, cursor, 100, 0.0) or []) == len(few)

@@ -1,0 +1,139 @@
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from gateway.routing.trie import levels as topic_levels
+from gateway.routing.trie.columns import LARGE
+from gateway.routing.trie.levels import MANY, TopicLevels
+
+TEXTS = st.one_of(st.sampled_from([b"", b"a", b"b", b"\xc3\xa9"]), st.binary(max_size=3))
+
+
+class LevelsAgainstDict(RuleBasedStateMachine):
+    """Texts keep their numbers for as long as they are in use, and only then have one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.levels = TopicLevels()
+        self.numbers: dict[bytes, int] = {}
+        self.uses: dict[bytes, int] = {}
+
+    @rule(text=TEXTS)
+    def use(self, text: bytes) -> None:
+        number = self.levels.use(text)
+        assert number > 0
+        assert self.numbers.setdefault(text, number) == number
+        self.uses[text] = self.uses.get(text, 0) + 1
+
+    @rule(data=st.data())
+    def release(self, data: st.DataObject) -> None:
+        if not self.uses:
+            return
+        text = data.draw(st.sampled_from(sorted(self.uses)))
+        self.levels.release(self.numbers[text])
+        self.uses[text] -= 1
+        if not self.uses[text]:
+            del self.uses[text], self.numbers[text]
+
+    @rule(text=TEXTS)
+    def find(self, text: bytes) -> None:
+        assert self.levels.find(text) == self.numbers.get(text, 0)
+
+    @invariant()
+    def every_text_is_found(self) -> None:
+        assert self.levels.count == len(self.numbers)
+        assert len(set(self.numbers.values())) == len(self.numbers)
+        for text, number in self.numbers.items():
+            assert self.levels.find(text) == number
+            assert self.levels.text(number) == text
+
+
+TestLevelsAgainstDict = pytest.mark.uncovered(LevelsAgainstDict.TestCase)
+
+
+def test_memory_is_given_back_and_numbers_stay() -> None:
+    levels = TopicLevels()
+    empty = levels.memory()
+    texts = [b"device-%05d" % number for number in range(2_000)]
+    numbers = [levels.use(text) for text in texts]
+    full = levels.memory()
+    assert 2_000 * 12 < full - empty < 2_000 * 40
+    for number in numbers[10:]:
+        levels.release(number)
+    assert levels.memory() < full / 2
+    assert [levels.find(text) for text in texts] == numbers[:10] + [0] * 1_990
+    again = [levels.use(text) for text in texts]
+    assert again[:10] == numbers[:10]
+    assert [levels.text(number) for number in again] == texts
+
+
+def test_columns_are_cut_back_to_the_last_number_in_use() -> None:
+    levels = TopicLevels()
+    numbers = [levels.use(b"%d" % number) for number in range(2_000)]
+    full = levels.memory()
+    for number in numbers[:1_000] + numbers[1_010:]:
+        levels.release(number)
+    assert levels.memory() < full
+    assert [levels.find(b"%d" % number) for number in range(1_000, 1_010)] == numbers[1_000:1_010]
+    fresh = [levels.use(b"x%d" % number) for number in range(1_500)]
+    assert len({*fresh, *numbers[1_000:1_010]}) == 1_510
+
+
+@pytest.mark.parametrize("form", [b"%04d", b"a-device-with-a-long-name-%04d"])
+@pytest.mark.parametrize("short", [0, 16])  # what plain and compiled code compare byte by byte
+def test_texts_of_one_length_are_told_apart(
+    form: bytes, short: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(topic_levels, "_SHORT", short, raising=False)
+    levels = TopicLevels()
+    texts = [form % number for number in range(1_000)]
+    numbers = [levels.use(text) for text in texts]
+    assert [levels.text(number) for number in numbers] == texts
+    assert [levels.find(text) for text in texts] == numbers
+    assert [levels.find(form % number) for number in range(1_000, 2_000)] == [0] * 1_000
+
+
+@pytest.mark.parametrize("count", [MANY - 1, MANY, MANY + 1, 1_000])
+def test_uses_are_counted_beyond_what_a_byte_says(count: int) -> None:
+    levels = TopicLevels()
+    numbers = {levels.use(b"floor") for _ in range(count)}
+    assert len(numbers) == 1
+    other = levels.use(b"site")
+    for _ in range(count - 1):
+        levels.release(*numbers)
+    assert {levels.find(b"floor")} == numbers
+    levels.release(*numbers)
+    assert levels.find(b"floor") == 0
+    assert levels.find(b"site") == other
+
+
+def test_the_longest_text_is_kept() -> None:
+    levels = TopicLevels()
+    text = b"x" * 65_535
+    assert levels.text(levels.use(text)) == text
+    assert levels.find(text[:-1] + b"y") == 0
+
+
+@pytest.mark.uncovered
+def test_many_texts_are_told_apart_in_columns_of_pages() -> None:
+    levels = TopicLevels()
+    count = 2 * LARGE
+    numbers = [levels.use(b"device-%05d" % number) for number in range(count)]
+    assert 12 + 7 < levels.memory() / count < 12 + 7 + 9
+    assert [levels.find(b"device-%05d" % number) for number in range(count)] == numbers
+    for number in reversed(numbers[100:]):
+        levels.release(number)
+    assert levels.memory() < count
+    assert levels.text(numbers[99]) == b"device-00099"
+
+
+def test_texts_that_fill_more_than_one_piece_are_kept_apart() -> None:
+    levels = TopicLevels()
+    texts = [b"%05d" % number + b"x" * 40_000 for number in range(6)]
+    numbers = [levels.use(text) for text in texts]
+    full = levels.memory()
+    assert [levels.text(number) for number in numbers] == texts
+    for number in numbers[:4]:
+        levels.release(number)
+    assert levels.memory() < full / 2
+    assert [levels.find(text) for text in texts] == [0] * 4 + numbers[4:]
