@@ -5,7 +5,7 @@ from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.alias_budget import AliasBudget
 from gateway.session.incoming import MAXIMUM_INCOMING
 from gateway.session.limits import SessionLimits, WhenFull
-from gateway.session.queue_memory import MAXIMUM_BYTES_TOTAL, QueueMemory
+from gateway.session.queue.memory import MAXIMUM_BYTES_TOTAL, QueueMemory
 
 
 def topic_limits(settings: BrokerSettings) -> TopicLimits:

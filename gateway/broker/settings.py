@@ -11,8 +11,8 @@ from gateway.mqtt.alias_budget import CLIENT_BYTES, HARD_BYTES, SOFT_BYTES
 from gateway.mqtt.topics import TOPIC_LIMIT
 from gateway.routing.router import MAXIMUM_BYTES as MAXIMUM_SUBSCRIPTION_BYTES
 from gateway.session.limits import MAXIMUM_INFLIGHT
-from gateway.session.queue_bounds import MAXIMUM_BYTES, MAXIMUM_MESSAGES
-from gateway.session.queue_memory import MAXIMUM_DISK_BYTES
+from gateway.session.queue.bounds import MAXIMUM_BYTES, MAXIMUM_MESSAGES
+from gateway.session.queue.memory import MAXIMUM_DISK_BYTES
 from gateway.session.session import NEVER
 
 MAXIMUM_ADMISSION_BYTES = 16 * 1024 * 1024

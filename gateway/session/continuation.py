@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from gateway.session.delivery_queue import DeliveryQueue
 from gateway.session.kept import KeptSpan, KeptTail
+from gateway.session.queue.delivery_queue import DeliveryQueue
 from gateway.session.session import Session
 from gateway.session.span import Span
 

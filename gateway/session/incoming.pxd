@@ -1,6 +1,6 @@
 import cython
 
-from gateway.session.queue_memory cimport QueueMemory
+from gateway.session.queue.memory cimport QueueMemory
 
 @cython.final
 cdef class Incoming:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gateway.session.queue_memory import QueueMemory
+from gateway.session.queue.memory import QueueMemory
 
 MAXIMUM_INCOMING = 10_000
 """Packet identifiers of one session without their PUBREL; at most so many, or twice our Receive

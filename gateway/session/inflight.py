@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from gateway.mqtt.publication import Publication
-from gateway.session.queue_memory import QueueMemory
+from gateway.session.queue.memory import QueueMemory
 from gateway.session.span import Span
 
 MAXIMUM_PACKET_ID = 65_535

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from gateway.session.incoming import MAXIMUM_INCOMING
-from gateway.session.queue_bounds import MAXIMUM_BYTES, MAXIMUM_MESSAGES
-from gateway.session.queue_memory import QueueMemory
+from gateway.session.queue.bounds import MAXIMUM_BYTES, MAXIMUM_MESSAGES
+from gateway.session.queue.memory import QueueMemory
 
 MAXIMUM_INFLIGHT = 1_000
 """Unacknowledged messages to one client, where its own Receive Maximum is not less.

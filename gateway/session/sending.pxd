@@ -4,7 +4,7 @@ from gateway.mqtt.connection cimport Connection
 from gateway.mqtt.packet_batch cimport PacketBatch
 from gateway.mqtt.publication cimport Publication
 from gateway.mqtt.publish_encoder cimport encode, encode_with_alias
-from gateway.session.delivery_queue cimport DeliveryQueue
+from gateway.session.queue.delivery_queue cimport DeliveryQueue
 from gateway.session.inflight cimport Inflight
 from gateway.session.session cimport Session
 from gateway.session.span cimport Span

@@ -5,7 +5,7 @@ from gateway.mqtt.connection cimport Connection
 from gateway.mqtt.delivery_policy cimport DeliveryPolicy
 from gateway.mqtt.publication cimport Publication
 from gateway.session.delivery_class cimport DeliveryClass
-from gateway.session.delivery_queue cimport DeliveryQueue
+from gateway.session.queue.delivery_queue cimport DeliveryQueue
 from gateway.session.incoming cimport Incoming
 from gateway.session.inflight cimport Inflight
 from gateway.session.span cimport Span

@@ -11,14 +11,15 @@ from gateway.mqtt.delivery_policy import DeliveryPolicy
 from gateway.mqtt.message_size import will_size
 from gateway.mqtt.packets import Will
 from gateway.mqtt.publication import Publication
-from gateway.session import overflow, sending
+from gateway.session import sending
 from gateway.session.delivery_class import AT_ONCE, DeliveryClass
-from gateway.session.delivery_queue import DeliveryQueue
 from gateway.session.durability_class import COMMIT
 from gateway.session.incoming import Incoming
 from gateway.session.inflight import Inflight
 from gateway.session.journal import NO_JOURNAL, Journal
 from gateway.session.limits import SessionLimits
+from gateway.session.queue import overflow
+from gateway.session.queue.delivery_queue import DeliveryQueue
 from gateway.session.readiness import Readiness
 from gateway.session.span import Gives, Span
 from gateway.session.traffic import Traffic

@@ -1,7 +1,7 @@
 """What has to be the same in both brokers after every step."""
 
 from gateway.session.inflight import MAXIMUM_BYTES
-from gateway.session.queue_bounds import MAXIMUM_MESSAGES
+from gateway.session.queue.bounds import MAXIMUM_MESSAGES
 from tests.conformance import wire
 from tests.conformance.answers import read_publish
 from tests.judge.disagreement import check

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.session.incoming import IDENTIFIER_OVERHEAD, Incoming
-from gateway.session.queue_memory import QueueMemory
+from gateway.session.queue.memory import QueueMemory
 
 
 @pytest.mark.parametrize("together", [False, True])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from gateway.session.inflight import MAXIMUM_BYTES, MAXIMUM_PACKET_ID, Inflight
-from gateway.session.queue_memory import QueueMemory
+from gateway.session.queue.memory import QueueMemory
 from gateway.session.span import Span
 from tests.support.publications import publish
 from tests.support.spans import unkept

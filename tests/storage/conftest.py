@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from gateway.broker.settings import BrokerSettings
-from gateway.session import delivery_queue
+from gateway.session.queue import delivery_queue
 from gateway.storage.sessions import message_store, pager, restore
 from tests.support.durable_broker import DurableHarness
 from tests.support.paged_queues import HEAD

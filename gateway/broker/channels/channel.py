@@ -17,10 +17,11 @@ from gateway.mqtt.publish_encoder import publication_of
 from gateway.mqtt.topics import topic_matches
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.routing.where.evaluation.message import make_message
-from gateway.session import continuation, overflow, sending
+from gateway.session import continuation, sending
 from gateway.session.journal import NO_JOURNAL
 from gateway.session.kept import KeptSession
 from gateway.session.limits import SessionLimits
+from gateway.session.queue import overflow
 from gateway.session.session import NEVER, Session
 from gateway.session.span import Span
 

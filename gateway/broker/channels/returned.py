@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import chain
 
-from gateway.session.queue_bounds import HEAD_BYTES
+from gateway.session.queue.bounds import HEAD_BYTES
 from gateway.session.session import Session
 from gateway.session.span import Span
 

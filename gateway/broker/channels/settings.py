@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gateway.session.limits import WhenFull
-from gateway.session.queue_bounds import HEAD_MESSAGES, MAXIMUM_BYTES, MAXIMUM_MESSAGES
+from gateway.session.queue.bounds import HEAD_MESSAGES, MAXIMUM_BYTES, MAXIMUM_MESSAGES
 
 MAXIMUM_CHANNELS = 1_000
 """Channels at one time."""

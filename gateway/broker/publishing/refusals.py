@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from gateway.session.overflow import count_refusal
+from gateway.session.queue.overflow import count_refusal
 from gateway.session.session import Session
 
 if TYPE_CHECKING:

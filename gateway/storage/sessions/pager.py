@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from gateway.session.journal import Take
 from gateway.session.kept import CLOCK_SET
-from gateway.session.queue_bounds import HEAD_BYTES, HEAD_MESSAGES
+from gateway.session.queue.bounds import HEAD_BYTES, HEAD_MESSAGES
 from gateway.session.span import Span
 from gateway.storage.engine.gathering import Gathering
 from gateway.storage.engine.reading import Reading, Values

@@ -24,7 +24,7 @@ from gateway.mqtt.packets import (
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.session.limits import WhenFull
-from gateway.session.queue_bounds import HEAD_BYTES
+from gateway.session.queue.bounds import HEAD_BYTES
 from tests.support.broker_harness import Harness
 from tests.support.durable_broker import DurableHarness
 from tests.support.memory_client import MemoryClient

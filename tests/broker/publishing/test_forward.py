@@ -7,8 +7,8 @@ from gateway.mqtt.packets import MQTT_3_1_1, MQTT_5, PubAck, Publish, PubRec, Wi
 from gateway.mqtt.publish_encoder import make_publication
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.subscriptions.subscription import Subscription
-from gateway.session.delivery_queue import DeliveryQueue
 from gateway.session.limits import MAXIMUM_INFLIGHT
+from gateway.session.queue.delivery_queue import DeliveryQueue
 from gateway.session.span import SPAN_OVERHEAD
 from tests.support.broker_harness import Harness
 from tests.support.durable_broker import DurableHarness

@@ -5,7 +5,7 @@ from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import MQTT_3_1_1, PubAck, Publish, PubRec, SubscriptionRequest, Will
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.session.delivery_queue import DeliveryQueue
+from gateway.session.queue.delivery_queue import DeliveryQueue
 from tests.support.broker_harness import Harness
 from tests.support.inline import Inline
 

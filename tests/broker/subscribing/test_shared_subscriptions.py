@@ -4,7 +4,7 @@ import pytest
 
 from gateway.mqtt.packets import Publish, PubRec
 from gateway.mqtt.reason_codes import ReasonCode
-from gateway.session.delivery_queue import DeliveryQueue
+from gateway.session.queue.delivery_queue import DeliveryQueue
 from tests.support.broker_harness import Harness
 from tests.support.memory_client import MemoryClient
 from tests.support.payloads import payloads

@@ -118,7 +118,7 @@ def test_a_session_that_ends_leaves_nothing(
     connected: bool, paged: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if paged:
-        monkeypatch.setattr("gateway.session.delivery_queue.HEAD_MESSAGES", 5)
+        monkeypatch.setattr("gateway.session.queue.delivery_queue.HEAD_MESSAGES", 5)
     harness = started(window=7)
     for first in range(1, 4 * COUNT, COUNT):
         publish(harness, COUNT, first)

@@ -4,7 +4,8 @@ import pytest
 
 from gateway.broker.settings import BrokerSettings
 from gateway.mqtt.packets import PubAck, Publish
-from gateway.session import delivery_queue, queue_memory
+from gateway.session.queue import delivery_queue
+from gateway.session.queue import memory as queue_memory
 from gateway.storage.sessions import pager, restore
 from tests.support.durable_broker import DurableHarness
 from tests.support.memory_client import MemoryClient

@@ -5,10 +5,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from gateway.session.paged_tail import NO_TAIL, PagedTail
-from gateway.session.queue_bounds import HEAD_BYTES, HEAD_MESSAGES, MAXIMUM_BYTES, MAXIMUM_MESSAGES
-from gateway.session.queue_memory import QueueMemory
-from gateway.session.queue_usage import QueueUsage
+from gateway.session.queue.bounds import HEAD_BYTES, HEAD_MESSAGES, MAXIMUM_BYTES, MAXIMUM_MESSAGES
+from gateway.session.queue.memory import QueueMemory
+from gateway.session.queue.paged_tail import NO_TAIL, PagedTail
+from gateway.session.queue.usage import QueueUsage
 from gateway.session.span import Span
 
 NO_SPANS: Final[deque[Span]] = deque(maxlen=0)

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.mqtt.properties import Properties
-from gateway.session.delivery_queue import DeliveryQueue
-from gateway.session.queue_bounds import MAXIMUM_MEMORY
-from gateway.session.queue_memory import QueueMemory
+from gateway.session.queue.bounds import MAXIMUM_MEMORY
+from gateway.session.queue.delivery_queue import DeliveryQueue
+from gateway.session.queue.memory import QueueMemory
 from gateway.session.span import SPAN_OVERHEAD, Span
 from tests.support.publications import publish
 from tests.support.spans import kept, unkept

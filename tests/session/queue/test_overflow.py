@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.session.limits import SessionLimits, WhenFull
-from gateway.session.queue_memory import QueueMemory
+from gateway.session.queue.memory import QueueMemory
 from tests.support.sessions import deliver, open_connection, payloads, persistent
 from tests.support.spans import unkept
 

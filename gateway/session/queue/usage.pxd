@@ -1,7 +1,7 @@
 import cython
 
 from gateway.mqtt.publication cimport Publication
-from gateway.session.queue_memory cimport QueueMemory
+from gateway.session.queue.memory cimport QueueMemory
 from gateway.session.span cimport Span
 
 cdef Py_ssize_t _SPAN_OVERHEAD

@@ -1,4 +1,4 @@
-from gateway.session.queue_memory import QueueMemory
+from gateway.session.queue.memory import QueueMemory
 from gateway.session.span import SPAN_OVERHEAD, Span
 from tests.support.publications import publish
 

@@ -1,6 +1,6 @@
 import cython
 
-from gateway.session.queue_usage cimport QueueUsage
+from gateway.session.queue.usage cimport QueueUsage
 from gateway.session.span cimport Span
 
 cdef class DeliveryQueue(QueueUsage):

@@ -9,9 +9,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.publication import Publication
-from gateway.session import delivery_queue, queue_memory
-from gateway.session.delivery_queue import DeliveryQueue
-from gateway.session.queue_memory import QueueMemory
+from gateway.session.queue import delivery_queue
+from gateway.session.queue import memory as queue_memory
+from gateway.session.queue.delivery_queue import DeliveryQueue
+from gateway.session.queue.memory import QueueMemory
 from gateway.session.span import SPAN_OVERHEAD, Span
 from tests.support.publications import publish
 from tests.support.spans import OVERHEAD, Row, keep

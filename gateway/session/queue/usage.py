@@ -3,8 +3,8 @@
 import math
 
 from gateway.mqtt.publication import Publication
-from gateway.session.queue_bounds import MAXIMUM_BYTES, MAXIMUM_MEMORY, MAXIMUM_MESSAGES
-from gateway.session.queue_memory import QueueMemory
+from gateway.session.queue.bounds import MAXIMUM_BYTES, MAXIMUM_MEMORY, MAXIMUM_MESSAGES
+from gateway.session.queue.memory import QueueMemory
 from gateway.session.span import SPAN_OVERHEAD, Span
 
 _SPAN_OVERHEAD = SPAN_OVERHEAD  # compiled, C names that no other module sees

@@ -3,9 +3,10 @@
 import pytest
 
 from gateway.mqtt.properties import Properties
-from gateway.session import delivery_queue, queue_memory
-from gateway.session.delivery_queue import DeliveryQueue
-from gateway.session.queue_memory import QueueMemory
+from gateway.session.queue import delivery_queue
+from gateway.session.queue import memory as queue_memory
+from gateway.session.queue.delivery_queue import DeliveryQueue
+from gateway.session.queue.memory import QueueMemory
 from tests.support.spans import kept, unkept
 
 
