@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tests.fuzz.streams import CONNECTS, PACKETS
-from tests.support.where_vectors import where_vectors
+from tests.support.where.vectors import where_vectors
 
 VERSIONS = (3, 4, 5)
 

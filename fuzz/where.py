@@ -11,7 +11,7 @@ with atheris.instrument_imports(include=["gateway"]):
     from gateway.routing.where.language.errors import WhereError
     from gateway.routing.where.rule import compile_rule
 
-from tests.support.where_walker import walk
+from tests.support.where.walker import walk
 
 SEPARATOR = b"\0"  # which no MQTT text contains
 

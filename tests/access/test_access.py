@@ -10,8 +10,8 @@ from gateway.access.policy import EVERYTHING, OPEN, AccessPolicy
 from gateway.access.roles import Role
 from gateway.access.rule import READ, WRITE, Rule, covers, overlaps
 from gateway.access.topics import LOG
-from tests.support.naive_acl import CLIENTS, USERS, Who, allows, random_acl, random_topic
-from tests.support.naive_matcher import matches
+from tests.support.naive.acl import CLIENTS, USERS, Who, allows, random_acl, random_topic
+from tests.support.naive.matcher import matches
 
 BOTH = READ | WRITE
 UPLINK = "$CONTROL/tidegate/uplink"

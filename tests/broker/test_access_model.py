@@ -15,8 +15,8 @@ from gateway.mqtt.packets import Publish, SubscriptionRequest
 from gateway.mqtt.reason_codes import FAILURE
 from tests.support.broker_harness import Harness
 from tests.support.memory_client import MemoryClient
-from tests.support.naive_acl import CLIENTS, USERS, Who, allows, random_acl, random_topic
-from tests.support.naive_matcher import matches
+from tests.support.naive.acl import CLIENTS, USERS, Who, allows, random_acl, random_topic
+from tests.support.naive.matcher import matches
 
 STEPS = 120
 SEEDS = 40

@@ -16,7 +16,7 @@ from gateway.routing.where.node import node_program
 from gateway.routing.where.node.node_program import ProgramLimitError, encode_program
 from gateway.routing.where.node.push_down import push_down
 from gateway.routing.where.rule import RuleWhere, compile_rule
-from tests.support.where_readings import (
+from tests.support.where.readings import (
     TOPIC,
     Sample,
     message_of_sample,
@@ -24,7 +24,7 @@ from tests.support.where_readings import (
     node_rules,
     samples,
 )
-from tests.support.where_sqlite import evaluated
+from tests.support.where.sqlite import evaluated
 
 PAGE = (Path(__file__).parents[2] / "docs" / "node-filter.md").read_text()
 

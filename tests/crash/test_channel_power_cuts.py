@@ -27,8 +27,8 @@ from gateway.mqtt.properties import Properties
 from tests.crash.conftest import LONG, MakeGateway
 from tests.support.disk_recorder import Operation, operations, recorder
 from tests.support.ports import free_port
-from tests.support.power_cut import Disk
-from tests.support.power_cut_clients import session
+from tests.support.power_cut.clients import session
+from tests.support.power_cut.disk import Disk
 from tests.support.promises import Number, Promises, _Connection
 
 CUTS = 40 if LONG else 4

@@ -23,8 +23,8 @@ from tests.support.fleet_broker import FleetBroker
 from tests.support.ledger_image import check_ledger
 from tests.support.live_promises import FleetPackets
 from tests.support.ports import free_port
-from tests.support.power_cut import Disk
-from tests.support.power_cut_clients import MESSAGES, publish
+from tests.support.power_cut.clients import MESSAGES, publish
+from tests.support.power_cut.disk import Disk
 from tests.support.promises import Number, Promises
 from tests.support.storage import until
 

@@ -11,9 +11,9 @@ import pytest
 
 from tests.crash.conftest import LONG, MakeGateway
 from tests.support.disk_recorder import Operation, operations, recorder
-from tests.support.power_cut import Disk
-from tests.support.power_cut_clients import live
-from tests.support.power_cut_verdict import CONFIGURATION, Verdict, insist
+from tests.support.power_cut.clients import live
+from tests.support.power_cut.disk import Disk
+from tests.support.power_cut.verdict import CONFIGURATION, Verdict, insist
 from tests.support.promises import Promises
 from tests.support.serial_line import SerialLine
 

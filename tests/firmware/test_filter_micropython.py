@@ -13,7 +13,7 @@ from gateway.routing.where.node.node_program import ProgramLimitError, encode_pr
 from gateway.routing.where.node.push_down import push_down
 from gateway.routing.where.rule import compile_rule
 from tests.support import micropython as interpreter
-from tests.support.where_readings import (
+from tests.support.where.readings import (
     TOPIC,
     NodeValue,
     Sample,

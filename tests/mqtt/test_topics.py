@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from gateway.mqtt.errors import ProtocolError
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.mqtt.topics import check_topic_filter, check_topic_name, split_shared, topic_matches
-from tests.support.naive_matcher import matches
+from tests.support.naive.matcher import matches
 from tests.support.table import table
 from tests.support.topics import TOPIC_FILTERS, TOPICS
 

@@ -10,18 +10,18 @@ from gateway.routing.router import Router
 from gateway.routing.subscriptions.subscription import Subscription
 from gateway.routing.where.compile import compile_where
 from gateway.routing.where.evaluation.message import Message
-from tests.support.naive_matcher import matches
+from tests.support.naive.matcher import matches
 from tests.support.routing import destinations
 from tests.support.subscribers import Someone
 from tests.support.topics import TOPIC_FILTERS, TOPICS
-from tests.support.where_strategies import (
+from tests.support.where.strategies import (
     colliding_filters,
     colliding_messages,
     conjunctions,
     expressions,
     messages,
 )
-from tests.support.where_walker import walk
+from tests.support.where.walker import walk
 
 EVERYONE = [Someone("a"), Someone("abc")]
 FILTERS = st.sampled_from(["#", "#", "#", "a/#", "+/b", "sensor/+/temp", "$SYS/#"]) | TOPIC_FILTERS

@@ -11,7 +11,7 @@ from gateway.clock import Clock
 from gateway.counters import Counters
 from gateway.mqtt.reason_codes import ReasonCode
 from gateway.routing.where.evaluation.message import Message
-from tests.support.naive_matcher import matches
+from tests.support.naive.matcher import matches
 
 
 class Broker:

@@ -10,7 +10,7 @@ from gateway.routing.where.evaluation.message import Message
 from gateway.routing.where.language.errors import WhereError
 from gateway.routing.where.rule import compile_rule
 from pipeline.backtest.spark_sql import decision
-from tests.support.where_vectors import message_of, where_vectors
+from tests.support.where.vectors import message_of, where_vectors
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,7 +8,7 @@ from gateway.routing.subscriptions.subscription import Subscription
 from gateway.routing.where.compile import Where, compile_where
 from gateway.routing.where.evaluation.message import Message
 from tests.support.subscribers import Someone
-from tests.support.where_strategies import (
+from tests.support.where.strategies import (
     colliding_filters,
     colliding_messages,
     conjunctions,

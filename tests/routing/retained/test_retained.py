@@ -4,7 +4,7 @@ import pytest
 
 from gateway.mqtt.publication import Publication
 from gateway.routing.retained.retained import LEVEL_OVERHEAD, RetainedMessages
-from tests.support.naive_matcher import matches
+from tests.support.naive.matcher import matches
 from tests.support.publications import retained as message
 from tests.support.table import table
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from gateway.routing.subscriptions.shared import SharedSubscriptions
-from tests.support.naive_matcher import matches
+from tests.support.naive.matcher import matches
 from tests.support.topics import TOPICS
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
 from gateway.routing.trie.topic_trie import TooManyNodes, TopicTrie
-from tests.support.naive_matcher import matches
+from tests.support.naive.matcher import matches
 from tests.support.topics import TOPIC_FILTERS, TOPICS
 
 DEEPEST = "/" * 65_535

@@ -10,8 +10,8 @@ from gateway.routing.where.compile import compile_where
 from gateway.routing.where.evaluation.message import Message
 from gateway.routing.where.language.errors import WhereError
 from tests.support.table import table
-from tests.support.where_strategies import expressions, messages, token_soup
-from tests.support.where_walker import walk
+from tests.support.where.strategies import expressions, messages, token_soup
+from tests.support.where.walker import walk
 
 
 def error_of(text: str) -> WhereError | None:

@@ -6,7 +6,7 @@ from gateway.routing.where.explain import explain
 from gateway.routing.where.language.errors import WhereError
 from gateway.routing.where.language.spelling import spell
 from gateway.routing.where.rule import compile_rule
-from tests.support.where_strategies import messages, rule_expressions
+from tests.support.where.strategies import messages, rule_expressions
 
 
 @pytest.mark.uncovered

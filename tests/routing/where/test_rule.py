@@ -11,8 +11,8 @@ from gateway.routing.where.evaluation.message import Message
 from gateway.routing.where.language.errors import WhereError
 from gateway.routing.where.rule import RuleWhere, compile_rule
 from tests.support.table import table
-from tests.support.where_history import results_of_a_rule
-from tests.support.where_strategies import histories, messages, rule_expressions
+from tests.support.where.history import results_of_a_rule
+from tests.support.where.strategies import histories, messages, rule_expressions
 
 
 def reading(value: Any, topic: str = "s/1", time: int | None = 1_000_000) -> Message:

@@ -6,8 +6,8 @@ from gateway.routing.where.compile import compile_where
 from gateway.routing.where.language.errors import WhereError
 from gateway.routing.where.rule import compile_rule
 from tests.support.table import table
-from tests.support.where_vectors import message_of, where_vectors
-from tests.support.where_walker import walk
+from tests.support.where.vectors import message_of, where_vectors
+from tests.support.where.walker import walk
 
 VECTORS = where_vectors()
 UPLINK = [pytest.param(row, id=row["id"]) for row in where_vectors("where-vectors-uplink.jsonl")]

@@ -11,8 +11,8 @@ from gateway.routing.where.language.conversions import to_string
 from gateway.routing.where.language.functions import FUNCTIONS, Function
 from gateway.routing.where.language.parser import parse
 from tests.support.table import table
-from tests.support.where_strategies import colliding_filters, expressions, messages
-from tests.support.where_walker import walk
+from tests.support.where.strategies import colliding_filters, expressions, messages
+from tests.support.where.walker import walk
 
 MESSAGE = Message("t/u", b'{"v":"a"}')
 

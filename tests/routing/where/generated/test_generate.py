@@ -16,10 +16,10 @@ from gateway.routing.where.generated.generate import MAXIMUM_NODES, generate
 from gateway.routing.where.language.parser import parse
 from gateway.routing.where.rule import compile_rule
 from tests.support.table import table
-from tests.support.where_history import results_of_a_rule
-from tests.support.where_strategies import expressions, messages, rule_expressions
-from tests.support.where_vectors import message_of, where_vectors
-from tests.support.where_walker import walk
+from tests.support.where.history import results_of_a_rule
+from tests.support.where.strategies import expressions, messages, rule_expressions
+from tests.support.where.vectors import message_of, where_vectors
+from tests.support.where.walker import walk
 
 RESULTS = [pytest.param(row, id=row["id"]) for row in where_vectors() if "result" in row]
 UPLINK = [pytest.param(row, id=row["id"]) for row in where_vectors("where-vectors-uplink.jsonl")]

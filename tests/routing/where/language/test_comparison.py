@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from gateway.routing.where.language.comparison import MIRRORED, ORDERS, compare
 from gateway.routing.where.language.conversions import Value
-from tests.support.where_walker import compared
+from tests.support.where.walker import compared
 
 TEXTS = st.sampled_from(["", "a", "B", "true", "False", "0", "1", "1.0", "9007199254740993"])
 NUMBERS = st.sampled_from([0, 1, -0.0, 1.0, 2**53 + 1, 2.0**53, 2**63 - 1, 2.0**63])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gateway.routing.where.language.like import like_matcher, parse_pattern
 from gateway.routing.where.language.limits import PATTERN_CODE_POINTS, STRING_CODE_POINTS
-from tests.support.naive_like import like
+from tests.support.naive.like import like
 from tests.support.table import table
 
 TEXTS = st.text("ab%\n", max_size=12) | st.text("ab", max_size=8)

@@ -5,8 +5,8 @@ from gateway.routing.where.language.expression import canonical_key
 from gateway.routing.where.language.parser import parse
 from gateway.routing.where.language.spelling import spell, spell_value
 from tests.support.table import table
-from tests.support.where_strategies import rule_expressions
-from tests.support.where_vectors import where_vectors
+from tests.support.where.strategies import rule_expressions
+from tests.support.where.vectors import where_vectors
 
 ACCEPTED = [row["expr"] for row in where_vectors() if "result" in row and len(row["expr"]) < 400]
 

@@ -15,9 +15,9 @@ from gateway.routing.where.language.spelling import spell
 from gateway.routing.where.rule import compile_rule
 from gateway.routing.where.sqlite.to_sqlite import to_sqlite
 from tests.support.table import table
-from tests.support.where_sqlite import Recorded, evaluated
-from tests.support.where_strategies import expressions, messages
-from tests.support.where_vectors import message_of, where_vectors
+from tests.support.where.sqlite import Recorded, evaluated
+from tests.support.where.strategies import expressions, messages
+from tests.support.where.vectors import message_of, where_vectors
 
 RESULTS = [pytest.param(row, id=row["id"]) for row in where_vectors() if "result" in row]
 RANDOM_EXAMPLES = {"dev": 40, "ci": 2_000, "fuzz": 40_000}

@@ -11,7 +11,7 @@ from gateway.routing.where.language.arithmetic import OPERATIONS, absolute
 from gateway.routing.where.language.conversions import Value, to_boolean, to_number
 from gateway.routing.where.language.expression import Expression, Literal, Stateful, SystemField
 from gateway.routing.where.language.parser import parse
-from tests.support.where_walker import compared, value_of
+from tests.support.where.walker import compared, value_of
 
 
 def results_of_a_rule(text: str, messages: list[Message]) -> list[bool | None]:

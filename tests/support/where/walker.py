@@ -40,8 +40,8 @@ from gateway.routing.where.language.expression import (
 )
 from gateway.routing.where.language.functions import CASTS, FUNCTIONS
 from gateway.routing.where.language.parser import parse
-from tests.support.naive_like import like
-from tests.support.naive_matcher import matches
+from tests.support.naive.like import like
+from tests.support.naive.matcher import matches
 
 _MESSAGE_ATTRIBUTES = {"clientid": "client_id"}
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from gateway.routing.where.evaluation.message import Message
 
-VECTORS = Path(__file__).parents[1] / "vectors"
+VECTORS = Path(__file__).parents[2] / "vectors"
 
 
 def where_vectors(name: str = "where-vectors.jsonl") -> list[dict[str, Any]]:

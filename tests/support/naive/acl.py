@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from random import Random
 
-from tests.support.naive_matcher import matches
+from tests.support.naive.matcher import matches
 
 LEVELS = ("a", "b", "anna", "c1", "$x", "")
 FILTER_LEVELS = (*LEVELS, "+", "%c", "%u", "x%u")

@@ -19,7 +19,7 @@ from gateway.cli.crashtest.numbers import name_in
 from gateway.config.load import load
 from tests.support.crash_gateway import retained
 from tests.support.ports import free_port
-from tests.support.power_cut_clients import collect, finish, work
+from tests.support.power_cut.clients import collect, finish, work
 from tests.support.promises import Number, Promises
 from tests.support.serial_line import SerialLine
 from tests.support.storage import until
