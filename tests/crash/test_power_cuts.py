@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gateway.mqtt.errors import MqttError
 from tests.crash.conftest import LONG, MakeGateway
 from tests.support.disk_recorder import Operation, operations, recorder
 from tests.support.power_cut.clients import live
@@ -104,7 +105,11 @@ async def test_what_was_promised_before_the_power_went_is_kept(
         assert cuts.promised > CUTS
         shutil.rmtree(root)
         root.mkdir()
-    assert await cuts.cut(calls[-1].ended, lies=True), "a disk that syncs nothing was not noticed"
+    try:
+        noticed = await cuts.cut(calls[-1].ended, lies=True) != []
+    except (ValueError, MqttError):  # what came is no packet, or none of the messages sent
+        noticed = True
+    assert noticed, "a disk that syncs nothing was not noticed"
 
 
 def test_a_cut_drops_and_tears_what_was_not_synced_and_nothing_else(tmp_path: Path) -> None:
