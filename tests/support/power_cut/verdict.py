@@ -161,8 +161,8 @@ class Verdict:
         for each in sorted(self._promises.kept) + sorted(self._promises.frames):
             keys = landed[each]
             self._expect(len(keys) == 1, f"{each} has landed under the keys {keys}")
-        # Not the other way round: a live message may land before the ledger has a word of its number
-        # on disk, and one with a higher number may have been told of by then.
+        # Not the other way round: a live message may land before the ledger has its number on
+        # disk, and a higher number may be there by then.
         known = {key for keys in landed.values() for key in keys}
         told = self._delivered()
         self._expect(told <= known, f"delivered, says the ledger: {sorted(told - known)[:5]}")
