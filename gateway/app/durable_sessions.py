@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.broker.store import KeepsNothing, Store
 from gateway.session.kept import Kept
-from gateway.storage.engine.gathering import Gathering
+from gateway.storage.engine.pending_batch import PendingBatch
 from gateway.storage.engine.reading import Reading
 from gateway.storage.sessions.pager import Pager
 from gateway.storage.sessions.restore import Restore
@@ -47,7 +47,7 @@ async def open_store(gateway: "Gateway", *, durable: bool) -> tuple[Store, Kept]
 
     pager = Pager(
         Reading(gateway.database.reader, gateway.counters),
-        Gathering(gateway.writer),
+        PendingBatch(gateway.writer),
         now,
         spawn,
         lambda call: loop.call_later(RETRY_SECONDS, call),

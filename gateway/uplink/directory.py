@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class _Gathering:
+class _PendingFile:
     """The rows of the next file of one epoch and stream, due at a monotonic time."""
 
     due: float
@@ -54,7 +54,7 @@ class DirectoryDestination:
         self._clock = context.clock
         self._control_messages = context.control_messages
         self._folder = directory / context.settings.gateway_id
-        self._gathering: dict[tuple[str, str, bool], _Gathering] = {}
+        self._pending: dict[tuple[str, str, bool], _PendingFile] = {}
         self._bytes = 0
         self._boundary = 0
         self._own_files = 0
@@ -80,7 +80,7 @@ class DirectoryDestination:
             raise LinkError(str(error)) from error
         finally:
             self._prepared.clear()
-            self._gathering.clear()
+            self._pending.clear()
             self._bytes = 0
 
     async def _gather(self, link: Link) -> None:
@@ -117,10 +117,10 @@ class DirectoryDestination:
 
     async def _gather_row(self, row: OutboxRow) -> None:
         key = (row.epoch, row.stream, row.lane == RECALL)  # whose numbers rise each on their own
-        file = self._gathering.get(key)
+        file = self._pending.get(key)
         if file is None:
             due = self._clock.monotonic() + landing_file.FILE_SECONDS
-            file = self._gathering[key] = _Gathering(due)
+            file = self._pending[key] = _PendingFile(due)
         file.rows.append(row)
         self._bytes += row.size
         if len(file.rows) >= landing_file.FILE_LINES:
@@ -131,22 +131,22 @@ class DirectoryDestination:
     def _seconds_left(self, live: LiveLanding) -> float | None:
         """Return the seconds until a file is due, None when none is begun."""
         now = self._clock.monotonic()
-        waits = [max(0.0, file.due - now) for file in self._gathering.values()]
+        waits = [max(0.0, file.due - now) for file in self._pending.values()]
         if (wait := live.seconds_left()) is not None:
             waits.append(wait)
         return min(waits, default=None)
 
     async def _land_due(self) -> None:
         now = self._clock.monotonic()
-        for key in [key for key, file in self._gathering.items() if file.due <= now]:
+        for key in [key for key, file in self._pending.items() if file.due <= now]:
             await self._land(key)
 
     async def _land_all(self) -> None:
-        for key in list(self._gathering):
+        for key in list(self._pending):
             await self._land(key)
 
     async def _land(self, key: tuple[str, str, bool]) -> None:
-        gathered = self._gathering.pop(key).rows
+        gathered = self._pending.pop(key).rows
         self._bytes -= sum(row.size for row in gathered)
         now = self._clock.wall_ms()
         rows = [row for row in gathered if self._outbox.take(row, now, self._uplink)]

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from gateway.counters import Counters
 from gateway.session.kept import Kept
 from gateway.storage.engine.connection import Row
-from gateway.storage.engine.gathering import Gathering
 from gateway.storage.engine.migrations.migrate import migrate
+from gateway.storage.engine.pending_batch import PendingBatch
 from gateway.storage.engine.reading import Reading
 from gateway.storage.engine.wake_up import WakeUp
 from gateway.storage.sessions.broker_store import BrokerStore
@@ -136,8 +136,8 @@ class SqliteDisk:
         reading = Reading(self, counters or Counters())  # type: ignore[arg-type]  # by shape
         self.time = (monotonic, wall)
         self.reading = reading
-        gathering = Gathering(self)
-        pager = Pager(reading, gathering, self.now, self.spawn, self.retries.append)
+        pending = PendingBatch(self)
+        pager = Pager(reading, pending, self.now, self.spawn, self.retries.append)
         store, kept = asyncio.run(Restore(pager).run())
         self.run_steps()
         self.before_batch.append(store.gather)

@@ -14,7 +14,7 @@ from gateway.clock import Clock
 from gateway.config.when_full import WhenFull
 from gateway.counters import Counters
 from gateway.storage.engine.database import FILE_NAME, Database, open_database
-from gateway.storage.engine.gathering import Gathering
+from gateway.storage.engine.pending_batch import PendingBatch
 from gateway.storage.engine.writer import Writer
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.outbox_row import OutboxRow
@@ -63,7 +63,7 @@ async def open_store(
     counters = Counters()
     alarms: list[str] = []
     writer = Writer(database.writer, counters, durable=durable, alarm=alarms.append)
-    outbox = Outbox(database, writer, counters, settings, Gathering(writer), uplinks)
+    outbox = Outbox(database, writer, counters, settings, PendingBatch(writer), uplinks)
     rejected = Rejected(database, writer, counters)
     node_frames = NodeFrames(database, writer)
     await outbox.load()

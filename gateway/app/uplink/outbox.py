@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gateway.config.settings import Configuration, OutboxConfig, StreamConfig
 from gateway.config.when_full import WhenFull
-from gateway.storage.engine.gathering import Gathering
+from gateway.storage.engine.pending_batch import PendingBatch
 from gateway.storage.outbox.outbox import Outbox
 from gateway.storage.outbox.outbox_row import OutboxRow
 from gateway.storage.outbox.outcome import Outcome
@@ -38,10 +38,10 @@ async def start_outbox(
     `on_outcome` hears how rows end.
     """
     settings = outbox_settings(gateway.configuration, streams)
-    pending = gateway.broker.store.pending
-    gathering = pending if isinstance(pending, Gathering) else None
+    kept = gateway.broker.store.pending
+    pending = kept if isinstance(kept, PendingBatch) else None
     names = [each.name or "" for each in gateway.configuration.uplinks]
-    outbox = Outbox(gateway.database, gateway.writer, gateway.counters, settings, gathering, names)
+    outbox = Outbox(gateway.database, gateway.writer, gateway.counters, settings, pending, names)
     outbox.on_outcome.append(on_outcome)
     await outbox.load()
     gateway.stack.push_async_callback(outbox.close)

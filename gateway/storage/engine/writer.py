@@ -39,7 +39,7 @@ MEMORY_DELAY = 1.0
 class Writer:
     """Commits what was gathered; nothing is acknowledged before `committed` says so.
 
-    `batch` is the number of the batch now gathering, from 1; `committed` the highest number on
+    `batch` is the number of the pending batch, from 1; `committed` the highest number on
     disk. While one commit runs, later turns gather into the next batch (group commit); when it
     ends, the next begins at once if something in it is due by then, otherwise when it is.
 

@@ -6,7 +6,7 @@ from gateway.config.when_full import WhenFull
 from gateway.counters import Counters
 from gateway.mqtt.output import Barrier
 from gateway.storage.engine.database import Database
-from gateway.storage.engine.gathering import Gathering
+from gateway.storage.engine.pending_batch import PendingBatch
 from gateway.storage.engine.writer import Writer
 from gateway.storage.outbox.batches import OutboxBatches
 from gateway.storage.outbox.expiry import OutboxExpiry, expiry_of
@@ -71,7 +71,7 @@ class Outbox:
         writer: Writer,
         counters: Counters,
         settings: OutboxSettings | None = None,
-        gathering: Gathering | None = None,
+        pending: PendingBatch | None = None,
         uplinks: Sequence[str] = (),
     ) -> None:
         self.owed = Owed(uplinks)
@@ -97,7 +97,7 @@ class Outbox:
             self._fetched,
             self._figures,
             self.owed,
-            gathering,
+            pending,
         )
         heads = OutboxHeads(self._reader, self._streams)
         self._looks = OutboxLooks(

@@ -9,7 +9,7 @@ cdef class OutboxWrites:
     cdef DeferredRows _deferred
     cdef object _fetched
     cdef object _figures
-    cdef object _gathering
+    cdef object _pending
     cdef dict _live
     cdef object _owed
     cdef object _reader

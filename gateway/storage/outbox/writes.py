@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 
 from gateway.mqtt.output import Barrier
-from gateway.storage.engine.gathering import Gathering
 from gateway.storage.engine.many_rows import insert_statement
+from gateway.storage.engine.pending_batch import PendingBatch
 from gateway.storage.engine.ranges import ranges_of
 from gateway.storage.engine.writer import Writer
 from gateway.storage.outbox.batches import OutboxBatches
@@ -33,9 +33,9 @@ class OutboxWrites:
         "_deferred",
         "_fetched",
         "_figures",
-        "_gathering",
         "_live",
         "_owed",
+        "_pending",
         "_reader",
         "_recent",
         "_writer",
@@ -50,7 +50,7 @@ class OutboxWrites:
         fetched: FetchedRows,
         figures: OutboxFigures,
         owed: Owed,
-        gathering: Gathering | None,
+        pending: PendingBatch | None,
     ) -> None:
         self._live: dict[int, Live] = {}
         self._owed = owed
@@ -60,7 +60,7 @@ class OutboxWrites:
         self._batches = batches
         self._fetched = fetched
         self._figures = figures
-        self._gathering = gathering
+        self._pending = pending
         self._deferred = DeferredRows(writer, self._write, self._note_late)
 
     def begin_live(self, live_way: LiveWay, uplink: int = 1) -> Live:
@@ -157,10 +157,10 @@ class OutboxWrites:
         self._reader.leave(identifiers, batch)
 
     def _defer(self, row: OutboxRow, wait: float, barrier: Barrier | None) -> None:
-        if barrier is not None and self._gathering is not None:
+        if barrier is not None and self._pending is not None:
             row.barrier = barrier
             barrier.add()
-            self._gathering.defer_to_batch()
+            self._pending.defer_to_batch()
         self._deferred.add(row, wait)
 
     def _note_late(self, owed: int) -> None:

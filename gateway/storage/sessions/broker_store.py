@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from gateway.mqtt.packets import Will
 from gateway.mqtt.publication import Publication
-from gateway.storage.engine.gathering import Gathering
+from gateway.storage.engine.pending_batch import PendingBatch
 from gateway.storage.sessions.pager import LeftOver
 from gateway.storage.sessions.retained_store import RetainedStore
 from gateway.storage.sessions.session_journal import SessionJournal
@@ -46,12 +46,12 @@ class BrokerStore:
 
     def __init__(
         self,
-        gathering: Gathering,
+        pending: PendingBatch,
         sessions: SessionStore,
         retained: RetainedStore,
         wills: WillStore,
     ) -> None:
-        self.pending = gathering
+        self.pending = pending
         self._sessions = sessions
         self._retained = retained
         self._wills = wills

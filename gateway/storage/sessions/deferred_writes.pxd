@@ -1,12 +1,12 @@
 import cython
 
 from gateway.storage.sessions.delivery_row cimport DeliveryRow
-from gateway.storage.engine.gathering cimport Gathering
+from gateway.storage.engine.pending_batch cimport PendingBatch
 from gateway.storage.engine.wake_up cimport WakeUp
 
 @cython.final
 cdef class DeferredWrites:
-    cdef Gathering _gathering
+    cdef PendingBatch _pending
     cdef dict _rows
     cdef WakeUp _wake_up
 

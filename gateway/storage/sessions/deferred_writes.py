@@ -2,7 +2,7 @@
 
 import math
 
-from gateway.storage.engine.gathering import Gathering
+from gateway.storage.engine.pending_batch import PendingBatch
 from gateway.storage.sessions.delivery_row import DeliveryRow
 
 
@@ -14,21 +14,21 @@ class DeferredWrites:
     for what is acknowledged by then. They are no more than the windows of all sessions hold.
     """
 
-    __slots__ = ("_gathering", "_rows", "_wake_up")
+    __slots__ = ("_pending", "_rows", "_wake_up")
 
-    def __init__(self, gathering: Gathering) -> None:
-        self._gathering = gathering
+    def __init__(self, pending: PendingBatch) -> None:
+        self._pending = pending
         self._rows: dict[DeliveryRow, None] = {}
-        self._wake_up = gathering.writer.wake_up
+        self._wake_up = pending.writer.wake_up
         self._wake_up.ring = self._write_old
 
     def add(self, row: DeliveryRow) -> None:
         """Hold a row whose messages arrived now."""
         if not self._rows:
             arrived = row.publication.arrived
-            self._wake_up.at = arrived + self._gathering.writer.commit_delay / 2
+            self._wake_up.at = arrived + self._pending.writer.commit_delay / 2
         self._rows[row] = None
-        self._gathering.defer()
+        self._pending.defer()
 
     def discard(self, row: DeliveryRow) -> None:
         """Forget a row: all of it was acknowledged, and it is never written."""
@@ -43,7 +43,7 @@ class DeferredWrites:
 
     def _write_old(self) -> None:
         """Close the batch that gathers if a row is older than half of the commit delay."""
-        writer = self._gathering.writer
+        writer = self._pending.writer
         half = writer.commit_delay / 2
         now, within = self._wake_up.at, math.inf
         self._wake_up.at = math.inf

@@ -11,7 +11,7 @@ from gateway.session.journal import Take
 from gateway.session.kept import CLOCK_SET
 from gateway.session.queue.bounds import HEAD_BYTES, HEAD_MESSAGES
 from gateway.session.span import Span
-from gateway.storage.engine.gathering import Gathering
+from gateway.storage.engine.pending_batch import PendingBatch
 from gateway.storage.engine.reading import Reading, Values
 from gateway.storage.sessions.stored_spans import READ, SpanReader
 
@@ -65,13 +65,13 @@ class Pager:
     def __init__(
         self,
         reading: Reading,
-        gathering: Gathering,
+        pending: PendingBatch,
         now: Now,
         spawn: Callable[[Coroutine[Any, Any, None]], object],
         later: Callable[[Callable[[], None]], object],
     ) -> None:
         self.reading = reading
-        self.gathering = gathering
+        self.pending = pending
         self.now = now
         self.journals: dict[int, SessionJournal] = {}
         self.on_left_over: LeftOver = lambda deliveries, monotonic, wall: None  # noqa: ARG005 - keeps the names
@@ -120,8 +120,8 @@ class Pager:
 
     def changed(self) -> None:
         """Note that a step has gathered something: the next one waits until it is on disk."""
-        self.gathering.put_off()
-        self._waits_for = self.gathering.commit_number()
+        self.pending.put_off()
+        self._waits_for = self.pending.commit_number()
 
     def _add(self, job: Job) -> None:
         self._jobs.append(job)

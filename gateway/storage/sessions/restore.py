@@ -75,7 +75,7 @@ class Restore:
     def __init__(self, pager: Pager, window: int = MAXIMUM_INFLIGHT) -> None:
         self._pager = pager
         self._rows = pager.reading.rows
-        self._gathering = pager.gathering
+        self._pending = pager.pending
         self._monotonic, self._wall = pager.now()
         self._window = window
         self._spans = SpanReader(self._monotonic, self._wall)
@@ -91,7 +91,7 @@ class Restore:
             self._queues[number] = _Queue(*figures)
             last_session, last_message = max(last_session, number), max(last_message, last)
         sessions = SessionStore(
-            self._gathering,
+            self._pending,
             MessageStore(last_message),
             self._pager,
             last_session=last_session,
@@ -102,10 +102,10 @@ class Restore:
         await self._rows(kept_retained.READ, "retained message", retained.read, texts=False)
         wills = await self._rows(_WILLS, "will", _will)
         store = BrokerStore(
-            self._gathering,
+            self._pending,
             sessions,
-            RetainedStore(self._gathering, retained.rows, last_retained, retained.superseded),
-            WillStore(self._gathering, [will.client_id for will in wills]),
+            RetainedStore(self._pending, retained.rows, last_retained, retained.superseded),
+            WillStore(self._pending, [will.client_id for will in wills]),
         )
         return store, Kept(list(self._sessions.values()), wills, [*retained.messages.values()])
 
@@ -140,7 +140,7 @@ class Restore:
         if sum(queue.messages for queue in self._queues.values()) <= FEW_DELIVERIES:
             for row, _ in await self._rows(_ORPHANS, "message", lambda values: values):
                 messages.forget(row, MAXIMUM_DEAD_BYTES, alone=False)
-                self._gathering.put_off()
+                self._pending.put_off()
 
     async def _read_head(self, number: int, queue: _Queue) -> None:
         """Read the beginning of what a session is owed: what was sent stands there."""
@@ -200,8 +200,8 @@ class Restore:
             if first <= sequence <= last:
                 session.attempts[sequence] = attempts
                 return
-        self._gathering.writer.add(FORGET_ATTEMPTS, (number, sequence))
-        self._gathering.put_off()
+        self._pending.writer.add(FORGET_ATTEMPTS, (number, sequence))
+        self._pending.put_off()
 
 
 def _will(values: Values) -> KeptWill:

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from gateway.mqtt.codec.publish_properties import NO_PUBLISH_PROPERTIES
 from gateway.mqtt.publication import Publication
 from gateway.storage.engine.connection import Row
-from gateway.storage.engine.gathering import Gathering
 from gateway.storage.engine.many_rows import insert_statement
 from gateway.storage.engine.message_columns import MESSAGE_COLUMNS, PLAIN_COLUMNS
+from gateway.storage.engine.pending_batch import PendingBatch
 from gateway.storage.sessions import message_row
 
 NOT_KEPT = "$SYS/"
@@ -35,17 +35,17 @@ class RetainedStore:
 
     def __init__(
         self,
-        gathering: Gathering,
+        pending: PendingBatch,
         rows: dict[str, int] | None = None,
         last_row: int = 0,
         superseded: Iterable[int] = (),
     ) -> None:
-        self._gathering = gathering
+        self._pending = pending
         self._rows = rows or {}  # by topic: on disk, or on the way there
         self._last_row = last_row
         self._changed: dict[str, Publication | None] = {}
         for row in superseded:
-            gathering.writer.add(_FORGET, (row,))
+            pending.writer.add(_FORGET, (row,))
 
     def keep(self, publication: Publication) -> None:
         """Write the message in place of its topic's last one, or delete that."""
@@ -60,9 +60,9 @@ class RetainedStore:
         else:
             return
         if publication.qos:
-            self._gathering.changed(within or 0.0)
+            self._pending.changed(within or 0.0)
         else:
-            self._gathering.put_off()
+            self._pending.put_off()
 
     def _is_kept(self, topic: str) -> bool:
         """Return whether there is a message of the topic on disk, or will be."""
@@ -75,11 +75,11 @@ class RetainedStore:
         for topic in topics:
             if self._is_kept(topic):
                 self._changed[topic] = None
-                self._gathering.put_off()
+                self._pending.put_off()
 
     def gather(self) -> None:
         """Give the writer the rows of all changes; it is about to close a batch."""
-        writer, rows = self._gathering.writer, self._rows
+        writer, rows = self._pending.writer, self._rows
         plain: list[Row] = []
         size = 0
         for topic, publication in self._changed.items():

@@ -4,7 +4,7 @@ from gateway.mqtt.output cimport Barrier
 from gateway.mqtt.publication cimport Publication
 from gateway.session.span cimport Span
 from gateway.storage.sessions.delivery_row cimport DeliveryRow
-from gateway.storage.engine.gathering cimport Gathering
+from gateway.storage.engine.pending_batch cimport PendingBatch
 from gateway.storage.sessions.session_changes cimport Changes
 from gateway.storage.sessions.session_record cimport SessionRecord
 
@@ -15,7 +15,7 @@ cdef class SessionJournal(SessionRecord):
     cdef public bint open
     cdef public object queue
 
-    @cython.locals(barrier=Barrier, row=DeliveryRow, gathering=Gathering)
+    @cython.locals(barrier=Barrier, row=DeliveryRow, pending=PendingBatch)
     cpdef owe(self, Span span, bint deferred)
     @cython.locals(publication=Publication, row=DeliveryRow)
     cdef DeliveryRow _row_of(self, Span span, long long base)

@@ -44,8 +44,8 @@ class SessionJournal(SessionRecord):
             return  # the class `memory`: the publisher was promised nothing
         row = self._row_of(span, self._last_sequence + 1)
         self._last_sequence = row.last
-        changes, gathering = self._begun(), self._store.gathering
-        if deferred and barrier is not None and gathering.writer.commit_delay:
+        changes, pending = self._begun(), self._store.pending
+        if deferred and barrier is not None and pending.writer.commit_delay:
             # Not written unless the receiver is late. The publisher's answer waits for the barrier,
             # or for the commit if that comes first: it is never sent on a promise in memory alone.
             changes.deferred[row.last] = row
@@ -54,7 +54,7 @@ class SessionJournal(SessionRecord):
             self._store.deferred_writes.add(row)
         else:
             changes.owed[row.last] = row
-            gathering.changed(within)
+            pending.changed(within)
 
     def _row_of(self, span: Span, base: int) -> DeliveryRow:
         """Return a new row for all messages of a span, whose publication has no others then."""
@@ -86,7 +86,7 @@ class SessionJournal(SessionRecord):
         changes, store, last = self._begun(), self._store, row.last
         # Losing a deletion in a crash only has the message come again, with DUP: it may wait.
         if row.batch:
-            store.gathering.put_off()
+            store.pending.put_off()
         if row.left:
             if row.batch:
                 changes.begun[last] = row
@@ -104,7 +104,7 @@ class SessionJournal(SessionRecord):
                 changes.deferred.pop(last, None)
             elided += 1
         if elided:
-            store.gathering.writer.elided_rows += elided
+            store.pending.writer.elided_rows += elided
         if row.barrier is not None:  # everyone this row was for has acknowledged
             store.deferred_writes.discard(row)
             row.settle()
@@ -128,7 +128,7 @@ class SessionJournal(SessionRecord):
             # The client has left while the message was on its way. It may acknowledge it by this
             # identifier when it is back, so that the row is needed, and with it.
             self._begun().owed[row.last] = row
-        self._store.gathering.put_off()
+        self._store.pending.put_off()
 
     def _cut(self, span: Span, row: DeliveryRow) -> DeliveryRow:
         """Give a span a row of its own, where those behind it were sent by themselves, or not yet.
@@ -155,13 +155,13 @@ class SessionJournal(SessionRecord):
         if row is not None and self.open:
             sequence = row.base + number
             self.attempts[sequence] = self._begun().attempts[sequence] = attempts
-            self._store.gathering.put_off()
+            self._store.pending.put_off()
 
     def forget_attempts(self, sequence: int) -> None:
         """Delete how often a message was given out, if that was written."""
         if self.attempts.pop(sequence, 0):
             self._begun().attempts[sequence] = 0
-            self._store.gathering.put_off()
+            self._store.pending.put_off()
 
     def sent(self, span: Span) -> int:
         """Write the packet identifier now."""
@@ -176,12 +176,12 @@ class SessionJournal(SessionRecord):
             row.released = True
             if row.batch:
                 self._begun().progress[row.last] = row
-            self._store.gathering.put_off()
+            self._store.pending.put_off()
         return self.resent(span)
 
     def resent(self, span: Span) -> int:
         """Return the batch of what was gathered last, due now."""
-        return 0 if span.row is None else self._store.gathering.commit_number()
+        return 0 if span.row is None else self._store.pending.commit_number()
 
     def serve(self, queue: PagedQueue) -> None:
         """Tell this queue what is on disk."""

@@ -66,40 +66,40 @@ class SessionRecord:
         if known != (expiry_interval, username, None):
             self.expiry_interval, self.username, self.left_at = expiry_interval, username, None
             self._store.row_changed(cast("SessionJournal", self))
-            self._store.gathering.changed(self._within)
+            self._store.pending.changed(self._within)
 
     def leave(self, wall: int) -> None:
         """Write since when the session has no connection."""
         self.left_at = wall
         self._store.row_changed(cast("SessionJournal", self))
-        self._store.gathering.put_off()
+        self._store.pending.put_off()
         changes = self._changes
         if changes is None:
             return
         changes.owed |= changes.deferred  # nobody is there any more who could make it needless
         changes.deferred = {}
         if changes.owed:
-            self._store.gathering.commit_number()
+            self._store.pending.commit_number()
 
     def keep_incoming(self, packet_ids: Sequence[int]) -> None:
         """Write the identifiers."""
         self._begun().incoming.update(dict.fromkeys(packet_ids, True))
-        self._store.gathering.changed(self._within)
+        self._store.pending.changed(self._within)
 
     def forget_incoming(self, packet_ids: Sequence[int]) -> None:
         """Delete the identifiers."""
         self._begun().incoming.update(dict.fromkeys(packet_ids, False))
-        self._store.gathering.changed(self._within)
+        self._store.pending.changed(self._within)
 
     def subscribe(self, subscription: KeptSubscription) -> None:
         """Write the subscription."""
         self._begun().subscriptions[subscription.topic_filter] = subscription
-        self._store.gathering.changed(self._within)
+        self._store.pending.changed(self._within)
 
     def unsubscribe(self, topic_filter: str) -> None:
         """Delete the subscription."""
         self._begun().subscriptions[topic_filter] = None
-        self._store.gathering.changed(self._within)
+        self._store.pending.changed(self._within)
 
     def _begun(self) -> Changes:
         if self._changes is None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gateway.session.kept import KeptSubscription
-from gateway.storage.engine.gathering import Add, AddRows, Gathering
+from gateway.storage.engine.pending_batch import Add, AddRows, PendingBatch
 from gateway.storage.engine.ranges import joined
 from gateway.storage.sessions import session_rows
 from gateway.storage.sessions.deferred_writes import DeferredWrites
@@ -25,15 +25,15 @@ class SessionStore:
 
     def __init__(
         self,
-        gathering: Gathering,
+        pending: PendingBatch,
         messages: MessageStore,
         pager: Pager,
         *,
         last_session: int = 0,
         deliveries: int = 0,
     ) -> None:
-        self.gathering = gathering
-        self.deferred_writes = DeferredWrites(gathering)
+        self.pending = pending
+        self.deferred_writes = DeferredWrites(pending)
         self.messages = messages
         self.pager = pager
         self._last_session = last_session
@@ -82,7 +82,7 @@ class SessionStore:
         self._uncommitted.pop(journal, None)
         self.pager.forget(journal)
         self._ended.append(journal)
-        self.gathering.changed()
+        self.pending.changed()
 
     def end_owed(self, journal: SessionJournal) -> None:
         """Note that nothing of what it was owed is needed any more."""
@@ -100,14 +100,14 @@ class SessionStore:
         # The order matters within the transaction: a session that ended goes before one that takes
         # its client identifier, messages come before the deliveries that refer to them, and what
         # is deleted goes last, when it is known whether anything else is left.
-        add = self.gathering.writer.add
+        add = self.pending.writer.add
         self._delete_ended(add)
         self.deferred_writes.clear()
         self._write_sessions()
         journals, self._changed = self._changed, {}
         messages = _to_write([each.changes for each in journals if each.changes is not None])
         changed = [(journal, journal.take_changes(messages)) for journal in journals]
-        add_rows = self.gathering.writer.add_rows
+        add_rows = self.pending.writer.add_rows
         emptied = self._count(changed)
         self.messages.gather(add, add_rows, messages)
         for journal, changes in changed:
@@ -131,7 +131,7 @@ class SessionStore:
             size += len(client_id) + len(username or "")
             rows.append((each.number, client_id, each.expiry_interval, username, each.left_at))
         self._rows_changed = {}
-        self.gathering.writer.add_rows(session_rows.SESSION, rows, size)
+        self.pending.writer.add_rows(session_rows.SESSION, rows, size)
 
     def _delete_ended(self, add: Add) -> None:
         for journal in self._ended:
@@ -141,7 +141,7 @@ class SessionStore:
 
     def _count(self, changed: list[tuple[SessionJournal, Changes]]) -> bool:
         """Count what comes and goes; return True if nobody is owed anything any more."""
-        before, batch = self._deliveries, self.gathering.writer.batch
+        before, batch = self._deliveries, self.pending.writer.batch
         for journal in self._owed_ended:
             self._deliveries -= journal.deliveries
         for journal, changes in changed:

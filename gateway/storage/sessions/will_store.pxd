@@ -1,11 +1,11 @@
 import cython
 
-from gateway.storage.engine.gathering cimport Gathering
+from gateway.storage.engine.pending_batch cimport PendingBatch
 
 @cython.final
 cdef class WillStore:
     cdef dict _changed
-    cdef Gathering _gathering
+    cdef PendingBatch _pending
     cdef set _kept
 
     cpdef drop(self, client_id)

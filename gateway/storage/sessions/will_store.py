@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from gateway.mqtt.packets import Will
 from gateway.mqtt.properties import NO_PROPERTIES
 from gateway.storage.engine.connection import Row
-from gateway.storage.engine.gathering import Gathering
 from gateway.storage.engine.many_rows import insert_statement
 from gateway.storage.engine.message_columns import PROPERTY_COLUMNS, property_values
+from gateway.storage.engine.pending_batch import PendingBatch
 
 COLUMNS = (
     "client_id",
@@ -45,10 +45,10 @@ class _Change:
 class WillStore:
     """Keeps the wills of all clients that have one, until they are published or withdrawn."""
 
-    __slots__ = ("_changed", "_gathering", "_kept")
+    __slots__ = ("_changed", "_kept", "_pending")
 
-    def __init__(self, gathering: Gathering, client_ids: Iterable[str] = ()) -> None:
-        self._gathering = gathering
+    def __init__(self, pending: PendingBatch, client_ids: Iterable[str] = ()) -> None:
+        self._pending = pending
         self._kept = set(client_ids)  # on disk, or on the way there
         self._changed: dict[str, _Change] = {}
 
@@ -57,23 +57,23 @@ class WillStore:
         new = client_id not in self._kept and client_id not in self._changed
         self._kept.add(client_id)
         self._changed[client_id] = _Change(will, username, new=new)
-        self._gathering.changed()
+        self._pending.changed()
 
     def postpone(self, client_id: str, due: int) -> None:
         """Write when the will is to be published: wall time, milliseconds since 1970."""
         self._changed.setdefault(client_id, _Change(replaced=False)).due = due
-        self._gathering.put_off()
+        self._pending.put_off()
 
     def drop(self, client_id: str) -> None:
         """Delete the client's will, if it has one."""
         if client_id in self._kept:
             self._kept.remove(client_id)
             self._changed[client_id] = _Change()
-            self._gathering.changed()
+            self._pending.changed()
 
     def gather(self) -> None:
         """Give the writer the rows of all changes; it is about to close a batch."""
-        add = self._gathering.writer.add
+        add = self._pending.writer.add
         for client_id, change in self._changed.items():
             if not change.replaced:
                 add(_DUE, (change.due, client_id))
@@ -92,7 +92,7 @@ class WillStore:
                 plain.append(row)
             else:
                 add(_KEEP, (*row, *property_values(will.properties)))
-        self._gathering.writer.add_rows(_KEEP_PLAIN, plain, size)
+        self._pending.writer.add_rows(_KEEP_PLAIN, plain, size)
         self._changed = {}
 
 

@@ -120,7 +120,7 @@ async def test_ranges_in_memory_are_bounded(
 ) -> None:
     """Written when there are too many; compacted while the disk takes none."""
     monkeypatch.setattr(gather_module, "MAX_GATHERED_RANGES", 10)
-    kept.ledger.save()  # the bound is looked at when gathering begins
+    kept.ledger.save()  # the bound is looked at when a batch begins
     for place in range(10):
         kept.filter(40, rule=f"{place % 2}@00000000")
     await until(lambda: kept.store.writer.committed == 2)

@@ -9,7 +9,7 @@ from gateway.counters import Counters
 from gateway.mqtt.publication import Publication
 from gateway.mqtt.publish_encoder import make_publication
 from gateway.session.kept import CLOCK_SET
-from gateway.storage.engine.gathering import PUT_OFF
+from gateway.storage.engine.pending_batch import PUT_OFF
 from tests.support.sqlite_disk import SqliteDisk
 
 TOPICS = ["a", "b", "a/b"]

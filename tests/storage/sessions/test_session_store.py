@@ -8,7 +8,7 @@ from gateway.counters import Counters
 from gateway.mqtt.output import Barrier
 from gateway.session.kept import KeptSubscription
 from gateway.session.span import Span
-from gateway.storage.engine.gathering import PUT_OFF
+from gateway.storage.engine.pending_batch import PUT_OFF
 from gateway.storage.sessions.broker_store import BrokerStore
 from gateway.storage.sessions.session_journal import SessionJournal
 from tests.support.publications import publish

@@ -50,7 +50,7 @@ class BatchWriter(Protocol):
         ...
 
 
-class Gathering:
+class PendingBatch:
     """Announces changes to the writer; `changes` counts those that answers wait for.
 
     `deferred` counts those that they wait for unless receivers make them needless before, and

@@ -1,38 +1,38 @@
 """How changes are announced."""
 
-from gateway.storage.engine.gathering import Gathering
+from gateway.storage.engine.pending_batch import PendingBatch
 from tests.support.sqlite_disk import SqliteDisk
 
 
 def test_a_commit_number_makes_due_what_was_put_off() -> None:
     disk = SqliteDisk()
-    gathering = Gathering(disk)
-    assert gathering.commit_number() == 0
+    pending = PendingBatch(disk)
+    assert pending.commit_number() == 0
     assert disk.wanted is None  # there is nothing to wait for
-    gathering.put_off()
-    assert gathering.commit_number() == 1
+    pending.put_off()
+    assert pending.commit_number() == 1
     assert disk.wanted == 0.0
 
 
 def test_a_deferred_write_is_announced_when_its_turn_has_come() -> None:
     disk = SqliteDisk()
-    gathering = Gathering(disk)
-    gathering.defer()
+    pending = PendingBatch(disk)
+    pending.defer()
     assert disk.commit_number() == 0
-    assert (gathering.deferred, gathering.deferred_commit) == (1, 2)
-    gathering.committed(1)
+    assert (pending.deferred, pending.deferred_commit) == (1, 2)
+    pending.committed(1)
     assert disk.wanted == disk.commit_delay / 2
     disk.wanted = None
-    gathering.committed(2)
+    pending.committed(2)
     assert disk.wanted is None
 
 
 def test_a_commit_number_of_a_batch_that_is_on_its_way_makes_nothing_due() -> None:
     disk = SqliteDisk()
-    gathering = Gathering(disk)
-    gathering.changed()
+    pending = PendingBatch(disk)
+    pending.changed()
     disk.wanted, disk.batch = None, 2  # closed, and not on disk yet
     disk.rows.append(("", ()))
     disk.commit_number = lambda: 1  # type: ignore[method-assign]  # as the writer says then
-    assert gathering.commit_number() == 1
+    assert pending.commit_number() == 1
     assert disk.wanted is None

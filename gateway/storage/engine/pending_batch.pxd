@@ -1,7 +1,7 @@
 import cython
 
 @cython.final
-cdef class Gathering:
+cdef class PendingBatch:
     cdef public Py_ssize_t changes
     cdef public Py_ssize_t deferred
     cdef public long long deferred_commit
