@@ -9,14 +9,14 @@ from gateway.salvage.cells import kind_of, rows_of
 from gateway.salvage.layouts import Layout, layout_of
 from gateway.salvage.owners import Search
 from gateway.salvage.pages import Pages
-from gateway.salvage.wal import FRAME_BYTES, HEADER_BYTES
+from gateway.salvage.wal import FRAME_BYTES, HEADER_BYTES, PAGE_BYTES
 from gateway.storage.engine.database import FILE_NAME
 from gateway.storage.engine.migrations.migrate import migrate
 from gateway.storage.history.history import History, RecordedRule
 from gateway.storage.state.rule_states import RuleKey, RuleStates
 from tests.support.storage import Store, crash_image, open_store, outbox_row
 
-PAGE = 4096
+PAGE = PAGE_BYTES
 
 Row = tuple[object, ...]
 
@@ -77,6 +77,7 @@ REFERENCES = {
 def fresh(path: Path) -> sqlite3.Connection:
     """Return a connection to a new database at the newest schema."""
     connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute(f"PRAGMA page_size = {PAGE}")
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
     connection.execute("PRAGMA synchronous = OFF")
     migrate(connection)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gateway.clock import Clock
 from gateway.errors import StartError
+from gateway.salvage.wal import PAGE_BYTES
 from gateway.storage.engine.connection import Batch, Connection
 from gateway.storage.engine.damage import is_damage, note_damage
 from gateway.storage.engine.database_file import BUSY_TIMEOUT_MS, prepare
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FILE_NAME = "tidegate.db"
+
+CHECKPOINT_BYTES = 4 * 1024 * 1024
+"""Bytes of the write-ahead log that a commit brings to the database file: a page that is written
+again and again is brought once for all of them."""
 
 JOURNAL_SIZE_LIMIT = 16 * 1024 * 1024
 """Bytes to which the WAL file is cut back after a checkpoint; a burst may make it larger."""
@@ -143,6 +148,7 @@ async def _connect(path: Path, pragma: str) -> Connection:
         connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None)
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA journal_size_limit = {JOURNAL_SIZE_LIMIT}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_BYTES // PAGE_BYTES}")
         connection.execute("PRAGMA secure_delete = OFF")  # it writes each page that it empties
         connection.execute(pragma)
         return connection

@@ -28,6 +28,7 @@ async def open_in_memory(path: Path) -> tuple[Connection, Salvage | None]:
 
     def connect() -> sqlite3.Connection:
         connection = sqlite3.connect(":memory:", isolation_level=None)
+        connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         migrate(connection)
         connection.execute(f"PRAGMA max_page_count = {TAKEN_BYTES // PAGE_BYTES}")

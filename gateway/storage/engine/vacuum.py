@@ -5,16 +5,17 @@ import logging
 import sqlite3
 from collections.abc import Callable
 
+from gateway.salvage.wal import PAGE_BYTES
 from gateway.storage.engine.connection import Connection
 from gateway.storage.engine.damage import is_no_room
 
 logger = logging.getLogger(__name__)
 
-KEEP_FREE_PAGES = 1_024
+KEEP_FREE_PAGES = 4 * 1024 * 1024 // PAGE_BYTES
 """Free pages that stay in the file (4 MiB): the next rows use them without growing it."""
 
 STEP_PAGES = 256
-"""Pages given back in one transaction (1 MiB); a new batch waits for one step at most."""
+"""Pages given back in one transaction; a new batch waits for one step at most."""
 
 CHECKPOINTS = 40
 CHECKPOINT_SECONDS = 0.005

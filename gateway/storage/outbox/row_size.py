@@ -1,22 +1,22 @@
 """What a row of the outbox takes of the file: SQLite's pages, as its file format lays them out.
 
 The numbers are those of "Database File Format" (sqlite.org/fileformat2.html, section 1.6) for
-pages of 4,096 bytes in an auto-vacuum database.
+the gateway's pages in an auto-vacuum database.
 """
 
+from gateway.salvage.wal import PAGE_BYTES
 from gateway.storage.outbox.outbox_row import OutboxRow
 
-PAGE = 4_096
-LEAF = PAGE - 8
+LEAF = PAGE_BYTES - 8
 """Bytes of a leaf page behind its header."""
 
-LARGEST_LOCAL = PAGE - 35
+LARGEST_LOCAL = PAGE_BYTES - 35
 """Bytes of the largest record that has no overflow page."""
 
-SMALLEST_LOCAL = (PAGE - 12) * 32 // 255 - 23
+SMALLEST_LOCAL = (PAGE_BYTES - 12) * 32 // 255 - 23
 """Bytes of a larger record that stay in the leaf at least."""
 
-OVERFLOW = PAGE - 4
+OVERFLOW = PAGE_BYTES - 4
 """Bytes of a record that an overflow page holds."""
 
 RECORD_OVERHEAD = 42
@@ -28,11 +28,11 @@ CELL_OVERHEAD = 8
 PAIR_OVERHEAD = 7
 """Bytes that JSON puts around the name and value of a user property."""
 
-TREE_SHARE = 64
+TREE_SHARE = 32
 """One page in so many stands above the leaves, or says where pages are (pointer map)."""
 
 INDEX_ENTRY = 16
-"""Bytes of an entry of the index of streams beside the stream's name."""
+"""Bytes of an entry of the index of streams beside the stream's name, and of one that expires."""
 
 
 def row_size(row: OutboxRow) -> int:
@@ -49,6 +49,8 @@ def row_size(row: OutboxRow) -> int:
     for name, value in row.user_properties:
         record += PAIR_OVERHEAD + _length(name) + _length(value)
     size = _pages(record)
+    if row.message_expiry is not None:
+        size += INDEX_ENTRY
     return size + size // TREE_SHARE + INDEX_ENTRY + len(row.stream)
 
 
@@ -58,12 +60,12 @@ def _pages(record: int) -> int:
     local = SMALLEST_LOCAL + (record - SMALLEST_LOCAL) % OVERFLOW
     if local > LARGEST_LOCAL:
         local = SMALLEST_LOCAL
-    return _share_of_leaf(local) + PAGE * -(-(record - local) // OVERFLOW)
+    return _share_of_leaf(local) + PAGE_BYTES * -(-(record - local) // OVERFLOW)
 
 
 def _share_of_leaf(local: int) -> int:
     """Return the share of a leaf page that is filled with such cells."""
-    return PAGE // (LEAF // (local + CELL_OVERHEAD) or 1)
+    return PAGE_BYTES // (LEAF // (local + CELL_OVERHEAD) or 1)
 
 
 def _length(text: str) -> int:

@@ -10,6 +10,7 @@ import pytest
 
 from gateway.clock import Clock
 from gateway.errors import StartError
+from gateway.salvage.wal import PAGE_BYTES
 from gateway.storage.engine.database import FILE_NAME, open_database
 from tests.support.storage import open_store, outbox_row
 
@@ -33,8 +34,8 @@ def _truncated(path: Path) -> None:
 
 def _zeroed_page(path: Path) -> None:
     data = bytearray(path.read_bytes())
-    middle = len(data) // 2 // 4096 * 4096
-    data[middle : middle + 4096] = bytes(4096)
+    middle = len(data) // 2 // PAGE_BYTES * PAGE_BYTES
+    data[middle : middle + PAGE_BYTES] = bytes(PAGE_BYTES)
     path.write_bytes(data)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway.clock import Clock
+from gateway.salvage.wal import PAGE_BYTES
 from gateway.storage.engine.damage import note_damage, noted_damage
 from gateway.storage.engine.database import FILE_NAME, open_database
 from tests.support.storage import Store, crash_image, open_store, outbox_row
@@ -90,8 +91,8 @@ async def test_damage_that_was_found_in_use_is_salvaged_at_the_next_start(tmp_pa
     store.database.on_damage.append(heard.append)
     path = tmp_path / FILE_NAME
     with path.open("rb+") as file:  # behind SQLite's back, as a card does it
-        file.seek(4096 * 800)
-        file.write(b"\xff" * 2 * 4096)
+        file.seek(PAGE_BYTES * 800)
+        file.write(b"\xff" * 2 * PAGE_BYTES)
     with pytest.raises(sqlite3.DatabaseError):
         await _read_all(store)
     assert heard == [store.database.damaged]
