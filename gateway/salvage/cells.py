@@ -82,11 +82,19 @@ def children(page: bytes, number: int) -> list[int]:
 
 def first_rowid(page: bytes, number: int) -> int:
     """Return the lowest rowid of a table's leaf as its first cell says, 0 if it cannot be read."""
-    try:
-        _, offset = varint(page, next(_offsets(page, number)))
-        return _signed(varint(page, offset)[0])
-    except (*UNREADABLE, StopIteration):
-        return 0
+    return next(rowids(page, number), 0)
+
+
+def rowids(page: bytes, number: int) -> Iterator[int]:
+    """Yield the rowid of each cell of a table's leaf, 0 for one that cannot be read."""
+    if not kind_of(page, number):
+        return
+    for start in _offsets(page, number):
+        try:
+            _, offset = varint(page, start)
+            yield _signed(varint(page, offset)[0])
+        except UNREADABLE:
+            yield 0
 
 
 def varint(data: bytes, index: int) -> tuple[int, int]:

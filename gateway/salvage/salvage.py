@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 
-from gateway.salvage.cells import cell_count, first_rowid, kind_of, rows_of
+from gateway.salvage.cells import cell_count, first_rowid, kind_of, rowids, rows_of
 from gateway.salvage.gaps import LostNumbers, lost_numbers
 from gateway.salvage.insert import Insert
 from gateway.salvage.layouts import (
@@ -200,13 +200,14 @@ class _Copy:
     ) -> int:
         """Copy the rows of some pages; return how many there should be.
 
-        SQLite reads them if it finds as many as the pages say that they have; what it reads
+        SQLite reads them if it finds those that the pages say that they have; what it reads
         before it gives up is found again, and does no harm.
         """
         numbers, first, last = group
         expected = self._count_cells(numbers)
-        # SQLite reads what the tree of a table leads to, whatever it is.
-        if not is_torn and self._copy_by_sqlite(name, first, last, insert) == expected:
+        # SQLite reads what the tree of a table leads to, whatever it is: as many other rows, too.
+        found = None if is_torn else self._copy_by_sqlite(name, first, last, insert)
+        if found == (expected, self._sum_of_rowids(name, numbers)):
             if name == "outbox":
                 self._spans.append((first, last))
         else:
@@ -214,18 +215,24 @@ class _Copy:
                 self._copy_page(name, number, insert)
         return expected
 
-    def _copy_by_sqlite(self, name: str, first: int, last: int, insert: Insert) -> int:
-        """Return how many rows SQLite found, -1 where it gave up or sees another state."""
-        found = 0
+    def _copy_by_sqlite(
+        self, name: str, first: int, last: int, insert: Insert
+    ) -> tuple[int, int] | None:
+        """Return how many rows SQLite found, and the sum of their rowids.
+
+        None where it gave up or sees another state.
+        """
+        found = total = 0
         if not self._pages.log_is_sound:
-            return -1
+            return None
         try:
-            for row in self._shortcut.rows(self._old[name], first, last):
+            for rowid, *row in self._shortcut.rows(self._old[name], first, last):
                 insert.add(row)
                 found += 1
+                total += rowid
         except (sqlite3.Error, ValueError):
-            return -1
-        return found
+            return None
+        return found, total
 
     def _copy_page(self, name: str, number: int, insert: Insert) -> None:
         layout = self._old[name]
@@ -245,6 +252,12 @@ class _Copy:
         most = self._bounds.get(name, len(numbers) * PAGE_BYTES) // PAGE_BYTES
         beyond = max(0, len(numbers) - most)
         return numbers[:beyond], numbers[beyond:]
+
+    def _sum_of_rowids(self, name: str, numbers: list[int]) -> int:
+        """Return the sum of the rowids on these pages, 0 for a table WITHOUT ROWID."""
+        if self._old[name].without_rowid:
+            return 0
+        return sum(sum(rowids(self._pages.read(number), number)) for number in numbers)
 
     def _count_cells(self, numbers: list[int]) -> int:
         return sum(cell_count(self._pages.read(number), number) for number in numbers)

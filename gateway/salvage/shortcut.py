@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from gateway.salvage.layouts import JSON_COLUMNS, Layout, is_json, layout_of
 
@@ -11,7 +12,7 @@ ALL = (-(1 << 63), (1 << 63) - 1)
 
 
 class Shortcut:
-    """Reads the rows of a range with SQLite; who asks counts them, and reads pages otherwise."""
+    """Reads the rows of a range with SQLite; who asks compares them, and reads pages otherwise."""
 
     def __init__(self, path: Path) -> None:
         self._compared: set[str] = set()
@@ -25,19 +26,20 @@ class Shortcut:
         """Close the database."""
         self._connection.close()
 
-    def rows(self, layout: Layout, first: int, last: int) -> Iterator[tuple[object, ...]]:
-        """Yield the rows with `first` <= rowid <= `last`, the values as the layout has them.
+    def rows(self, layout: Layout, first: int, last: int) -> Iterator[tuple[Any, ...]]:
+        """Yield the rowids from `first` to `last`, each with the values as the layout has them.
 
-        All rows of a table WITHOUT ROWID. Raises sqlite3.Error or ValueError at damage.
+        All rows of a table WITHOUT ROWID, with 0. Raises sqlite3.Error or ValueError at damage.
         """
         self._compare(layout)
         names = ", ".join(f'"{column.name}"' for column in layout.columns)
-        statement = " ".join(("SELECT", names, "FROM", f'"{layout.name}"', "NOT INDEXED"))
+        rowid = "0," if layout.without_rowid else "rowid,"
+        statement = " ".join(("SELECT", rowid, names, "FROM", f'"{layout.name}"', "NOT INDEXED"))
         bounds: tuple[int, ...] = ()
         if not layout.without_rowid:
             statement += " WHERE rowid BETWEEN ? AND ?"
             bounds = (first, last)
-        texts = [i for i, column in enumerate(layout.columns) if column.name in JSON_COLUMNS]
+        texts = [i for i, column in enumerate(layout.columns, 1) if column.name in JSON_COLUMNS]
         for row in self._connection.execute(statement, bounds):
             for place in texts:
                 if row[place] is not None and not is_json(row[place]):
