@@ -32,7 +32,7 @@ def test_a_text_takes_four_bytes_a_character_at_most(text: str, size: int) -> No
 
 
 def test_a_route_is_as_large_as_what_it_leads_to() -> None:
-    """`tests/broker/test_topic_admissions_model.py` measures what that is."""
+    """`tests/broker/publishing/test_topic_admissions_model.py` measures what that is."""
     one, other = Destination(Someone()), Subscription(Someone(), "a/b", 0, no_local=True)
     routes = [
         Route(NOWHERE),

@@ -313,7 +313,7 @@ def play(seed: int) -> None:
     head, head_bytes = chance.choice([1, 4, 20, 1_000]), chance.choice([1, 2_000, 1_000_000])
     life = Life(chance.choice([1, 3, 8, 20, 1_000]), chance.choice([MQTT_3_1_1, MQTT_5]))
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("session.delivery_queue", "storage.sessions.restore"):
+        for module in ("session.queue.delivery_queue", "storage.sessions.restore"):
             patch.setattr(f"gateway.{module}.HEAD_MESSAGES", head)
             patch.setattr(f"gateway.{module}.HEAD_BYTES", head_bytes)
         patch.setattr("gateway.storage.sessions.pager.PAGE_MESSAGES", max(1, head // 2))
