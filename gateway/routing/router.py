@@ -283,7 +283,7 @@ class Router:
             wanted = [*selection.wanted(route.conditional), *selection.filtered(route.indexes)]
             found = destinations(wanted)
         for group in route.groups:
-            chosen = selection.choose(group.take_turns(), given)
+            chosen = selection.choose(group, given)
             if chosen is not None:
                 found.append(chosen)
         for each in found:
@@ -298,7 +298,10 @@ class Router:
 
         None if nobody is left who wants it; `topic_filter` begins with `$share/`.
         """
+        group = self._indirect.group(topic_filter)
+        if group is None:
+            return None
         selection = self.selection(publication, number)
-        chosen = selection.choose(self._indirect.members(topic_filter))
+        chosen = selection.choose(group)
         selection.forget_parts()
         return chosen

@@ -109,8 +109,11 @@ class Inflight:
         packet_id = identifiers[start]
         span = spans[packet_id]
         index, expected = start, packet_id
-        while index < end and identifiers[index] == expected and spans.get(expected) is span:
-            del spans[expected]
+        while index < end:
+            key = identifiers[index]
+            if key != expected or spans.get(key) is not span:
+                break
+            del spans[key]
             index += 1
             expected += 1
         count = index - start

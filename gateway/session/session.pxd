@@ -53,4 +53,6 @@ cdef class Session:
     @cython.locals(connection=Connection)
     cpdef pump(self, double now)
 
+from gateway.session cimport sending
+
 cdef double _latest(Publication publication, double now) except -1

@@ -103,7 +103,8 @@ class Consumers:
         """
         if not self._group.members:
             return None
-        turns, ask = self._group.take_turns(), self.ask
+        turns = map(self._group.members.__getitem__, self._group.take_turns())
+        ask = self.ask
         if avoid is None and not ask and self._choice is Choice.ROUND_ROBIN:
             return _first(turns, publication, number)
         connected = [each for each in turns if session_of(each).connection is not None]

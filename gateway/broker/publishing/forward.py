@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 
 _RECEIVER_BYTES = RECEIVER_BYTES  # compiled, a C name
+_SUCCESS = ReasonCode.SUCCESS  # CPython 3.11 takes 50 ns to find a member of an enumeration
+_NO_MATCHING_SUBSCRIBERS = ReasonCode.NO_MATCHING_SUBSCRIBERS
+_QUOTA_EXCEEDED = ReasonCode.QUOTA_EXCEEDED
 
 Outcome = tuple[int, ReasonCode, ReasonCode | None]
 """How many messages were taken, with which reason code, and why the one behind them was not.
@@ -56,28 +59,28 @@ def forward(
     if route.crowded:
         broker.counters.add("tidegate/refused/crowded_topics")
         broker.refusal = "too many subscriptions match its topic"
-        return count, ReasonCode.QUOTA_EXCEEDED, None
+        return count, _QUOTA_EXCEEDED, None
     if promised:
         count = _room(broker, publication, first, count, route)
         if count and publication.retain:
             count = _retained_room(broker, publication, first, count)
         if not count:
-            return 0, ReasonCode.SUCCESS, ReasonCode.QUOTA_EXCEEDED
+            return 0, _SUCCESS, _QUOTA_EXCEEDED
     selected, refusal = None, None
     if route.asks or route.inline:
         if not route.always:
             count = 1  # each has an answer of its own
         count, refusal, selected = _offer(broker, publication, first, count, admission, promised)
         if not count:
-            return 0, ReasonCode.SUCCESS, refusal
+            return 0, _SUCCESS, refusal
     if publication.retain:
         _retain(broker, publication, first, count)
     _deliver(
         broker.traffic, publication, first, count, route, selected, instant.monotonic, promised
     )
     if route.always or (selected is not None and selected[0]):
-        return count, ReasonCode.SUCCESS, refusal
-    return count, ReasonCode.NO_MATCHING_SUBSCRIBERS, None
+        return count, _SUCCESS, refusal
+    return count, _NO_MATCHING_SUBSCRIBERS, None
 
 
 def _forward_elsewhere(
@@ -163,7 +166,7 @@ def _offer(
         if route.asks:
             selected = broker.router.select(route, publication, number, given, rights)
         if promised and not _has_room(broker, publication, first, selected, given):
-            return number - first, ReasonCode.QUOTA_EXCEEDED, found
+            return number - first, _QUOTA_EXCEEDED, found
         for destination in route.inline:
             client: InlineClient = destination.subscriber
             code = client.receive(message_of(publication, number), list(destination.topic_filters))

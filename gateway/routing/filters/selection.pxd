@@ -19,4 +19,5 @@ cdef class Selection:
     @cython.locals(index=FilterIndex, entry=IndexEntry, found=list, decided=bint)
     cpdef list filtered(self, indexes)
     cpdef list wanted(self, subscriptions)
-    cpdef choose(self, members, dict given=*)
+    @cython.locals(members=list, readiness=int, lowest=int, qos=int)
+    cpdef choose(self, group, dict given=*)

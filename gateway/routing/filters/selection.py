@@ -10,6 +10,7 @@ from gateway.routing.budget import Budget
 from gateway.routing.destination import Destination
 from gateway.routing.filters.filter_index import FilterIndex
 from gateway.routing.filters.operand_index import IndexEntry
+from gateway.routing.subscriptions.shared import Group
 from gateway.routing.subscriptions.subscription import Member, Subscriber, Subscription
 from gateway.routing.where.evaluation.message import Message, message_of
 
@@ -100,15 +101,16 @@ class Selection:
         return [one for one in subscriptions if self.wants(one)]
 
     def choose(
-        self, members: Iterable[Subscription], given: dict[Subscriber, int] | None = None
+        self, group: Group[Subscription], given: dict[Subscriber, int] | None = None
     ) -> Destination | None:
         """Return the readiest member that wants it, of equals the one whose turn comes first.
 
         Each was `given` so many messages that it has not accepted yet.
         """
         best: Subscription | None = None
-        lowest = ENDED
-        for member in members:
+        lowest, members = ENDED, group.members
+        for index in group.take_turns():
+            member = members[index]
             if not self.wants(member):
                 continue
             qos = min(member.qos, self._publication.qos)  # [MQTT-4.8.2-3]

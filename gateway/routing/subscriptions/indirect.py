@@ -1,6 +1,5 @@
 """Subscriptions that more than a topic finds: shared ones, and those with a `$where`."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, cast
 
 from gateway.mqtt.topics import SHARED_PREFIX, split_shared
@@ -102,10 +101,10 @@ class IndirectSubscriptions:
         share_name, shared_filter = split_shared(topic_filter)
         self._shared.detach(share_name or "", shared_filter)
 
-    def members(self, topic_filter: str) -> Iterator[Subscription]:
-        """Give the members of the group of a topic filter that begins with `$share/`."""
+    def group(self, topic_filter: str) -> Group[Subscription] | None:
+        """Return the members of a topic filter that begins with `$share/`, None if it has none."""
         share_name, shared_filter = split_shared(topic_filter)
-        return self._shared.members(share_name or "", shared_filter)
+        return self._shared.group(share_name or "", shared_filter)
 
     def memory(self) -> int:
         """Return about the bytes of all subscriptions; 0 without any."""

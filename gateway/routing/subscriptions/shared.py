@@ -1,7 +1,5 @@
 """Groups of subscribers that share a subscription (MQTT 5, section 4.8.2)."""
 
-from collections.abc import Iterator
-from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from gateway.routing.trie.topic_trie import TopicTrie
@@ -23,15 +21,15 @@ class Group(Generic[_Member]):
         self.turn = 0
         self.channel: Any = None  # a subscriber: routing knows no other kind
 
-    def take_turns(self) -> Iterator[_Member]:
-        """Give the members, the one whose turn it is first, and give the next one the turn.
+    def take_turns(self) -> range:
+        """Return the indexes of the members, whose turn it is first, and give the next the turn.
 
         The message is for one of them (section 4.8.2), mostly the first: a group of thousands
-        costs no more than one of two. No member is to come or go meanwhile.
+        costs no more than one of two. Indexes that are negative count from the end.
         """
-        turn, members = self.turn, self.members
-        self.turn = (turn + 1) % len(members)
-        return map(members.__getitem__, chain(range(turn, len(members)), range(turn)))
+        turn, count = self.turn, len(self.members)
+        self.turn = (turn + 1) % count
+        return range(turn - count, turn)
 
     def remove(self, member: _Member) -> None:
         """Remove a member; the turn stays with the member that had it, or passes to the next.
@@ -125,12 +123,12 @@ class SharedSubscriptions(Generic[_Member]):
             return []
         return [self._groups[number] for number in self._trie.match(topic)]
 
-    def members(self, share_name: str, topic_filter: str) -> Iterator[_Member]:
-        """Give the members of one group, who take turns; none if there is no such group."""
+    def group(self, share_name: str, topic_filter: str) -> Group[_Member] | None:
+        """Return one group, None if there is none that has members."""
         number = self._numbers.get((share_name, topic_filter))
         if number is None or not self._groups[number].members:
-            return iter(())
-        return self._groups[number].take_turns()
+            return None
+        return self._groups[number]
 
     def _new_group(self) -> int:
         if self._free:
