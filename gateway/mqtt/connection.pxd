@@ -53,7 +53,8 @@ cdef class Connection:
     @cython.locals(buffer=bytes, first_byte=int, body=Py_ssize_t, end=Py_ssize_t, mqtt5=bint,
                    name_end=Py_ssize_t, fields=Py_ssize_t, payload=Py_ssize_t,
                    properties=PublishProperties, name=bytes, packet=bytes, identifier=Py_ssize_t,
-                   head=Py_ssize_t, packets=PacketBatch, longer=bint, publication=Publication)
+                   head=Py_ssize_t, packets=PacketBatch, topic=Py_ssize_t, longer=bint,
+                   publication=Publication)
     cpdef Publication publication(self)
     @cython.locals(properties=PublishProperties, block=bytes)
     cdef _make_canonical(self, Publication publication)

@@ -186,9 +186,10 @@ class Connection:
         if name == _NO_TOPIC or alias is not None:
             name = self._resolve_name(name, alias)
         publication = Publication(packets, first_byte & ~_DUP, mqtt5, name, properties)
-        # the topic of the next packet stands behind its first byte and remaining length
-        self.alike_behind = buffer.find(name, end + 2, end + 5 + len(name)) >= 0
         self.others_behind = end < len(buffer) and buffer[end] == first_byte
+        # the topic of the next packet stands where this one's does if both are about as long
+        topic = end + head
+        self.alike_behind = self.others_behind and buffer[topic : topic + len(name)] == name
         # MQTT 5 wants the shortest remaining length of whoever sends it (section 1.5.5)
         longer = head > 2 and not (end - body) >> 7 * (head - 2)
         if alias is not None or first_byte & _DUP or longer:
