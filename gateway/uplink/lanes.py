@@ -23,7 +23,8 @@ class Lanes:
     with a higher priority go first; those with the same go in the order of acceptance. Behind the
     backlog comes what the fleet has asked for again, the lane `recall`. Live rows come from memory
     as they are added (`push`), unless there are too many: these are read as soon as they are on
-    disk, and all behind them too until it has caught up.
+    disk, and all behind them too until it has caught up. One whose publisher's answer waits for the
+    disk stays until its commit, and those behind it.
     """
 
     __slots__ = (
@@ -75,8 +76,8 @@ class Lanes:
         return bool(self._fresh)
 
     def next_fresh(self) -> OutboxRow | None:
-        """Return the next live row if it is in memory, None if there is none."""
-        if not self._fresh:
+        """Return the next live row if it is in memory, None if there is none that may leave."""
+        if not self._fresh or not self._outbox.writes.may_leave(self._fresh[0]):
             return None
         row = self._fresh.popleft()
         self._fresh_bytes -= row.size
@@ -93,7 +94,7 @@ class Lanes:
 
     def next_live(self) -> OutboxRow | None:
         """Return what `live` does if it has been read already, else None."""
-        return self.next_fresh() or self._live.ready()
+        return self.next_fresh() if self._fresh else self._live.ready()
 
     def next_waited(self) -> OutboxRow | None:
         """Return what `backlog` does if that is clear without a look at the disk, else None."""
@@ -101,8 +102,11 @@ class Lanes:
         return cursors[0].ready() if len(cursors) == 1 else None
 
     async def live(self) -> OutboxRow | None:
-        """Return the next live row that is on disk, None when there is none at the moment."""
-        return await self._live.next()
+        """Return the next live row that is on disk, None when there is none at the moment.
+
+        There is none either while one that came before waits in memory for its commit.
+        """
+        return None if self._fresh else await self._live.next()
 
     @property
     def backlog_waits(self) -> bool:

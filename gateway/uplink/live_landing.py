@@ -43,7 +43,6 @@ class LiveLanding:
         self._link = link
         self._files: dict[_Key, LandingFile] = {}
         self._awaited = False
-        self._held: OutboxRow | None = None  # read, and may not land before its commit
         self._since: float | None = None  # the first row in memory came at this monotonic time
 
     def takes(self, row: OutboxRow) -> bool:
@@ -116,19 +115,15 @@ class LiveLanding:
             row = await self._next()
             if row is None:
                 break
-            if not self._context.outbox.writes.holds(row) and not row.left:
-                self._held = row  # the commit wakes the link
-                break
             rows.append(row)
             size += row.size
-        if self._held is not None or self._lanes.has_fresh:
-            self._awaited = True
+        if self._lanes.has_fresh:
+            self._awaited = True  # of what waits for its commit, that wakes the link
         return rows
 
     async def _next(self) -> OutboxRow | None:
         """Return the next live row, None when there is none at the moment."""
-        row, self._held = self._held, None
-        row = row or self._lanes.next_live()
+        row = self._lanes.next_live()
         if row is None and self._lanes.live_waits:
             row = await self._lanes.live()
         return row

@@ -5,6 +5,7 @@ from gateway.mqtt.output cimport Barrier
 @cython.final
 cdef class OutboxRow:
     cdef object __weakref__
+    cdef public bint awaits_commit
     cdef public Barrier barrier
     cdef public object client_id
     cdef public object content_type

@@ -33,11 +33,13 @@ class OutboxRow:
     Uplinks are bits (`Owed`): it is `owed` those that have not taken it, is `taken` by those that
     it is on its way to, and `ending` are those for which it ends now.
     `barrier` is what the publisher's answer waits for until the fleet has acknowledged the message.
+    A live row that `awaits_commit` may not be sent before it is on disk.
     `stepped` is how many ms the wall clock was set forward since `time`, as `Outbox.take` found.
     """
 
     __slots__ = (
         "__weakref__",
+        "awaits_commit",
         "barrier",
         "client_id",
         "content_type",
@@ -108,6 +110,7 @@ class OutboxRow:
         self.id = identifier
         self.size = size
         self.left = False
+        self.awaits_commit = False
         self.owed = owed
         self.taken = 0
         self.ending = 0

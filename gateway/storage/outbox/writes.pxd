@@ -17,6 +17,7 @@ cdef class OutboxWrites:
     cdef object _writer
 
     cpdef answered(self, delay, uplink=*)
+    cpdef bint may_leave(self, OutboxRow row) except -1
     cpdef add(self, OutboxRow row, within, wait, barrier)
     @cython.locals(row=OutboxRow)
     cpdef remove(self, rows, outcome, within)

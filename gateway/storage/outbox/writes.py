@@ -73,13 +73,13 @@ class OutboxWrites:
         self._live.pop(uplink, None)
         self._deferred.write()
 
-    def holds(self, row: OutboxRow) -> bool:
-        """Return whether a row is on disk, or nothing that it comes with waits for the disk.
+    def may_leave(self, row: OutboxRow) -> bool:
+        """Return whether a live row may be sent: its publisher's answer does not wait for the disk.
 
-        With others a packet identifier or a frame's number is written: if they left before and
-        these were lost, the message would come again under another number.
+        With one that does, a packet identifier or a frame's number is written: if it left before
+        and the power went, the message would come again under another number.
         """
-        return row.id <= self._batches.committed_id or row.id in self._deferred
+        return not row.awaits_commit or row.id <= self._batches.committed_id
 
     def answered(self, delay: float, uplink: int = 1) -> None:
         """Note that an uplink had a PUBACK after `delay` seconds."""
@@ -104,6 +104,7 @@ class OutboxWrites:
             self._defer(row, wait, barrier)
         else:
             self._write(row, within)
+            row.awaits_commit = barrier is None and within is not None and row.qos > 0
         if takers:
             self._fetched.known([row])
         for live in takers:

@@ -122,3 +122,28 @@ async def test_what_is_given_up_unwritten_is_answered_after_a_commit(
         await until(lambda: store.writer.committed >= batch)
         assert barrier.outstanding == 1
     assert store.counters.count("tidegate/outbox/unwritten") == 0
+
+
+async def test_what_an_answer_waits_for_the_disk_with_goes_up_behind_its_commit(
+    store: Store, fleet_broker: FleetBroker
+) -> None:
+    """A packet identifier or a frame's number; otherwise a crash would make two messages of it."""
+    fleet_broker.puback = lambda _publish: None
+    async with running(store, uplink_settings(fleet_broker.port)) as uplink:
+        await connected(uplink)
+        store.outbox.add(outbox_row(1), 0.0, 0.0, Barrier())  # as long as a PUBACK may wait: not
+        await until(lambda: numbers_of(fleet_broker) == [1])
+        assert store.outbox.committed_id == 0
+        store.outbox.add(outbox_row(2, qos=0), 0.0)
+        store.outbox.add(outbox_row(3), None)  # of the class memory
+        await until(lambda: numbers_of(fleet_broker) == [1, 2, 3])
+        store.outbox.add(outbox_row(4, qos=2), 0.0)
+        store.outbox.add(outbox_row(5), 0.0, HOUR, Barrier())
+        uplink.wake()
+        await asyncio.sleep(SHORT)
+        assert (numbers_of(fleet_broker), store.outbox.committed_id) == ([1, 2, 3], 0)
+        store.writer.hand_over()
+        await until(lambda: numbers_of(fleet_broker) == [1, 2, 3, 4, 5])
+        for publish in fleet_broker.data:
+            fleet_broker.acknowledge(publish, ReasonCode.SUCCESS)
+        await _idle(store)
