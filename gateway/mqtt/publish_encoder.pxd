@@ -5,6 +5,7 @@ from gateway.mqtt.packet_batch cimport PacketBatch, uneven_batch
 from gateway.mqtt.publication cimport Publication
 from gateway.mqtt.codec.publish_properties cimport PublishProperties, of_fields, property_block
 
+cdef tuple _SINGLE_BYTES
 cdef int _QOS
 
 @cython.locals(properties=PublishProperties)

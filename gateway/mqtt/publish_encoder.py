@@ -3,7 +3,7 @@
 Whatever the gateway sends as a PUBLISH is encoded here, or leaves as it came.
 """
 
-from gateway.mqtt.codec.fields import write_string, write_variable_byte_integer
+from gateway.mqtt.codec.fields import SINGLE_BYTES, write_string, write_variable_byte_integer
 from gateway.mqtt.codec.publish import publish_first_byte
 from gateway.mqtt.codec.publish_properties import (
     NO_PUBLISH_PROPERTIES,
@@ -17,6 +17,7 @@ from gateway.mqtt.packet_batch import PacketBatch, uneven_batch
 from gateway.mqtt.properties import NO_PROPERTIES, Properties
 from gateway.mqtt.publication import Publication
 
+_SINGLE_BYTES = SINGLE_BYTES  # compiled, a C name
 _QOS = 0x06  # the bits of the first byte that say the QoS
 _NO_TOPIC = b"\0\0"
 
@@ -123,7 +124,7 @@ def write_packets(
     back = (b"\0\0" if first_byte & _QOS else b"") + properties
     behind = topic_name + back
     data = packets.data
-    first = bytes((first_byte,))
+    first = _SINGLE_BYTES[first_byte]
     if packets.count == 1:
         content = packets.one(0)
         payload = len(behind)
@@ -158,7 +159,7 @@ def write_publish(
     """Return one packet; `topic_name` and `properties` are as in `write_packets`."""
     behind = topic_name + (b"\0\0" if first_byte & _QOS else b"") + properties
     size = len(behind)
-    head = bytes((first_byte,)) + write_variable_byte_integer(size + len(payload)) + behind
+    head = _SINGLE_BYTES[first_byte] + write_variable_byte_integer(size + len(payload)) + behind
     data = head + payload
     return PacketBatch(data, len(data), len(head) - size, len(topic_name), size)
 

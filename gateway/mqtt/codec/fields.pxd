@@ -1,5 +1,6 @@
 import cython
 
+cdef tuple _SINGLE_BYTES
 cdef int _LAST_SHIFT
 
 cpdef missing_bytes(str name, Py_ssize_t position, Py_ssize_t needed, Py_ssize_t end)
