@@ -30,7 +30,7 @@ def show_channels(gateway: "Gateway") -> None:
 
 def _figures(channel: Channel, now: float) -> dict[str, int | float | str]:
     figures, settings = channel.figures, channel.settings
-    state = "paused" if channel.paused else "open"
+    state = "paused" if channel.waiting.paused else "open"
     return {
         "state": state,
         "kind": "temporary" if settings.temporary else "durable",

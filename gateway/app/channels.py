@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gateway.app.channel_figures import show_channels
-from gateway.broker.channels import coming_back
 from gateway.broker.channels.channel import Channel
 from gateway.broker.channels.settings import (
     MAXIMUM_PAUSED_FILTERS,
@@ -154,12 +153,12 @@ class ChannelDesk:
         self._channels.delete(channel)
 
     def _touch(self, channel: Channel, message: Message) -> None:
-        coming_back.touch(channel, message.client_id or "", self._gateway.turn.instant.monotonic)
+        channel.deliveries.touch(message.client_id or "", self._gateway.turn.instant.monotonic)
 
     def _requeue(self, channel: Channel, message: Message) -> None:
         delay = _delay(message)
         second = self._gateway.turn.instant.monotonic + delay if delay else 0.0
-        coming_back.requeue(channel, message.client_id or "", second)
+        channel.requeue(message.client_id or "", second)
 
 
 def _delay(message: Message) -> int | None:

@@ -21,7 +21,7 @@ from gateway.session.limits import SessionLimits
 from gateway.session.queue import overflow
 from gateway.session.queue.delivery_queue import DeliveryQueue
 from gateway.session.readiness import Readiness
-from gateway.session.span import Gives, Span
+from gateway.session.span import Span
 from gateway.session.traffic import Traffic
 
 EXPIRING = 1.0
@@ -84,7 +84,7 @@ class Session:
         self.inflight = Inflight(limits.maximum_inflight)
         self._incoming: Incoming | None = None  # made with the first QoS 2 message
         self._will: Will | None = None
-        self.consumes: tuple[Gives, ...] = ()  # channels
+        self.consumes: tuple[Session, ...] = ()  # channels
         # called with monotonic seconds when there may be room for more; set while more waits
         self.on_room: Callable[[Session, float], None] | None = None
 

@@ -30,7 +30,7 @@ class Row(Protocol):
 
 
 class Gives(Protocol):
-    """A channel, as a session sees it that was given messages of it."""
+    """What a channel has given to its consumers, as their sessions see it."""
 
     def finished(self, span: "Span", number: int, count: int) -> None:
         """Note that so many messages, from this number on, need no further packet."""
@@ -38,10 +38,6 @@ class Gives(Protocol):
 
     def given_back(self, span: "Span", number: int) -> None:
         """Take back a message whose consumer has lost its connection."""
-        ...
-
-    def pump(self, now: float) -> None:
-        """Give consumers what they have room for."""
         ...
 
 

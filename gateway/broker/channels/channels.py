@@ -1,32 +1,23 @@
 """All channels of a gateway: how they begin, come back, are looked after and end."""
 
-import logging
 from collections.abc import Iterator
-from functools import partial
-from math import inf
 from typing import TYPE_CHECKING
 
-from gateway.broker.channels import coming_back
 from gateway.broker.channels.channel import PREFIX, Channel
-from gateway.broker.channels.consumers import Consumers, session_of
+from gateway.broker.channels.consumers import session_of
 from gateway.broker.channels.settings import (
     MAXIMUM_PAUSED_FILTERS,
     ChannelSettings,
     Unconfigured,
 )
 from gateway.broker.instant import Instant
-from gateway.mqtt.reason_codes import FAILURE
 from gateway.mqtt.topics import SHARED_PREFIX, split_shared
 from gateway.routing.subscriptions.subscription import Subscription
-from gateway.routing.where.evaluation.message import make_message
 from gateway.session.kept import KeptSession
 from gateway.session.session import NEVER, Session
-from gateway.session.span import Span
 
 if TYPE_CHECKING:
     from gateway.broker.broker import Broker
-
-logger = logging.getLogger(__name__)
 
 
 class Channels:
@@ -101,12 +92,12 @@ class Channels:
 
     def pause(self, channel: Channel) -> None:
         """Give out nothing more until `resume`; messages go on to be queued."""
-        channel.paused = True
+        channel.waiting.paused = True
 
     def resume(self, channel: Channel) -> None:
         """Give messages out again, from the next turn on."""
-        channel.paused = False
-        channel.wake(0.0)
+        channel.waiting.paused = False
+        channel.go_on()
 
     def pause_filter(self, topic_filter: str) -> bool:
         """Give out no message of these topics, whatever its channel, until `resume_filter`.
@@ -147,22 +138,16 @@ class Channels:
         del self._by_filter[topic_filter]
         self._ending.pop(channel, None)
         self._broker.router.detach(topic_filter)
-        self._broker.deadlines.discard(channel)
+        channel.alarm.stop()
         for session in self._broker.sessions.values():
             if channel in session.consumes:
                 session.consumes = tuple(each for each in session.consumes if each is not channel)
 
     def _begin(self, settings: ChannelSettings) -> Channel:
         topic_filter = _shared_filter(settings)
-        router = self._broker.router
         channel = self._by_filter[topic_filter] = Channel(self._broker, settings)
-        group = router.attach(topic_filter, channel)
-        guarded = settings.topic_filter.startswith("$")
-        channel.consumers = Consumers(
-            router, group, settings.choice, self._broker.randrange, guarded=guarded
-        )
-        channel.wake = partial(self._wake, channel)
-        channel.paused_filters = self.paused_filters
+        channel.consumers.members = self._broker.router.attach(topic_filter, channel).members
+        channel.waiting.paused_filters = self.paused_filters
         if settings.temporary:
             self._ending[channel] = None
         return channel
@@ -212,46 +197,6 @@ class Channels:
         for channel in list(self._ending):
             if not len(channel.consumers):
                 self.delete(channel)
-
-    def _wake(self, channel: Channel, second: float) -> None:
-        """Look after a channel at this monotonic second, or sooner."""
-        if second < channel.wakes_at:
-            channel.wakes_at = second
-            self._broker.deadlines.set(channel, second, self._look_after)
-
-    def _look_after(self, channel: Channel, instant: Instant) -> None:
-        """Take back what has timed out, and give consumers what they have room for."""
-        channel.wakes_at = inf
-        due = coming_back.time_out(channel, instant.monotonic)
-        coming_back.note_long_ones(channel, instant.monotonic)
-        letters, channel.dead_letters = channel.dead_letters, []
-        for span, attempts in letters:
-            self._bury(channel, span, attempts, instant)
-        channel.pump(instant.monotonic)
-        if due:
-            self._wake(channel, due)
-
-    def _bury(self, channel: Channel, span: Span, attempts: int, instant: Instant) -> None:
-        """Publish a message that nobody acknowledged to the dead letter topic, or give it up."""
-        settings, figures = channel.settings, channel.figures
-        message = make_message(span.publication, span.first)
-        if settings.dead_letter_topic is None:
-            figures.dropped += 1
-            logger.warning(
-                "channel %s: a message on %.80r is given up after %d attempts",
-                settings.name,
-                message.topic,
-                attempts,
-            )
-        else:
-            dead = (("topic", message.topic), ("channel", settings.name))
-            message.user_properties = (*message.user_properties, *dead, ("attempt", str(attempts)))
-            message.topic, message.retain = settings.dead_letter_topic, False
-            if self._broker.publish(message, instant) >= FAILURE:
-                channel.put_back(span, attempts - 1)  # it is tried once more
-                return
-            figures.dead_lettered += 1
-        channel.journal.done(span, span.first, span.count)
 
 
 def _shared_filter(settings: ChannelSettings) -> str:

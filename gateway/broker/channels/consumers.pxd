@@ -1,23 +1,28 @@
 import cython
 
 from gateway.mqtt.publication cimport Publication
+from gateway.routing.router cimport Router
 from gateway.session.session cimport Session
 
+@cython.final
 cdef class Consumers:
-    cdef object _choice
     cdef object _choose
-    cdef object _group
     cdef bint _guarded
+    cdef bint _in_turn
     cdef bint _picky
     cdef object _randrange
-    cdef object _router
+    cdef Router _router
+    cdef bint _sticky
+    cdef Py_ssize_t _turn
+    cdef public list members
 
+    cpdef bint take_any(self) except -1
+    cpdef bint ask(self) except -1
     @cython.locals(connected=Py_ssize_t, runs=Py_ssize_t, session=Session)
     cpdef Py_ssize_t share(self, Py_ssize_t count) except -1
     cpdef choose(self, Publication publication, Py_ssize_t number, Session avoid)
-
-@cython.locals(session=Session)
-cdef _first(members, Publication publication, Py_ssize_t _number)
+    @cython.locals(members=list, turn=Py_ssize_t, qos=int)
+    cdef _next_ready(self, Publication publication)
 
 cpdef Session session_of(member)
 

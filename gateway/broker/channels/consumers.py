@@ -1,13 +1,12 @@
 """Which consumer of a channel gets a message."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from zlib import crc32
 
 from gateway.broker.channels.settings import Choice
 from gateway.mqtt.publication import Publication
 from gateway.routing.router import Router
-from gateway.routing.subscriptions.shared import Group
 from gateway.routing.subscriptions.subscription import Subscription
 
 if TYPE_CHECKING:
@@ -17,32 +16,35 @@ if TYPE_CHECKING:
 RUN = 32
 """Messages of one publisher, read together, that a consumer gets which has others already."""
 
+_RUN = RUN  # compiled, a C name
+
 
 class NobodyWantsIt(Exception):  # noqa: N818 - an answer, not a mistake of ours
     """There are consumers, and no one's filter and rights let a message through."""
 
 
 class Consumers:
-    """The members of a channel's group: who of them gets a message.
+    """The `members` of a channel's group: who of them gets a message.
 
     Their rights are asked where there are access rules, or if the topics are `guarded`.
     `randrange` returns a random number from 0 to below another.
     """
 
     __slots__ = (
-        "_choice",
         "_choose",
-        "_group",
         "_guarded",
+        "_in_turn",
         "_picky",
         "_randrange",
         "_router",
+        "_sticky",
+        "_turn",
+        "members",
     )
 
     def __init__(
         self,
         router: Router,
-        group: Group[Subscription],
         choice: Choice,
         randrange: Callable[[int], int],
         *,
@@ -50,32 +52,37 @@ class Consumers:
     ) -> None:
         self._router = router
         self._guarded = guarded
-        self._group = group
         self._randrange = randrange
         self._picky = False  # some may have a `$where`, or want nothing of their own
-        self._choice = choice
+        self._in_turn = choice is Choice.ROUND_ROBIN
+        self._sticky = choice is Choice.STICKY
+        self._turn = -1  # who got the last one
         self._choose: Callable[[list[Subscription], Publication, int], Subscription | None] = {
             Choice.ROUND_ROBIN: _first,
             Choice.RANDOM: self._random,
             Choice.LEAST_INFLIGHT: _least_inflight,
             Choice.STICKY: _sticky,
         }[choice]
+        self.members: list[Subscription] = []
 
     def __len__(self) -> int:
-        return len(self._group.members)
+        return len(self.members)
 
     def joined(self, member: Subscription) -> None:
         """Note a member that came."""
-        self._picky = any(map(_is_picky, (*self._group.members, member)))
+        self._picky = any(map(_is_picky, (*self.members, member)))
 
     @property
     def have_room(self) -> bool:
         """Whether one of them would be sent a message at once."""
-        return any(session_of(each).ready(each.qos) for each in self._group.members)
+        return any(session_of(each).ready(each.qos) for each in self.members)
 
-    @property
+    def take_any(self) -> bool:
+        """Return whether a message may go to each of them, whatever its topic and its number."""
+        return not (self._sticky or self.ask())
+
     def ask(self) -> bool:
-        """Whether a consumer may not want every message."""
+        """Return whether a consumer may not want every message."""
         return self._guarded or self._picky or self._router.restricts
 
     def share(self, count: int) -> int:
@@ -84,10 +91,10 @@ class Consumers:
         All that have nothing to do get some. Others get `RUN` together, which cost little more
         than one, or a little less, so that runs are as long.
         """
-        if count == 1 or self._choice is Choice.STICKY or self.ask:
+        if count == 1 or not self.take_any():
             return 1
-        connected, runs = 0, -(-count // RUN)
-        for each in self._group.members:
+        connected, runs = 0, -(-count // _RUN)
+        for each in self.members:
             session = session_of(each)
             if session.connection is not None:
                 connected += 1
@@ -101,13 +108,16 @@ class Consumers:
 
         `avoid` gets it only if there is nobody else. Raises NobodyWantsIt.
         """
-        if not self._group.members:
-            return None
-        turns = map(self._group.members.__getitem__, self._group.take_turns())
-        ask = self.ask
-        if avoid is None and not ask and self._choice is Choice.ROUND_ROBIN:
-            return _first(turns, publication, number)
-        connected = [each for each in turns if session_of(each).connection is not None]
+        ask = self.ask()
+        if self._in_turn and avoid is None and not ask:
+            return self._next_ready(publication)
+        members, self._turn = self.members, self._turn + 1
+        turn = self._turn % (len(members) or 1)
+        connected = [
+            each
+            for each in (*members[turn:], *members[:turn])
+            if session_of(each).connection is not None
+        ]
         if not connected:
             return None
         wanting = connected
@@ -119,6 +129,17 @@ class Consumers:
                 raise NobodyWantsIt
         others = [each for each in wanting if session_of(each) is not avoid]
         return self._choose(others or wanting, publication, number)
+
+    def _next_ready(self, publication: Publication) -> Subscription | None:
+        """Return the first that has room, from the one on whose turn it is."""
+        members, turn, qos = self.members, self._turn, publication.qos
+        for _ in range(len(members)):
+            turn = turn + 1 if turn + 1 < len(members) else 0
+            member: Subscription = members[turn]
+            if session_of(member).ready(min(member.qos, qos)):
+                self._turn = turn
+                return member
+        return None
 
     def _random(
         self, members: list[Subscription], publication: Publication, number: int
@@ -133,13 +154,9 @@ def _is_picky(member: Subscription) -> bool:
 
 
 def _first(
-    members: Iterable[Subscription], publication: Publication, _number: int
+    members: list[Subscription], publication: Publication, _number: int
 ) -> Subscription | None:
-    for each in members:
-        session = session_of(each)
-        if session.ready(min(each.qos, publication.qos)):
-            return each
-    return None
+    return next((each for each in members if _has_room(each, publication)), None)
 
 
 def _least_inflight(

@@ -1,7 +1,10 @@
 import cython
 
+from gateway.broker.channels.figures cimport ChannelFigures
 from gateway.session.session cimport Session
 from gateway.session.span cimport Span
+
+cdef double _NOTED_AFTER
 
 @cython.final
 cdef class Delivery:
@@ -19,7 +22,21 @@ cdef class Delivery:
 @cython.final
 cdef class Deliveries:
     cdef dict _by_span
+    cdef Session _channel
+    cdef object _come_back
+    cdef ChannelFigures _figures
+    cdef double _timeout
+    cdef bint _unnoted
 
-    cpdef Delivery find(self, Span span)
-    cpdef add(self, Delivery delivery)
-    cpdef settle(self, Delivery delivery, Py_ssize_t count)
+    @cython.locals(delivery=Delivery)
+    cpdef Delivery begin(
+        self, Span source, Span sent, Session consumer, Py_ssize_t attempts, double now, bint noted)
+    @cython.locals(first=Delivery)
+    cpdef double next_due(self, double now) except -1
+    @cython.locals(delivery=Delivery)
+    cpdef finished(self, Span span, Py_ssize_t number, Py_ssize_t count)
+    @cython.locals(delivery=Delivery)
+    cpdef given_back(self, Span span, Py_ssize_t number)
+    cdef _settle(self, Delivery delivery, Py_ssize_t count)
+    cdef _give_back(self, Delivery delivery, Py_ssize_t number, double second=*)
+    cdef _note(self, Delivery delivery, list numbers)

@@ -1,9 +1,17 @@
-"""Messages of a channel that consumers have."""
+"""Messages of a channel that consumers have: how they are acknowledged, time out and come back."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from math import inf
 
+from gateway.broker.channels.figures import ChannelFigures
+from gateway.broker.channels.offer import Offer
 from gateway.session.session import Session
 from gateway.session.span import Span
+
+NOTED_AFTER = 1.0
+"""Seconds that a message is in flight before its attempt is noted on disk: few are so long."""
+
+_NOTED_AFTER = NOTED_AFTER  # compiled, a C name
 
 
 class Delivery:
@@ -50,39 +58,143 @@ class Delivery:
 
 
 class Deliveries:
-    """What consumers have, by the span that they got, in the order in which it times out."""
+    """What consumers have, by the span that they got, in the order in which it times out.
 
-    __slots__ = ("_by_span",)
+    What they do not acknowledge within `timeout` seconds, or give back, goes to `come_back`, with
+    the monotonic second before which it is not to be given out. `channel` has the journal.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_by_span", "_channel", "_come_back", "_figures", "_timeout", "_unnoted")
+
+    def __init__(
+        self,
+        channel: Session,
+        figures: ChannelFigures,
+        timeout: float,
+        come_back: Callable[[Offer, float], None],
+    ) -> None:
+        self._channel = channel
+        self._figures = figures
+        self._timeout = timeout
+        self._come_back = come_back
         self._by_span: dict[Span, Delivery] = {}
+        self._unnoted = False  # of some the attempt is to be noted
 
     def __iter__(self) -> Iterator[Delivery]:
         return iter(self._by_span.values())
 
-    def find(self, span: Span) -> Delivery | None:
-        """Return the delivery with this span, None if it is over."""
-        return self._by_span.get(span)
+    @property
+    def messages(self) -> int:
+        """How many messages consumers have."""
+        return sum(each.left for each in self)
 
-    def add(self, delivery: Delivery) -> None:
-        """Put a delivery last, before which no other times out."""
-        self._by_span.pop(delivery.sent, None)
-        self._by_span[delivery.sent] = delivery
+    def begin(
+        self, source: Span, sent: Span, consumer: Session, attempts: int, now: float, noted: bool
+    ) -> Delivery:
+        """Note that a consumer gets messages, for the so manieth time."""
+        sent.channel = self
+        due = now + self._timeout
+        delivery = Delivery(source, sent, consumer, attempts, now, due, noted)
+        self._by_span[sent] = delivery  # before it no other times out
+        if noted:
+            self._note(delivery, list(range(sent.first, sent.first + sent.count)))
+        elif source.row is not None:
+            self._unnoted = True
+        return delivery
 
-    def settle(self, delivery: Delivery, count: int) -> None:
-        """Forget so many of its messages."""
-        delivery.left -= count
-        if not delivery.left:
+    def next_due(self, now: float) -> float:
+        """Return the second at which `look_after` has something to do, infinite if it never has."""
+        if not self._by_span:
+            return inf
+        first: Delivery = next(iter(self._by_span.values()))
+        return min(first.due, now + _NOTED_AFTER) if self._unnoted else first.due
+
+    def finished(self, span: Span, number: int, count: int) -> None:
+        """Forget messages that a consumer acknowledged, or whose packet it cannot take."""
+        delivery = self._by_span.get(span)
+        if delivery is None:  # they have timed out, and others have got them
+            return
+        self._figures.acknowledge(span.publication.arrived, count)
+        self._channel.journal.done(delivery.source, delivery.original(number), count)
+        self._settle(delivery, count)
+
+    def given_back(self, span: Span, number: int) -> None:
+        """Give a message to another consumer: this one's connection has ended, or it refuses it."""
+        delivery = self._by_span.get(span)
+        if delivery is not None:
+            self._figures.requeued += 1
+            self._give_back(delivery, number)
+            self._settle(delivery, 1)
+
+    def look_after(self, now: float) -> None:
+        """Take back what was not acknowledged in time, and note the attempts of what takes long.
+
+        A consumer's packet identifier stays in use until it acknowledges it all the same.
+        """
+        while self._by_span:
+            delivery = next(iter(self))
+            if delivery.due > now:
+                break
             del self._by_span[delivery.sent]
+            for number in delivery.pending():
+                self._figures.timed_out += 1
+                self._give_back(delivery, number)
+        if self._unnoted:
+            self._note_long_ones(now)
 
-    def of(self, client_id: str) -> list[Delivery]:
-        """Return what a consumer has."""
-        return [each for each in self if each.consumer.client_id == client_id]
+    def touch(self, client_id: str, now: float) -> int:
+        """Give a consumer the whole time again for all that it has; return how many these are."""
+        touched = self._of(client_id)
+        for delivery in touched:
+            delivery.due = now + self._timeout
+            self._by_span[delivery.sent] = self._by_span.pop(delivery.sent)
+        return sum(each.left for each in touched)
 
-    def first(self) -> Delivery | None:
-        """Return the one that times out next."""
-        return next(iter(self), None)
+    def requeue(self, client_id: str, second: float = 0.0) -> int:
+        """Take back all that a consumer has; return how many these are.
+
+        They are given out again from the monotonic `second` on.
+        """
+        requeued = 0
+        for delivery in self._of(client_id):
+            for number in delivery.pending():
+                packet_id = delivery.sent.packet_id + number - delivery.sent.first
+                delivery.consumer.inflight.take((packet_id,), 0)
+                self._give_back(delivery, number, second)
+                self._settle(delivery, 1)
+                requeued += 1
+        self._figures.requeued += requeued
+        return requeued
 
     def clear(self) -> None:
         """Forget all of them."""
         self._by_span.clear()
+
+    def _of(self, client_id: str) -> list[Delivery]:
+        return [each for each in self if each.consumer.client_id == client_id]
+
+    def _settle(self, delivery: Delivery, count: int) -> None:
+        """Forget so many messages of a delivery."""
+        delivery.left -= count
+        if not delivery.left:
+            del self._by_span[delivery.sent]
+
+    def _give_back(self, delivery: Delivery, number: int, second: float = 0.0) -> None:
+        span = delivery.source.part(delivery.original(number), 1)
+        self._come_back(Offer(span, delivery.attempts, delivery.consumer), second)
+
+    def _note_long_ones(self, now: float) -> None:
+        self._unnoted = False
+        for delivery in self:
+            if not delivery.noted:
+                self._unnoted = delivery.given > now - _NOTED_AFTER
+                if self._unnoted:
+                    break
+                delivery.noted = True
+                self._note(delivery, delivery.pending())
+
+    def _note(self, delivery: Delivery, numbers: list[int]) -> None:
+        """Have it noted how often these messages of a delivery were given out."""
+        journal = self._channel.journal
+        for number in numbers:
+            journal.attempted(delivery.source, delivery.original(number), delivery.attempts)

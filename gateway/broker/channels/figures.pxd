@@ -3,6 +3,7 @@ import cython
 @cython.final
 cdef class ChannelFigures:
     cdef object _latencies
+    cdef list _unmeasured
     cdef public long long acknowledged
     cdef public long long dead_lettered
     cdef public long long delivered
@@ -14,4 +15,6 @@ cdef class ChannelFigures:
     cdef public long long requeued
     cdef public long long timed_out
 
-    cpdef note_latency(self, double seconds, Py_ssize_t count)
+    cpdef acknowledge(self, double arrived, Py_ssize_t count)
+    @cython.locals(arrived=double, count=Py_ssize_t)
+    cpdef note_latencies(self, double now)

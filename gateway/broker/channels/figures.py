@@ -11,6 +11,7 @@ class ChannelFigures:
 
     __slots__ = (
         "_latencies",
+        "_unmeasured",
         "acknowledged",
         "dead_lettered",
         "delivered",
@@ -34,11 +35,21 @@ class ChannelFigures:
         self.expired = 0
         self.filtered = 0  # no consumer's `$where` or rights let them through
         self.outside_size = 0  # smaller or larger than the channel takes
+        self._unmeasured: list[
+            tuple[float, int]
+        ] = []  # acknowledged: when they came, how many then
         self._latencies: deque[float] = deque(maxlen=LATENCIES)
 
-    def note_latency(self, seconds: float, count: int) -> None:
-        """Note that so many messages were acknowledged so long after they came."""
-        self._latencies.extend([seconds] * min(count, LATENCIES))
+    def acknowledge(self, arrived: float, count: int) -> None:
+        """Note that messages are acknowledged that came at this monotonic second."""
+        self.acknowledged += count
+        self._unmeasured.append((arrived, count))
+
+    def note_latencies(self, now: float) -> None:
+        """Note how long those took that were acknowledged since the last call."""
+        for arrived, count in self._unmeasured:
+            self._latencies.extend([now - arrived] * min(count, LATENCIES))
+        self._unmeasured.clear()
 
     def latency(self, percent: int) -> float:
         """Return the seconds that so many percent of the last messages took at most, or 0.0."""

@@ -5,20 +5,9 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import chain
 
+from gateway.broker.channels.offer import Offer
 from gateway.session.queue.bounds import HEAD_BYTES
-from gateway.session.session import Session
 from gateway.session.span import Span
-
-
-class Returned:
-    """A message that goes to another consumer than `avoid`; it was given out so many times."""
-
-    __slots__ = ("attempts", "avoid", "span")
-
-    def __init__(self, span: Span, attempts: int, avoid: Session | None) -> None:
-        self.span = span
-        self.attempts = attempts
-        self.avoid = avoid
 
 
 class ReturnedMessages:
@@ -31,33 +20,33 @@ class ReturnedMessages:
 
     def __init__(self, maximum_held: int) -> None:
         self.maximum_held = maximum_held
-        self._next: deque[Returned] = deque()
-        self._held: deque[Returned] = deque()
+        self._next: deque[Offer] = deque()
+        self._held: deque[Offer] = deque()
         self._held_bytes = 0
-        self._later: list[tuple[float, int, Returned]] = []  # a heap, by second
+        self._later: list[tuple[float, int, Offer]] = []  # a heap, by second
         self._order = 0  # of those of the same second
 
     def __len__(self) -> int:
         return len(self._next) + len(self._held) + len(self._later)
 
-    def __iter__(self) -> Iterator[Returned]:
+    def __iter__(self) -> Iterator[Offer]:
         return chain(self._held, self._next, (each for _, _, each in self._later))
 
-    def first(self) -> Returned | None:
+    def first(self) -> Offer | None:
         """Return the one that is next, None if there is none."""
         return self._next[0] if self._next else None
 
-    def pop(self) -> Returned:
+    def pop(self) -> Offer:
         """Remove and return the one that is next."""
         return self._next.popleft()
 
-    def put(self, returned: Returned, second: float = 0.0) -> None:
+    def put(self, offer: Offer, second: float = 0.0) -> None:
         """Add a message, which is out of the way until the monotonic `second`."""
         if second:
             self._order += 1
-            heapq.heappush(self._later, (second, self._order, returned))
+            heapq.heappush(self._later, (second, self._order, offer))
         else:
-            self._next.append(returned)
+            self._next.append(offer)
 
     def come_back(self, now: float) -> float:
         """Let those be next whose second has come; return that of the one behind, 0 for none."""
@@ -70,15 +59,15 @@ class ReturnedMessages:
         """Whether there is room for another message whose topic is paused."""
         return len(self._held) < self.maximum_held and self._held_bytes < HEAD_BYTES
 
-    def hold(self, returned: Returned) -> None:
+    def hold(self, offer: Offer) -> None:
         """Put a message aside until `resume`."""
-        self._held.append(returned)
-        self._held_bytes += returned.span.size
+        self._held.append(offer)
+        self._held_bytes += offer.span.size
 
     def resume(self, is_paused: Callable[[Span], bool]) -> None:
         """Let those be next, before all others, whose topic is not paused any more."""
         held, self._held, self._held_bytes = self._held, deque(), 0
-        resumed: list[Returned] = []
+        resumed: list[Offer] = []
         for each in held:
             if is_paused(each.span):
                 self.hold(each)

@@ -58,6 +58,10 @@ class ChannelSettings:
     minimum_message_size: int = 0  # of a payload, in bytes
     maximum_message_size: int = LARGEST_MESSAGE
 
+    def is_last(self, attempts: int) -> bool:
+        """Return whether a message that was given out so many times is given up."""
+        return 0 < self.max_attempts <= attempts
+
 
 @dataclass(frozen=True, slots=True)
 class ChannelsSettings:

@@ -86,7 +86,7 @@ class ChannelModel(RuleBasedStateMachine):
     def owes(self, name: str, packet_id: int) -> bool:
         """Whether the channel still waits for this consumer."""
         span = self.harness.session(name).inflight.find(packet_id)
-        return span is not None and self.channel().deliveries.find(span) is not None
+        return any(each.sent is span for each in self.channel().deliveries)
 
     @precondition(lambda self: self.clients)
     @rule(data=st.data())

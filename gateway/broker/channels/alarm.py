@@ -1,0 +1,32 @@
+"""When a channel is looked after next."""
+
+from collections.abc import Callable
+from math import inf
+
+from gateway.broker.deadlines import Deadlines
+from gateway.broker.instant import Instant
+
+
+class Alarm:
+    """Calls `look_after` at the earliest of the monotonic seconds that it was set to."""
+
+    __slots__ = ("_deadlines", "_look_after", "second")
+
+    def __init__(self, deadlines: Deadlines, look_after: Callable[[Instant], None]) -> None:
+        self._deadlines = deadlines
+        self._look_after = look_after
+        self.second = inf
+
+    def set(self, second: float) -> None:
+        """Call at this second, or sooner if that was asked for before."""
+        if second < self.second:
+            self.second = second
+            self._deadlines.set(self, second, self._ring)
+
+    def stop(self) -> None:
+        """Call no more."""
+        self._deadlines.discard(self)
+
+    def _ring(self, _key: object, instant: Instant) -> None:
+        self.second = inf
+        self._look_after(instant)

@@ -1,0 +1,36 @@
+import cython
+
+from gateway.broker.channels.consumers cimport Consumers, session_of
+from gateway.broker.channels.deliveries cimport Deliveries
+from gateway.broker.channels.figures cimport ChannelFigures
+from gateway.broker.channels.offer cimport Offer
+from gateway.broker.channels.waiting cimport Waiting
+from gateway.mqtt.connection cimport Connection
+from gateway.mqtt.publication cimport Publication
+from gateway.session.sending cimport send, send_span
+from gateway.session.session cimport Session
+from gateway.session.span cimport Span
+
+@cython.final
+cdef class Dispatcher:
+    cdef Session _channel
+    cdef Consumers _consumers
+    cdef object _dead_letters
+    cdef Deliveries _deliveries
+    cdef ChannelFigures _figures
+    cdef object _settings
+    cdef Waiting _waiting
+
+    @cython.locals(consumers=Consumers, count=Py_ssize_t, share=Py_ssize_t, given=Py_ssize_t,
+                   first=Py_ssize_t, room=Py_ssize_t)
+    cpdef Py_ssize_t give_new(self, Span span, double now) except -1
+    @cython.locals(waiting=Waiting, figures=ChannelFigures, offer=Offer, span=Span,
+                   count=Py_ssize_t)
+    cpdef bint give_next(self, double now) except -1
+    cdef Py_ssize_t _room(
+        self, Span span, Py_ssize_t first, Py_ssize_t most, member) except -1
+    cdef _give_up(self, Span span)
+    @cython.locals(consumer=Session, connection=Connection, publication=Publication,
+                   first=Py_ssize_t, count=Py_ssize_t, qos=int, retain=bint, identifiers=tuple,
+                   sent=Span, noted=bint, commit="long long")
+    cdef _give(self, Span source, member, Py_ssize_t attempts, double now)

@@ -1,0 +1,148 @@
+"""How the messages of a channel go to its consumers."""
+
+from gateway.broker.channels.consumers import Consumers, NobodyWantsIt, session_of
+from gateway.broker.channels.dead_letters import DeadLetters
+from gateway.broker.channels.deliveries import Deliveries
+from gateway.broker.channels.figures import ChannelFigures
+from gateway.broker.channels.offer import Offer
+from gateway.broker.channels.settings import ChannelSettings
+from gateway.broker.channels.waiting import Waiting
+from gateway.mqtt.publication import Publication
+from gateway.mqtt.publish_encoder import publication_of
+from gateway.routing.subscriptions.subscription import Subscription
+from gateway.routing.where.evaluation.message import make_message
+from gateway.session.sending import send, send_span
+from gateway.session.session import Session
+from gateway.session.span import Span
+
+ATTEMPT = "attempt"
+"""The user property of a message that a consumer gets again: how many times it was given out."""
+
+
+class Dispatcher:
+    """Gives each message to one consumer that has room, for as long as there is one.
+
+    `channel` has the journal and the counters.
+    """
+
+    __slots__ = (
+        "_channel",
+        "_consumers",
+        "_dead_letters",
+        "_deliveries",
+        "_figures",
+        "_settings",
+        "_waiting",
+    )
+
+    def __init__(
+        self,
+        channel: Session,
+        settings: ChannelSettings,
+        figures: ChannelFigures,
+        waiting: Waiting,
+        consumers: Consumers,
+        deliveries: Deliveries,
+        dead_letters: DeadLetters,
+    ) -> None:
+        self._channel = channel
+        self._settings = settings
+        self._figures = figures
+        self._waiting = waiting
+        self._consumers = consumers
+        self._deliveries = deliveries
+        self._dead_letters = dead_letters
+
+    def give_new(self, span: Span, now: float) -> int:
+        """Give messages that came now, and pass all that waits, to consumers; return how many.
+
+        They are those that nobody may refuse. What consumers acknowledge is to be kept until then.
+        """
+        consumers, count = self._consumers, span.count
+        member = consumers.choose(span.publication, span.first, None)
+        if member is None:
+            return 0
+        if span.qos:
+            self._channel.journal.owe(span, deferred=True)
+        share, given = consumers.share(count), 0
+        if share < count and span.publication.forms is None:
+            span.publication.share_forms()
+        while member is not None:
+            first = span.first + given
+            room = self._room(span, first, min(share, count - given), member)
+            self._give(span if room == count else span.part(first, room), member, 0, now)
+            given += room
+            if given == count:
+                break
+            member = consumers.choose(span.publication, span.first + given, None)
+        return given
+
+    def give_next(self, now: float) -> bool:
+        """Give out, or give up, what is next; return False if it has to wait, or there is none."""
+        waiting, figures = self._waiting, self._figures
+        offer = waiting.first(now)
+        if offer is None:
+            return False
+        span = offer.span
+        if span.publication.expired(now):
+            figures.expired += span.count
+            self._channel.counters.add("publish/messages/expired", span.count)
+            self._give_up(waiting.take(span.count))
+            return True
+        if self._settings.is_last(offer.attempts):
+            self._dead_letters.add(Offer(waiting.take(1), offer.attempts, None))
+            return True
+        try:
+            member = self._consumers.choose(span.publication, span.first, offer.avoid)
+        except NobodyWantsIt:
+            figures.filtered += 1
+            self._give_up(waiting.take(1))
+            return True
+        if member is None:
+            return False
+        count = 1
+        if span.count > 1 and not waiting.earlier.counted:  # else each has attempts of its own
+            count = self._consumers.share(span.count)
+        count = self._room(span, span.first, count, member)
+        self._give(waiting.take(count), member, offer.attempts, now)
+        return True
+
+    def _room(self, span: Span, first: int, most: int, member: Subscription) -> int:
+        """Return how many messages, from number `first` on, a consumer takes that has room."""
+        if not min(span.qos, member.qos):
+            return most
+        return session_of(member).inflight.room(span.publication, first, most)
+
+    def _give_up(self, span: Span) -> None:
+        self._channel.journal.done(span, span.first, span.count)
+
+    def _give(self, source: Span, member: Subscription, attempts: int, now: float) -> None:
+        """Send messages to a consumer, which is to acknowledge them unless they are of QoS 0."""
+        consumer = session_of(member)
+        connection = consumer.connection
+        assert connection is not None  # noqa: S101 - it was chosen for having room
+        publication, first, count = source.publication, source.first, source.count
+        if attempts:
+            publication, first = _marked(publication, first, attempts + 1), 0
+        qos = min(source.qos, member.qos)  # `_room` has found packet identifiers
+        retain = source.retain and member.retain_as_published
+        identifiers = () if member.identifier is None else (member.identifier,)
+        self._figures.delivered += count
+        if not qos:
+            send(consumer, connection, publication, first, count, 0, retain, identifiers, None, now)
+            self._figures.acknowledge(publication.arrived, count)
+            self._give_up(source)
+            return
+        sent = Span(publication, first, count, qos, retain, identifiers)
+        # a message that ends the gateway as soon as it is out must be noted before
+        noted = self._waiting.earlier.left(source)
+        self._deliveries.begin(source, sent, consumer, attempts + 1, now, noted)
+        commit = self._channel.journal.resent(source) if noted else 0
+        send_span(consumer, connection, sent, now, commit)
+
+
+def _marked(publication: Publication, number: int, attempt: int) -> Publication:
+    """Return one message with the number of the attempt among its user properties."""
+    message = make_message(publication, number)
+    message.user_properties = (*message.user_properties, (ATTEMPT, str(attempt)))
+    return publication_of(message)

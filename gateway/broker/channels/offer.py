@@ -1,0 +1,15 @@
+"""What is next for the consumers of a channel."""
+
+from gateway.session.session import Session
+from gateway.session.span import Span
+
+
+class Offer:
+    """Messages that were given out so many times, and are not for `avoid` if another has room."""
+
+    __slots__ = ("attempts", "avoid", "span")
+
+    def __init__(self, span: Span, attempts: int, avoid: Session | None) -> None:
+        self.span = span
+        self.attempts = attempts
+        self.avoid = avoid

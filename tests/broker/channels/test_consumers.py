@@ -1,0 +1,114 @@
+from itertools import pairwise
+
+import pytest
+
+from gateway.broker.channels.settings import Choice
+from gateway.mqtt.packets import Unsubscribe
+from gateway.mqtt.reason_codes import ReasonCode
+from tests.support.channel_harness import SHARED, channel_of, consumer, durable, got, publish
+from tests.support.subscribing import request
+
+
+def test_consumers_take_turns() -> None:
+    harness = durable()
+    clients = [consumer(harness, name) for name in "xyz"]
+    publish(harness, "abcdef")
+    found = [got(each) for each in clients]
+    assert sorted(map(len, found)) == [2, 2, 2]
+    assert sorted("".join(found)) == list("abcdef")
+
+
+@pytest.mark.parametrize("choice", [*Choice])
+def test_every_choice_gives_each_message_to_one(choice: Choice) -> None:
+    harness = durable(choice=choice)
+    clients = [consumer(harness, name) for name in "xyz"]
+    for number in range(12):
+        publish(harness, chr(97 + number), f"t/{number % 5}")
+    assert sorted("".join(got(each) for each in clients)) == list("abcdefghijkl")
+
+
+def test_random_consumers_are_drawn_and_not_in_turn() -> None:
+    harness = durable(choice=Choice.RANDOM)
+    clients = [consumer(harness, name) for name in "abc"]
+    order = []
+    for _ in range(60):
+        publish(harness, "x")
+        order += [place for place, each in enumerate(clients) if got(each)]
+    assert min(order.count(place) for place in range(3)) > 8
+    pairs = {*pairwise(order)}
+    assert len(pairs) == 9, "after each of them comes any"
+
+
+def test_who_has_the_fewest_in_flight_gets_the_next() -> None:
+    harness = durable(choice=Choice.LEAST_INFLIGHT)
+    busy, idle = consumer(harness, "busy"), consumer(harness, "idle")
+    publish(harness, "ab")
+    assert got(idle, acknowledge=True) in ("a", "b")
+    publish(harness, "c")
+    assert got(idle) == "c"
+    assert len(got(busy)) == 1
+
+
+def test_a_topic_sticks_to_its_consumer_and_waits_for_it() -> None:
+    harness = durable(choice=Choice.STICKY)
+    clients = [consumer(harness, name, receive_maximum=1) for name in "xyz"]
+    for payload in "abc":
+        publish(harness, payload, "t/1")
+    found = [got(each) for each in clients]
+    assert sorted(found) == ["", "", "abc"]
+
+
+def test_a_full_window_waits() -> None:
+    harness = durable()
+    client = consumer(harness, "c", receive_maximum=1)
+    publish(harness, "ab")
+    assert got(client, acknowledge=False) == "a"
+    assert (channel_of(harness).depth, channel_of(harness).in_flight) == (1, 1)
+
+
+def test_filters_and_rights_of_consumers_are_asked() -> None:
+    harness = durable()
+    low, high = harness.connect("low"), harness.connect("high")
+    for client, where in ((low, "payload < 5"), (high, "payload >= 5 AND payload < 9")):
+        client.subscribe_all([request(SHARED, 1)], where=where)
+    publish(harness, "1679")
+    assert (got(low), got(high)) == ("1", "67")
+    assert channel_of(harness).figures.filtered == 1
+
+
+def test_a_channel_has_so_many_consumers_at_most() -> None:
+    harness = durable(maximum_consumers=1)
+    client = consumer(harness, "a")
+    assert harness.connect("b").subscribe(SHARED, 1) == ReasonCode.QUOTA_EXCEEDED
+    assert client.subscribe(SHARED, 1) == ReasonCode.GRANTED_QOS_1
+    assert harness.counters.count("tidegate/refused/consumers") == 1
+
+
+def test_a_session_forgets_the_channels_that_have_ended() -> None:
+    harness = durable(temporary=True)
+    client = consumer(harness, "a")
+    for _ in range(3):
+        client.send(Unsubscribe(5, [SHARED]))
+        client.take()
+        harness.pass_time(0)
+        client.subscribe(SHARED, 1)
+    assert harness.session("a").consumes == (channel_of(harness),)
+
+
+def test_messages_wait_for_a_consumer_that_is_away_and_wants_some() -> None:
+    harness = durable()
+    client = harness.persistent("c")
+    client.subscribe_all([request(SHARED, 1)], where="payload < 5")
+    client.drop()
+    publish(harness, "71")
+    assert (channel_of(harness).depth, channel_of(harness).figures.filtered) == (2, 0)
+    assert got(harness.persistent("c")) == "1"
+    assert channel_of(harness).figures.filtered == 1
+
+
+def test_who_has_no_room_is_passed_over_and_keeps_no_turn() -> None:
+    harness = durable()
+    clients = [consumer(harness, name, receive_maximum=1) for name in "a"]
+    clients += [consumer(harness, name) for name in "bc"]
+    publish(harness, "vwxyz")
+    assert [got(each, acknowledge=False) for each in clients] == ["v", "wy", "xz"]

@@ -1,0 +1,113 @@
+from gateway.mqtt.packets import Publish, Unsubscribe
+from gateway.mqtt.properties import Properties
+from tests.support.broker_harness import Harness
+from tests.support.channel_harness import (
+    SHARED,
+    channel_of,
+    consumer,
+    durable,
+    eight,
+    got,
+    publish,
+    settings,
+)
+
+
+def test_a_consumer_of_qos_0_acknowledges_by_having_it_sent() -> None:
+    harness = durable()
+    client = consumer(harness, "c", 0)
+    publish(harness, "ab")
+    assert got(client) == "ab"
+    assert channel_of(harness).figures.acknowledged == 2
+    harness.crash()
+    assert channel_of(harness).depth == 0
+
+
+def test_what_expires_is_not_given_out() -> None:
+    harness = durable()
+    publisher = harness.connect("p")
+    expiring = Properties(message_expiry_interval=5)
+    publisher.send(Publish("t/a", b"a", 1, packet_id=1, properties=expiring))
+    publish(harness, "b")
+    harness.now += 6  # before the sweep
+    client = consumer(harness, "c")
+    assert got(client) == "b"
+    assert channel_of(harness).figures.expired == 1
+    client.send(Unsubscribe(5, [SHARED]))
+    publisher.send(Publish("t/a", b"a", 1, packet_id=1, properties=expiring))
+    harness.pass_time(60)
+    assert channel_of(harness).depth == 0
+
+
+def test_many_messages_of_one_read_are_shared_out() -> None:
+    harness = durable()
+    clients = [consumer(harness, name) for name in "xy"]
+    publisher = harness.connect("p")
+    publisher.send(
+        *(Publish("t/a", b"%d" % number, 1, packet_id=number + 1) for number in range(8))
+    )
+    found = [got(each) for each in clients]
+    assert sum(map(len, found)) == 8
+    assert min(map(len, found)) >= 3
+    assert channel_of(harness).in_flight == 0
+    harness.pass_time(2)
+    harness.crash()
+    assert channel_of(harness).depth == 0
+
+
+def test_many_messages_of_qos_0_are_shared_out_too() -> None:
+    harness = durable()
+    clients = [consumer(harness, name) for name in "xy"]
+    publisher = harness.connect("p")
+    publisher.send(*(Publish("t/a", b"%d" % number) for number in range(8)))
+    found = [got(each) for each in clients]
+    assert sum(map(len, found)) == 8
+    assert min(map(len, found)) >= 3
+
+
+def test_what_consumers_have_no_room_for_waits_behind_what_they_got() -> None:
+    harness = durable()
+    harness.persistent("away").subscribe(SHARED, 1)
+    harness.clients[-1].drop()
+    consumers = [consumer(harness, name, receive_maximum=3) for name in "ab"]
+    harness.connect("publisher").send(*eight())
+    harness.commit()
+    assert (channel_of(harness).in_flight, channel_of(harness).depth) == (6, 2)
+    first = "".join(got(each, acknowledge=False) for each in consumers)
+    assert sorted(first) == [*"012345"]
+    harness.pass_time(2)
+    harness.crash()
+    assert got(consumer(harness, "c")) == "01234567"
+
+
+def test_qos_0_is_shared_out_by_a_temporary_channel_too() -> None:
+    harness = Harness(settings(temporary=True))
+    consumers = [consumer(harness, name, 0) for name in "ab"]
+    packets = [Publish("t/a", b"%d" % number, 0) for number in range(8)]
+    harness.connect("publisher").send(*packets)
+    assert [got(each) for each in consumers] == ["0123", "4567"]
+
+
+def test_a_temporary_channel_queues_what_its_consumers_have_no_room_for() -> None:
+    harness = Harness(settings(temporary=True, memory_messages=4))
+    client = consumer(harness, "c", receive_maximum=3)
+    harness.connect("publisher").send(*eight())
+    assert (channel_of(harness).depth, channel_of(harness).figures.dropped) == (4, 1)
+    assert got(client) == "0123456"
+
+
+def test_who_has_work_gets_what_comes_together() -> None:
+    harness = durable()
+    consumers = [consumer(harness, name) for name in "ab"]
+    publish(harness, "xy")
+    harness.connect("publisher").send(*eight())
+    assert [got(each) for each in consumers] == ["x01234567", "y"]
+
+
+def test_a_packet_that_no_consumer_can_take_is_given_up() -> None:
+    harness = durable()
+    client = consumer(harness, "c", maximum_packet_size=50)
+    harness.publish("t/a", b"x" * 100, 1)
+    publish(harness, "b")
+    assert got(client) == "b"
+    assert channel_of(harness).in_flight == 0
