@@ -4,8 +4,10 @@
 
 20 publishers send at QoS 1 to topics in turn, and four consumers share what they send: by a shared
 subscription, by a temporary channel, and by a durable one, whose messages are on disk before their
-PUBACK unless a consumer acknowledges them before. One plain subscriber gets the same. Mosquitto
-has the shared subscription and the plain subscriber in the same run. Every delivery is counted.
+PUBACK unless a consumer acknowledges them before. One plain subscriber gets the same, with a
+session that ends with its connection and with one that stays, for which the same is promised as
+for a durable channel. Mosquitto has both and the shared subscription in the same run. Every
+delivery is counted.
 """
 
 import argparse
@@ -20,7 +22,7 @@ from bench.harness.figures import Figures
 from bench.harness.machine import describe
 from bench.harness.markdown import table
 from bench.harness.scenario import Settings
-from bench.real_traffic.kinds import QOS_1, SHARES, of_twenty
+from bench.real_traffic.kinds import KEEPS, QOS_1, SHARES, of_twenty
 from bench.real_traffic.measure import Traffic
 from bench.real_traffic.subscribers import EVERYTHING
 
@@ -38,6 +40,7 @@ memory_messages = 100_000
 
 SHARED = Traffic(partial(of_twenty, *[SHARES] * CONSUMERS), QOS_1)
 PLAIN = Traffic(partial(of_twenty, EVERYTHING), QOS_1)
+STAYING = Traffic(partial(of_twenty, KEEPS), QOS_1)
 WRONG = ("lost", "duplicates")
 HEAD = ["", "", "CPU a delivery, µs", "deliveries/s", "checked", "lost, doubled"]
 
@@ -46,6 +49,7 @@ def ways(broker: Broker) -> dict[str, Callable[[Settings], Figures]]:
     """Return what is measured of a broker, by its name in the table."""
     found: dict[str, Callable[[Settings], Figures]] = {
         "one plain subscriber": partial(PLAIN, broker),
+        "one subscriber whose session stays": partial(STAYING, broker),
         "shared subscription": partial(SHARED, broker),
     }
     if broker.own:

@@ -5,6 +5,7 @@ from gateway.broker.channels.consumers cimport Consumers
 from gateway.broker.channels.deliveries cimport Deliveries
 from gateway.broker.channels.dispatcher cimport Dispatcher
 from gateway.broker.channels.figures cimport ChannelFigures
+from gateway.broker.channels.message_sizes cimport MessageSizes
 from gateway.broker.channels.waiting cimport Waiting
 from gateway.mqtt.delivery_policy cimport DeliveryPolicy
 from gateway.mqtt.publication cimport Publication
@@ -14,6 +15,7 @@ from gateway.session.span cimport Span
 cdef class Channel(Session):
     cdef object _dead_letters
     cdef Dispatcher _dispatcher
+    cdef MessageSizes _sizes
     cdef readonly Alarm alarm
     cdef readonly Consumers consumers
     cdef readonly Deliveries deliveries
@@ -29,6 +31,7 @@ cdef class Channel(Session):
     @cython.locals(given=Py_ssize_t, rest=Span, before=Py_ssize_t)
     cdef _accept_span(self, Span span, double now, bint promised)
     cdef bint _goes_at_once(self, Span span, double now, bint promised) except -1
+    @cython.locals(alike=Py_ssize_t)
     cpdef Py_ssize_t room(
         self, Publication publication, Py_ssize_t first, Py_ssize_t most, int qos) except -1
     @cython.locals(due=double)

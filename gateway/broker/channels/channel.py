@@ -9,7 +9,7 @@ from gateway.broker.channels.deliveries import Deliveries
 from gateway.broker.channels.dispatcher import Dispatcher
 from gateway.broker.channels.earlier_run import EarlierRun
 from gateway.broker.channels.figures import ChannelFigures
-from gateway.broker.channels.message_sizes import alike_in_size
+from gateway.broker.channels.message_sizes import MessageSizes
 from gateway.broker.channels.offer import Offer
 from gateway.broker.channels.settings import ChannelSettings
 from gateway.broker.channels.waiting import Waiting
@@ -41,6 +41,7 @@ class Channel(Session):
     __slots__ = (
         "_dead_letters",
         "_dispatcher",
+        "_sizes",
         "alarm",
         "consumers",
         "deliveries",
@@ -62,6 +63,7 @@ class Channel(Session):
         super().__init__(name, broker.counters, limits, broker.traffic)
         self.queue.head_messages = settings.memory_messages
         self.settings = settings
+        self._sizes = MessageSizes(settings.minimum_message_size, settings.maximum_message_size)
         self.figures = figures = ChannelFigures()
         self.alarm = Alarm(broker.deadlines, self.look_after)
         self.waiting = waiting = Waiting(self.queue, settings.memory_messages)
@@ -135,12 +137,13 @@ class Channel(Session):
         """Give consumers what they have room for, and queue the rest."""
         qos = min(qos, 1)
         while count:
-            fits, alike = alike_in_size(publication, self.settings, first, count)
-            if fits:
+            alike = self._sizes.fitting(publication, first, count)
+            if alike > 0:
                 span = Span(publication, first, alike, qos, retain, subscription_identifiers)
                 self.figures.received += alike
                 self._accept_span(span, now, promised)
             else:
+                alike = -alike
                 self.figures.outside_size += alike
             first += alike
             count -= alike
@@ -171,8 +174,8 @@ class Channel(Session):
 
     def room(self, publication: Publication, first: int, most: int, qos: int) -> int:
         """Return how many messages are surely kept, or are none that the channel takes."""
-        fits, alike = alike_in_size(publication, self.settings, first, most)
-        return Session.room(self, publication, first, alike, qos) if fits else alike
+        alike = self._sizes.fitting(publication, first, most)
+        return Session.room(self, publication, first, alike, qos) if alike > 0 else -alike
 
     def pump(self, now: float) -> None:
         """Give consumers what they have room for, in the order in which it came."""

@@ -1,0 +1,13 @@
+import cython
+
+from gateway.mqtt.packet_batch cimport PacketBatch
+from gateway.mqtt.publication cimport Publication
+
+@cython.final
+cdef class MessageSizes:
+    cdef long long _largest
+    cdef long long _smallest
+
+    @cython.locals(packets=PacketBatch)
+    cpdef Py_ssize_t fitting(
+        self, Publication publication, Py_ssize_t first, Py_ssize_t most) except? -1
