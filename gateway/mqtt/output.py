@@ -131,7 +131,7 @@ class Output:
         if self.size == before:
             return
         if buffered is None:
-            if before or self._parts is not None:
+            if before:
                 return
             buffered = self.buffered = Buffered()
         elif buffered.size != before:
@@ -186,13 +186,11 @@ class Output:
 
         A bytearray belongs to the caller.
         """
-        if self.buffered is not None:
-            if self.held_until(now):
-                return None
-            self.buffered = None
+        if self.buffered is not None and self.held_until(now):
+            return None
         data = self._free
         if data is not None:
-            self._free = None
+            self._free = self.buffered = None
             self.acknowledgements += self._noted
             self.size = self._noted = 0
             return data
@@ -207,6 +205,7 @@ class Output:
             free += 1
         if not free:
             return None
+        self.buffered = None
         first = parts[0]
         data = first.data
         for part in parts[1:free]:

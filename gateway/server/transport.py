@@ -223,7 +223,8 @@ class ClientTransport:
             if client.held or connection.output.size or transport.get_write_buffer_size():
                 self._note_held(client)
             if connection.output.size or client.closing or self._held_back:
-                return self._see_to(client, transport)
+                batch = self._see_to(client, transport)
+                return batch if batch > committed else 0  # a delivery policy holds it then
         except Exception:  # the same border
             logger.exception(MISTAKE, client.peer)
             self._turn.broker.counters.add("tidegate/clients/errors")

@@ -10,12 +10,14 @@ from gateway.mqtt.packets import (
     PingResp,
     PubAck,
     Publish,
+    PubRel,
     SubAck,
     Subscribe,
 )
 from gateway.mqtt.properties import Properties
 from gateway.mqtt.reason_codes import ReasonCode
 from tests.support.broker_harness import Harness
+from tests.support.durable_broker import DurableHarness
 from tests.support.memory_client import MemoryClient
 from tests.support.subscribing import request
 
@@ -53,6 +55,8 @@ def publish(harness: Harness, payload: str, qos: int = 1, topic: str = "t") -> N
     client = next(each for each in harness.clients if each.client.session.client_id == "publisher")  # type: ignore[union-attr]
     for each in payload:
         client.send(Publish(topic, each.encode(), qos, packet_id=7 if qos else 0))
+        if qos == 2:
+            client.send(PubRel(7))
         client.take()
 
 
@@ -69,6 +73,32 @@ def test_messages_leave_when_they_are_enough_or_were_held_long_enough() -> None:
         assert payloads(client) == ""
         harness.pass_time(0.1)
         assert payloads(client) == "d"
+
+
+def test_at_qos_2_a_message_is_on_disk_and_is_held_as_long_as_others() -> None:
+    durable = BrokerSettings(delivery=DeliverySettings(device_persistent=BUFFERED))
+    harness = DurableHarness(durable)
+    client = harness.persistent("c")
+    client.subscribe("t", 2)
+    publish(harness, "ab", 2)
+    assert payloads(client) == ""
+    publish(harness, "c", 2)
+    assert payloads(client) == "abc"
+    publish(harness, "d", 2)
+    harness.pass_time(0.1)
+    assert payloads(client) == ""
+    harness.commits = False
+    publish(harness, "e", 2)
+    harness.pass_time(0.1)
+    assert payloads(client) == "d"
+    harness.commits = True
+    harness.commit()
+    assert payloads(client) == "e"
+    publish(harness, "f", 2)
+    client.drop()
+    harness.crash()
+    found = harness.persistent("c")
+    assert payloads(found) == "abcdef", "what was not completed comes again"
 
 
 def test_a_subscription_has_a_policy_of_its_own() -> None:

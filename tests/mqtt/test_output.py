@@ -180,10 +180,15 @@ POLICY = DeliveryPolicy(3, 100, 0.4)
 
 
 def held(
-    output: Output, data: bytes, now: float, policy: DeliveryPolicy = POLICY, latest: float = inf
+    output: Output,
+    data: bytes,
+    now: float,
+    policy: DeliveryPolicy = POLICY,
+    latest: float = inf,
+    commit: int = 0,
 ) -> None:
     before = output.size
-    output.append(data)
+    output.append(data, commit)
     output.hold(before, 1, policy, now, latest)
 
 
@@ -242,15 +247,32 @@ def test_anything_else_takes_along_what_is_held() -> None:
     assert output.take(0, 8.0) is None
 
 
-def test_what_waits_for_a_batch_is_not_held_besides() -> None:
+def test_what_waits_for_a_batch_takes_along_what_would_be_held() -> None:
     output = Output()
     output.append(b"a", 1)
     held(output, b"b", 8.0)
     assert output.take(0, 8.0) is None
     assert output.take(1, 8.0) == b"ab"
-    output.append(b"", 1)
-    held(output, b"b", 8.0)
-    assert output.take(1, 8.0) == b"b"
+
+
+def test_messages_that_wait_for_a_batch_are_held_too_and_leave_when_both_let_them() -> None:
+    for committed_first in (True, False):
+        output = Output()
+        held(output, b"a", 8.0, commit=1)
+        held(output, b"b", 8.1, commit=2)
+        assert output.take(2, 8.3) is None, "the policy holds them"
+        if committed_first:
+            assert output.take(2, 8.4) == b"ab"
+            continue
+        assert output.take(0, 8.4) is None, "they are not on disk"
+        held(output, b"c", 8.5, commit=3)
+        assert output.buffered is not None
+        assert output.buffered.arrivals == [(8.0, 1), (8.1, 1), (8.5, 1)]
+        assert output.take(2, 8.5) == b"ab"
+        assert output.take(3, 8.5) == b"c", "what was late took it along"
+    for data in (b"a", b"b", b"c"):
+        held(output, data, 9.0, commit=4)
+    assert output.take(4, 9.0) == b"abc", "they are enough"
 
 
 def test_it_is_known_when_held_messages_came() -> None:
@@ -264,40 +286,55 @@ def test_it_is_known_when_held_messages_came() -> None:
 
 
 class Holding(RuleBasedStateMachine):
-    """Whatever is held and appended leaves in order, and a message never later than it may."""
+    """Whatever is held and appended leaves in order, once it is on disk and never later."""
 
     def __init__(self) -> None:
         super().__init__()
         self.output = Output()
         self.now = 1000.0
-        self.queued = b""
-        self.due = inf  # by which everything has to leave
+        self.queued: list[tuple[int, bytes]] = []  # commit and bytes
+        self.commit = self.committed = 0
+        self.due = inf  # by which no policy holds anything
 
-    @rule(policy=st.sampled_from([POLICY, DeliveryPolicy(2, 10, 1.0)]), data=st.binary(min_size=1))
-    def message(self, policy: DeliveryPolicy, data: bytes) -> None:
-        held(self.output, data, self.now, policy)
-        self.queued += data
+    def append(self, data: bytes, *, on_disk: bool) -> int:
+        """Note what is to come, and return the commit that it waits for."""
+        self.commit += on_disk
+        self.queued.append((self.commit, data))  # nothing overtakes what waits
+        return self.commit if on_disk else 0
+
+    @rule(
+        policy=st.sampled_from([POLICY, DeliveryPolicy(2, 10, 1.0)]),
+        data=st.binary(min_size=1),
+        on_disk=st.booleans(),
+    )
+    def message(self, policy: DeliveryPolicy, data: bytes, on_disk: bool) -> None:
+        held(self.output, data, self.now, policy, commit=self.append(data, on_disk=on_disk))
         self.due = min(self.due, self.now + policy.delay)
 
-    @rule(data=st.binary(min_size=1))
-    def answer(self, data: bytes) -> None:
-        self.output.append(data)
-        self.queued += data
+    @rule(data=st.binary(min_size=1), on_disk=st.booleans())
+    def answer(self, data: bytes, on_disk: bool) -> None:
+        self.output.append(data, self.append(data, on_disk=on_disk))
         self.due = self.now
 
-    @rule(seconds=st.floats(0.0, 0.5))
-    def time_passes(self, seconds: float) -> None:
+    @rule(seconds=st.floats(0.0, 0.5), commits=st.booleans())
+    def time_passes(self, seconds: float, commits: bool) -> None:
         self.now += seconds
-        left = self.output.take(0, self.now)
-        if left is not None:
-            assert left == self.queued
-            self.queued, self.due = b"", inf
+        if commits:
+            self.committed = self.commit
+        left = self.output.take(self.committed, self.now) or b""
+        free = [data for commit, data in self.queued if commit <= self.committed]
+        if left:
+            assert left == b"".join(free)
+            self.queued = self.queued[len(free) :]
+            self.due = inf if not self.queued else self.due
+        else:
+            assert not free or self.due > self.now
 
     @invariant()
     def nothing_is_late(self) -> None:
         if self.queued and self.due <= self.now:
             assert not self.output.held_until(self.now)
-        assert self.output.size == len(self.queued)
+        assert self.output.size == sum(len(data) for _, data in self.queued)
 
 
 TestHolding = pytest.mark.uncovered(Holding.TestCase)
